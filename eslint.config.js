@@ -1,0 +1,40 @@
+import tseslint from 'typescript-eslint';
+
+// Rules that matter to a system of promises and processes: no promise is dropped, no promise is taken for a value.
+export default tseslint.config(
+  { ignores: ['dist/**', 'node_modules/**', 'coverage/**', '.moorage/**'] },
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/only-throw-error': 'error',
+    },
+  },
+  {
+    // Rule 8 of the design: time, randomness and identity are arguments. The roles see the world through ports only.
+    files: ['src/core/**', 'src/runtime/**', 'src/clients/**', 'schedulers/**', 'host-agent/**', 'monitor/**', 'arbiter/**', 'sim/**'],
+    ignores: ['**/main.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'setImmediate', 'fetch', 'performance', 'process', 'crypto'].map((name) => ({
+          name,
+          message: 'Take it from a port: the simulator must be able to stand in.',
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: 'Take the time from the clock port.' },
+        { object: 'Math', property: 'random', message: 'Take randomness from the random port.' },
+      ],
+      'no-restricted-imports': ['error', { patterns: ['node:*', 'fs', 'net', 'http', 'child_process'] }],
+    },
+  },
+  { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
+);

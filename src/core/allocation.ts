@@ -1,0 +1,63 @@
+import type { Epoch } from './epoch.ts';
+import type { Claim } from './claim.ts';
+
+/**
+ * One committed placement: the desired half of an allocation, as schedulers write it. What the host saw of it is an
+ * `AllocationReport`. The id is never used again; the slot (job, group, index) may be.
+ */
+export interface Allocation extends Claim {
+  readonly namespace: string;
+  readonly job: string;
+  readonly jobVersion: number;
+  readonly group: string;
+  readonly index: number;
+  /** Which attempt at this slot: 1, and one more after each reschedule. */
+  readonly attempt: number;
+  /** The scheduler instance whose plan it was. */
+  readonly scheduler: string;
+  readonly desired: DesiredState;
+  readonly planId: string;
+  readonly epoch: Epoch;
+  readonly createdAtMs: number;
+  /** Why `desired` is not `run`: `stopped by user`, `evicted by ...`; absent while it runs. */
+  readonly cause?: string;
+  /** The allocation whose slot this one fills anew. */
+  readonly replaces?: string;
+  /** Allocations that must be released on the host before this one may start. */
+  readonly evicts?: readonly string[];
+}
+
+/**
+ * `run` → `stop` (keep the record on the host) or `remove` (the record goes too); `evict` is a stop whose place is
+ * already given to another.
+ */
+export const DESIRED_STATES = ['run', 'stop', 'remove', 'evict'] as const;
+export type DesiredState = (typeof DESIRED_STATES)[number];
+
+/** How one task, or an allocation as a whole, ended. Exactly one of `code`, `signal` and `lost` is set. */
+export interface Exit {
+  readonly code?: number;
+  readonly signal?: string;
+  /** Why nobody knows: `host-reboot`, `shim-died`. */
+  readonly lost?: string;
+}
+
+/** The final record of an allocation, written in the commit that releases it. */
+export interface Outcome {
+  readonly allocation: string;
+  readonly namespace: string;
+  readonly job: string;
+  readonly jobVersion: number;
+  readonly group: string;
+  readonly index: number;
+  readonly attempt: number;
+  readonly host: string;
+  readonly scheduler: string;
+  /** The observed state at the end: terminal. */
+  readonly state: string;
+  readonly exit?: Exit;
+  readonly reason: string;
+  readonly startedAtMs?: number;
+  readonly endedAtMs: number;
+  readonly restarts: number;
+}

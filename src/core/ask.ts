@@ -1,0 +1,28 @@
+import type { Group } from './job.ts';
+import type { GpuRequest, Resources } from './resources.ts';
+import { addResources, NO_RESOURCES } from './resources.ts';
+
+/** What one allocation of a group needs of a host: the sum over its tasks, sidecars included (S3.6). */
+export interface Ask {
+  readonly resources: Resources;
+  readonly gpu: GpuRequest | null;
+  /** Port label to fixed number; 0 asks for any free one. */
+  readonly ports: Readonly<Record<string, number>>;
+}
+
+/**
+ * The ask of one allocation of the group.
+ * @throws when two tasks ask for GPUs in different shares: one device list cannot serve both; the job file's parser
+ *   refuses such a group with its place in the file, so here it is a fault of ours
+ */
+export function askOf(group: Group): Ask {
+  let resources = NO_RESOURCES;
+  let gpu: GpuRequest | null = null;
+  for (const task of Object.values(group.tasks)) {
+    resources = addResources(resources, task.resources);
+    if (task.gpu === null) continue;
+    if (gpu !== null) throw new Error(`group ${group.name}: only one task of a group may ask for GPUs`);
+    gpu = task.gpu;
+  }
+  return { resources, gpu, ports: group.ports };
+}

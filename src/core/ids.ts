@@ -1,0 +1,41 @@
+/** Every name that becomes part of a key or a path: lower-case letters, digits and dashes, at most 63. */
+export const ID_PATTERN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export const DEFAULT_NAMESPACE = 'default';
+
+/** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const TIME_CHARS = 10;
+const RANDOM_CHARS = 16;
+
+/**
+ * A sortable id in the shape of a ULID (github.com/ulid/spec), lower case so that it is a valid key part.
+ *
+ * @param nowMs wall-clock time; ids made later sort later
+ * @param randomBytes at least 16 bytes; 5 bits of each are used
+ */
+export function makeId(nowMs: number, randomBytes: Uint8Array): string {
+  let rest = Math.floor(nowMs);
+  let time = '';
+  for (let i = 0; i < TIME_CHARS; i++) {
+    time = ALPHABET.charAt(rest % 32) + time;
+    rest = Math.floor(rest / 32);
+  }
+  let tail = '';
+  for (let i = 0; i < RANDOM_CHARS; i++) tail += ALPHABET.charAt((randomBytes[i] ?? 0) & 31);
+  return time + tail;
+}
+
+export function isId(text: string): boolean {
+  return ID_PATTERN.test(text);
+}
+
+/** The full name of a job: unique in the cell. */
+export function jobKeyOf(namespace: string, job: string): string {
+  return `${namespace}/${job}`;
+}
+
+/** What people call an allocation: `web.server[2]`, or `hello[0]` where job and group share the name. */
+export function slotName(job: string, group: string, index: number): string {
+  return job === group ? `${job}[${String(index)}]` : `${job}.${group}[${String(index)}]`;
+}

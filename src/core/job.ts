@@ -1,0 +1,126 @@
+import type { GpuRequest, Resources } from './resources.ts';
+
+/**
+ * A job in canonical form: every default filled in, every unit an integer. `wire/job-file.ts` makes one from what a
+ * person wrote; nothing below this type knows of short forms or spellings.
+ */
+export interface Job {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: JobType;
+  /** Precedence, 0 to 100: who may take whose place, cell-wide. */
+  readonly precedence: number;
+  /** Kind of scheduler that may work on it; `auto` follows the type. */
+  readonly scheduler: SchedulerKind | 'auto';
+  readonly labels: Readonly<Record<string, string>>;
+  readonly groups: Readonly<Record<string, Group>>;
+  /** Made by a one-off run: shown as such, and gone after its retention. */
+  readonly oneOff: boolean;
+}
+
+export const JOB_TYPES = ['service', 'batch', 'system'] as const;
+export type JobType = (typeof JOB_TYPES)[number];
+
+export const SCHEDULER_KINDS = ['service', 'batch', 'system'] as const;
+export type SchedulerKind = (typeof SCHEDULER_KINDS)[number];
+
+/** Tasks that share one allocation: placed together on one host, `count` times. */
+export interface Group {
+  readonly name: string;
+  /** How many allocations; ignored by `system` jobs, which have one per matching host. */
+  readonly count: number;
+  /** How many of them may run at once; null: all. */
+  readonly parallelism: number | null;
+  /** All of `count` in one commit, or none. */
+  readonly gang: boolean;
+  /** Port label to fixed number; 0 asks for any free one. */
+  readonly ports: Readonly<Record<string, number>>;
+  readonly constraints: readonly Expression[];
+  readonly affinities: readonly Affinity[];
+  readonly spread: readonly Spread[];
+  /** No two allocations of the group share a value of these host attributes (`id`: one per host). */
+  readonly distinct: readonly string[];
+  readonly tasks: Readonly<Record<string, Task>>;
+  readonly restart: RestartPolicy;
+  readonly reschedule: ReschedulePolicy;
+  /** Run time after which the host stops the allocation with the reason `deadline`; null: none. */
+  readonly deadlineMs: number | null;
+  /** How long the group may wait for a place before the job fails as unplaceable; null: for ever. */
+  readonly waitMaxMs: number | null;
+}
+
+export interface Task {
+  readonly name: string;
+  /** Absolute path or a name that the host looks up in its own `PATH`; then the arguments. Never a shell line. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly resources: Resources;
+  readonly gpu: GpuRequest | null;
+  readonly stop: StopPolicy;
+  /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
+  readonly sidecar: boolean;
+}
+
+export interface StopPolicy {
+  readonly signal: string;
+  readonly graceMs: number;
+}
+
+/** `attribute op value` about a host: `host.os == linux`, `host.memory >= 2Gi`. */
+export interface Expression {
+  readonly attribute: string;
+  readonly operator: ExpressionOperator;
+  /** Text for (in)equality; for the ordered operators a whole number in the attribute's unit. */
+  readonly value: string;
+  /** As the author wrote it, for explanations. */
+  readonly text: string;
+}
+
+export const EXPRESSION_OPERATORS = ['==', '!=', '>=', '<=', '>', '<', 'in', 'exists'] as const;
+export type ExpressionOperator = (typeof EXPRESSION_OPERATORS)[number];
+
+export interface Affinity {
+  readonly expression: Expression;
+  /** −100 to 100; negative repels. */
+  readonly weight: number;
+}
+
+/** Even distribution over the values of one host attribute. */
+export interface Spread {
+  readonly attribute: string;
+  readonly weight: number;
+}
+
+/** Restarts on the same host, counted by the host alone. */
+export interface RestartPolicy {
+  readonly attempts: number;
+  readonly windowMs: number;
+  readonly delayMs: number;
+  /** `failure`: after a non-zero end. `always`: after any end. `never`. */
+  readonly on: 'failure' | 'always' | 'never';
+}
+
+/** New allocations on other hosts, after the local restarts are used up; `attempts` null: no limit. */
+export interface ReschedulePolicy {
+  readonly attempts: number | null;
+  readonly delayMs: number;
+  readonly delayMaxMs: number;
+  /** Replace what runs on a host that was declared lost. Opt-in (S0.1). */
+  readonly onHostLost: boolean;
+}
+
+/** A job as it lies in the store: the spec, its version, and whether it should be there. */
+export interface JobRecord {
+  readonly job: Job;
+  /** Counts the accepted specs of this job, from 1. */
+  readonly version: number;
+  readonly desired: 'run' | 'stop';
+  readonly submittedAtMs: number;
+  /** W3C trace context of the submission, so that every scheduler's work joins one trace; absent when none came. */
+  readonly traceparent?: string;
+}
+
+/** The kind of scheduler that works on the job. */
+export function schedulerKindOf(job: Job): SchedulerKind {
+  return job.scheduler === 'auto' ? job.type : job.scheduler;
+}

@@ -1,0 +1,83 @@
+/**
+ * Where everything lies in the store. Every prefix ends in a slash, so that no name can be the beginning of another.
+ */
+export interface CellKeys {
+  readonly root: string;
+  readonly meta: string;
+  readonly hosts: string;
+  readonly alive: string;
+  readonly eligibility: string;
+  readonly ledgers: string;
+  readonly allocations: string;
+  readonly jobs: string;
+  readonly versions: string;
+  readonly owners: string;
+  readonly outcomes: string;
+  readonly runs: string;
+  readonly roles: string;
+  readonly limits: string;
+  host(host: string): string;
+  aliveOf(host: string): string;
+  eligibilityOf(host: string): string;
+  ledger(host: string): string;
+  allocation(namespace: string, job: string, id: string): string;
+  allocationsOf(namespace: string, job: string): string;
+  job(namespace: string, job: string): string;
+  version(namespace: string, job: string, version: number): string;
+  owner(namespace: string, job: string): string;
+  outcome(namespace: string, job: string, id: string): string;
+  outcomesOf(namespace: string, job: string): string;
+  run(namespace: string, idempotencyKey: string): string;
+  role(kind: string, id: string): string;
+  quota(namespace: string): string;
+  switches: string;
+}
+
+export function cellKeys(cell: string): CellKeys {
+  const root = `/moorage/${cell}/`;
+  const under = (room: string) => `${root}${room}/`;
+  const hosts = under('hosts');
+  const alive = under('alive');
+  const eligibility = under('eligibility');
+  const ledgers = under('ledger');
+  const allocations = under('allocs');
+  const jobs = under('jobs');
+  const versions = under('versions');
+  const owners = under('owners');
+  const outcomes = under('outcomes');
+  const runs = under('runs');
+  const roles = under('roles');
+  const limits = under('limits');
+  return {
+    root,
+    meta: `${root}meta`,
+    hosts,
+    alive,
+    eligibility,
+    ledgers,
+    allocations,
+    jobs,
+    versions,
+    owners,
+    outcomes,
+    runs,
+    roles,
+    limits,
+    host: (host) => hosts + host,
+    aliveOf: (host) => alive + host,
+    eligibilityOf: (host) => eligibility + host,
+    ledger: (host) => ledgers + host,
+    allocation: (namespace, job, id) => `${allocations}${namespace}/${job}/${id}`,
+    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}/`,
+    job: (namespace, job) => `${jobs}${namespace}/${job}`,
+    version: (namespace, job, version) =>
+      `${versions}${namespace}/${job}/${String(version).padStart(6, '0')}`,
+    owner: (namespace, job) => `${owners}${namespace}/${job}`,
+    outcome: (namespace, job, id) => `${outcomes}${namespace}/${job}/${id}`,
+    outcomesOf: (namespace, job) => `${outcomes}${namespace}/${job}/`,
+    run: (namespace, idempotencyKey) => `${runs}${namespace}/${idempotencyKey}`,
+    role: (kind, id) => `${roles}${kind}/${id}`,
+    quota: (namespace) => `${limits}quotas/${namespace}`,
+    switches: `${limits}switches`,
+  };
+}

@@ -1,0 +1,133 @@
+import type { Claim } from './claim.ts';
+import type { EligibilityState, Host } from './host.ts';
+import { allocatable } from './host.ts';
+import type { Resources, Shortfall } from './resources.ts';
+import {
+  addResources,
+  GPU_MILLI_PER_DEVICE,
+  hasNegative,
+  isZero,
+  NO_RESOURCES,
+  shortOf,
+  subtractResources,
+} from './resources.ts';
+
+/**
+ * What is given away of one host: the only thing a commit compares, and the only thing a scheduler must read to place.
+ * It always equals the sum of the host's live allocations, because both change in one transaction. An allocation that is
+ * being evicted counts no more in `bands` and `gpuMilli` (its place is given to another), but keeps its ports until its
+ * release.
+ */
+export interface Ledger {
+  /** The host's verdict, copied here by whoever gives it, so that no commit can miss it. */
+  readonly state: EligibilityState;
+  /** The counter of the fencing epoch, from the same verdict. */
+  readonly counter: number;
+  /** What is used, by precedence; a precedence that holds nothing is absent. */
+  readonly bands: Readonly<Record<number, Resources>>;
+  /** Thousandths used of each device, by device index; shorter than the host's list when the rest is free. */
+  readonly gpuMilli: readonly number[];
+  /** Ports in use, ascending. */
+  readonly ports: readonly number[];
+}
+
+export const EMPTY_LEDGER: Ledger = Object.freeze({
+  state: 'ready',
+  counter: 0,
+  bands: Object.freeze({}),
+  gpuMilli: Object.freeze([]),
+  ports: Object.freeze([]),
+});
+
+/** The sum over all bands. */
+export function usedOf(ledger: Ledger): Resources {
+  let sum = NO_RESOURCES;
+  for (const band of Object.values(ledger.bands)) sum = addResources(sum, band);
+  return sum;
+}
+
+/** What a claim of the given precedence could find free on the host: nothing of what others hold. */
+export function freeOf(host: Host, ledger: Ledger): Resources {
+  return subtractResources(allocatable(host), usedOf(ledger));
+}
+
+/**
+ * The fit rule. A scheduler's guess, the commit's rebase and the host's own admission all call this one function, so
+ * that no two of them can disagree about what fits.
+ *
+ * @returns the first short dimension: the host's state, then cpu, memory, disk, scalars, gpu, ports; null when it fits
+ */
+export function fitShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
+  if (ledger.state !== 'ready') return { dimension: ledger.state, needed: 1, available: 0 };
+  const short = shortOf(claim.resources, freeOf(host, ledger));
+  if (short !== null) return short;
+  for (const share of claim.gpus) {
+    const exists = share.device < host.gpuModels.length;
+    const available = exists ? GPU_MILLI_PER_DEVICE - (ledger.gpuMilli[share.device] ?? 0) : 0;
+    if (share.milli > available) return { dimension: 'gpu', needed: share.milli, available };
+  }
+  return portShortfall(host, ledger, claim);
+}
+
+function portShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
+  const wanted = Object.values(claim.ports);
+  for (const [position, port] of wanted.entries()) {
+    const outside = port < host.portRange.first || port > host.portRange.last;
+    if (outside || ledger.ports.includes(port) || wanted.indexOf(port) !== position)
+      return { dimension: 'port', needed: port, available: 0 };
+  }
+  return null;
+}
+
+/** The ledger with the claim added. Does not ask whether it fits. */
+export function withClaim(ledger: Ledger, claim: Claim): Ledger {
+  const band = ledger.bands[claim.precedence] ?? NO_RESOURCES;
+  return {
+    ...ledger,
+    bands: { ...ledger.bands, [claim.precedence]: addResources(band, claim.resources) },
+    gpuMilli: addShares(ledger.gpuMilli, claim, 1),
+    ports: withPorts(ledger.ports, Object.values(claim.ports)),
+  };
+}
+
+/**
+ * The ledger without the claim.
+ * @throws when that would leave less than nothing: the claim was not in the ledger
+ */
+export function withoutClaim(ledger: Ledger, claim: Claim): Ledger {
+  return withoutPorts(withoutUse(ledger, claim), claim);
+}
+
+/** The ledger after the claim began to give way: its use is free for the newcomer, its ports are still held. */
+export function withoutUse(ledger: Ledger, claim: Claim): Ledger {
+  const band = subtractResources(ledger.bands[claim.precedence] ?? NO_RESOURCES, claim.resources);
+  if (hasNegative(band)) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
+  const bands: Record<number, Resources> = { ...ledger.bands, [claim.precedence]: band };
+  if (isZero(band)) delete bands[claim.precedence];
+  return { ...ledger, bands, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };
+}
+
+/** The ledger after an evicted claim was released: the rest of what it held, its ports, is free. */
+export function withoutPorts(ledger: Ledger, claim: Claim): Ledger {
+  const gone = Object.values(claim.ports);
+  if (gone.length === 0) return ledger;
+  return { ...ledger, ports: ledger.ports.filter((port) => !gone.includes(port)) };
+}
+
+function addShares(used: readonly number[], claim: Claim, sign: 1 | -1): readonly number[] {
+  if (claim.gpus.length === 0) return used;
+  const result = [...used];
+  for (const share of claim.gpus) {
+    while (result.length <= share.device) result.push(0);
+    const sum = (result[share.device] ?? 0) + sign * share.milli;
+    if (sum < 0) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
+    result[share.device] = sum;
+  }
+  // Trailing zeros and their absence mean the same; only one of them may be written.
+  while (result.length > 0 && result[result.length - 1] === 0) result.pop();
+  return result;
+}
+
+function withPorts(ports: readonly number[], more: readonly number[]): readonly number[] {
+  return more.length === 0 ? ports : [...ports, ...more].sort((a, b) => a - b);
+}

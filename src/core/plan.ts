@@ -1,0 +1,61 @@
+import type { Allocation, Outcome } from './allocation.ts';
+import type { Shortfall } from './resources.ts';
+
+/**
+ * What one decision of a scheduler wants of the cell. Applied by `commit`; each part lands in exactly one outcome.
+ */
+export interface Plan {
+  readonly id: string;
+  readonly atomicity: Atomicity;
+  /** New allocations, each with its claim. Those of one host land or fail together. */
+  readonly places: readonly Allocation[];
+  /** Allocations that give way to `places` on the same host: marked `evict`, their use freed, in the same transaction. */
+  readonly evictions: readonly Eviction[];
+  /** Allocations that their host confirmed as released: record and claim go, the outcome is written. */
+  readonly releases: readonly Release[];
+}
+
+/** `incremental`: each host stands alone. `all-or-nothing`: one conflict refuses the whole plan. */
+export type Atomicity = 'incremental' | 'all-or-nothing';
+
+/** `resource-fit`: a changed ledger is a conflict only if the claim no longer fits. `version`: always (no rebase). */
+export type ConflictCheck = 'resource-fit' | 'version';
+
+export interface Eviction {
+  readonly victim: Allocation;
+  /** The mod revision at which the victim was read; the commit compares it. */
+  readonly victimRevision: number;
+  readonly cause: string;
+}
+
+export interface Release {
+  readonly allocation: Allocation;
+  /** The mod revision at which the allocation was read; the commit compares it. */
+  readonly revision: number;
+  /** null: nothing worth keeping (a host that refused the start). */
+  readonly outcome: Outcome | null;
+}
+
+/**
+ * How one part of a plan ended. `rebased` is committed too, after its host's ledger had moved on and it still fitted.
+ */
+export type PartOutcome =
+  | { readonly kind: 'committed' | 'rebased'; readonly revision: number }
+  | { readonly kind: 'conflicted'; readonly why: ConflictReason };
+
+export type ConflictReason =
+  /** It no longer fits: this dimension ran out. */
+  | { readonly reason: 'no-fit'; readonly short: Shortfall }
+  /** `conflictCheck: version`: the ledger had moved, whatever it holds. */
+  | { readonly reason: 'version' }
+  /** The scheduler no longer owns the job: all its work on that job is void. */
+  | { readonly reason: 'not-owner' }
+  /** The victim or the allocation to release changed or is gone. */
+  | { readonly reason: 'changed' }
+  /** Another part of the same all-or-nothing plan conflicted. */
+  | { readonly reason: 'plan-refused' }
+  /** The number of rebases in a row reached its bound. */
+  | { readonly reason: 'contended' };
+
+/** By allocation id: every place, eviction and release of the plan exactly once (I5, and the law of total partition). */
+export type PlanOutcome = ReadonlyMap<string, PartOutcome>;

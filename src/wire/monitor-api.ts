@@ -1,0 +1,149 @@
+import type { Allocation, Exit, Outcome } from '../core/allocation.ts';
+import type { Eligibility, Host } from '../core/host.ts';
+import type { JobRecord } from '../core/job.ts';
+import type { AllocationReport } from '../core/report.ts';
+import type { Resources } from '../core/resources.ts';
+import type { SchedulerStatus, Why } from './scheduler-api.ts';
+
+/**
+ * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`.
+ *
+ *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
+ *                                              `If-Match: <version>` guards; 409 when another version is there
+ *   GET  /v1/jobs                              → { jobs: JobSummary[] }
+ *   GET  /v1/jobs/:namespace/:job              → JobStatus
+ *   GET  /v1/jobs/:namespace/:job/why          → Why
+ *   POST /v1/jobs/:namespace/:job/stop         → JobSummary
+ *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
+ *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs
+ *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&follow
+ *                                              → bytes; waits for the start when `follow`; ends with the allocation
+ *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
+ *   GET  /v1/hosts                             → HostListAnswer
+ *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus
+ *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
+ *   GET  /v1/events?since                      → SSE or NDJSON (by Accept) of CellEvent
+ *   GET  /v1/reports                           → NDJSON of HostReport: this monitor's merged view as a source for others
+ *   GET  /livez /readyz /metrics /version
+ */
+
+export interface SubmitAnswer {
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: number;
+  /** false: the same spec was there already, nothing changed. */
+  readonly changed: boolean;
+}
+
+export interface JobSummary {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: string;
+  readonly precedence: number;
+  readonly version: number;
+  readonly desired: 'run' | 'stop';
+  readonly owner: string | null;
+  readonly submittedAtMs: number;
+  readonly oneOff: boolean;
+  readonly phase: JobPhase;
+  readonly counts: AllocationCounts;
+}
+
+/** `pending`: nothing placed · `running` · `complete`/`failed`: all ended, by the group's outcome · `stopped`. */
+export const JOB_PHASES = ['pending', 'running', 'complete', 'failed', 'stopped'] as const;
+export type JobPhase = (typeof JOB_PHASES)[number];
+
+export interface AllocationCounts {
+  /** What the job wants; for `system` jobs the number of hosts that match. */
+  readonly desired: number;
+  readonly placed: number;
+  readonly running: number;
+  readonly complete: number;
+  readonly failed: number;
+}
+
+export interface JobStatus {
+  readonly summary: JobSummary;
+  readonly record: JobRecord;
+  readonly allocations: readonly AllocationStatus[];
+  readonly outcomes: readonly Outcome[];
+}
+
+/** Desired and observed, side by side. */
+export interface AllocationStatus {
+  readonly name: string;
+  readonly allocation: Allocation;
+  /** null: the host has not reported it yet. */
+  readonly report: AllocationReport | null;
+  /** When this monitor last heard of the host; null: never. */
+  readonly asOfMs: number | null;
+  readonly stale: boolean;
+}
+
+export interface RunAnswer {
+  readonly namespace: string;
+  readonly job: string;
+  /** false: this idempotency key had already made the run. */
+  readonly created: boolean;
+}
+
+export interface RunExit {
+  readonly state: string;
+  readonly exit: Exit | null;
+  readonly reason: string;
+  readonly host: string | null;
+  readonly allocation: string | null;
+}
+
+export interface HostStatus {
+  readonly host: Host;
+  readonly eligibility: Eligibility | null;
+  readonly used: Resources;
+  readonly gpuUsedMilli: number;
+  readonly allocations: number;
+  /** The host's session in the store is there. */
+  readonly alive: boolean;
+  readonly asOfMs: number | null;
+  /** Set when the host is silent: since when. */
+  readonly staleSinceMs: number | null;
+}
+
+export interface HostListAnswer {
+  readonly hosts: readonly HostStatus[];
+  /** true: some known host has neither reported nor timed out since this monitor started. */
+  readonly incomplete: boolean;
+}
+
+export interface EligibilityRequest {
+  readonly state: 'ready' | 'cordoned' | 'draining';
+  readonly reason: string;
+}
+
+export interface CellEvent {
+  /** `<revision>.<n>` for what the store did; `<role>:<seq>` for what a role said. */
+  readonly id: string;
+  readonly atMs: number;
+  /** `job-submitted`, `placed`, `conflict`, `running`, `complete`, `host-joined`, ... */
+  readonly kind: string;
+  /** Who did it: a scheduler, a host, `api`. */
+  readonly source: string;
+  readonly namespace?: string;
+  readonly job?: string;
+  readonly allocation?: string;
+  readonly slot?: string;
+  readonly host?: string;
+  readonly detail: string;
+}
+
+export type SchedulerListAnswer = {
+  readonly schedulers: readonly SchedulerStatus[];
+  readonly unreachable: readonly string[];
+};
+
+export type WhyAnswer = Why;
+
+/** The record behind an idempotency key: `runs/<namespace>/<key>`. */
+export interface RunRecord {
+  readonly job: string;
+  readonly createdAtMs: number;
+}

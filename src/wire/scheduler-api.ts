@@ -1,0 +1,101 @@
+import type { Shortfall } from '../core/resources.ts';
+
+/**
+ * A scheduler's API: what it did and why. Nothing can be changed through it.
+ *
+ *   GET /v1/status                     → SchedulerStatus
+ *   GET /v1/jobs/:namespace/:job/why   → Why | 404 when it does not own the job
+ *   GET /v1/events                     → NDJSON of SchedulerEvent: the last ones kept, then as they happen
+ *   GET /livez /readyz /metrics
+ */
+
+export interface SchedulerStatus {
+  readonly id: string;
+  readonly kind: string;
+  readonly policy: string;
+  readonly jobsOwned: number;
+  readonly pending: number;
+  readonly decisions: number;
+  /** Claims by how they ended; they add up to all that were submitted. */
+  readonly committed: number;
+  readonly rebased: number;
+  readonly conflicted: number;
+  /** Transactions that had to be read back. */
+  readonly unknownResolved: number;
+  readonly ticketsRefused: number;
+  readonly startsRefused: number;
+  /** Share of the time since start spent deciding, 0 to 1. */
+  readonly busyFraction: number;
+  readonly commitP50Ms: number | null;
+  readonly commitP99Ms: number | null;
+}
+
+/** Why a job has allocations that do not run: the answer to `moorage why`. */
+export interface Why {
+  readonly namespace: string;
+  readonly job: string;
+  readonly scheduler: string;
+  /** One line, the most important thing first. */
+  readonly summary: string;
+  readonly groups: readonly WhyGroup[];
+}
+
+export interface WhyGroup {
+  readonly group: string;
+  readonly pending: number;
+  readonly tries: number;
+  readonly conflicts: number;
+  /** When it will be tried again; null: when something that could fit it changes. */
+  readonly nextTryMs: number | null;
+  /** `parked`, `waiting-for-ticket`, `starting`, `running`, ... */
+  readonly stage: string;
+  readonly detail: string;
+  /** One row a host, at most `WHY_HOSTS_MAX`; the nearest miss first. */
+  readonly hosts: readonly HostRefusal[];
+  readonly hostsTotal: number;
+  /** How many hosts each check refused, commonest first. */
+  readonly refusals: readonly { readonly check: string; readonly hosts: number }[];
+}
+
+export interface HostRefusal {
+  readonly host: string;
+  /** The check that refused: `constraint`, `resources`, `distinct`, `eligibility`, `driver`. */
+  readonly check: string;
+  readonly detail: string;
+  readonly short?: Shortfall;
+}
+
+export const WHY_HOSTS_MAX = 50;
+
+/** Something that a scheduler did, for the event stream of the monitors. */
+export interface SchedulerEvent {
+  /** Grows by one with each event of this instance. */
+  readonly seq: number;
+  readonly atMs: number;
+  readonly scheduler: string;
+  readonly kind: SchedulerEventKind;
+  readonly namespace: string;
+  readonly job: string;
+  /** Absent for events about a whole job. */
+  readonly allocation?: string;
+  readonly slot?: string;
+  readonly host?: string;
+  /** A sentence for people: `lost host-2 to batch-1: cpu needed 2500, available 1000`. */
+  readonly detail: string;
+}
+
+export const SCHEDULER_EVENT_KINDS = [
+  'owned',
+  'placed',
+  'rebased',
+  'conflict',
+  'refused-ticket',
+  'refused-host',
+  'started',
+  'stopping',
+  'released',
+  'rescheduled',
+  'parked',
+  'finished',
+] as const;
+export type SchedulerEventKind = (typeof SCHEDULER_EVENT_KINDS)[number];
