@@ -1,0 +1,108 @@
+import type { MergeSink } from '../core/merge.ts';
+import { HostView } from '../core/merge.ts';
+import type { AllocationReport, HostReport } from '../core/report.ts';
+
+/** What is known of one host, and since when. */
+export interface HostSight {
+  readonly host: string;
+  /** −1 before the host was heard. */
+  readonly incarnation: number;
+  readonly seq: number;
+  /** Wall-clock time of the last word of the host; null: never heard. */
+  readonly asOfMs: number | null;
+  /** Since when the host is silent; null while it is heard. A silent host keeps its last known allocations. */
+  readonly staleSinceMs: number | null;
+  readonly allocations: number;
+}
+
+/** The cell as the hosts report it: eventually consistent, never going back, with its age. For reading. */
+export interface CellView {
+  /** The report of the allocation by this very host. */
+  get(host: string, id: string): AllocationReport | undefined;
+  /** The report of the allocation, on whichever host it is. */
+  allocation(id: string): AllocationReport | undefined;
+  /** Every allocation that the host reports. */
+  on(host: string): Iterable<AllocationReport>;
+  host(host: string): HostSight | undefined;
+  hosts(): IterableIterator<HostSight>;
+  /** How many allocations are known. */
+  readonly size: number;
+  /** Every known host has reported or timed out; false until the first list of hosts is there. */
+  readonly complete: boolean;
+}
+
+/** When a host was last heard, on both clocks. */
+export interface Heard {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+export interface HostEntry {
+  readonly view: HostView;
+  /** Since when we want to hear of it. */
+  readonly known: Heard;
+  heard: Heard | null;
+  /** When a silence began, as found by the last look; null while it is heard. */
+  silentSince: Heard | null;
+}
+
+/** The hosts' merged views with the index by allocation. Knows no clock: the follower says what is silent. */
+export class ViewIndex {
+  readonly #hosts = new Map<string, HostEntry>();
+  readonly #byAllocation = new Map<string, AllocationReport>();
+  readonly #sink: MergeSink;
+
+  constructor(sink: MergeSink) {
+    this.#sink = {
+      onSet: (report, previous) => {
+        this.#byAllocation.set(report.id, report);
+        sink.onSet(report, previous);
+      },
+      onGone: (previous) => {
+        // Only the host that the index speaks of may take it out.
+        if (this.#byAllocation.get(previous.id)?.host === previous.host)
+          this.#byAllocation.delete(previous.id);
+        sink.onGone(previous);
+      },
+    };
+  }
+
+  get size(): number {
+    return this.#byAllocation.size;
+  }
+
+  get(host: string): HostEntry | undefined {
+    return this.#hosts.get(host);
+  }
+
+  entries(): IterableIterator<HostEntry> {
+    return this.#hosts.values();
+  }
+
+  allocation(id: string): AllocationReport | undefined {
+    return this.#byAllocation.get(id);
+  }
+
+  /** The host's entry, made when it is new. */
+  expect(host: string, now: Heard): HostEntry {
+    let entry = this.#hosts.get(host);
+    if (entry === undefined) {
+      entry = { view: new HostView(host), known: now, heard: null, silentSince: null };
+      this.#hosts.set(host, entry);
+    }
+    return entry;
+  }
+
+  /** @returns whether the message was news */
+  apply(message: HostReport, now: Heard): boolean {
+    return this.expect(message.host, now).view.apply(message, this.#sink);
+  }
+
+  /** The host's registration is gone: so is all that was known of it. */
+  forget(host: string): void {
+    const entry = this.#hosts.get(host);
+    if (entry === undefined) return;
+    this.#hosts.delete(host);
+    for (const report of [...entry.view.reports()]) this.#sink.onGone(report);
+  }
+}
