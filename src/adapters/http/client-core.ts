@@ -1,0 +1,119 @@
+import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../ports/http.ts';
+import { HttpError } from '../../ports/http.ts';
+import { httpErrorOf } from './call-faults.ts';
+import type { CallTimer } from './call-timer.ts';
+import { callTimer } from './call-timer.ts';
+
+/** One request as the two libraries below (undici, global fetch) are asked for it. */
+export interface Outgoing {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+  readonly signal: AbortSignal;
+}
+
+export interface Incoming {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+export interface ClientCoreOptions {
+  /** An answer that is larger is cut off: no peer may fill our memory. */
+  readonly answerBytesMax?: number;
+}
+
+/** A listing of a whole cell is some tens of MiB; streams are not counted. */
+const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
+
+/** The rules of the HttpClient port, over any way to send one request. */
+export function clientOver(
+  send: (url: string, request: Outgoing) => Promise<Incoming>,
+  close: () => Promise<void>,
+  options: ClientCoreOptions = {},
+): HttpClient {
+  const answerBytesMax = options.answerBytesMax ?? ANSWER_BYTES_MAX;
+
+  async function begin(call: HttpCall, timer: CallTimer): Promise<Incoming> {
+    const headers: Record<string, string> = { ...call.headers };
+    if (call.body !== undefined) headers['content-type'] = 'application/json';
+    const body = call.body === undefined ? null : JSON.stringify(call.body);
+    timer.signal.throwIfAborted();
+    return await send(call.url, { method: call.method, headers, body, signal: timer.signal });
+  }
+
+  return {
+    async call(call): Promise<HttpAnswer> {
+      const timer = callTimer(call.timeoutMs, call.signal);
+      let began = false;
+      try {
+        const incoming = await begin(call, timer);
+        began = true;
+        const text = await readAll(incoming.chunks, answerBytesMax);
+        return { status: incoming.status, headers: incoming.headers, body: parsed(text, incoming.headers) };
+      } catch (error) {
+        throw httpErrorOf(faultOf(error, timer), call.url, began);
+      } finally {
+        timer.stop();
+      }
+    },
+    async stream(call): Promise<HttpStream> {
+      const timer = callTimer(call.timeoutMs, call.signal);
+      try {
+        const incoming = await begin(call, timer);
+        // From here the deadline belongs to silence between chunks; it also ends a stream that nobody reads.
+        timer.rearm(call.idleTimeoutMs, silenceOf(call.idleTimeoutMs));
+        const chunks = watched(incoming.chunks, call, timer);
+        return { status: incoming.status, headers: incoming.headers, chunks };
+      } catch (error) {
+        timer.stop();
+        throw httpErrorOf(faultOf(error, timer), call.url, false);
+      }
+    },
+    close,
+  };
+}
+
+async function* watched(
+  chunks: AsyncIterable<Uint8Array>,
+  call: HttpCall & { readonly idleTimeoutMs: number },
+  timer: CallTimer,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of chunks) {
+      yield chunk;
+      timer.rearm(call.idleTimeoutMs, silenceOf(call.idleTimeoutMs));
+    }
+  } catch (error) {
+    throw httpErrorOf(faultOf(error, timer), call.url, true);
+  } finally {
+    timer.stop();
+  }
+}
+
+function silenceOf(idleTimeoutMs: number): string {
+  return `silent for ${String(idleTimeoutMs)} ms`;
+}
+
+/** Libraries wrap the reason of an abort in errors of their own; ours says whether it was the deadline or the caller. */
+function faultOf(error: unknown, timer: CallTimer): unknown {
+  return timer.signal.aborted ? timer.signal.reason : error;
+}
+
+async function readAll(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > bytesMax)
+      throw new HttpError(`an answer of more than ${String(bytesMax)} bytes`, { sent: true });
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function parsed(text: string, headers: Readonly<Record<string, string>>): unknown {
+  if (text === '') return undefined;
+  if (!/^application\/(?:[\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return text;
+  return JSON.parse(text);
+}

@@ -1,0 +1,36 @@
+import { JsonError } from '../../core/strict-json.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { Problem } from '../../wire/problem.ts';
+import { ProblemError } from '../../wire/problem.ts';
+
+export const PROBLEM_TYPE = 'application/problem+json';
+
+/** What is wrong with a request before any route saw it, by status. */
+const CODES: Readonly<Record<number, readonly [code: string, detail: string]>> = {
+  400: ['bad-request', 'the request cannot be read'],
+  404: ['not-found', 'there is nothing here'],
+  408: ['timeout', 'the request did not come in time'],
+  413: ['too-large', 'the body is larger than this route takes'],
+  414: ['too-large', 'the address is longer than this server takes'],
+  415: ['not-json', 'the body must be application/json'],
+  417: ['bad-request', 'expectations are not met here'],
+  503: ['closing', 'this process is about to end'],
+};
+
+export function problemOfStatus(status: number): Problem {
+  const [code, detail] = CODES[status] ?? ['bad-request', 'the request is refused'];
+  return { status, code, detail };
+}
+
+/**
+ * The problem to answer with for whatever a route threw. Only a ProblemError speaks to the caller; of every other error
+ * the caller learns that it happened, and the log learns the rest.
+ */
+export function problemOfError(error: unknown, log: Log, route: string): Problem {
+  if (error instanceof ProblemError) return error.problem;
+  if (error instanceof JsonError) return { status: 400, code: 'bad-json', detail: error.message };
+  const status = (error as { statusCode?: unknown } | null)?.statusCode;
+  if (typeof status === 'number' && status >= 400 && status < 500) return problemOfStatus(status);
+  log.error({ route, error }, 'a route failed');
+  return { status: 500, code: 'internal', detail: 'this request failed inside the server' };
+}

@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { RouteReply } from '../../ports/http.ts';
+
+/**
+ * Writes a stream as the chunks come: head at once, each chunk at once, and no further chunk is asked for before the
+ * socket took the last. A source that fails cuts the connection, so that the reader cannot take it for the end.
+ */
+export async function sendStream(
+  response: ServerResponse,
+  reply: RouteReply,
+  chunks: AsyncIterable<Uint8Array | string>,
+  caller: AbortController,
+): Promise<void> {
+  response.writeHead(reply.status, {
+    'content-type': reply.contentType ?? 'application/octet-stream',
+    'cache-control': 'no-store',
+    ...reply.headers,
+  });
+  response.flushHeaders();
+  try {
+    for await (const chunk of chunks) {
+      if (caller.signal.aborted) break;
+      if (chunk.length > 0 && !response.write(chunk)) await drained(response, caller.signal);
+    }
+    response.end();
+  } catch (error) {
+    if (!caller.signal.aborted) throw error;
+  } finally {
+    if (!response.writableEnded) response.destroy();
+  }
+}
+
+async function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  if (gone.aborted) return;
+  await once(response, 'drain', { signal: gone }).catch(() => undefined);
+}

@@ -1,0 +1,209 @@
+import { parseStrictJson } from '../../core/strict-json.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type {
+  HttpAnswer,
+  HttpCall,
+  HttpClient,
+  HttpListener,
+  HttpServer,
+  HttpStream,
+  ListenOptions,
+  Route,
+  RouteReply,
+  RouteRequest,
+} from '../../ports/http.ts';
+import { HttpError } from '../../ports/http.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { PROBLEM_TYPE, problemOfError, problemOfStatus } from '../http/problem-reply.ts';
+import { silentLog } from '../telemetry/silent.ts';
+import { matchRoute } from './route-match.ts';
+
+/**
+ * What becomes of one call: `pass`; `refuse`, as if nobody listened; `drop-request`, lost before the peer saw it, and
+ * `drop-reply`, lost after the peer did it — the caller cannot tell these two apart.
+ */
+export type Fate = 'pass' | 'refuse' | 'drop-request' | 'drop-reply';
+
+export interface MemoryNetworkOptions {
+  /** Asked for each call. It may answer later: that is how a call is delayed. */
+  readonly fate?: (call: {
+    readonly from: string;
+    readonly to: string;
+    readonly call: HttpCall;
+  }) => Fate | Promise<Fate>;
+  /** Without it calls have no deadline: nothing in memory is slow unless a test makes it so. */
+  readonly clock?: Clock;
+  readonly log?: Log;
+}
+
+interface Listening {
+  readonly routes: readonly Route[];
+  readonly options: ListenOptions;
+  readonly open: Set<AbortController>;
+}
+
+/** Servers and clients joined without sockets. Bodies travel as JSON text, so nothing is shared by reference. */
+export class MemoryNetwork {
+  readonly #options: MemoryNetworkOptions;
+  readonly #listening = new Map<string, Listening>();
+  #made = 0;
+
+  constructor(options: MemoryNetworkOptions = {}) {
+    this.#options = options;
+  }
+
+  server(): HttpServer {
+    return { listen: (routes, options) => Promise.resolve(this.#listen(routes, options)) };
+  }
+
+  /** @param name who calls, as `fate` sees it */
+  client(name = 'client'): HttpClient {
+    return {
+      call: (call) => this.#within(call, (signal) => this.#call(name, call, signal)),
+      stream: (call) => this.#within(call, (signal) => this.#stream(name, call, signal)),
+      close: () => Promise.resolve(),
+    };
+  }
+
+  /** Ends all streams and calls that are open to `address`, as a broken connection does. */
+  cut(address: string): void {
+    for (const caller of this.#listening.get(address)?.open ?? []) caller.abort();
+  }
+
+  #listen(routes: readonly Route[], options: ListenOptions): HttpListener {
+    this.#made += 1;
+    const address = `http://memory/${String(this.#made)}`;
+    this.#listening.set(address, { routes, options, open: new Set() });
+    const close = (): Promise<void> => {
+      this.cut(address);
+      this.#listening.delete(address);
+      return Promise.resolve();
+    };
+    return { address, close };
+  }
+
+  async #within<T>(call: HttpCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (call.signal?.aborted === true) throw new HttpError('the caller gave up', { sent: false });
+    const deadline = new AbortController();
+    const stop = this.#options.clock?.after(call.timeoutMs, () => deadline.abort());
+    const signals = call.signal === undefined ? [deadline.signal] : [deadline.signal, call.signal];
+    const signal = AbortSignal.any(signals);
+    try {
+      return await orAbort(work(signal), signal, 'no answer in time');
+    } finally {
+      stop?.();
+    }
+  }
+
+  async #call(from: string, call: HttpCall, signal: AbortSignal): Promise<HttpAnswer> {
+    const { reply, caller } = await this.#exchange(from, call, signal);
+    const text = reply.stream === undefined ? bodyText(reply) : await textOf(reply.stream, caller.signal);
+    const json = reply.stream === undefined && (reply.contentType ?? 'json').includes('json');
+    return {
+      status: reply.status,
+      headers: headersOf(reply),
+      body: text === '' ? undefined : json ? JSON.parse(text) : text,
+    };
+  }
+
+  async #stream(from: string, call: HttpCall, signal: AbortSignal): Promise<HttpStream> {
+    const { reply, caller } = await this.#exchange(from, call, signal);
+    const chunks = reply.stream ?? oneChunk(bodyText(reply));
+    return { status: reply.status, headers: headersOf(reply), chunks: piped(chunks, caller, call.signal) };
+  }
+
+  async #exchange(from: string, call: HttpCall, signal: AbortSignal) {
+    const address = /^http:\/\/memory\/\d+/.exec(call.url)?.[0] ?? '';
+    const fate = (await this.#options.fate?.({ from, to: address, call })) ?? 'pass';
+    const peer = this.#listening.get(address);
+    if (peer === undefined || fate === 'refuse')
+      throw new HttpError(`${address}: ECONNREFUSED`, { sent: false });
+    if (fate === 'drop-request') throw new HttpError(`${address}: ECONNRESET`, { sent: true });
+    const caller = new AbortController();
+    peer.open.add(caller);
+    const leave = (): void => caller.abort();
+    signal.addEventListener('abort', leave, { once: true });
+    const reply = await this.#handle(peer, call, address, caller.signal);
+    if (reply.stream === undefined) peer.open.delete(caller);
+    if (fate === 'drop-reply') {
+      caller.abort();
+      throw new HttpError(`${address}: ECONNRESET`, { sent: true });
+    }
+    return { reply, caller };
+  }
+
+  async #handle(peer: Listening, call: HttpCall, address: string, signal: AbortSignal): Promise<RouteReply> {
+    const found = matchRoute(peer.routes, call.method, call.url.slice(address.length));
+    if (found === null) return problemReply(problemOfStatus(404));
+    try {
+      const text = call.body === undefined ? '' : JSON.stringify(call.body);
+      if (Buffer.byteLength(text) > peer.options.bodyBytesMax) return problemReply(problemOfStatus(413));
+      const body = text === '' ? undefined : parseStrictJson(text);
+      const request: RouteRequest = { ...found.values, headers: call.headers ?? {}, body, signal };
+      return await found.route.handle(request);
+    } catch (error) {
+      return problemReply(problemOfError(error, this.#options.log ?? silentLog, found.route.path));
+    }
+  }
+}
+
+function problemReply(problem: { readonly status: number }): RouteReply {
+  return { status: problem.status, body: problem, contentType: PROBLEM_TYPE };
+}
+
+function headersOf(reply: RouteReply): Readonly<Record<string, string>> {
+  const type =
+    reply.contentType ?? (reply.stream === undefined ? 'application/json' : 'application/octet-stream');
+  return { 'content-type': type, ...reply.headers };
+}
+
+function bodyText(reply: RouteReply): string {
+  if (reply.body === undefined) return '';
+  if (reply.contentType !== undefined && typeof reply.body === 'string') return reply.body;
+  return JSON.stringify(reply.body);
+}
+
+async function textOf(chunks: AsyncIterable<Uint8Array | string>, signal: AbortSignal): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks) {
+    if (signal.aborted) throw new HttpError('the connection was cut', { sent: true });
+    parts.push(Buffer.from(chunk));
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+async function* oneChunk(text: string): AsyncGenerator<string> {
+  if (text !== '') yield text;
+}
+
+/** The peer's chunks, until they end or the connection is cut from either side. */
+async function* piped(
+  chunks: AsyncIterable<Uint8Array | string>,
+  caller: AbortController,
+  leaves: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const leave = (): void => caller.abort();
+  leaves?.addEventListener('abort', leave, { once: true });
+  const source = chunks[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await orAbort(source.next(), caller.signal, 'the connection was cut');
+      if (next.done === true) return;
+      yield typeof next.value === 'string' ? Buffer.from(next.value) : next.value;
+    }
+  } catch (cause) {
+    throw cause instanceof HttpError ? cause : new HttpError('the connection was cut', { sent: true, cause });
+  } finally {
+    leaves?.removeEventListener('abort', leave);
+    caller.abort();
+  }
+}
+
+function orAbort<T>(work: Promise<T>, signal: AbortSignal, message: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(new HttpError(message, { sent: true }));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

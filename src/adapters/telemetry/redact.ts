@@ -1,0 +1,60 @@
+/** What stands in the place of a secret. */
+const HIDDEN = '***';
+
+/** Fields that hold secrets under whatever object they lie: values of `env` are hidden one by one, names stay. */
+const SECRET_NAMES = new Set([
+  'ticket',
+  'token',
+  'password',
+  'secret',
+  'authorization',
+  'secretkey',
+  'privatekey',
+]);
+
+/** Deeper values are cut: a log line is no dump. */
+const DEPTH_MAX = 8;
+
+/** A signed token anywhere in a text, such as the message of an error. */
+const TOKEN = /\bv4\.(?:public|local)\.[\w-]+(?:\.[\w-]+)?/g;
+
+/**
+ * A copy of a log field without secrets: environment values, tickets and tokens (I65). Errors become plain objects.
+ *
+ * @param depth how deep the value lies in the logged object
+ */
+export function redact(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return value.replace(TOKEN, `v4.${HIDDEN}`);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= DEPTH_MAX) return '…';
+  if (value instanceof Error) return redactError(value, depth);
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1));
+  return redactFields(value as Record<string, unknown>, depth);
+}
+
+function redactFields(fields: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (SECRET_NAMES.has(name.toLowerCase()))
+      result[name] = value === null || value === undefined ? value : HIDDEN;
+    else if (name === 'env') result[name] = hideValues(value);
+    else result[name] = redact(value, depth + 1);
+  }
+  return result;
+}
+
+function hideValues(env: unknown): unknown {
+  if (typeof env !== 'object' || env === null) return HIDDEN;
+  return Object.fromEntries(Object.keys(env).map((name) => [name, HIDDEN]));
+}
+
+function redactError(error: Error, depth: number): Record<string, unknown> {
+  const { name, message, stack, cause, ...rest } = error;
+  return {
+    type: error.name || name,
+    message: redact(message, depth + 1),
+    ...redactFields(rest, depth),
+    ...(cause === undefined ? {} : { cause: redact(cause, depth + 1) }),
+    stack: redact(stack, depth + 1),
+  };
+}
