@@ -1,0 +1,171 @@
+import type { AllocationReport } from '../core/report.ts';
+import type { HttpAnswer, HttpCall, HttpClient } from '../ports/http.ts';
+import { HttpError } from '../ports/http.ts';
+import type {
+  HostListing,
+  LogStream,
+  StartAnswer,
+  StartRefusal,
+  StartRequest,
+  StopRequest,
+} from '../wire/host-api.ts';
+import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/host-api.ts';
+import { bodyOf, isSuccess, problemErrorOf, problemOf } from './problem.ts';
+
+export interface HostClientOptions {
+  /** For one order or question. */
+  readonly timeoutMs: number;
+  /** A log stream that is silent for longer than this is given up; a task may be silent for long. */
+  readonly logIdleMs: number;
+}
+
+const DEFAULTS: HostClientOptions = { timeoutMs: 5_000, logIdleMs: 24 * 3600 * 1000 };
+
+/**
+ * How a start ended. `unknown`: the order may or may not have reached the host, read back with `get` before anything else
+ * happens; `sent: false` says that it surely did not.
+ */
+export type StartOutcome =
+  | { readonly kind: 'started'; readonly report: AllocationReport }
+  | { readonly kind: 'refused'; readonly code: StartRefusal; readonly detail: string }
+  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+
+/** `absent`: the host has no such allocation, and will refuse to start it from now on. */
+export type StopOutcome =
+  | { readonly kind: 'stopping'; readonly report: AllocationReport }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
+  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+
+/** `removed`: the host has no record of it, now or before. `not-released`: it must be stopped and released first. */
+export type RemoveOutcome =
+  | { readonly kind: 'removed' }
+  | { readonly kind: 'not-released' }
+  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+
+export interface LogRequest {
+  readonly task: string;
+  readonly stream: LogStream;
+  /** Of the first byte wanted, from 0. */
+  readonly offset: number;
+  /** Wait for more until the task has ended for good. */
+  readonly follow: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface HostLog {
+  /** Of the first byte that comes: larger than asked when older bytes were given up. */
+  readonly offset: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** The host-agent's API for those who call it. `address` is the host's, as registered. */
+export class HostClient {
+  readonly #http: HttpClient;
+  readonly #options: HostClientOptions;
+
+  constructor(http: HttpClient, options: Partial<HostClientOptions> = {}) {
+    this.#http = http;
+    this.#options = { ...DEFAULTS, ...options };
+  }
+
+  async start(address: string, request: StartRequest): Promise<StartOutcome> {
+    const reply = await this.#order({
+      method: 'PUT',
+      url: `${address}/v1/allocations/${request.allocation.id}`,
+      body: request,
+    });
+    if (reply.kind === 'unknown') return reply;
+    if (isSuccess(reply.answer))
+      return { kind: 'started', report: (reply.answer.body as StartAnswer).report };
+    const problem = problemOf(reply.answer);
+    const code = START_REFUSALS.find((refusal) => refusal === problem.code);
+    if (code !== undefined) return { kind: 'refused', code, detail: problem.detail };
+    return { kind: 'unknown', sent: true, detail: problem.detail };
+  }
+
+  async stop(address: string, id: string, request: StopRequest): Promise<StopOutcome> {
+    const url = `${address}/v1/allocations/${id}/stop`;
+    const reply = await this.#order({ method: 'POST', url, body: request });
+    if (reply.kind === 'unknown') return reply;
+    if (isSuccess(reply.answer)) return { kind: 'stopping', report: reply.answer.body as AllocationReport };
+    const problem = problemOf(reply.answer);
+    if (problem.code === 'no-allocation') return { kind: 'absent' };
+    if (problem.status >= 500) return { kind: 'unknown', sent: true, detail: problem.detail };
+    return { kind: 'refused', code: problem.code, detail: problem.detail };
+  }
+
+  async remove(address: string, id: string, commandId: string): Promise<RemoveOutcome> {
+    const url = `${address}/v1/allocations/${id}?commandId=${encodeURIComponent(commandId)}`;
+    const reply = await this.#order({ method: 'DELETE', url });
+    if (reply.kind === 'unknown') return reply;
+    if (isSuccess(reply.answer)) return { kind: 'removed' };
+    if (reply.answer.status === 409) return { kind: 'not-released' };
+    return { kind: 'unknown', sent: true, detail: problemOf(reply.answer).detail };
+  }
+
+  /** @throws HttpError, ProblemError */
+  async list(address: string): Promise<HostListing> {
+    return bodyOf<HostListing>(await this.#call({ method: 'GET', url: `${address}/v1/allocations` }));
+  }
+
+  /** @returns null when the host has no record of it. @throws HttpError, ProblemError */
+  async get(address: string, id: string): Promise<AllocationReport | null> {
+    const answer = await this.#call({ method: 'GET', url: `${address}/v1/allocations/${id}` });
+    if (answer.status === 404 && problemOf(answer).code === 'no-allocation') return null;
+    return bodyOf<AllocationReport>(answer);
+  }
+
+  /** @throws HttpError, ProblemError */
+  async logs(address: string, id: string, request: LogRequest): Promise<HostLog> {
+    const query = new URLSearchParams({
+      task: request.task,
+      stream: request.stream,
+      offset: String(request.offset),
+      follow: String(request.follow),
+    });
+    const answer = await this.#http.stream({
+      method: 'GET',
+      url: `${address}/v1/allocations/${id}/logs?${query.toString()}`,
+      timeoutMs: this.#options.timeoutMs,
+      idleTimeoutMs: this.#options.logIdleMs,
+      ...(request.signal === undefined ? {} : { signal: request.signal }),
+    });
+    if (!isSuccess(answer)) throw problemErrorOf({ ...answer, body: await jsonOf(answer.chunks) });
+    return { offset: Number(answer.headers[LOG_OFFSET_HEADER] ?? request.offset), chunks: answer.chunks };
+  }
+
+  #call(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<HttpAnswer> {
+    return this.#http.call({ ...call, timeoutMs: this.#options.timeoutMs });
+  }
+
+  async #order(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<OrderReply> {
+    try {
+      return { kind: 'answered', answer: await this.#call(call) };
+    } catch (error) {
+      if (!(error instanceof HttpError)) throw error;
+      return { kind: 'unknown', sent: error.sent, detail: error.message };
+    }
+  }
+}
+
+type OrderReply =
+  | { readonly kind: 'answered'; readonly answer: HttpAnswer }
+  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+
+/** An error answer fits into a few KiB; more of it would be no problem of ours. */
+const PROBLEM_BYTES_MAX = 64 * 1024;
+
+async function jsonOf(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of chunks) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > PROBLEM_BYTES_MAX) return undefined;
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
