@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import type { Outcome } from '../core/allocation.ts';
+import type { CellMeta } from '../core/cell.ts';
+import type { Eligibility, Host } from '../core/host.ts';
+import { ELIGIBILITY } from '../core/host.ts';
+import type { Quota, Switches } from '../core/limits.ts';
+import type { Owner, RoleRecord } from '../core/role.ts';
+import { ROLE_KINDS } from '../core/role.ts';
+import type { RunRecord } from './monitor-api.ts';
+import { resources, schemaCodec, whole } from './schema-codec.ts';
+
+/**
+ * How every kind of record lies in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws
+ * RecordError, naming the kind and the place, for what it cannot read.
+ */
+export { allocationCodec } from './allocation-codec.ts';
+export { jobCodec } from './job-codec.ts';
+export { ledgerCodec } from './ledger-codec.ts';
+
+const port = z.int().min(1).max(65_535);
+
+export const hostCodec = schemaCodec<Host>(
+  'host',
+  z.looseObject({
+    id: z.string(),
+    address: z.string(),
+    capacity: resources,
+    reserved: resources,
+    gpuModels: z.array(z.string()),
+    portRange: z.looseObject({ first: port, last: port }),
+    attributes: z.record(z.string(), z.string()),
+    bootId: z.string(),
+    incarnation: whole,
+    agentVersion: z.string(),
+  }),
+);
+
+export const eligibilityCodec = schemaCodec<Eligibility>(
+  'eligibility',
+  z.looseObject({
+    state: z.enum(ELIGIBILITY),
+    reason: z.string(),
+    by: z.string(),
+    sinceMs: whole,
+    counter: whole,
+    drainDeadlineMs: z.exactOptional(whole),
+  }),
+);
+
+export const ownerCodec = schemaCodec<Owner>(
+  'owner',
+  z.looseObject({ scheduler: z.string(), kind: z.string(), sinceMs: whole }),
+);
+
+export const outcomeCodec = schemaCodec<Outcome>(
+  'outcome',
+  z.looseObject({
+    allocation: z.string(),
+    namespace: z.string(),
+    job: z.string(),
+    jobVersion: whole,
+    group: z.string(),
+    index: whole,
+    attempt: whole,
+    host: z.string(),
+    scheduler: z.string(),
+    state: z.string(),
+    exit: z.exactOptional(
+      z.looseObject({
+        code: z.exactOptional(z.int()),
+        signal: z.exactOptional(z.string()),
+        lost: z.exactOptional(z.string()),
+      }),
+    ),
+    reason: z.string(),
+    startedAtMs: z.exactOptional(whole),
+    endedAtMs: whole,
+    restarts: whole,
+  }),
+);
+
+export const runCodec = schemaCodec<RunRecord>('run', z.looseObject({ job: z.string(), createdAtMs: whole }));
+
+export const roleCodec = schemaCodec<RoleRecord>(
+  'role',
+  z.looseObject({
+    kind: z.enum(ROLE_KINDS),
+    id: z.string(),
+    address: z.string(),
+    version: z.string(),
+    policy: z.string(),
+    startedAtMs: whole,
+  }),
+);
+
+export const quotaCodec = schemaCodec<Quota>(
+  'quota',
+  z.looseObject({
+    namespace: z.string(),
+    cpuMilli: whole.nullable(),
+    memoryMib: whole.nullable(),
+    gpuMilli: whole.nullable(),
+    allocations: whole.nullable(),
+  }),
+);
+
+export const switchesCodec = schemaCodec<Switches>(
+  'switches',
+  z.looseObject({ pausePlacement: z.boolean(), pauseEviction: z.boolean() }),
+);
+
+export const metaCodec = schemaCodec<CellMeta>(
+  'meta',
+  z.looseObject({ schema: whole, incarnation: z.string(), createdAtMs: whole }),
+);
