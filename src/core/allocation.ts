@@ -57,7 +57,7 @@ export interface Outcome {
   readonly state: string;
   readonly exit?: Exit;
   readonly reason: string;
-  /** Why it was made to end by somebody else (see `CAUSES` in slots.ts); absent when it ended by itself. */
+  /** Why it was made to end by somebody else (see `CAUSES` in slot-view.ts); absent when it ended by itself. */
   readonly cause?: string;
   readonly startedAtMs?: number;
   readonly endedAtMs: number;

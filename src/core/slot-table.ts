@@ -1,0 +1,140 @@
+import type { Outcome } from './allocation.ts';
+import { canonicalJson } from './canonical-json.ts';
+import type { Group } from './job.ts';
+import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
+import type { Fill, JobView, LiveAllocation } from './slot-view.ts';
+import { CAUSES } from './slot-view.ts';
+
+/** One slot: what lives in it, and what did. */
+export interface Slot {
+  readonly live: LiveAllocation[];
+  /** Oldest first. */
+  readonly history: Outcome[];
+}
+
+/** The slots of one group by index; an index that never held anything is absent. */
+export function slotTable(view: JobView, group: string): Map<number, Slot> {
+  const table = new Map<number, Slot>();
+  const at = (index: number): Slot => {
+    let slot = table.get(index);
+    if (slot === undefined) table.set(index, (slot = { live: [], history: [] }));
+    return slot;
+  };
+  for (const live of view.live)
+    if (live.allocation.group === group) at(live.allocation.index).live.push(live);
+  for (const outcome of view.outcomes) if (outcome.group === group) at(outcome.index).history.push(outcome);
+  for (const slot of table.values())
+    slot.history.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
+  return table;
+}
+
+/** May the slot take a new allocation as far as its present ones go? */
+export function isVacant(view: JobView, slot: Slot): boolean {
+  return slot.live.every(
+    ({ allocation }) => allocation.desired !== 'run' && view.standing(allocation.host).state === 'lost',
+  );
+}
+
+/**
+ * Would an allocation of that version run the same thing as one of the current version? Then a new version leaves it
+ * alone: changing `count` restarts nobody.
+ */
+export function sameWorkAs(view: JobView, group: Group): (version: number) => boolean {
+  const known = new Map<number, boolean>([[view.record.version, true]]);
+  const { job } = view.record;
+  const own = workOf(group, job.precedence);
+  return (version) => {
+    let same = known.get(version);
+    if (same === undefined) {
+      const then = view.versions.get(version);
+      const before = then?.groups[group.name];
+      same = then !== undefined && before !== undefined && workOf(before, then.precedence) === own;
+      known.set(version, same);
+    }
+    return same;
+  };
+}
+
+function workOf(group: Group, precedence: number): string {
+  const { tasks, ports, constraints, distinct, restart, deadlineMs } = group;
+  return canonicalJson({ tasks, ports, constraints, distinct, restart, deadlineMs, precedence });
+}
+
+/** How a vacant slot goes on: it has come to its end, or wants an allocation. */
+export type SlotNext =
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'fill'; readonly fill: Fill };
+
+/**
+ * @param runsForEver a service: even a successful end is followed by the next allocation
+ * @param waitingSinceMs the slot had no turn before this time
+ */
+export function nextOf(
+  view: JobView,
+  group: Group,
+  index: number,
+  slot: Slot | undefined,
+  options: {
+    readonly runsForEver: boolean;
+    readonly waitingSinceMs: number;
+    readonly sameWork: (version: number) => boolean;
+  },
+): SlotNext {
+  const { runsForEver, waitingSinceMs } = options;
+  const history = slot?.history ?? [];
+  const counted = history.filter((outcome) => options.sameWork(outcome.jobVersion));
+  if (!runsForEver && counted.some((outcome) => outcome.state === 'complete')) return { kind: 'complete' };
+  const failures = failuresInARow(counted, group.reschedule, runsForEver);
+  if (hasFailedForGood(view, group, counted, failures)) return { kind: 'failed' };
+  const last = history.at(-1);
+  const lastFailed = counted.at(-1);
+  const delayMs =
+    lastFailed !== undefined && isFailure(lastFailed, runsForEver)
+      ? rescheduleDelayMs(group.reschedule, failures)
+      : 0;
+  const notBeforeMs = last === undefined ? 0 : last.endedAtMs + delayMs;
+  const replaced = slot?.live.at(-1)?.allocation;
+  const replaces = replaced?.id ?? last?.allocation;
+  return {
+    kind: 'fill',
+    fill: {
+      group: group.name,
+      index,
+      attempt: Math.max(0, last?.attempt ?? 0, replaced?.attempt ?? 0) + 1,
+      ...(replaces === undefined ? {} : { replaces }),
+      avoidHosts: avoided(slot, runsForEver),
+      notBeforeMs,
+      sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs),
+    },
+  };
+}
+
+function hasFailedForGood(
+  view: JobView,
+  group: Group,
+  counted: readonly Outcome[],
+  failures: number,
+): boolean {
+  if (attemptsUsedUp(group.reschedule, failures)) return true;
+  const last = counted.at(-1);
+  if (last === undefined) return false;
+  if (last.cause === CAUSES.unplaceable) return last.jobVersion === view.record.version;
+  // At most once: nobody knows how far a lost allocation came, so a job that allows no second attempt ends here.
+  const secondAllowed = group.reschedule.attempts !== 0 || group.reschedule.onHostLost;
+  return last.state === 'lost' && last.cause === undefined && !secondAllowed;
+}
+
+/** Hosts that the next attempt should keep away from: where the slot last failed (S3.2). */
+const AVOIDED_MAX = 3;
+
+function avoided(slot: Slot | undefined, runsForEver: boolean): readonly string[] {
+  if (slot === undefined) return NOBODY;
+  const failed = slot.history
+    .filter((outcome) => isFailure(outcome, runsForEver))
+    .map((outcome) => outcome.host);
+  const lost = slot.live.map(({ allocation }) => allocation.host);
+  return [...new Set([...failed.slice(-AVOIDED_MAX), ...lost])].filter((host) => host !== '');
+}
+
+const NOBODY: readonly string[] = Object.freeze([]);
