@@ -1,0 +1,51 @@
+/**
+ * The largest values that a job file may ask for. Each keeps one mistake, or one person, from filling the cell's store or
+ * overflowing a counter; all are far above what the traces in use ask for.
+ */
+
+/** The store holds a job in one value, and a value may have 64 KiB; the rest is for the record around it. */
+export const JOB_TEXT_BYTES_MAX = 60 * 1024;
+/** Nesting of a canonical job is 8; deeper text is an attack on the parser. */
+export const JOB_DEPTH_MAX = 16;
+export const JOB_KEYS_MAX = 512;
+/** Followed aliases of a YAML text: a few anchors help, a bomb of them does not. */
+export const YAML_ALIASES_MAX = 50;
+
+export const GROUPS_MAX = 16;
+export const TASKS_MAX = 16;
+/** Allocations of one group. The cell is built for a million of them in all. */
+export const COUNT_MAX = 100_000;
+/** A gang is placed in one transaction of at most 128 writes, and each member costs two: its host's ledger and itself. */
+export const GANG_COUNT_MAX = 63;
+export const PRECEDENCE_MAX = 100;
+export const LABELS_MAX = 32;
+export const PORTS_MAX = 16;
+export const CONSTRAINTS_MAX = 32;
+export const ATTRIBUTES_MAX = 8;
+export const WEIGHT_MAX = 100;
+export const MODELS_MAX = 16;
+export const SCALARS_MAX = 16;
+export const SCALAR_AMOUNT_MAX = 1_000_000_000;
+export const ATTEMPTS_MAX = 1_000;
+
+/** 1,024 cores and 64 TiB: more than any host has. */
+export const CPU_MILLI_MAX = 1_024_000;
+export const MEMORY_MIB_MAX = 64 * 1024 * 1024;
+/** 1 PiB. */
+export const DISK_MIB_MAX = 1024 * 1024 * 1024;
+export const GPU_COUNT_MAX = 64;
+/**
+ * Above this a bare number of cores is taken for a slip: people who write `500` nearly always mean millicores. Whoever
+ * wants 96 cores writes `96000m`.
+ */
+export const CPU_CORES_PLAIN_MAX = 64;
+
+/** A Node timer holds at most 2^31 - 1 ms, 24.8 days, and fires at once when given more. */
+export const DURATION_MS_MAX = 24 * 24 * 3600 * 1000;
+
+/** The kernel allows 131,071 bytes an argument; nobody needs them, and the store would have to hold them. */
+export const ARGS_MAX = 64;
+export const ARG_BYTES_MAX = 4 * 1024;
+export const ENV_MAX = 128;
+export const ENV_BYTES_MAX = 32 * 1024;
+export const TEXT_BYTES_MAX = 256;

@@ -1,0 +1,124 @@
+import { DEFAULT_NAMESPACE } from '../core/ids.ts';
+import type { Group, Job, JobType, Task } from '../core/job.ts';
+import type { GpuRequest, Resources } from '../core/resources.ts';
+import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../core/resources.ts';
+import {
+  DEFAULT_PRECEDENCE,
+  DEFAULT_RESCHEDULE,
+  DEFAULT_RESOURCES,
+  DEFAULT_RESTART,
+  DEFAULT_STOP,
+  DEFAULT_TYPE,
+  DEFAULT_WEIGHT,
+} from './job-defaults.ts';
+import type { GroupFile, LongFile, ShortFile, TaskFile } from './job-schema.ts';
+
+/** Fills in every default: from what was written, checked and measured, to the canonical job. */
+export function buildJob(file: LongFile): Job {
+  const type = file.type ?? DEFAULT_TYPE;
+  return {
+    namespace: file.namespace ?? DEFAULT_NAMESPACE,
+    name: file.name,
+    type,
+    precedence: file.priority ?? DEFAULT_PRECEDENCE,
+    scheduler: file.scheduler ?? 'auto',
+    labels: file.labels ?? {},
+    groups: mapValues(file.groups, (group, name) => buildGroup(name, group, type)),
+    oneOff: file.oneOff ?? false,
+  };
+}
+
+/** The short form written out: group and task take the job's name. */
+export function lengthen(file: ShortFile): LongFile {
+  const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
+  const { command, script, env, resources, stop, sidecar, ...group } = rest;
+  const task = { command, script, env, resources, stop, sidecar };
+  return {
+    ...{ name, namespace, type, priority, scheduler, labels, oneOff },
+    groups: { [name]: { ...group, tasks: { [name]: task } } },
+  };
+}
+
+function buildGroup(name: string, file: GroupFile, type: JobType): Group {
+  const restart = DEFAULT_RESTART[type];
+  const reschedule = DEFAULT_RESCHEDULE[type];
+  const attempts = file.reschedule?.attempts;
+  const delayMs = file.reschedule?.delay ?? reschedule.delayMs;
+  return {
+    name,
+    count: file.count ?? 1,
+    parallelism: file.parallelism ?? null,
+    gang: file.gang ?? false,
+    ports: file.ports ?? {},
+    constraints: file.constraints ?? [],
+    affinities: (file.affinities ?? []).map((item) => ({
+      expression: item.expr,
+      weight: item.weight ?? DEFAULT_WEIGHT,
+    })),
+    spread: (file.spread ?? []).map((item) => ({
+      attribute: item.by,
+      weight: item.weight ?? DEFAULT_WEIGHT,
+    })),
+    distinct: file.distinct ?? [],
+    tasks: mapValues(file.tasks, (task, taskName) => buildTask(taskName, task)),
+    restart: {
+      attempts: file.restart?.attempts ?? restart.attempts,
+      windowMs: file.restart?.window ?? restart.windowMs,
+      delayMs: file.restart?.delay ?? restart.delayMs,
+      on: file.restart?.on ?? restart.on,
+    },
+    reschedule: {
+      attempts: attempts === 'unlimited' ? null : (attempts ?? reschedule.attempts),
+      delayMs,
+      // A first delay that was written longer than the default bound lifts the bound with it.
+      delayMaxMs: file.reschedule?.maxDelay ?? Math.max(reschedule.delayMaxMs, delayMs),
+      onHostLost: file.reschedule?.onHostLost ?? reschedule.onHostLost,
+    },
+    deadlineMs: file.deadline ?? null,
+    waitMaxMs: file.waitMax ?? null,
+  };
+}
+
+function buildTask(name: string, file: TaskFile): Task {
+  return {
+    name,
+    command: file.command ?? ['/bin/sh', '-c', file.script ?? ''],
+    env: file.env ?? {},
+    resources: buildResources(file.resources),
+    gpu: buildGpu(file.resources?.gpu),
+    stop: {
+      signal: file.stop?.signal ?? DEFAULT_STOP.signal,
+      graceMs: file.stop?.grace ?? DEFAULT_STOP.graceMs,
+    },
+    sidecar: file.sidecar ?? false,
+  };
+}
+
+function buildResources(file: TaskFile['resources']): Resources {
+  const scalars = file?.scalars;
+  return {
+    cpuMilli: file?.cpu ?? DEFAULT_RESOURCES.cpuMilli,
+    memoryMib: file?.memory ?? DEFAULT_RESOURCES.memoryMib,
+    diskMib: file?.disk ?? DEFAULT_RESOURCES.diskMib,
+    scalars: scalars === undefined || Object.keys(scalars).length === 0 ? NO_SCALARS : scalars,
+  };
+}
+
+function buildGpu(file: NonNullable<TaskFile['resources']>['gpu']): GpuRequest | null {
+  if (file === undefined) return null;
+  const share = 'share' in file ? file.share : undefined;
+  const models = 'models' in file ? file.models : undefined;
+  return {
+    count: file.count ?? 1,
+    milliEach: share ?? GPU_MILLI_PER_DEVICE,
+    // The traces name a model twice at times; twice means no more than once.
+    models: [...new Set(models ?? [])],
+  };
+}
+
+function mapValues<A, B>(
+  map: Readonly<Record<string, A>>,
+  make: (value: A, key: string) => B,
+): Record<string, B> {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, make(value, key)]));
+}

@@ -1,0 +1,94 @@
+import { DEFAULT_TYPE } from './job-defaults.ts';
+import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
+import { GANG_COUNT_MAX } from './bounds.ts';
+
+/** A fault and its place, as keys from the root of the file. */
+export interface RuleFault {
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+}
+
+/** What no single field can tell: rules between fields. */
+export function checkRules(file: LongFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const type = file.type ?? DEFAULT_TYPE;
+  for (const [name, group] of Object.entries(file.groups)) {
+    const at = ['groups', name];
+    if (type === 'system') faults.push(...checkSystem(at, group));
+    faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
+    const delay = group.reschedule?.delay;
+    const maxDelay = group.reschedule?.maxDelay;
+    if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
+      faults.push({ path: [...at, 'reschedule', 'maxDelay'], text: 'must not be less than delay' });
+  }
+  return faults;
+}
+
+function checkSystem(at: readonly string[], group: GroupFile): RuleFault[] {
+  const keys = (['count', 'parallelism', 'gang', 'distinct', 'spread'] as const).filter(
+    (key) => group[key] !== undefined,
+  );
+  return keys.map((key) => ({
+    path: [...at, key],
+    text: 'a system job has one allocation on every matching host; remove this field',
+  }));
+}
+
+function checkCounts(at: readonly string[], group: GroupFile): RuleFault[] {
+  const count = group.count ?? 1;
+  const faults: RuleFault[] = [];
+  if (group.gang === true && count > GANG_COUNT_MAX)
+    faults.push({
+      path: [...at, 'count'],
+      text: `a gang has at most ${String(GANG_COUNT_MAX)} members in this version`,
+    });
+  if (group.parallelism === undefined) return faults;
+  const path = [...at, 'parallelism'];
+  if (group.parallelism > count) faults.push({ path, text: `more than count, which is ${String(count)}` });
+  else if (group.gang === true && group.parallelism < count)
+    faults.push({ path, text: 'a gang runs all at once; remove gang or parallelism' });
+  return faults;
+}
+
+function checkPorts(at: readonly string[], group: GroupFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const seen = new Map<number, string>();
+  for (const [label, port] of Object.entries(group.ports ?? {})) {
+    if (port === 0) continue;
+    const other = seen.get(port);
+    if (other !== undefined)
+      faults.push({
+        path: [...at, 'ports', label],
+        text: `port ${String(port)} is already that of "${other}"`,
+      });
+    seen.set(port, label);
+  }
+  return faults;
+}
+
+function checkTasks(at: readonly string[], group: GroupFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  let gpuTask: string | null = null;
+  for (const [name, task] of Object.entries(group.tasks)) {
+    const path = [...at, 'tasks', name];
+    faults.push(...checkCommand(path, task));
+    if (task.resources?.gpu === undefined) continue;
+    if (gpuTask !== null)
+      faults.push({
+        path: [...path, 'resources', 'gpu'],
+        text: `only one task of a group may ask for GPUs, and "${gpuTask}" does`,
+      });
+    gpuTask = name;
+  }
+  if (Object.values(group.tasks).every((task) => task.sidecar === true))
+    faults.push({ path: [...at, 'tasks'], text: 'all tasks are sidecars; one must decide the outcome' });
+  return faults;
+}
+
+function checkCommand(path: readonly string[], task: TaskFile): RuleFault[] {
+  if (task.command !== undefined && task.script !== undefined)
+    return [{ path: [...path, 'script'], text: 'write either command or script, not both' }];
+  if (task.command === undefined && task.script === undefined)
+    return [{ path, text: 'needs a command, such as [echo, hello], or a script' }];
+  return [];
+}

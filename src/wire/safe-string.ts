@@ -1,0 +1,16 @@
+/**
+ * Why the text may not go into a command, an environment or a record; null when it may. A NUL ends a C string early, so
+ * what is started would differ from what was checked; half a surrogate pair cannot be written as UTF-8.
+ */
+export function unsafeText(text: string, bytesMax: number): string | null {
+  if (text.includes('\0')) return 'must not contain a NUL character';
+  if (/\p{Surrogate}/u.test(text)) return 'must be valid Unicode';
+  // No UTF-8 text is shorter than its UTF-16 code units, or longer than three times as many bytes.
+  if (text.length > bytesMax || utf8Bytes(text) > bytesMax)
+    return `must be at most ${String(bytesMax)} bytes`;
+  return null;
+}
+
+export function utf8Bytes(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
