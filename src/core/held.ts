@@ -1,0 +1,23 @@
+import { attributeOf, plainAttribute } from './expression.ts';
+import type { Held } from './filters.ts';
+import type { Host } from './host.ts';
+import type { Group } from './job.ts';
+
+/** What a group holds, counted by host and by the attributes that its `distinct` and `spread` speak of. */
+export class HeldCount implements Held {
+  readonly byHost = new Map<string, number>();
+  readonly byValue = new Map<string, Map<string, number>>();
+
+  constructor(group: Group) {
+    for (const name of [...group.distinct, ...group.spread.map((spread) => spread.attribute)])
+      this.byValue.set(plainAttribute(name), new Map());
+  }
+
+  add(host: Host): void {
+    this.byHost.set(host.id, (this.byHost.get(host.id) ?? 0) + 1);
+    for (const [name, counts] of this.byValue) {
+      const value = attributeOf(host, name);
+      if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+  }
+}

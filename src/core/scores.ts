@@ -1,0 +1,94 @@
+import { attributeOf, meets, plainAttribute } from './expression.ts';
+import type { Held, HostView } from './filters.ts';
+import type { Group } from './job.ts';
+import { freeOf } from './ledger.ts';
+import type { PlacementPolicy, PlacementRequest, ScoreName } from './placement-request.ts';
+import { GPU_MILLI_PER_DEVICE } from './resources.ts';
+
+/**
+ * The largest amounts that any host of the cell gives away: what makes millicores, MiB and GPUs comparable. Taken over
+ * the cell and not per host, so that a small full host and a large full host count by what is left on them.
+ */
+export interface Scale {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly gpuMilli: number;
+}
+
+/** What would be left on a host after the allocation. */
+export interface Left {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly gpuMilli: number;
+}
+
+/** How the dimensions count in the load; a cell without GPUs divides by the rest. */
+export const LOAD_WEIGHTS = { cpu: 1, memory: 1, gpu: 2 } as const;
+
+/** The unused part of a host, 0 (full) to 1 (as empty as the largest host). */
+export function emptiness(left: Left, scale: Scale): number {
+  const cpu = scale.cpuMilli === 0 ? 0 : LOAD_WEIGHTS.cpu / scale.cpuMilli;
+  const memory = scale.memoryMib === 0 ? 0 : LOAD_WEIGHTS.memory / scale.memoryMib;
+  const gpu = scale.gpuMilli === 0 ? 0 : LOAD_WEIGHTS.gpu / scale.gpuMilli;
+  const sum = LOAD_WEIGHTS.cpu + LOAD_WEIGHTS.memory + (gpu === 0 ? 0 : LOAD_WEIGHTS.gpu);
+  return (left.cpuMilli * cpu + left.memoryMib * memory + left.gpuMilli * gpu) / sum;
+}
+
+/** The load's part of the score, 0 to 1: more is better. */
+export function loadScore(score: ScoreName, empty: number): number {
+  if (score === 'random') return 0;
+  return score === 'spread' ? empty : 1 - empty;
+}
+
+/** What the group's wishes add, whatever the load: affinities and even spread. */
+export function wishScore(view: HostView, group: Group, held: Held): number {
+  let score = 0;
+  for (const { expression, weight } of group.affinities) {
+    if (meets(view.host, expression)) score += weight / WEIGHT_FULL;
+  }
+  for (const { attribute, weight } of group.spread) {
+    const counts = held.byValue.get(plainAttribute(attribute));
+    const value = attributeOf(view.host, attribute);
+    score -= (weight / WEIGHT_FULL) * spreadCost(counts, value);
+  }
+  return score;
+}
+
+/** A weight of 100 outweighs the whole range of the load. */
+export const WEIGHT_FULL = 100;
+
+/**
+ * How many allocations of the group share the value. A host without the attribute counts as one more than the fullest
+ * value, so that it comes last.
+ */
+function spreadCost(counts: ReadonlyMap<string, number> | undefined, value: string | undefined): number {
+  if (counts === undefined) return 0;
+  if (value !== undefined) return counts.get(value) ?? 0;
+  return Math.max(0, ...counts.values()) + 1;
+}
+
+/** The whole score of a host for one more allocation: more is better. */
+export function scoreOf(
+  view: HostView,
+  request: PlacementRequest,
+  held: Held,
+  policy: PlacementPolicy,
+  scale: Scale,
+): number {
+  const empty = emptiness(leftOn(view, request), scale);
+  const company = held.byHost.get(view.host.id) ?? 0;
+  return (
+    loadScore(policy.score, empty) + wishScore(view, request.group, held) - company * policy.sameHostCost
+  );
+}
+
+function leftOn({ host, ledger }: HostView, { ask }: PlacementRequest): Left {
+  const free = freeOf(host, ledger);
+  const usedGpu = ledger.gpuMilli.reduce((sum, milli) => sum + milli, 0);
+  const askedGpu = ask.gpu === null ? 0 : ask.gpu.count * ask.gpu.milliEach;
+  return {
+    cpuMilli: free.cpuMilli - ask.resources.cpuMilli,
+    memoryMib: free.memoryMib - ask.resources.memoryMib,
+    gpuMilli: host.gpuModels.length * GPU_MILLI_PER_DEVICE - usedGpu - askedGpu,
+  };
+}

@@ -1,0 +1,98 @@
+import type { Chance } from '../../../src/core/chance.ts';
+import { CellState } from '../../../src/core/cell-state.ts';
+import type { Claim } from '../../../src/core/claim.ts';
+import type { Host } from '../../../src/core/host.ts';
+import type { Expression, Group } from '../../../src/core/job.ts';
+import type { PlacementRequest } from '../../../src/core/placement-request.ts';
+import { NO_SCALARS } from '../../../src/core/resources.ts';
+import type { GpuRequest, Resources } from '../../../src/core/resources.ts';
+
+export function amounts(cpuMilli: number, memoryMib: number, diskMib = 0): Resources {
+  return { cpuMilli, memoryMib, diskMib, scalars: NO_SCALARS };
+}
+
+export function makeHost(id: string, part: Partial<Host> = {}): Host {
+  return {
+    id,
+    address: `http://${id}`,
+    capacity: amounts(4000, 8192, 10_000),
+    reserved: amounts(0, 0),
+    gpuModels: [],
+    portRange: { first: 20_000, last: 20_009 },
+    attributes: {},
+    bootId: 'boot',
+    incarnation: 1,
+    agentVersion: '0',
+    ...part,
+  };
+}
+
+export function makeGroup(part: Partial<Group> = {}): Group {
+  return {
+    name: 'web',
+    count: 1,
+    parallelism: null,
+    gang: false,
+    ports: {},
+    constraints: [],
+    affinities: [],
+    spread: [],
+    distinct: [],
+    tasks: {},
+    restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
+    reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
+    deadlineMs: null,
+    waitMaxMs: null,
+    ...part,
+  };
+}
+
+export interface RequestPart extends Partial<PlacementRequest> {
+  readonly resources?: Resources;
+  readonly gpu?: GpuRequest | null;
+  readonly ports?: Readonly<Record<string, number>>;
+}
+
+export function makeRequest(part: RequestPart = {}): PlacementRequest {
+  const { resources, gpu, ports, ...rest } = part;
+  return {
+    namespace: 'default',
+    job: 'job',
+    group: makeGroup(),
+    ask: { resources: resources ?? amounts(1000, 1024), gpu: gpu ?? null, ports: ports ?? {} },
+    precedence: 50,
+    count: 1,
+    hostsHeld: [],
+    avoidHosts: [],
+    ...rest,
+  };
+}
+
+export function makeClaim(id: string, host: string, part: Partial<Claim> = {}): Claim {
+  return { id, host, precedence: 50, resources: amounts(1000, 1024), gpus: [], ports: {}, ...part };
+}
+
+export function makeCell(hosts: readonly Host[]): CellState {
+  const state = new CellState();
+  for (const host of hosts) {
+    state.setHost(host);
+    state.setAlive(host.id, true);
+  }
+  return state;
+}
+
+export function expr(attribute: string, operator: Expression['operator'], value = ''): Expression {
+  return { attribute, operator, value, text: `host.${attribute} ${operator} ${value}`.trim() };
+}
+
+/** A small generator for tests that take their seed from fast-check (mulberry32). */
+export function chanceOf(seed: number): Chance {
+  let state = seed >>> 0;
+  const fraction = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  return { fraction, below: (bound) => Math.floor(fraction() * bound) };
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
+import { BINPACK, explain, LEVEL, place, SERVICE } from '../../../src/core/placement.ts';
+import {
+  amounts,
+  chanceOf,
+  expr,
+  makeCell,
+  makeClaim,
+  makeGroup,
+  makeHost,
+  makeRequest,
+} from './placement-fixtures.ts';
+
+const chance = chanceOf(1);
+const hostsOf = (result: ReturnType<typeof place>): string[] => result.chosen.map(({ host }) => host);
+
+describe('place', () => {
+  it('accounts for its own picks and says how many found no place', () => {
+    const state = makeCell([makeHost('a'), makeHost('b')]);
+    const result = place(state, makeRequest({ count: 10 }), chance, BINPACK);
+    expect(hostsOf(result).sort()).toEqual(['a', 'a', 'a', 'a', 'b', 'b', 'b', 'b']);
+    expect(result.unplaced).toBe(2);
+    expect(place(state, makeRequest({ count: 10 }), chance, BINPACK).unplaced).toBe(2);
+  });
+
+  it('leaves out hosts that are dead, not ready or unknown', () => {
+    const state = makeCell([makeHost('dead'), makeHost('cordoned')]);
+    state.setAlive('dead', false);
+    state.setLedger('cordoned', { ...EMPTY_LEDGER, state: 'cordoned' }, 3);
+    state.setAlive('unknown', true);
+    expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(1);
+  });
+
+  it('packs on the fullest host that fits, or levels, as the policy says', () => {
+    const state = makeCell([makeHost('a'), makeHost('b'), makeHost('c')]);
+    state.assume(makeClaim('1', 'b'));
+    state.assume(makeClaim('2', 'a', { resources: amounts(3500, 1024) }));
+    expect(hostsOf(place(state, makeRequest(), chance, BINPACK))).toEqual(['b']);
+    expect(hostsOf(place(state, makeRequest(), chance, LEVEL))).toEqual(['c']);
+  });
+
+  it('keeps the copies of one group apart under the service policy', () => {
+    const state = makeCell([makeHost('a'), makeHost('b'), makeHost('c')]);
+    const result = place(state, makeRequest({ count: 2, hostsHeld: ['b'] }), chance, SERVICE);
+    expect(hostsOf(result).sort()).toEqual(['a', 'c']);
+  });
+
+  it('honours constraints, distinct and spread', () => {
+    const zones = ['z1', 'z1', 'z1', 'z2', 'z3'];
+    const state = makeCell(
+      zones.map((zone, i) => makeHost(`h${String(i)}`, { attributes: { zone, os: 'linux' } })),
+    );
+    const only = makeGroup({ constraints: [expr('zone', '==', 'z2')], distinct: ['id'] });
+    expect(place(state, makeRequest({ group: only, count: 2 }), chance, BINPACK)).toMatchObject({
+      chosen: [{ host: 'h3' }],
+      unplaced: 1,
+    });
+    const spread = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
+    const result = place(state, makeRequest({ group: spread, count: 6 }), chance, BINPACK);
+    const counts = new Map<string, number>();
+    for (const host of hostsOf(result)) {
+      const zone = zones[Number(host.slice(1))] ?? '';
+      counts.set(zone, (counts.get(zone) ?? 0) + 1);
+    }
+    expect([...counts.values()]).toEqual([2, 2, 2]);
+    const distinct = makeGroup({ distinct: ['host.zone'] });
+    expect(place(state, makeRequest({ group: distinct, count: 5 }), chance, BINPACK).unplaced).toBe(2);
+  });
+
+  it('takes the fullest device that fits for a part of one, free ones for whole ones, and free ports', () => {
+    const state = makeCell([makeHost('a', { gpuModels: ['T4', 'T4', 'A10'] })]);
+    state.assume(makeClaim('1', 'a', { gpus: [{ device: 1, milli: 400 }], ports: { http: 20_000 } }));
+    const gpu = { count: 1, milliEach: 500, models: [] };
+    expect(place(state, makeRequest({ gpu }), chance, BINPACK).chosen[0]?.gpus).toEqual([
+      { device: 1, milli: 500 },
+    ]);
+    const whole = { count: 2, milliEach: 1000, models: ['T4'] };
+    expect(place(state, makeRequest({ gpu: whole }), chance, BINPACK).unplaced).toBe(1);
+    expect(place(state, makeRequest({ ports: { http: 20_000 } }), chance, BINPACK).unplaced).toBe(1);
+    const free = place(state, makeRequest({ ports: { http: 0, admin: 0 } }), chance, BINPACK).chosen[0];
+    expect(new Set([...Object.values(free?.ports ?? {}), 20_000]).size).toBe(3);
+  });
+
+  it('uses hosts to avoid only when no other fits', () => {
+    const state = makeCell([makeHost('a'), makeHost('b')]);
+    const request = makeRequest({ count: 5, avoidHosts: ['a'] });
+    expect(hostsOf(place(state, request, chance, BINPACK))).toEqual(['b', 'b', 'b', 'b', 'a']);
+  });
+});
+
+describe('explain', () => {
+  it('names the nearest miss first and counts the refusals by check', () => {
+    const state = makeCell([
+      makeHost('far', { attributes: { os: 'bsd' } }),
+      makeHost('near', { attributes: { os: 'linux' } }),
+      makeHost('dead', { attributes: { os: 'linux' } }),
+    ]);
+    state.setAlive('dead', false);
+    const group = makeGroup({ constraints: [expr('os', '==', 'linux')] });
+    const explanation = explain(state, makeRequest({ group, resources: amounts(1000, 9000) }));
+    expect(explanation.hosts.map(({ host, detail }) => [host, detail])).toEqual([
+      ['near', 'lacks 808Mi memory (needs 9000Mi, 8192Mi free)'],
+      ['far', 'host.os == linux: is bsd'],
+      ['dead', 'no sign of life'],
+    ]);
+    expect(explanation.hostsTotal).toBe(3);
+    expect(explanation.refusals).toEqual(
+      [
+        { check: 'eligibility', hosts: 1 },
+        { check: 'constraint', hosts: 1 },
+        { check: 'resources', hosts: 1 },
+      ]
+        .sort((a, b) => b.hosts - a.hosts)
+        .map((row) => expect.objectContaining({ hosts: row.hosts }) as unknown),
+    );
+  });
+});
+
+describe('CellState', () => {
+  it('ignores a ledger older than the one it has', () => {
+    const state = makeCell([makeHost('a')]);
+    state.setLedger('a', withClaim(EMPTY_LEDGER, makeClaim('x', 'a', { resources: amounts(4000, 0) })), 7);
+    state.setLedger('a', EMPTY_LEDGER, 5);
+    expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(1);
+    state.setLedger('a', EMPTY_LEDGER, 8);
+    expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
+  });
+
+  it('counts a claim in flight until it is forgotten or settled', () => {
+    const state = makeCell([makeHost('a')]);
+    const big = makeClaim('x', 'a', { resources: amounts(4000, 0) });
+    state.assume(big);
+    expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(1);
+    state.forget('x');
+    expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
+    state.assume(big);
+    state.setLedger('a', withClaim(EMPTY_LEDGER, big), 2);
+    state.settle('x');
+    state.setLedger('a', EMPTY_LEDGER, 3);
+    expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
+  });
+});
