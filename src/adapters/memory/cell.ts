@@ -1,0 +1,207 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Attempt, Change, Entry, Revision, Write } from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+
+/** As etcd counts: an empty store is at revision 1. */
+const FIRST_REVISION = 1;
+/** Enough for a checker to replay a long test; beyond it the oldest are compacted, as a server would. */
+export const HISTORY_REVISIONS_MAX = 200_000;
+
+export type Applied =
+  | { readonly applied: true; readonly revision: number }
+  | { readonly applied: false; readonly revision: number; readonly found: ReadonlyMap<string, Entry> };
+
+export type CellListener = (changes: readonly Change[], revision: number) => void;
+
+interface Lease {
+  readonly ttlMs: number;
+  readonly keys: Set<string>;
+  cancelExpiry: () => void;
+}
+
+/**
+ * A revisioned store in memory: the server side. Several `MemoryCellStore`s may share one, as several clients share an
+ * etcd. Everything happens at once and in order; delay and loss are the clients' and the simulator's business.
+ */
+export class MemoryCell {
+  readonly #clock: Clock;
+  readonly #historyMax: number;
+  /** By folder (the key up to its last slash), so that listing a small room does not walk the large ones. */
+  readonly #folders = new Map<string, Map<string, Entry>>();
+  readonly #leaseOf = new Map<string, string>();
+  readonly #leases = new Map<string, Lease>();
+  readonly #listeners = new Set<{ readonly prefix: string; readonly tell: CellListener }>();
+  #history: Revision[] = [];
+  #oldest = FIRST_REVISION;
+  #revision = FIRST_REVISION;
+  #leaseCount = 0;
+
+  constructor(options: { clock: Clock; historyMax?: number }) {
+    this.#clock = options.clock;
+    this.#historyMax = options.historyMax ?? HISTORY_REVISIONS_MAX;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get oldestRevision(): number {
+    return this.#oldest;
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#folders.get(folderOf(key))?.get(key);
+  }
+
+  /** Everything under the prefix, by key. */
+  list(prefix: string): Entry[] {
+    const entries: Entry[] = [];
+    for (const [folder, keys] of this.#folders) {
+      const whole = folder.startsWith(prefix);
+      if (!whole && !prefix.startsWith(folder)) continue;
+      for (const [key, entry] of keys) if (whole || key.startsWith(prefix)) entries.push(entry);
+    }
+    return entries.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** @throws StoreError `closed` when a put names a session that has ended */
+  apply(attempt: Attempt): Applied {
+    if (!attempt.compares.every((c) => (this.get(c.key)?.[c.target] ?? 0) === c.equals))
+      return { applied: false, revision: this.#revision, found: this.#find(attempt.readBack) };
+    for (const write of attempt.writes) {
+      if (write.kind === 'put' && write.session !== undefined && !this.#leases.has(write.session.id))
+        throw new StoreError('closed', 'the session has ended', { retryable: false });
+    }
+    this.#write(attempt.writes);
+    return { applied: true, revision: this.#revision };
+  }
+
+  /** Tells of every change under the prefix from now on, in the same turn. @returns stops it */
+  listen(prefix: string, tell: CellListener): () => void {
+    const listener = { prefix, tell };
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** What was changed under the prefix from that revision up to now. */
+  past(prefix: string, fromRevision: number): Revision[] {
+    if (fromRevision < this.#oldest)
+      throw new StoreError('compacted', `revision ${String(fromRevision)} is no longer kept`, {
+        retryable: false,
+      });
+    const revisions: Revision[] = [];
+    for (const { revision, changes } of this.#history) {
+      if (revision < fromRevision) continue;
+      const own = under(prefix, changes);
+      if (own.length > 0) revisions.push({ revision, changes: own });
+    }
+    return revisions;
+  }
+
+  /** Forgets what was before the revision. */
+  compact(revision: number): void {
+    this.#oldest = Math.max(this.#oldest, Math.min(revision, this.#revision));
+    this.#history = this.#history.filter((past) => past.revision >= this.#oldest);
+  }
+
+  grantLease(ttlMs: number): string {
+    this.#leaseCount += 1;
+    const id = `lease-${String(this.#leaseCount)}`;
+    this.#leases.set(id, { ttlMs, keys: new Set(), cancelExpiry: () => undefined });
+    this.renewLease(id);
+    return id;
+  }
+
+  /** @returns false: there is no such lease (any more) */
+  renewLease(id: string): boolean {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) return false;
+    lease.cancelExpiry();
+    lease.cancelExpiry = this.#clock.after(lease.ttlMs, () => this.endLease(id));
+    return true;
+  }
+
+  /** Ends the lease and deletes its keys in one revision. */
+  endLease(id: string): void {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) return;
+    lease.cancelExpiry();
+    this.#leases.delete(id);
+    this.#write([...lease.keys].sort().map((key) => ({ kind: 'delete', key })));
+  }
+
+  #find(keys: readonly string[]): Map<string, Entry> {
+    const found = new Map<string, Entry>();
+    for (const key of keys) {
+      const entry = this.get(key);
+      if (entry !== undefined) found.set(key, entry);
+    }
+    return found;
+  }
+
+  #write(writes: readonly Write[]): void {
+    const revision = this.#revision + 1;
+    const changes: Change[] = [];
+    for (const write of writes) {
+      if (write.kind === 'put') changes.push(this.#put(write.key, write.value, write.session?.id, revision));
+      else if (this.#delete(write.key)) changes.push({ kind: 'delete', key: write.key });
+    }
+    // As in etcd, a transaction that changed nothing makes no revision.
+    if (changes.length === 0) return;
+    this.#revision = revision;
+    this.#history.push({ revision, changes });
+    if (this.#history.length > this.#historyMax) {
+      this.#history = this.#history.slice(this.#history.length >> 1);
+      this.#oldest = this.#history[0]?.revision ?? revision;
+    }
+    for (const { prefix, tell } of [...this.#listeners]) {
+      const own = under(prefix, changes);
+      if (own.length > 0) tell(own, revision);
+    }
+  }
+
+  #put(key: string, value: string, lease: string | undefined, revision: number): Change {
+    const folder = folderOf(key);
+    let keys = this.#folders.get(folder);
+    if (keys === undefined) this.#folders.set(folder, (keys = new Map<string, Entry>()));
+    const entry: Entry = {
+      key,
+      value,
+      createRevision: keys.get(key)?.createRevision ?? revision,
+      modRevision: revision,
+    };
+    keys.set(key, entry);
+    this.#attach(key, lease);
+    return { kind: 'put', entry };
+  }
+
+  #delete(key: string): boolean {
+    const folder = folderOf(key);
+    const keys = this.#folders.get(folder);
+    if (keys?.delete(key) !== true) return false;
+    if (keys.size === 0) this.#folders.delete(folder);
+    this.#attach(key, undefined);
+    return true;
+  }
+
+  /** A key belongs to the lease of its last put, or to none. */
+  #attach(key: string, lease: string | undefined): void {
+    const before = this.#leaseOf.get(key);
+    if (before !== undefined) this.#leases.get(before)?.keys.delete(key);
+    if (lease === undefined) this.#leaseOf.delete(key);
+    else {
+      this.#leaseOf.set(key, lease);
+      this.#leases.get(lease)?.keys.add(key);
+    }
+  }
+}
+
+function folderOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/') + 1);
+}
+
+function under(prefix: string, changes: readonly Change[]): readonly Change[] {
+  return changes.filter((change) =>
+    (change.kind === 'put' ? change.entry.key : change.key).startsWith(prefix),
+  );
+}

@@ -1,0 +1,77 @@
+import type { Change, Follower, Following, Snapshot } from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+import type { MemoryCell } from './cell.ts';
+
+export function snapshotOf(cell: MemoryCell, prefix: string): Snapshot {
+  return { revision: cell.revision, entries: new Map(cell.list(prefix).map((entry) => [entry.key, entry])) };
+}
+
+/** One open follow of a memory cell. */
+export class MemoryFollowing implements Following {
+  readonly ready: Promise<void>;
+  readonly #cell: MemoryCell;
+  readonly #prefix: string;
+  readonly #follower: Follower;
+  readonly #deliver: (tell: () => void) => void;
+  readonly #ended: () => void;
+  #stopListening: (() => void) | null = null;
+  /** Counts connections: what was on its way when a connection ended is not delivered. */
+  #connection = 0;
+  #closed = false;
+  #settleReady: { resolve: () => void; reject: (cause: Error) => void } | null = null;
+
+  constructor(
+    cell: MemoryCell,
+    prefix: string,
+    follower: Follower,
+    deliver: (tell: () => void) => void,
+    ended: () => void,
+  ) {
+    this.#cell = cell;
+    this.#prefix = prefix;
+    this.#follower = follower;
+    this.#deliver = deliver;
+    this.#ended = ended;
+    this.ready = new Promise((resolve, reject) => (this.#settleReady = { resolve, reject }));
+    // Not everybody waits for it; a following closed early must not end the process.
+    this.ready.catch(() => undefined);
+  }
+
+  connect(): void {
+    this.disconnect();
+    if (this.#closed) return;
+    this.#stopListening = this.#cell.listen(this.#prefix, (changes, revision) =>
+      this.#tell(changes, revision),
+    );
+    const snapshot = snapshotOf(this.#cell, this.#prefix);
+    this.#hand(() => {
+      this.#follower.onSnapshot(snapshot);
+      this.#settleReady?.resolve();
+    });
+  }
+
+  disconnect(): void {
+    this.#connection += 1;
+    this.#stopListening?.();
+    this.#stopListening = null;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.disconnect();
+    this.#settleReady?.reject(new StoreError('closed', 'the following was closed', { retryable: false }));
+    this.#ended();
+  }
+
+  #tell(changes: readonly Change[], revision: number): void {
+    this.#hand(() => this.#follower.onChanges(changes, revision));
+  }
+
+  #hand(tell: () => void): void {
+    const connection = this.#connection;
+    this.#deliver(() => {
+      if (connection === this.#connection) tell();
+    });
+  }
+}
