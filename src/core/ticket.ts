@@ -1,3 +1,4 @@
+import { canonicalJson } from './canonical-json.ts';
 import type { Claim } from './claim.ts';
 import type { Epoch } from './epoch.ts';
 
@@ -33,3 +34,40 @@ export type TicketRefusal =
   | 'expired'
   | 'other-request'
   | 'used-by-another-request';
+
+/** The claim alone, without what else an allocation carries: what a ticket names and a host compares. */
+export function claimOf(allocation: Claim): Claim {
+  const { id, host, precedence, resources, gpus, ports } = allocation;
+  return { id, host, precedence, resources, gpus, ports };
+}
+
+/**
+ * Does the ticket permit this start, now? The signature was checked before; that the ticket is used once is the host's
+ * durable record's business.
+ *
+ * @param terms what the request asks for, on the host that asks
+ * @param nowMs the host's wall clock, never below its persisted high-water mark (I36)
+ * @returns the first reason against it, in the fixed order host, incarnation, time, equality; null when it permits
+ */
+export function ticketRefusal(body: TicketBody, terms: StartTerms, nowMs: number): TicketRefusal | null {
+  if (body.aud !== terms.aud || body.claim.host !== terms.aud) return 'wrong-host';
+  if (body.hostIncarnation !== terms.hostIncarnation) return 'wrong-incarnation';
+  if (nowMs < body.notBeforeMs - CLOCK_TOLERANCE_MS) return 'not-yet-valid';
+  if (nowMs > body.expiresMs + CLOCK_TOLERANCE_MS) return 'expired';
+  return comparable(body) === comparable(terms) ? null : 'other-request';
+}
+
+/** Everything that must be equal, in one spelling: less, more and other all differ (I39). */
+function comparable(terms: StartTerms): string {
+  const { namespace, job, scheduler, epoch, claim, commandDigest } = terms;
+  const { incarnation, counter } = epoch;
+  return canonicalJson({
+    namespace,
+    job,
+    scheduler,
+    incarnation,
+    counter,
+    claim: claimOf(claim),
+    commandDigest,
+  });
+}
