@@ -55,7 +55,9 @@ export type ConflictReason =
   /** Another part of the same all-or-nothing plan conflicted. */
   | { readonly reason: 'plan-refused' }
   /** The number of rebases in a row reached its bound. */
-  | { readonly reason: 'contended' };
+  | { readonly reason: 'contended' }
+  /** More than one transaction can hold, and it may not be split: an all-or-nothing plan. */
+  | { readonly reason: 'too-large' };
 
 /** By allocation id: every place, eviction and release of the plan exactly once (I5, and the law of total partition). */
 export type PlanOutcome = ReadonlyMap<string, PartOutcome>;

@@ -1,0 +1,210 @@
+import type { Allocation } from './allocation.ts';
+import type { ConflictReason, Eviction, Plan, Release } from './plan.ts';
+
+/**
+ * How a plan is cut into what lands or fails together, and what is left of such a unit after a refusal. Pure: the
+ * transactions are built by `transaction-draft.ts` and sent by `runtime/committer.ts`.
+ *
+ *     plan ──► units ──► drafts ──► applied ─────────────────────────► committed, rebased
+ *                ▲                    │ refused: judge what was read back
+ *                └──── what is left ◄─┴─► what cannot hold any more ──► conflicted
+ */
+export interface Unit {
+  /** `all-or-nothing`: one conflict refuses all of it. */
+  readonly atomic: boolean;
+  /** One part a host; exactly one when the unit is not atomic. */
+  readonly parts: readonly HostPart[];
+}
+
+export interface HostPart {
+  readonly host: string;
+  readonly places: readonly Allocation[];
+  readonly evictions: readonly Eviction[];
+  readonly releases: readonly Release[];
+}
+
+/** Why allocations of a unit cannot land, by allocation id. */
+export type Verdicts = ReadonlyMap<string, ConflictReason>;
+
+/**
+ * The units of a plan, in the order in which they should be tried: releases first, they make room. Under `incremental`
+ * every host stands alone, and its releases apart from its places, since one says nothing about the other. A host with
+ * more than one transaction can hold is cut.
+ */
+export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
+  if (plan.atomicity === 'all-or-nothing') {
+    const parts = [...byHost(plan).values()];
+    return parts.length === 0 ? [] : [{ atomic: true, parts }];
+  }
+  const releasing: Unit[] = [];
+  const placing: Unit[] = [];
+  for (const part of byHost(plan).values()) {
+    for (const releases of slices(part.releases, releasesMax(operationsMax)))
+      releasing.push(single({ host: part.host, places: [], evictions: [], releases }));
+    placing.push(...placingUnits(part, operationsMax));
+  }
+  return releasing.length === 0 ? placing : [...releasing, ...placing];
+}
+
+/** Beside the ledger's, each release writes twice: the record goes, the outcome comes. */
+function releasesMax(operationsMax: number): number {
+  return Math.max(1, Math.floor((operationsMax - 1) / 2));
+}
+
+function placingUnits(part: HostPart, operationsMax: number): Unit[] {
+  const { host, places, evictions } = part;
+  if (places.length + evictions.length === 0) return [];
+  // One write is the ledger's; in the worst case each place has an owner of its own to compare.
+  if (1 + places.length + evictions.length <= operationsMax)
+    return [single(part.releases.length === 0 ? part : { host, places, evictions, releases: [] })];
+  const units: Unit[] = [];
+  const half = Math.max(1, Math.floor((operationsMax - 1) / 2));
+  let restEvictions = evictions;
+  let restPlaces = places;
+  while (restPlaces.length + restEvictions.length > 0) {
+    const nowEvictions = restEvictions.slice(0, half);
+    const nowPlaces = restPlaces.slice(0, half);
+    units.push(single({ host, places: nowPlaces, evictions: nowEvictions, releases: [] }));
+    restEvictions = restEvictions.slice(half);
+    restPlaces = restPlaces.slice(half);
+  }
+  return units;
+}
+
+function single(part: HostPart): Unit {
+  return { atomic: false, parts: [part] };
+}
+
+interface GrowingPart {
+  readonly host: string;
+  readonly places: Allocation[];
+  readonly evictions: Eviction[];
+  readonly releases: Release[];
+}
+
+function byHost(plan: Plan): Map<string, GrowingPart> {
+  const parts = new Map<string, GrowingPart>();
+  const partOf = (host: string): GrowingPart => {
+    let part = parts.get(host);
+    if (part === undefined) parts.set(host, (part = { host, places: [], evictions: [], releases: [] }));
+    return part;
+  };
+  for (const place of plan.places) partOf(place.host).places.push(place);
+  for (const eviction of plan.evictions) partOf(eviction.victim.host).evictions.push(eviction);
+  for (const release of plan.releases) partOf(release.allocation.host).releases.push(release);
+  return parts;
+}
+
+function slices<T>(list: readonly T[], size: number): (readonly T[])[] {
+  if (list.length === 0) return [];
+  if (list.length <= size) return [list];
+  const result: (readonly T[])[] = [];
+  for (let at = 0; at < list.length; at += size) result.push(list.slice(at, at + size));
+  return result;
+}
+
+/** The ids of all that the unit would change: each must get exactly one outcome. */
+export function idsOf(unit: Unit): string[] {
+  const ids: string[] = [];
+  for (const part of unit.parts) {
+    for (const place of part.places) ids.push(place.id);
+    for (const eviction of part.evictions) ids.push(eviction.victim.id);
+    for (const release of part.releases) ids.push(release.allocation.id);
+  }
+  return ids;
+}
+
+/**
+ * Takes out of a unit what cannot land.
+ *
+ * Of an atomic unit nothing is left. Otherwise the rest stands, but for evictions whose newcomers are all gone: nobody is
+ * sent away for nothing.
+ *
+ * @returns what may be tried again, null when nothing; and the verdict on each id that was taken out
+ */
+export function prune(
+  unit: Unit,
+  verdicts: Verdicts,
+): { readonly rest: Unit | null; readonly refused: Verdicts } {
+  if (verdicts.size === 0) return { rest: unit, refused: verdicts };
+  if (unit.atomic) {
+    const refused = new Map<string, ConflictReason>();
+    for (const id of idsOf(unit)) refused.set(id, verdicts.get(id) ?? { reason: 'plan-refused' });
+    return { rest: null, refused };
+  }
+  const refused = new Map(verdicts);
+  const parts: HostPart[] = [];
+  for (const part of unit.parts) {
+    const places = part.places.filter((place) => !verdicts.has(place.id));
+    const releases = part.releases.filter((release) => !verdicts.has(release.allocation.id));
+    let evictions = part.evictions.filter((eviction) => !verdicts.has(eviction.victim.id));
+    const firstLost = part.places[0];
+    if (places.length === 0 && firstLost !== undefined) {
+      const why = verdicts.get(firstLost.id) ?? { reason: 'plan-refused' };
+      for (const eviction of evictions) refused.set(eviction.victim.id, why);
+      evictions = [];
+    }
+    if (places.length + evictions.length + releases.length > 0)
+      parts.push({ host: part.host, places, evictions, releases });
+  }
+  return { rest: parts.length === 0 ? null : { atomic: false, parts }, refused };
+}
+
+/** One verdict for everything in the unit. */
+export function allOf(unit: Unit, why: ConflictReason): Verdicts {
+  return new Map(idsOf(unit).map((id) => [id, why]));
+}
+
+/** What a refused transaction found, in the words of the plan. */
+export interface Found {
+  /** The mod revision of the host's ledger, 0 when absent. */
+  ledgerRevision(host: string): number;
+  /** The create revision of the job's owner key, 0 when absent. */
+  ownerRevision(namespace: string, job: string): number;
+  /** The mod revision of the allocation, 0 when absent. */
+  allocationRevision(allocation: Allocation): number;
+}
+
+/** What a unit was sent with. */
+export interface Sent {
+  ledgerRevision(host: string): number;
+  /** The owner key that we hold now: the create revision, undefined when none. */
+  ownerRevision(namespace: string, job: string): number | undefined;
+}
+
+/**
+ * Judges a unit after its transaction was refused, all but the fit, which is judged anew with the next draft.
+ *
+ * @param version true: under `conflictCheck: version`, where a moved ledger is a conflict whatever it holds
+ * @returns `moved`: a ledger of the unit had changed, so landing later is a rebase
+ */
+export function judge(
+  unit: Unit,
+  sent: Sent,
+  found: Found,
+  version: boolean,
+): { readonly verdicts: Verdicts; readonly moved: boolean } {
+  const verdicts = new Map<string, ConflictReason>();
+  let moved = false;
+  for (const part of unit.parts) {
+    const partMoved = found.ledgerRevision(part.host) !== sent.ledgerRevision(part.host);
+    moved ||= partMoved;
+    judgeRecords(part, found, verdicts);
+    for (const place of part.places) {
+      const held = sent.ownerRevision(place.namespace, place.job);
+      if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
+        verdicts.set(place.id, { reason: 'not-owner' });
+      else if (version && partMoved) verdicts.set(place.id, { reason: 'version' });
+    }
+  }
+  return { verdicts, moved };
+}
+
+function judgeRecords(part: HostPart, found: Found, verdicts: Map<string, ConflictReason>): void {
+  for (const { victim, victimRevision } of part.evictions) {
+    if (found.allocationRevision(victim) !== victimRevision) verdicts.set(victim.id, { reason: 'changed' });
+  }
+  for (const { allocation, revision } of part.releases) {
+    if (found.allocationRevision(allocation) !== revision) verdicts.set(allocation.id, { reason: 'changed' });
+  }
+}

@@ -1,0 +1,248 @@
+import type { Allocation, Outcome } from './allocation.ts';
+import type { Claim } from './claim.ts';
+import type { HostPart, Unit, Verdicts } from './commit.ts';
+import { allOf } from './commit.ts';
+import type { Host } from './host.ts';
+import type { Ledger } from './ledger.ts';
+import { fitShortfall, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
+import type { KnownLedger } from './ledger-book.ts';
+import type { ConflictReason } from './plan.ts';
+
+/** What a draft asks about the cell while it is filled. */
+export interface CellKnowledge {
+  ledgerOf(host: string): KnownLedger;
+  hostOf(id: string): Host | undefined;
+  /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
+  ownerRevisionOf(namespace: string, job: string): number | undefined;
+}
+
+/**
+ * - `added`
+ * - `full`: it needs more operations than are left
+ * - `waits`: it only conflicts with what this very draft would do first, so it must see that outcome
+ * - `missing`: the known ledger does not hold what it would free; the ledger may be old, or the allocation gone
+ * - verdicts: it can not land
+ */
+export type Addition = 'added' | 'full' | 'waits' | 'missing' | Verdicts;
+
+/** A ledger in a draft: as it was, and as it would be. */
+export interface DraftLedger {
+  readonly host: string;
+  readonly before: KnownLedger;
+  readonly after: Ledger;
+}
+
+export interface OwnerCompare {
+  readonly namespace: string;
+  readonly job: string;
+  readonly createRevision: number;
+}
+
+export interface AllocationCompare {
+  readonly allocation: Allocation;
+  readonly modRevision: number;
+}
+
+/**
+ * One transaction in the making: the ledgers of all its hosts move in step with the allocations, so that whatever lands,
+ * a ledger equals the sum of the live allocations on its host (I3). The fit rule runs on every place as it is added (I1).
+ */
+export class TransactionDraft {
+  readonly #knowledge: CellKnowledge;
+  readonly #operationsMax: number;
+  readonly #ledgers = new Map<string, DraftLedger>();
+  readonly #owners = new Map<string, OwnerCompare>();
+  readonly #compared: AllocationCompare[] = [];
+  readonly #puts: Allocation[] = [];
+  readonly #deletes: Allocation[] = [];
+  readonly #outcomes: Outcome[] = [];
+  /** Allocations already changed here: a transaction may write a key only once. */
+  readonly #freed = new Set<string>();
+
+  /** @param operationsMax bound on max(compares, writes, read-backs) */
+  constructor(knowledge: CellKnowledge, operationsMax: number) {
+    this.#knowledge = knowledge;
+    this.#operationsMax = operationsMax;
+  }
+
+  get ledgers(): IterableIterator<DraftLedger> {
+    return this.#ledgers.values();
+  }
+
+  get hosts(): IterableIterator<string> {
+    return this.#ledgers.keys();
+  }
+
+  get owners(): IterableIterator<OwnerCompare> {
+    return this.#owners.values();
+  }
+
+  /** Victims and allocations to release: only the record that was read may be changed. */
+  get compared(): readonly AllocationCompare[] {
+    return this.#compared;
+  }
+
+  /** New allocations, and victims in their new state. */
+  get puts(): readonly Allocation[] {
+    return this.#puts;
+  }
+
+  get deletes(): readonly Allocation[] {
+    return this.#deletes;
+  }
+
+  get outcomes(): readonly Outcome[] {
+    return this.#outcomes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#ledgers.size === 0;
+  }
+
+  /** Compares are also what is read back, so they count for both. */
+  get operations(): number {
+    return Math.max(this.#compares(), this.#writes());
+  }
+
+  /** The revision of the host's ledger that this draft compares; undefined when the host is not in it. */
+  comparedRevision(host: string): number | undefined {
+    return this.#ledgers.get(host)?.before.revision;
+  }
+
+  /** Adds all of the unit or nothing. */
+  add(unit: Unit): Addition {
+    const owners = this.#ownersFor(unit);
+    if (!Array.isArray(owners)) return owners;
+    if (this.#operationsWith(unit, owners.length) > this.#operationsMax) {
+      if (!this.isEmpty) return 'full';
+      return allOf(unit, { reason: 'too-large' });
+    }
+    const drafts: DraftLedger[] = [];
+    for (const part of unit.parts) {
+      const result = this.#apply(part);
+      if ('after' in result) drafts.push(result);
+      else return result.stop;
+    }
+    for (const draft of drafts) this.#ledgers.set(draft.host, draft);
+    for (const owner of owners) this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
+    for (const part of unit.parts) this.#record(part);
+    return 'added';
+  }
+
+  #compares(): number {
+    return this.#ledgers.size + this.#owners.size + this.#compared.length;
+  }
+
+  #writes(): number {
+    return this.#ledgers.size + this.#puts.length + this.#deletes.length + this.#outcomes.length;
+  }
+
+  #operationsWith(unit: Unit, ownersMore: number): number {
+    let compares = this.#compares() + ownersMore;
+    let writes = this.#writes();
+    for (const part of unit.parts) {
+      const hostsMore = this.#ledgers.has(part.host) ? 0 : 1;
+      compares += hostsMore + part.evictions.length + part.releases.length;
+      writes += hostsMore + part.places.length + part.evictions.length + part.releases.length;
+      for (const release of part.releases) if (release.outcome !== null) writes += 1;
+    }
+    return Math.max(compares, writes);
+  }
+
+  /** The owner compares that the unit adds; verdicts when we do not own one of its jobs. */
+  #ownersFor(unit: Unit): OwnerCompare[] | Verdicts {
+    const more: OwnerCompare[] = [];
+    let verdicts: Map<string, ConflictReason> | null = null;
+    for (const part of unit.parts) {
+      for (const { id, namespace, job } of part.places) {
+        const last = more[more.length - 1];
+        if (last !== undefined && last.job === job && last.namespace === namespace) continue;
+        if (this.#owners.has(ownerKey(namespace, job))) continue;
+        const createRevision = this.#knowledge.ownerRevisionOf(namespace, job);
+        if (createRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'not-owner' });
+        else if (!more.some((owner) => owner.job === job && owner.namespace === namespace))
+          more.push({ namespace, job, createRevision });
+      }
+    }
+    return verdicts ?? more;
+  }
+
+  #apply(part: HostPart): DraftLedger | { readonly stop: 'waits' | 'missing' | Verdicts } {
+    const draft = this.#ledgers.get(part.host);
+    const before = draft?.before ?? this.#knowledge.ledgerOf(part.host);
+    let ledger = draft?.after ?? before.ledger;
+    for (const { allocation } of part.releases) {
+      if (this.#freed.has(allocation.id)) return { stop: 'waits' };
+      const freed = withoutAllocation(ledger, allocation);
+      if (freed === null) return { stop: draft === undefined ? 'missing' : 'waits' };
+      ledger = freed;
+    }
+    for (const { victim } of part.evictions) {
+      if (this.#freed.has(victim.id)) return { stop: 'waits' };
+      // A victim that gives way already has nothing left to give.
+      if (victim.desired === 'evict') return { stop: new Map([[victim.id, { reason: 'changed' }]]) };
+      if (!holdsUse(ledger, victim)) return { stop: draft === undefined ? 'missing' : 'waits' };
+      ledger = withoutUse(ledger, victim);
+    }
+    if (part.places.length === 0) return { host: part.host, before, after: ledger };
+    const host = this.#knowledge.hostOf(part.host);
+    for (const place of part.places) {
+      const short =
+        host === undefined
+          ? { dimension: 'host', needed: 1, available: 0 }
+          : fitShortfall(host, ledger, place);
+      if (short !== null) {
+        if (draft !== undefined) return { stop: 'waits' };
+        // Those of one host land or fail together.
+        return { stop: new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }])) };
+      }
+      ledger = withClaim(ledger, place);
+    }
+    return { host: part.host, before, after: ledger };
+  }
+
+  #record(part: HostPart): void {
+    for (const { allocation, revision, outcome } of part.releases) {
+      this.#freed.add(allocation.id);
+      this.#compared.push({ allocation, modRevision: revision });
+      this.#deletes.push(allocation);
+      if (outcome !== null) this.#outcomes.push(outcome);
+    }
+    for (const { victim, victimRevision, cause } of part.evictions) {
+      this.#freed.add(victim.id);
+      this.#compared.push({ allocation: victim, modRevision: victimRevision });
+      this.#puts.push({ ...victim, desired: 'evict', cause });
+    }
+    for (const place of part.places) this.#puts.push(place);
+  }
+}
+
+function ownerKey(namespace: string, job: string): string {
+  return `${namespace}/${job}`;
+}
+
+/** The ledger after a release; null when it does not hold what would be released. */
+function withoutAllocation(ledger: Ledger, allocation: Allocation): Ledger | null {
+  if (!holdsPorts(ledger, allocation)) return null;
+  if (allocation.desired === 'evict') return withoutPorts(ledger, allocation);
+  return holdsUse(ledger, allocation) ? withoutClaim(ledger, allocation) : null;
+}
+
+function holdsPorts(ledger: Ledger, claim: Claim): boolean {
+  for (const label in claim.ports) if (!ledger.ports.includes(claim.ports[label] as number)) return false;
+  return true;
+}
+
+function holdsUse(ledger: Ledger, claim: Claim): boolean {
+  const { resources } = claim;
+  const band = ledger.bands[claim.precedence];
+  const enough =
+    resources.cpuMilli <= (band?.cpuMilli ?? 0) &&
+    resources.memoryMib <= (band?.memoryMib ?? 0) &&
+    resources.diskMib <= (band?.diskMib ?? 0);
+  if (!enough) return false;
+  for (const name in resources.scalars) {
+    if ((resources.scalars[name] as number) > (band?.scalars[name] ?? 0)) return false;
+  }
+  return claim.gpus.every((share) => share.milli <= (ledger.gpuMilli[share.device] ?? 0));
+}
