@@ -81,6 +81,7 @@ export class HostClient {
     const problem = problemOf(reply.answer);
     const code = START_REFUSALS.find((refusal) => refusal === problem.code);
     if (code !== undefined) return { kind: 'refused', code, detail: problem.detail };
+    if (problem.status < 500) return { kind: 'refused', code: 'bad-request', detail: problem.detail };
     return { kind: 'unknown', sent: true, detail: problem.detail };
   }
 

@@ -11,7 +11,7 @@ export type ExpressionReading =
   | { readonly ok: true; readonly value: Expression }
   | { readonly ok: false; readonly text: string; readonly column: number };
 
-const ATTRIBUTE = /^[a-z][a-z0-9_]*(?:[.-][a-z0-9_]+)*$/;
+const ATTRIBUTE = /^[a-zA-Z][a-zA-Z0-9_]*(?:[.-][a-zA-Z0-9_]+)*$/;
 const ORDERED: readonly ExpressionOperator[] = ['>=', '<=', '>', '<'];
 /** Attributes that are amounts: compared in the unit of the resource they name. */
 const AMOUNTS: Readonly<Record<string, (text: string) => Reading>> = {

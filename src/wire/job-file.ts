@@ -68,7 +68,7 @@ function readJob(value: unknown): Result {
   const parsed = short ? read(shortForm, value) : read(longForm, value);
   if (!parsed.ok) return parsed;
   const long = short
-    ? lengthen(parsed.file as z.output<typeof shortForm>)
+    ? lengthen(parsed.file)
     : (parsed.file as z.output<typeof longForm>);
   const faults = checkRules(long).map((fault): Fault => ({
     ...fault,
@@ -108,9 +108,9 @@ function shapeFault(root: unknown): string | null {
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > JOB_DEPTH_MAX) return `nested deeper than ${String(JOB_DEPTH_MAX)}`;
     const objects = level.filter((value) => typeof value === 'object' && value !== null);
-    for (const object of objects) if (!Array.isArray(object)) keys += Object.keys(object as object).length;
+    for (const object of objects) if (!Array.isArray(object)) keys += Object.keys(object).length;
     if (keys > JOB_KEYS_MAX) return `more than ${String(JOB_KEYS_MAX)} keys`;
-    level = objects.flatMap((object) => Object.values(object as object) as unknown[]);
+    level = objects.flatMap((object) => Object.values(object) as unknown[]);
   }
   return null;
 }

@@ -96,7 +96,7 @@ function faultsOfUnion(
   );
   if (deep !== undefined)
     return deep.flatMap((inner) =>
-      faultsOfIssue({ ...inner, path: [...path, ...inner.path] } as Issue, value, knownAt),
+      faultsOfIssue({ ...inner, path: [...path, ...inner.path] }, value, knownAt),
     );
   return [{ path, text: issue.message, part: 'value', column: 0 }];
 }
@@ -130,7 +130,7 @@ function nameOf(found: unknown): string {
   if (Array.isArray(found)) return 'a list';
   if (typeof found === 'object') return 'a map';
   if (typeof found === 'string') return `the text "${found.slice(0, 40)}"`;
-  return typeof found === 'number' ? `the number ${String(found)}` : String(found as boolean);
+  return typeof found === 'number' ? `the number ${String(found)}` : String(found);
 }
 
 function boundText(issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): string {

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import type { ProcessIdentity } from '../../ports/process.ts';
+
+export function readBootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}
+
+interface ProcessStat {
+  readonly state: string;
+  /** Clock ticks from boot to start. */
+  readonly start: number;
+}
+
+/** The name in field 2 may hold anything, blanks and brackets too, so fields are counted after its last bracket. */
+export function parseStat(text: string): ProcessStat {
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return { state: fields[0] ?? '?', start: Number(fields[19]) };
+}
+
+export function identityOfSelf(bootId: string): ProcessIdentity {
+  const { start } = parseStat(readFileSync('/proc/self/stat', 'utf8'));
+  return { boot: bootId, pid: process.pid, start };
+}
+
+/** Exactly this process, and not a zombie. */
+export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
+  try {
+    const { state, start } = parseStat(await readFile(`/proc/${String(identity.pid)}/stat`, 'utf8'));
+    return start === identity.start && state !== 'Z' && state !== 'X';
+  } catch (error) {
+    // Only its absence says that it ended; out of file descriptors, for one, says nothing.
+    if (GONE.has((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
+}
+
+const GONE = new Set(['ENOENT', 'ESRCH']);
+const MARK = 'MOORAGE_ATTEMPT';
+
+/** Processes whose environment says that they belong to the attempt, whoever their parent is now. */
+export async function findMarked(attempt: string): Promise<readonly number[]> {
+  const wanted = `${MARK}=${attempt}`;
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^[0-9]+$/.test(name)) continue;
+    const pid = Number(name);
+    if (pid !== process.pid && (await carries(pid, wanted))) found.push(pid);
+  }
+  return found;
+}
+
+async function carries(pid: number, wanted: string): Promise<boolean> {
+  try {
+    const environment = await readFile(`/proc/${String(pid)}/environ`, 'utf8');
+    if (!environment.split('\0').includes(wanted)) return false;
+    return parseStat(await readFile(`/proc/${String(pid)}/stat`, 'utf8')).state !== 'Z';
+  } catch {
+    // Gone meanwhile, or somebody else's, which none of ours can be.
+    return false;
+  }
+}
+
+const LISTEN = '0A';
+
+/** Ports at which somebody listens, on whatever address. */
+export async function listeningPorts(): Promise<ReadonlySet<number>> {
+  const ports = new Set<number>();
+  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const text = await readFile(file, 'utf8').catch(() => '');
+    for (const line of text.split('\n').slice(1)) {
+      const [, local, , state] = line.trim().split(/\s+/);
+      if (state === LISTEN && local !== undefined)
+        ports.add(parseInt(local.slice(local.indexOf(':') + 1), 16));
+    }
+  }
+  return ports;
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import type { Allocation } from '../core/allocation.ts';
+import type { Epoch } from '../core/epoch.ts';
+import type { ObservedState } from '../core/states.ts';
+import { OBSERVED_STATES } from '../core/states.ts';
+import { checkedJson } from './checked-json.ts';
+import type { Launch } from './host-api.ts';
+import { allocation, commandId, epoch, id, launch, whole } from './launch-schema.ts';
+
+/**
+ * What a host-agent keeps in its state folder, besides the folders of attempts (`shim-files.ts`).
+ *
+ *   identity                     who this folder is
+ *   incarnation                  the agent's last start; also the registered one, when that was higher
+ *   locks/<n>                    the agent process that holds the folder
+ *   journal                      one entry a line: tickets used, epochs seen, time, ids that may not start again
+ *   allocations/<id>/spec.json   an accepted start
+ *   allocations/<id>/verdict.json  why it is to stop; written before anything is killed
+ *   allocations/<id>/outcome.json  how it ended; never changes
+ *   allocations/<id>/released    nothing of it is left on this host
+ *   allocations/<id>/work/       working folder of its tasks
+ *   quarantine/                  what could not be read
+ */
+export interface IdentityRecord {
+  readonly v: 1;
+  readonly stateId: string;
+  readonly host: string;
+}
+
+export interface IncarnationRecord {
+  readonly v: 1;
+  readonly incarnation: number;
+}
+
+export interface LockRecord {
+  readonly v: 1;
+  readonly boot: string;
+  readonly pid: number;
+  readonly start: number;
+}
+
+export interface AllocationSpec {
+  readonly v: 1;
+  readonly allocation: Allocation;
+  readonly launch: Launch;
+  readonly commandId: string;
+  /** SHA-256 of what was asked, to tell a repeated order from another one. */
+  readonly requestDigest: string;
+  /** The ticket that allowed it; absent where none is required. */
+  readonly jti?: string;
+  readonly bootId: string;
+  readonly acceptedAtMs: number;
+}
+
+/** `user`: an order from outside. The others are the host's own. */
+export const VERDICTS = ['user', 'evicted', 'deadline', 'task-failed', 'drain'] as const;
+export type VerdictKind = (typeof VERDICTS)[number];
+
+export interface VerdictRecord {
+  readonly v: 1;
+  readonly why: VerdictKind;
+  readonly cause: string;
+  readonly commandId: string;
+  readonly atMs: number;
+}
+
+export interface OutcomeRecord {
+  readonly v: 1;
+  readonly state: ObservedState;
+  readonly reason: string;
+  readonly exit?: { readonly code?: number; readonly signal?: string; readonly lost?: string };
+  readonly restarts: number;
+  readonly startedAtMs?: number;
+  readonly endedAtMs: number;
+}
+
+export type JournalEntry =
+  | { readonly kind: 'ticket'; readonly jti: string; readonly digest: string; readonly expiresMs: number }
+  | { readonly kind: 'epoch'; readonly epoch: Epoch }
+  | { readonly kind: 'time'; readonly atMs: number }
+  | { readonly kind: 'barred'; readonly id: string; readonly atMs: number };
+
+const v = z.literal(1);
+const line = z.string();
+
+const identityShape: z.ZodType<IdentityRecord> = z.object({ v, stateId: line.min(1), host: id });
+const incarnationShape: z.ZodType<IncarnationRecord> = z.object({ v, incarnation: whole });
+const lockShape: z.ZodType<LockRecord> = z.object({ v, boot: line, pid: z.int().min(1), start: whole });
+const specShape: z.ZodType<AllocationSpec> = z.object({
+  v,
+  allocation,
+  launch,
+  commandId,
+  requestDigest: line,
+  jti: z.exactOptional(line),
+  bootId: line,
+  acceptedAtMs: whole,
+});
+const verdictShape: z.ZodType<VerdictRecord> = z.object({
+  v,
+  why: z.enum(VERDICTS),
+  cause: line,
+  commandId: line,
+  atMs: whole,
+});
+const outcomeShape: z.ZodType<OutcomeRecord> = z.object({
+  v,
+  state: z.enum(OBSERVED_STATES as [ObservedState, ...ObservedState[]]),
+  reason: line,
+  exit: z.exactOptional(
+    z.object({ code: z.exactOptional(whole), signal: z.exactOptional(line), lost: z.exactOptional(line) }),
+  ),
+  restarts: whole,
+  startedAtMs: z.exactOptional(whole),
+  endedAtMs: whole,
+});
+const journalShape: z.ZodType<JournalEntry> = z.union([
+  z.object({ kind: z.literal('ticket'), jti: line, digest: line, expiresMs: whole }),
+  z.object({ kind: z.literal('epoch'), epoch }),
+  z.object({ kind: z.literal('time'), atMs: whole }),
+  z.object({ kind: z.literal('barred'), id, atMs: whole }),
+]);
+
+export const identityFile = checkedJson('identity', identityShape);
+export const incarnationFile = checkedJson('incarnation', incarnationShape);
+export const lockFile = checkedJson('lock', lockShape);
+export const specFile = checkedJson('allocation', specShape);
+export const verdictFile = checkedJson('verdict', verdictShape);
+export const outcomeFile = checkedJson('outcome', outcomeShape);
+export const journalLine = checkedJson('journal', journalShape);
