@@ -1,5 +1,6 @@
 // `npm test`: prepares the checkout, says what the tests will start, runs them, and checks that nothing was left behind.
 import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepare } from './prepare.mjs';
@@ -17,7 +18,8 @@ process.stdout.write(
     '',
   ].join('\n'),
 );
-const env = { ...process.env, MOORAGE_ETCD: etcd.path };
+const mark = `MOORAGE_TEST_RUN=${randomUUID()}`;
+const env = { ...process.env, MOORAGE_ETCD: etcd.path, MOORAGE_TEST_RUN: mark.split('=')[1] };
 const done = spawnSync(
   process.execPath,
   [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...process.argv.slice(2)],
@@ -34,7 +36,7 @@ function leftProcesses() {
     try {
       if (Number(pid) === process.pid) continue;
       const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-      if (!environment.includes('MOORAGE_TEST_RUN=')) continue;
+      if (!environment.includes(mark)) continue;
       found.push(`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
     } catch {
       // It ended while we looked, or belongs to somebody else.

@@ -1,0 +1,99 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Everything that one development cell writes. */
+export interface DataFolder {
+  /** The cell's name, and its folder's. */
+  readonly name: string;
+  readonly path: string;
+  readonly etcd: string;
+  readonly keys: string;
+  readonly logs: string;
+  /** What other commands need to find the running cell. */
+  readonly cellFile: string;
+  host(id: string): string;
+  /** Gives the folder free for another start; with `erase` its contents go too. */
+  release(erase: boolean): void;
+}
+
+/** What `cell.json` says of a running development cell. */
+export interface CellFile {
+  readonly cell: string;
+  readonly pid: number;
+  readonly etcd: readonly string[];
+  readonly monitors: readonly string[];
+  readonly startedAtMs: number;
+}
+
+/** How many cells may run side by side from one folder; the bound only ends a search that would never end. */
+const CELLS_MAX = 64;
+
+/**
+ * Takes the first free name of `<name>`, `<name>-2`, ... under `<base>/.moorage/cells/`: a cell that is running keeps its
+ * folder, so that two can stand side by side, and a start after a stop finds the data of the last one.
+ */
+export function takeDataFolder(base: string, name: string): DataFolder {
+  for (let n = 1; n <= CELLS_MAX; n++) {
+    const taken = n === 1 ? name : `${name}-${String(n)}`;
+    const path = join(base, '.moorage', 'cells', taken);
+    mkdirSync(path, { recursive: true });
+    if (takeLock(join(path, 'lock'))) return describe(taken, path);
+  }
+  throw new Error(`${String(CELLS_MAX)} cells run under ${base}/.moorage; stop one with: moorage dev stop`);
+}
+
+function describe(name: string, path: string): DataFolder {
+  return {
+    name,
+    path,
+    etcd: join(path, 'etcd'),
+    keys: join(path, 'keys'),
+    logs: join(path, 'logs'),
+    cellFile: join(path, 'cell.json'),
+    host: (id) => join(path, 'hosts', id),
+    release: (erase) => {
+      rmSync(join(path, 'cell.json'), { force: true });
+      rmSync(join(path, 'lock'), { force: true });
+      if (erase) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** The lock names its holder by pid and start time, so that neither a crash nor a reused pid blocks the folder. */
+function takeLock(path: string): boolean {
+  const mine = `${String(process.pid)} ${startTimeOf(process.pid) ?? ''}`;
+  for (let attempt = 0; attempt < 2; attempt++) {
+    try {
+      writeFileSync(path, mine, { flag: 'wx' });
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    if (isHeld(path)) return false;
+    rmSync(path, { force: true });
+  }
+  return false;
+}
+
+function isHeld(path: string): boolean {
+  try {
+    const [pid, startTime] = readFileSync(path, 'utf8').split(' ');
+    return startTime !== '' && startTimeOf(Number(pid)) === startTime;
+  } catch {
+    return false;
+  }
+}
+
+/** Field 22 of `/proc/<pid>/stat`, counted after the last parenthesis: a command name may hold spaces and parentheses. */
+function startTimeOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+export function writeCellFile(folder: DataFolder, file: CellFile): void {
+  writeFileSync(folder.cellFile, `${JSON.stringify(file, null, 2)}\n`);
+}

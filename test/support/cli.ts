@@ -1,0 +1,101 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { CellFile } from '../../cli/dev/data-folder.ts';
+
+export const PROJECT_ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const CLI = join(PROJECT_ROOT, 'dist', 'cli', 'main.js');
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+/** Runs the built command line to its end, as a person would in `cwd`. */
+export function runCli(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd: options.cwd,
+    env: { ...process.env, NO_COLOR: '1', ...options.env },
+  });
+  child.stdin.end(options.input ?? '');
+  return ended(child);
+}
+
+function ended(child: ChildProcess): Promise<CliResult> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+}
+
+/** A folder of the test's own, with a space in its path, gone afterwards. */
+export function testFolder(): { readonly path: string; [Symbol.dispose](): void } {
+  const path = mkdtempSync(join(tmpdir(), 'moorage test-'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+export interface DevCellProcess {
+  readonly folder: string;
+  readonly file: CellFile;
+  /** All that it printed so far. */
+  output(): string;
+  /** Resolves when the output holds the text. */
+  says(text: string | RegExp): Promise<void>;
+  /** As Ctrl-C does. @returns how it ended */
+  stop(): Promise<CliResult>;
+}
+
+/** `moorage dev --no-demo` in `folder`, up and ready. */
+export async function startDevCell(folder: string, more: readonly string[] = []): Promise<DevCellProcess> {
+  const child = spawn(process.execPath, [CLI, 'dev', '--no-demo', ...more], {
+    cwd: folder,
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+  const end = ended(child);
+  let output = '';
+  const listeners = new Set<() => void>();
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    for (const listener of listeners) listener();
+  });
+  const says = (text: string | RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (typeof text === 'string' ? !output.includes(text) : !text.test(output)) return;
+        listeners.delete(look);
+        resolve();
+      };
+      listeners.add(look);
+      look();
+      void end.then((result) => reject(new Error(`the cell ended: ${result.stdout}\n${result.stderr}`)));
+    });
+  await says('Ctrl-C stops it');
+  const cellFile = /data: (.*)$/m.exec(output)?.[1] ?? '';
+  const path = join(folder, cellFile, 'cell.json');
+  if (!existsSync(path)) throw new Error(`no cell file at ${path}:\n${output}`);
+  const file = JSON.parse(readFileSync(path, 'utf8')) as CellFile;
+  return {
+    folder,
+    file,
+    output: () => output,
+    says,
+    stop: () => {
+      child.kill('SIGINT');
+      return end;
+    },
+  };
+}
