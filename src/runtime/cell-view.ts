@@ -31,6 +31,9 @@ export interface CellView {
   readonly complete: boolean;
 }
 
+/** `heard`: first word, or the end of a silence. `restarted`: a newer incarnation. `left`: no longer registered. */
+export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
+
 /** When a host was last heard, on both clocks. */
 export interface Heard {
   readonly wallMs: number;

@@ -6,7 +6,7 @@ import type { Log } from '../ports/telemetry.ts';
 import type { ReportFrame } from '../wire/report-frames.ts';
 import { readReportFrame } from '../wire/report-frames.ts';
 import { Backoff } from './backoff.ts';
-import type { CellView, Heard, HostEntry, HostSight } from './cell-view.ts';
+import type { CellView, Heard, HostChange, HostEntry, HostSight } from './cell-view.ts';
 import { ViewIndex } from './cell-view.ts';
 import { NdjsonParser } from './ndjson.ts';
 import { sleep } from './sleep.ts';
@@ -52,9 +52,6 @@ export interface ReportHandlers {
   /** `view.complete` became true or false. */
   onComplete?(complete: boolean): void;
 }
-
-/** `heard`: first word, or the end of a silence. `restarted`: a newer incarnation. `left`: no longer registered. */
-export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
 
 /** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
 export const SILENCE_MS = 3_000;

@@ -1,0 +1,159 @@
+import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import type { Eligibility, Host } from '../src/core/host.ts';
+import { slotName } from '../src/core/ids.ts';
+import type { JobRecord } from '../src/core/job.ts';
+import type { AllocationReport } from '../src/core/report.ts';
+import type { Owner, RoleRecord } from '../src/core/role.ts';
+import type { CellEvent } from '../src/wire/monitor-api.ts';
+import type { SchedulerEvent, SchedulerEventKind } from '../src/wire/scheduler-api.ts';
+import type { CellChange } from './cell-copy.ts';
+import type { Row } from './room.ts';
+
+type Told = Omit<CellEvent, 'id' | 'atMs'>;
+
+/** The event of a change in the store; null for changes that tell nobody anything (a renewal, a ledger). */
+export function eventOfChange(change: CellChange, atMs: number): CellEvent | null {
+  const told = tell(change);
+  return told === null ? null : { id: `${String(change.revision)}.${String(change.ordinal)}`, atMs, ...told };
+}
+
+function tell(change: CellChange): Told | null {
+  switch (change.room) {
+    case 'jobs':
+      return tellJob(change.name, change.now?.value, change.before?.value);
+    case 'owners':
+      return tellOwner(change.name, change.now, change.before);
+    case 'allocations':
+      return tellAllocation(change.now?.value, change.before?.value);
+    case 'outcomes':
+      return change.now === undefined || change.before !== undefined ? null : tellOutcome(change.now.value);
+    case 'hosts':
+      return tellHost(change.name, change.now?.value, change.before?.value);
+    case 'alive':
+      return tellAlive(change.name, change.now !== undefined, change.before !== undefined);
+    case 'eligibility':
+      return change.now === undefined ? null : tellVerdict(change.name, change.now.value);
+    case 'roles':
+      return tellRole(change.now, change.before);
+    case 'ledgers':
+    case 'versions':
+    case 'runs':
+      return null;
+  }
+}
+
+function tellJob(name: string, now: JobRecord | undefined, before: JobRecord | undefined): Told | null {
+  const [namespace = '', job = ''] = name.split('/');
+  const told = (kind: string, detail: string): Told => ({ kind, source: 'api', namespace, job, detail });
+  if (now === undefined) return told('job-removed', 'its record is gone');
+  if (before === undefined) return told('job-submitted', `version ${String(now.version)}, ${now.job.type}`);
+  if (now.version !== before.version) return told('job-updated', `version ${String(now.version)}`);
+  if (now.desired !== before.desired)
+    return told(now.desired === 'stop' ? 'job-stopped' : 'job-started', 'by request');
+  return null;
+}
+
+function tellOwner(name: string, now: Row<Owner> | undefined, before: Row<Owner> | undefined): Told | null {
+  const [namespace = '', job = ''] = name.split('/');
+  const owner = (now ?? before)?.value.scheduler ?? '';
+  if (now !== undefined && before !== undefined) return null;
+  if (now !== undefined)
+    return { kind: 'owned', source: owner, namespace, job, detail: `${owner} works on it` };
+  return { kind: 'disowned', source: owner, namespace, job, detail: `${owner} no longer works on it` };
+}
+
+function aboutAllocation(allocation: Allocation | Outcome | AllocationReport, id: string) {
+  const { namespace, job, host } = allocation;
+  const slot = slotName(job, allocation.group, allocation.index);
+  return { namespace, job, allocation: id, slot, ...(host === '' ? {} : { host }) };
+}
+
+function tellAllocation(now: Allocation | undefined, before: Allocation | undefined): Told | null {
+  if (now === undefined) {
+    if (before === undefined) return null;
+    const detail = `${before.host} has its room back`;
+    return { kind: 'released', source: before.scheduler, ...aboutAllocation(before, before.id), detail };
+  }
+  const about = { source: now.scheduler, ...aboutAllocation(now, now.id) };
+  if (before === undefined) return { kind: 'placed', ...about, detail: `on ${now.host}` };
+  if (now.desired === before.desired) return null;
+  return {
+    kind: now.desired === 'evict' ? 'evicted' : 'stopping',
+    ...about,
+    detail: now.cause ?? now.desired,
+  };
+}
+
+function tellOutcome(outcome: Outcome): Told {
+  const about = { source: outcome.scheduler, ...aboutAllocation(outcome, outcome.allocation) };
+  return { kind: 'ended', ...about, detail: `${outcome.state}: ${outcome.reason}` };
+}
+
+function tellHost(name: string, now: Host | undefined, before: Host | undefined): Told | null {
+  if (now === undefined)
+    return { kind: 'host-removed', source: 'api', host: name, detail: 'its registration is gone' };
+  const about = { source: name, host: name };
+  if (before === undefined) return { kind: 'host-joined', ...about, detail: `at ${now.address}` };
+  if (now.bootId !== before.bootId) return { kind: 'host-rebooted', ...about, detail: 'another boot' };
+  if (now.incarnation !== before.incarnation)
+    return { kind: 'host-restarted', ...about, detail: `agent start ${String(now.incarnation)}` };
+  return null;
+}
+
+function tellAlive(host: string, now: boolean, before: boolean): Told | null {
+  if (now === before) return null;
+  const detail = now ? 'its session in the store is there' : 'its session in the store ended';
+  return { kind: now ? 'host-alive' : 'host-missing', source: host, host, detail };
+}
+
+function tellVerdict(host: string, verdict: Eligibility): Told {
+  return { kind: `host-${verdict.state}`, source: verdict.by, host, detail: verdict.reason };
+}
+
+function tellRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | undefined): Told | null {
+  const role = (now ?? before)?.value;
+  if (role === undefined || (now !== undefined && before !== undefined)) return null;
+  const joined = now !== undefined;
+  const detail = joined ? `${role.kind} at ${role.address}` : `${role.kind} left`;
+  return { kind: joined ? 'role-joined' : 'role-left', source: role.id, detail };
+}
+
+/** The event of a host's report; null when nothing that people follow changed. The id is the same at every monitor. */
+export function eventOfReport(
+  report: AllocationReport,
+  previous: AllocationReport | undefined,
+  mark: { readonly incarnation: number; readonly seq: number },
+  atMs: number,
+): CellEvent | null {
+  const restarted = previous !== undefined && report.restarts > previous.restarts;
+  if (report.state === previous?.state && !restarted) return null;
+  return {
+    id: `${report.host}:${String(mark.incarnation)}.${String(mark.seq)}.${report.id}`,
+    atMs,
+    kind: restarted ? 'restarted' : report.state,
+    source: report.host,
+    ...aboutAllocation(report, report.id),
+    detail: report.reason === '' ? `on ${report.host}` : report.reason,
+  };
+}
+
+/** What the store shows as well, and earlier; telling it twice would only confuse. */
+const SEEN_IN_STORE: ReadonlySet<SchedulerEventKind> = new Set([
+  'owned',
+  'placed',
+  'started',
+  'stopping',
+  'released',
+]);
+
+export function eventOfScheduler(event: SchedulerEvent): CellEvent | null {
+  if (SEEN_IN_STORE.has(event.kind)) return null;
+  const { seq, atMs, scheduler, kind, namespace, job, allocation, slot, host, detail } = event;
+  return {
+    id: `${scheduler}:${String(seq)}`,
+    ...{ atMs, kind, source: scheduler, namespace, job, detail },
+    ...(allocation === undefined ? {} : { allocation }),
+    ...(slot === undefined ? {} : { slot }),
+    ...(host === undefined ? {} : { host }),
+  };
+}

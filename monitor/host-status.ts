@@ -1,0 +1,32 @@
+import { EMPTY_LEDGER, usedOf } from '../src/core/ledger.ts';
+import type { CellView } from '../src/runtime/cell-view.ts';
+import type { HostListAnswer, HostStatus } from '../src/wire/monitor-api.ts';
+import type { CellCopy } from './cell-copy.ts';
+
+/** @returns null when no such host ever registered, or its registration was taken back */
+export function hostStatus(copy: CellCopy, view: CellView, id: string): HostStatus | null {
+  const host = copy.hosts.get(id)?.value;
+  if (host === undefined) return null;
+  const ledger = copy.ledgers.get(id)?.value ?? EMPTY_LEDGER;
+  const sight = view.host(id);
+  return {
+    host,
+    eligibility: copy.eligibility.get(id)?.value ?? null,
+    used: usedOf(ledger),
+    gpuUsedMilli: ledger.gpuMilli.reduce((sum, milli) => sum + milli, 0),
+    allocations: copy.allocationsByHost.of(id).size,
+    alive: copy.alive.get(id) !== undefined,
+    asOfMs: sight?.asOfMs ?? null,
+    staleSinceMs: sight?.staleSinceMs ?? null,
+  };
+}
+
+export function hostList(copy: CellCopy, view: CellView): HostListAnswer {
+  const hosts: HostStatus[] = [];
+  for (const [id] of copy.hosts.rows()) {
+    const status = hostStatus(copy, view, id);
+    if (status !== null) hosts.push(status);
+  }
+  hosts.sort((a, b) => a.host.id.localeCompare(b.host.id, 'en', { numeric: true }));
+  return { hosts, incomplete: !view.complete };
+}
