@@ -20,10 +20,11 @@ export interface CellKnowledge {
  * - `added`
  * - `full`: it needs more operations than are left
  * - `waits`: it only conflicts with what this very draft would do first, so it must see that outcome
- * - `missing`: the known ledger does not hold what it would free; the ledger may be old, or the allocation gone
- * - verdicts: it can not land
+ * - verdicts: these allocations cannot land
+ * - `missing`: the known ledger does not hold what they would free; the ledger may be old, or the allocation gone
  */
-export type Addition = 'added' | 'full' | 'waits' | 'missing' | Verdicts;
+export type Addition =
+  'added' | 'full' | 'waits' | { readonly verdicts: Verdicts; readonly missing: boolean };
 
 /** A ledger in a draft: as it was, and as it would be. */
 export interface DraftLedger {
@@ -69,10 +70,6 @@ export class TransactionDraft {
     return this.#ledgers.values();
   }
 
-  get hosts(): IterableIterator<string> {
-    return this.#ledgers.keys();
-  }
-
   get owners(): IterableIterator<OwnerCompare> {
     return this.#owners.values();
   }
@@ -112,16 +109,16 @@ export class TransactionDraft {
   /** Adds all of the unit or nothing. */
   add(unit: Unit): Addition {
     const owners = this.#ownersFor(unit);
-    if (!Array.isArray(owners)) return owners;
+    if (!Array.isArray(owners)) return { verdicts: owners, missing: false };
     if (this.#operationsWith(unit, owners.length) > this.#operationsMax) {
       if (!this.isEmpty) return 'full';
-      return allOf(unit, { reason: 'too-large' });
+      return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
     }
     const drafts: DraftLedger[] = [];
     for (const part of unit.parts) {
       const result = this.#apply(part);
-      if ('after' in result) drafts.push(result);
-      else return result.stop;
+      if (result === 'waits' || 'verdicts' in result) return result;
+      drafts.push(result);
     }
     for (const draft of drafts) this.#ledgers.set(draft.host, draft);
     for (const owner of owners) this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
@@ -167,21 +164,21 @@ export class TransactionDraft {
     return verdicts ?? more;
   }
 
-  #apply(part: HostPart): DraftLedger | { readonly stop: 'waits' | 'missing' | Verdicts } {
+  #apply(part: HostPart): DraftLedger | Exclude<Addition, 'added' | 'full'> {
     const draft = this.#ledgers.get(part.host);
     const before = draft?.before ?? this.#knowledge.ledgerOf(part.host);
     let ledger = draft?.after ?? before.ledger;
     for (const { allocation } of part.releases) {
-      if (this.#freed.has(allocation.id)) return { stop: 'waits' };
+      if (this.#freed.has(allocation.id)) return 'waits';
       const freed = withoutAllocation(ledger, allocation);
-      if (freed === null) return { stop: draft === undefined ? 'missing' : 'waits' };
+      if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
       ledger = freed;
     }
     for (const { victim } of part.evictions) {
-      if (this.#freed.has(victim.id)) return { stop: 'waits' };
+      if (this.#freed.has(victim.id)) return 'waits';
       // A victim that gives way already has nothing left to give.
-      if (victim.desired === 'evict') return { stop: new Map([[victim.id, { reason: 'changed' }]]) };
-      if (!holdsUse(ledger, victim)) return { stop: draft === undefined ? 'missing' : 'waits' };
+      if (victim.desired === 'evict') return { ...missing(victim), missing: false };
+      if (!holdsUse(ledger, victim)) return draft === undefined ? missing(victim) : 'waits';
       ledger = withoutUse(ledger, victim);
     }
     if (part.places.length === 0) return { host: part.host, before, after: ledger };
@@ -192,9 +189,10 @@ export class TransactionDraft {
           ? { dimension: 'host', needed: 1, available: 0 }
           : fitShortfall(host, ledger, place);
       if (short !== null) {
-        if (draft !== undefined) return { stop: 'waits' };
+        if (draft !== undefined) return 'waits';
         // Those of one host land or fail together.
-        return { stop: new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }])) };
+        const verdicts = new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+        return { verdicts, missing: false };
       }
       ledger = withClaim(ledger, place);
     }
@@ -215,6 +213,10 @@ export class TransactionDraft {
     }
     for (const place of part.places) this.#puts.push(place);
   }
+}
+
+function missing(allocation: Allocation): { readonly verdicts: Verdicts; readonly missing: boolean } {
+  return { verdicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
 }
 
 function ownerKey(namespace: string, job: string): string {

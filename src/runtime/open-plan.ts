@@ -1,0 +1,105 @@
+import type { Unit, Verdicts } from '../core/commit.ts';
+import type { LedgerBook } from '../core/ledger-book.ts';
+import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../core/plan.ts';
+
+/** A unit refused this often shares its transactions with fewer others, so that it is not refused for their sake. */
+const REFUSALS_BEFORE_SHARING_LESS = 2;
+
+/** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
+export class OpenPlan {
+  readonly outcome: Promise<PlanOutcome>;
+  readonly #outcomes = new Map<string, PartOutcome>();
+  readonly #total: number;
+  #resolve: (outcome: PlanOutcome) => void = () => undefined;
+  #reject: (cause: unknown) => void = () => undefined;
+  #failed = false;
+
+  constructor(plan: Plan) {
+    const ids = new Set<string>();
+    for (const place of plan.places) ids.add(place.id);
+    for (const { victim } of plan.evictions) ids.add(victim.id);
+    for (const { allocation } of plan.releases) ids.add(allocation.id);
+    this.#total = plan.places.length + plan.evictions.length + plan.releases.length;
+    if (ids.size !== this.#total) throw new Error(`plan ${plan.id} names an allocation twice`);
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** @throws when the allocation had its outcome already: every part of a plan ends once */
+  settle(id: string, outcome: PartOutcome): void {
+    if (this.#outcomes.has(id)) throw new Error(`allocation ${id} ended twice in one plan`);
+    this.#outcomes.set(id, outcome);
+    if (this.#outcomes.size === this.#total) this.finish();
+  }
+
+  finish(): void {
+    if (this.#outcomes.size !== this.#total) throw new Error('a plan ended before all of its parts did');
+    this.#resolve(this.#outcomes);
+  }
+
+  fail(cause: unknown): void {
+    this.#failed = true;
+    this.#reject(cause);
+  }
+}
+
+/** A unit that waits for its transaction, or is in one. */
+export class PendingUnit {
+  readonly open: OpenPlan;
+  unit: Unit;
+  /** Times that a transaction with this unit was refused. */
+  refusals = 0;
+  /** A ledger of the unit moved between the plan and now. */
+  rebased = false;
+  /** The ledgers were read afresh for this unit. */
+  refreshed = false;
+  #fewer = 0;
+  /** Under `conflictCheck: version`: the ledger revisions that the plan was made on. */
+  #seen: Map<string, number> | null = null;
+
+  constructor(open: OpenPlan, unit: Unit) {
+    this.open = open;
+    this.unit = unit;
+  }
+
+  refused(moved: boolean): void {
+    this.refusals += 1;
+    this.rebased ||= moved;
+  }
+
+  shareWithFewer(): void {
+    this.#fewer += 1;
+  }
+
+  /** How many operations a transaction may have before this unit would rather go with another. */
+  operationsCap(operationsMax: number): number {
+    const halvings = this.#fewer + Math.max(0, this.refusals - REFUSALS_BEFORE_SHARING_LESS);
+    return operationsMax >> Math.min(halvings, 30);
+  }
+
+  see(book: LedgerBook): void {
+    this.#seen = new Map(this.unit.parts.map(({ host }) => [host, book.get(host).revision]));
+  }
+
+  /** Our own commit moved the ledger: that is no news to a plan made on the revision before. */
+  followOwn(host: string, from: number, to: number): void {
+    if (this.#seen?.get(host) === from) this.#seen.set(host, to);
+  }
+
+  /** Places on hosts whose ledger somebody else has moved since the plan was made. */
+  movedSinceSeen(revisionOf: (host: string) => number): Verdicts {
+    const verdicts = new Map<string, ConflictReason>();
+    if (this.#seen === null) return verdicts;
+    for (const part of this.unit.parts) {
+      if (this.#seen.get(part.host) === revisionOf(part.host)) continue;
+      for (const place of part.places) verdicts.set(place.id, { reason: 'version' });
+    }
+    return verdicts;
+  }
+}
