@@ -31,6 +31,8 @@ export interface CellKeys {
   role(kind: string, id: string): string;
   quota(namespace: string): string;
   switches: string;
+  /** The arbiter that keeps the quotas, under its session. */
+  quotaKeeper: string;
 }
 
 export function cellKeys(cell: string): CellKeys {
@@ -79,5 +81,6 @@ export function cellKeys(cell: string): CellKeys {
     role: (kind, id) => `${roles}${kind}/${id}`,
     quota: (namespace) => `${limits}quotas/${namespace}`,
     switches: `${limits}switches`,
+    quotaKeeper: `${limits}keeper`,
   };
 }

@@ -33,12 +33,22 @@ export function readTicketRequest(body: unknown): TicketRequest {
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const path = issue?.path.join('.') ?? '';
-    throw new ProblemError({ status: 400, code: 'bad-request', detail: issue?.message ?? 'no ticket request', path });
+    throw new ProblemError({
+      status: 400,
+      code: 'bad-request',
+      detail: issue?.message ?? 'no ticket request',
+      path,
+    });
   }
   const foreign = parsed.data.placements.findIndex((terms) => terms.scheduler !== parsed.data.scheduler);
   if (foreign < 0) return parsed.data;
   const path = `placements.${String(foreign)}.scheduler`;
-  throw new ProblemError({ status: 403, code: 'not-yours', detail: 'a placement of another scheduler', path });
+  throw new ProblemError({
+    status: 403,
+    code: 'not-yours',
+    detail: 'a placement of another scheduler',
+    path,
+  });
 }
 
 export interface TicketAnswer {

@@ -1,0 +1,262 @@
+import { makeId } from '../src/core/ids.ts';
+import type { CellKeys } from '../src/core/keys.ts';
+import type { RoleRecord } from '../src/core/role.ts';
+import type { StartTerms, TicketBody } from '../src/core/ticket.ts';
+import { TICKET_TTL_MS } from '../src/core/ticket.ts';
+import type { CallQueue } from '../src/ports/call-queue.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { TicketSigner } from '../src/ports/crypto.ts';
+import type { HttpClient } from '../src/ports/http.ts';
+import type { Random } from '../src/ports/random.ts';
+import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import { ReportFollower } from '../src/runtime/report-follower.ts';
+import { Table } from '../src/runtime/table.ts';
+import type {
+  GrantListing,
+  GrantRefusal,
+  TicketAnswer,
+  TicketGrant,
+  TicketRequest,
+} from '../src/wire/arbiter-api.ts';
+import { roleCodec } from '../src/wire/records.ts';
+import { amountsOf, NO_AMOUNTS } from './amounts.ts';
+import { grantRefusal } from './decide.ts';
+import type { Instant } from './grant-book.ts';
+import { GRANT_HELD_MS, GrantBook, GRANTS_MAX } from './grant-book.ts';
+import { Keeper } from './keeper.ts';
+import { Limits } from './limits.ts';
+import { UseBook } from './use-book.ts';
+
+export interface ArbiterDeps {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly signer: TicketSigner;
+  /** Bounds how many tickets are being signed at once. */
+  readonly signing: CallQueue;
+  /** How this arbiter is registered; `address` is where its API listens. */
+  readonly record: RoleRecord;
+  readonly options: ArbiterOptions;
+}
+
+export interface ArbiterOptions {
+  readonly sessionTtlMs: number;
+  /** For tests of the report path; the follower's own default when absent. */
+  readonly silenceMs?: number;
+}
+
+const SWEEP_MS = 1_000;
+
+/**
+ * Gives tickets: permission to start one allocation on one host, soon. What a namespace has is what the hosts report,
+ * merged by the monitors, and what was granted and not yet seen used; the sum stays within its quota (I40).
+ *
+ * Everything between looking and holding happens in one turn, so two requests cannot both take the last of a quota.
+ */
+export class Arbiter {
+  readonly #deps: ArbiterDeps;
+  readonly #grants = new GrantBook();
+  readonly #use = new UseBook();
+  readonly #limits: Limits;
+  readonly #keeper: Keeper;
+  readonly #monitors: Table<RoleRecord>;
+  readonly #arbiters: Table<RoleRecord>;
+  readonly #reports: ReportFollower;
+  /** Until when grants that are not in our book may be used, by monotonic time: everywhere, and by namespace. */
+  #blindUntilMs: number;
+  readonly #blindIn = new Map<string, number>();
+  /** When another arbiter was last known to be there, by monotonic time. */
+  #otherSeenMs = -Infinity;
+  #limitsReady = false;
+  #cancelSweep: () => void = () => undefined;
+
+  constructor(deps: ArbiterDeps) {
+    this.#deps = deps;
+    const { store, keys, clock, log } = deps;
+    this.#blindUntilMs = clock.monotonicMs() + GRANT_HELD_MS;
+    this.#limits = new Limits(store, keys, log, (namespace) => this.#wait(namespace));
+    this.#keeper = new Keeper({ ...deps, ...deps.options, onKeeping: () => this.#waitEverywhere() });
+    this.#reports = this.#makeFollower();
+    this.#monitors = new Table(store, keys.role('monitor', ''), roleCodec, {
+      onChange: () => this.#limitsReady && this.#reports.refresh(),
+    });
+    this.#arbiters = new Table(store, keys.role('arbiter', ''), roleCodec, {
+      onChange: (id) => {
+        if (id !== deps.record.id) this.#otherSeenMs = clock.monotonicMs();
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    await Promise.all([this.#limits.ready, this.#monitors.ready, this.#arbiters.ready]);
+    this.#limitsReady = true;
+    this.#reports.refresh();
+    this.#keeper.start();
+    this.#sweep();
+  }
+
+  async close(): Promise<void> {
+    this.#cancelSweep();
+    this.#limits.close();
+    this.#monitors.close();
+    this.#arbiters.close();
+    await Promise.all([this.#reports.close(), this.#keeper.close()]);
+  }
+
+  /** What is missing before this arbiter can answer for every namespace; empty when nothing is. */
+  get missing(): readonly string[] {
+    const parts: string[] = [];
+    if (!this.#limitsReady) parts.push('limits');
+    if (!this.#keeper.registered) parts.push('session');
+    if (!this.#reports.view.complete) parts.push('view');
+    return parts;
+  }
+
+  async tickets(request: TicketRequest): Promise<TicketAnswer> {
+    const answers = request.placements.map((terms) => this.#answer(terms));
+    return { answers: await Promise.all(answers) };
+  }
+
+  grants(): GrantListing {
+    const names = new Set([
+      ...this.#use.namespaces(),
+      ...this.#grants.namespaces(),
+      ...this.#limits.namespaces(),
+    ]);
+    const namespaces = [...names].sort().map((namespace) => ({
+      namespace,
+      used: this.#use.used(namespace),
+      granted: this.#grants.granted(namespace),
+      quota: this.#shownQuota(namespace),
+    }));
+    return { namespaces };
+  }
+
+  #shownQuota(namespace: string): GrantListing['namespaces'][number]['quota'] {
+    const quota = this.#limits.quota(namespace);
+    if (quota === null) return null;
+    const { cpuMilli, memoryMib, gpuMilli, allocations } = quota;
+    const limits = Object.entries({ cpuMilli, memoryMib, gpuMilli, allocations });
+    return Object.fromEntries(limits.filter(([, limit]) => limit !== null));
+  }
+
+  /** Decides and holds before it first waits. */
+  #answer(terms: StartTerms): Promise<TicketGrant> {
+    const { id } = terms.claim;
+    const refusal = this.#refusal(terms);
+    this.#deps.metrics.count('moorage_tickets_total', { decision: refusal?.code ?? 'granted' });
+    if (refusal !== null) return Promise.resolve({ id, refusal });
+    const seen = this.#reports.view.get(terms.aud, id) !== undefined;
+    if (!seen) this.#grants.hold(terms, this.#now());
+    return this.#sign(terms);
+  }
+
+  #refusal(terms: StartTerms): GrantRefusal | null {
+    const { namespace } = terms;
+    if (!this.#limitsReady)
+      return { code: 'starting', detail: 'the limits are not read yet', retryAfterMs: SWEEP_MS };
+    const counted = this.#reports.view.get(terms.aud, terms.claim.id) !== undefined;
+    const held = this.#grants.heldFor(terms);
+    return grantRefusal({
+      switches: this.#limits.switches,
+      quota: this.#limits.quota(namespace),
+      otherKeeper: this.#keeper.otherKeeper,
+      holdMs: this.#blindMs(namespace),
+      viewComplete: this.#reports.view.complete,
+      used: this.#use.used(namespace),
+      granted: this.#grants.granted(namespace),
+      asked: counted ? NO_AMOUNTS : beyond(amountsOf(terms.claim), held ?? NO_AMOUNTS),
+      grantsFull: held === null && this.#grants.size >= GRANTS_MAX,
+    });
+  }
+
+  async #sign(terms: StartTerms): Promise<TicketGrant> {
+    const { clock, random, signer, signing } = this.#deps;
+    const nowMs = clock.nowMs();
+    const body: TicketBody = {
+      ...terms,
+      jti: makeId(nowMs, random.bytes(16)),
+      notBeforeMs: nowMs,
+      expiresMs: nowMs + TICKET_TTL_MS,
+    };
+    // A signature that fails leaves the grant held until its end: an earlier ticket of the same allocation may be out.
+    const ticket = await signing.add(() => signer.sign(body));
+    return { id: terms.claim.id, ticket, expiresMs: body.expiresMs };
+  }
+
+  /** A namespace got its first quota: until now any other arbiter could grant in it without telling us. */
+  #wait(namespace: string): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const others = [...this.#arbiters.rows()].some(([id]) => id !== this.#deps.record.id);
+    if (others || nowMs - this.#otherSeenMs < GRANT_HELD_MS)
+      this.#blindIn.set(namespace, nowMs + GRANT_HELD_MS);
+  }
+
+  /** A predecessor's grants may be out. */
+  #waitEverywhere(): void {
+    this.#blindUntilMs = this.#deps.clock.monotonicMs() + GRANT_HELD_MS;
+  }
+
+  #blindMs(namespace: string): number {
+    const until = Math.max(this.#blindUntilMs, this.#blindIn.get(namespace) ?? 0);
+    return Math.ceil(Math.max(0, until - this.#deps.clock.monotonicMs()));
+  }
+
+  #sweep(): void {
+    const now = this.#now();
+    const { view } = this.#reports;
+    this.#grants.sweep(now, (host) => {
+      const sight = view.host(host);
+      if (sight === undefined) return view.complete ? 'unknown' : 'silent';
+      return sight.asOfMs !== null && sight.staleSinceMs === null ? 'heard' : 'silent';
+    });
+    for (const [namespace, untilMs] of this.#blindIn)
+      if (now.monotonicMs > untilMs) this.#blindIn.delete(namespace);
+    this.#deps.metrics.gauge('moorage_arbiter_grants', this.#grants.size);
+    this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+  }
+
+  #now(): Instant {
+    return { monotonicMs: this.#deps.clock.monotonicMs(), wallMs: this.#deps.clock.nowMs() };
+  }
+
+  #makeFollower(): ReportFollower {
+    const { http, clock, random, log, options } = this.#deps;
+    return new ReportFollower({
+      http,
+      clock,
+      random,
+      log,
+      sources: () => [...this.#monitors.rows()].map(([name, { value }]) => ({ name, url: value.address })),
+      handlers: {
+        onReport: (report, previous) => {
+          this.#grants.settle(report.host, report.id);
+          this.#use.onReport(report, previous);
+        },
+        onGone: (previous) => this.#use.onGone(previous),
+      },
+      options: {
+        mode: 'any-one',
+        ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
+      },
+    });
+  }
+}
+
+/** What a renewed grant takes beyond what is held for the same allocation. */
+function beyond(
+  asked: ReturnType<typeof amountsOf>,
+  held: ReturnType<typeof amountsOf>,
+): ReturnType<typeof amountsOf> {
+  return {
+    cpuMilli: Math.max(0, asked.cpuMilli - held.cpuMilli),
+    memoryMib: Math.max(0, asked.memoryMib - held.memoryMib),
+    gpuMilli: Math.max(0, asked.gpuMilli - held.gpuMilli),
+    allocations: asked.allocations - held.allocations,
+  };
+}

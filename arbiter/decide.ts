@@ -1,0 +1,76 @@
+import type { Quota, Switches } from '../src/core/limits.ts';
+import type { GrantRefusal, NamespaceAmounts } from '../src/wire/arbiter-api.ts';
+import type { Dimension } from './amounts.ts';
+import { addAmounts, overQuota } from './amounts.ts';
+
+/** All that one decision depends on. */
+export interface Situation {
+  readonly switches: Switches;
+  /** null: the namespace has none, so nothing has to be known about it. */
+  readonly quota: Quota | null;
+  /** null: this arbiter keeps the quotas; else the id of the one that does, empty when nobody does. */
+  readonly otherKeeper: string | null;
+  /** How long grants that this arbiter cannot know of may still be used; 0: it knows all. */
+  readonly holdMs: number;
+  readonly viewComplete: boolean;
+  readonly used: NamespaceAmounts;
+  readonly granted: NamespaceAmounts;
+  /** What this placement adds to both; nothing when it is counted already. */
+  readonly asked: NamespaceAmounts;
+  readonly grantsFull: boolean;
+}
+
+/** A paused cell is looked at again after this: nobody is told when an operator ends the pause. */
+const PAUSE_RETRY_MS = 5_000;
+const VIEW_RETRY_MS = 1_000;
+const BUSY_RETRY_MS = 1_000;
+
+/** @returns why no ticket can be given; null when one can */
+export function grantRefusal(now: Situation): GrantRefusal | null {
+  if (now.switches.pausePlacement)
+    return { code: 'paused', detail: 'an operator paused all placement', retryAfterMs: PAUSE_RETRY_MS };
+  if (now.grantsFull)
+    return { code: 'busy', detail: 'too many grants are out and not yet used', retryAfterMs: BUSY_RETRY_MS };
+  if (now.quota === null) return null;
+  if (now.otherKeeper !== null)
+    return { code: 'standby', detail: standbyDetail(now.otherKeeper), retryAfterMs: VIEW_RETRY_MS };
+  if (now.holdMs > 0)
+    return {
+      code: 'starting',
+      detail: 'grants of another arbiter may still be out',
+      retryAfterMs: now.holdMs,
+    };
+  if (!now.viewComplete)
+    return {
+      code: 'view-incomplete',
+      detail: 'not every host has reported yet',
+      retryAfterMs: VIEW_RETRY_MS,
+    };
+  const over = overQuota(addAmounts(addAmounts(now.used, now.granted), now.asked), now.quota);
+  return over === null
+    ? null
+    : { code: 'quota', detail: quotaDetail(over, now, now.quota), retryAfterMs: null };
+}
+
+function standbyDetail(keeper: string): string {
+  return keeper === '' ? 'no arbiter keeps the quotas yet' : `arbiter ${keeper} keeps the quotas`;
+}
+
+/** `quota of team-a: cpu 500m asked, 300m left of 10000m (9000m used, 700m granted)` */
+function quotaDetail(over: Dimension, now: Situation, quota: Quota): string {
+  const [name, unit] = SHOWN[over];
+  const amount = (value: number): string => `${String(value)}${unit}`;
+  const limit = quota[over] ?? 0;
+  const left = Math.max(0, limit - now.used[over] - now.granted[over]);
+  return (
+    `quota of ${quota.namespace}: ${name} ${amount(now.asked[over])} asked, ${amount(left)} left of ${amount(limit)} ` +
+    `(${amount(now.used[over])} used, ${amount(now.granted[over])} granted)`
+  );
+}
+
+const SHOWN: Readonly<Record<Dimension, readonly [name: string, unit: string]>> = {
+  cpuMilli: ['cpu', 'm'],
+  memoryMib: ['memory', 'Mi'],
+  gpuMilli: ['gpu', 'm'],
+  allocations: ['allocations', ''],
+};

@@ -1,0 +1,62 @@
+import type { CellKeys } from '../src/core/keys.ts';
+import type { Quota, Switches } from '../src/core/limits.ts';
+import { SWITCHES_OFF } from '../src/core/limits.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import { Table } from '../src/runtime/table.ts';
+import { quotaCodec, switchesCodec } from '../src/wire/records.ts';
+
+/**
+ * The operators' limits, live. A quota record that cannot be read keeps its last good value; one that never could be
+ * read is not known at all, so `broken` names it and its namespace gets nothing.
+ */
+export class Limits {
+  readonly ready: Promise<void>;
+  readonly #quotas: Table<Quota>;
+  readonly #switches: Table<Switches>;
+  readonly #broken = new Set<string>();
+
+  /** @param onQuota a namespace that had no quota has one now */
+  constructor(store: CellStore, keys: CellKeys, log: Log, onQuota: (namespace: string) => void) {
+    const prefix = keys.quota('');
+    this.#quotas = new Table(store, prefix, quotaCodec, {
+      onChange: (namespace, now, before) => {
+        this.#broken.delete(namespace);
+        if (now !== undefined && before === undefined) onQuota(namespace);
+      },
+      onBadRecord: (error, key) => {
+        this.#broken.add(key.slice(prefix.length));
+        log.error({ key, error }, 'a quota cannot be read: its namespace gets no tickets');
+      },
+    });
+    this.#switches = new Table(store, keys.switches, switchesCodec, {
+      onBadRecord: (error, key) =>
+        log.error({ key, error }, 'the switches cannot be read: they stay as they were'),
+    });
+    this.ready = Promise.all([this.#quotas.ready, this.#switches.ready]).then(() => undefined);
+  }
+
+  get switches(): Switches {
+    return this.#switches.get('')?.value ?? SWITCHES_OFF;
+  }
+
+  /** null: the namespace has none. */
+  quota(namespace: string): Quota | null {
+    const quota = this.#quotas.get(namespace)?.value;
+    if (quota !== undefined) return { ...quota, namespace };
+    return this.#broken.has(namespace) ? nothingFor(namespace) : null;
+  }
+
+  *namespaces(): IterableIterator<string> {
+    for (const [namespace] of this.#quotas.rows()) yield namespace;
+  }
+
+  close(): void {
+    this.#quotas.close();
+    this.#switches.close();
+  }
+}
+
+function nothingFor(namespace: string): Quota {
+  return { namespace, cpuMilli: 0, memoryMib: 0, gpuMilli: 0, allocations: 0 };
+}

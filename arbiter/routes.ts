@@ -1,0 +1,34 @@
+import type { Route } from '../src/ports/http.ts';
+import type { Metrics } from '../src/ports/telemetry.ts';
+import { readTicketRequest } from '../src/wire/arbiter-api.ts';
+import type { Arbiter } from './arbiter.ts';
+
+/** The arbiter's API, see `wire/arbiter-api.ts`. */
+export function arbiterRoutes(arbiter: Arbiter, metrics: Metrics): readonly Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/tickets',
+      handle: async ({ body }) => ({ status: 200, body: await arbiter.tickets(readTicketRequest(body)) }),
+    },
+    { method: 'GET', path: '/v1/grants', handle: async () => ({ status: 200, body: arbiter.grants() }) },
+    { method: 'GET', path: '/livez', handle: async () => ({ status: 200, body: { status: 'ok' } }) },
+    {
+      method: 'GET',
+      path: '/readyz',
+      handle: async () => {
+        const { missing } = arbiter;
+        return { status: missing.length === 0 ? 200 : 503, body: { ready: missing.length === 0, missing } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      handle: async () => ({
+        status: 200,
+        contentType: 'text/plain; version=0.0.4',
+        body: await metrics.render(),
+      }),
+    },
+  ];
+}

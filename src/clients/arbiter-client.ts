@@ -1,0 +1,107 @@
+import type { StartTerms } from '../core/ticket.ts';
+import type { HttpClient } from '../ports/http.ts';
+import { HttpError } from '../ports/http.ts';
+import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/arbiter-api.ts';
+import { PLACEMENTS_MAX } from '../wire/arbiter-api.ts';
+import { ProblemError } from '../wire/problem.ts';
+import { bodyOf } from './problem.ts';
+
+export interface ArbiterClientOptions {
+  /** For one request of up to `PLACEMENTS_MAX` placements. */
+  readonly timeoutMs: number;
+}
+
+const DEFAULTS: ArbiterClientOptions = { timeoutMs: 5_000 };
+
+/** `unanswered`: no arbiter could be asked about it; asking again is safe and costs nothing. */
+export type TicketOutcome = TicketGrant | { readonly id: string; readonly unanswered: string };
+
+/** Asks arbiters for tickets. */
+export class ArbiterClient {
+  readonly #http: HttpClient;
+  readonly #options: ArbiterClientOptions;
+
+  constructor(http: HttpClient, options: Partial<ArbiterClientOptions> = {}) {
+    this.#http = http;
+    this.#options = { ...DEFAULTS, ...options };
+  }
+
+  /**
+   * Asks one arbiter after the other until each placement has a ticket or a refusal by one that keeps its quota. Asking
+   * twice is safe: an arbiter holds one grant for one allocation on one host, and only one ticket of it can be used.
+   *
+   * @param addresses of the arbiters, in the order in which to ask them
+   * @returns one outcome for each placement, in their order
+   */
+  async tickets(
+    addresses: readonly string[],
+    scheduler: string,
+    placements: readonly StartTerms[],
+  ): Promise<readonly TicketOutcome[]> {
+    const outcomes = new Map<StartTerms, TicketOutcome>();
+    for (const address of addresses) {
+      const open = placements.filter((terms) => !isFinal(outcomes.get(terms)));
+      if (open.length === 0) break;
+      for (const [terms, outcome] of await this.#askAll(address, scheduler, open)) {
+        const known = outcomes.get(terms);
+        if (known === undefined || weight(outcome) >= weight(known)) outcomes.set(terms, outcome);
+      }
+    }
+    const nobody = addresses.length === 0 ? 'no arbiter is known' : 'no arbiter answered';
+    return placements.map((terms) => outcomes.get(terms) ?? { id: terms.claim.id, unanswered: nobody });
+  }
+
+  /** @throws HttpError, ProblemError */
+  async grants(address: string): Promise<GrantListing> {
+    const { timeoutMs } = this.#options;
+    return bodyOf<GrantListing>(
+      await this.#http.call({ method: 'GET', url: `${address}/v1/grants`, timeoutMs }),
+    );
+  }
+
+  async #askAll(
+    address: string,
+    scheduler: string,
+    placements: readonly StartTerms[],
+  ): Promise<readonly (readonly [StartTerms, TicketOutcome])[]> {
+    const result: (readonly [StartTerms, TicketOutcome])[] = [];
+    for (let from = 0; from < placements.length; from += PLACEMENTS_MAX) {
+      const part = placements.slice(from, from + PLACEMENTS_MAX);
+      const answers = await this.#ask(address, { scheduler, placements: part });
+      for (const [position, terms] of part.entries()) {
+        const id = terms.claim.id;
+        const answer = typeof answers === 'string' ? undefined : answers[position];
+        const fault = typeof answers === 'string' ? answers : 'the arbiter left it out';
+        result.push([terms, answer?.id === id ? answer : { id, unanswered: fault }]);
+      }
+    }
+    return result;
+  }
+
+  /** @returns the answers, or why there are none */
+  async #ask(address: string, request: TicketRequest): Promise<readonly TicketGrant[] | string> {
+    const { timeoutMs } = this.#options;
+    const call = { method: 'POST', url: `${address}/v1/tickets`, body: request, timeoutMs } as const;
+    try {
+      return bodyOf<TicketAnswer>(await this.#http.call(call)).answers;
+    } catch (error) {
+      if (error instanceof HttpError || error instanceof ProblemError) return error.message;
+      throw error;
+    }
+  }
+}
+
+/** A ticket, or a refusal that no other arbiter would answer differently. */
+function isFinal(outcome: TicketOutcome | undefined): boolean {
+  if (outcome === undefined || 'unanswered' in outcome) return false;
+  return 'ticket' in outcome || !PASSED_ON.has(outcome.refusal.code);
+}
+
+/** Of two outcomes the heavier says more: who keeps the quota says why, who does not only points to the other. */
+function weight(outcome: TicketOutcome): number {
+  if ('unanswered' in outcome) return 0;
+  if ('ticket' in outcome) return 3;
+  return outcome.refusal.code === 'standby' ? 1 : 2;
+}
+
+const PASSED_ON: ReadonlySet<string> = new Set(['standby', 'starting', 'view-incomplete', 'busy']);

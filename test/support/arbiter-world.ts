@@ -1,0 +1,175 @@
+import { Arbiter } from '../../arbiter/arbiter.ts';
+import { arbiterRoutes } from '../../arbiter/routes.ts';
+import { MemoryCell } from '../../src/adapters/memory/cell.ts';
+import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
+import { MemoryNetwork } from '../../src/adapters/memory/http.ts';
+import { callQueue } from '../../src/adapters/system/call-queue.ts';
+import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import { cellKeys } from '../../src/core/keys.ts';
+import type { Quota, Switches } from '../../src/core/limits.ts';
+import type { AllocationReport } from '../../src/core/report.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { StartTerms } from '../../src/core/ticket.ts';
+import { Broadcast } from '../../src/runtime/broadcast.ts';
+import { quotaCodec, roleCodec, switchesCodec } from '../../src/wire/records.ts';
+import type { ReportFrame } from '../../src/wire/report-frames.ts';
+import { ManualClock } from './manual-clock.ts';
+
+export const CELL = cellKeys('test');
+
+/** One cell in memory with a monitor that says what a test tells it to, and as many arbiters as wanted. */
+export class ArbiterWorld {
+  readonly clock = new ManualClock();
+  readonly network = new MemoryNetwork({ clock: this.clock });
+  readonly cell = new MemoryCell({ clock: this.clock });
+  readonly store = new MemoryCellStore({ clock: this.clock, cell: this.cell });
+  readonly #frames = new Broadcast<ReportFrame>(10_000);
+  readonly #known = new Map<string, ReportFrame[]>();
+  readonly #arbiters: Arbiter[] = [];
+  readonly #stores: MemoryCellStore[] = [];
+  #cancelBeat: () => void = () => undefined;
+
+  async startMonitor(): Promise<void> {
+    const stream = (signal: AbortSignal): AsyncIterable<string> => {
+      const first = [...this.#known.values()].flat();
+      const frames = this.#frames.subscribe(signal, [...first, VIEW]);
+      return lines(frames);
+    };
+    const listener = await this.network.server().listen(
+      [
+        {
+          method: 'GET',
+          path: '/v1/reports',
+          handle: async ({ signal }) => ({ status: 200, stream: stream(signal) }),
+        },
+      ],
+      { host: '127.0.0.1', port: 0, bodyBytesMax: 0 },
+    );
+    const record = roleRecord('monitor', 'monitor-1', listener.address);
+    await this.put(CELL.role('monitor', 'monitor-1'), roleCodec.encode(record));
+    const beat = (): void => {
+      this.#frames.send(VIEW);
+      for (const host of this.#known.keys())
+        if (!this.silent.has(host)) this.#frames.send(this.#next(host, {}));
+      this.#cancelBeat = this.clock.after(1_000, beat);
+    };
+    beat();
+  }
+
+  readonly silent = new Set<string>();
+  readonly #seq = new Map<string, number>();
+
+  #next(host: string, change: { allocation?: AllocationReport; gone?: string }): ReportFrame {
+    const seq =
+      (this.#seq.get(host) ?? 0) + (change.allocation === undefined && change.gone === undefined ? 0 : 1);
+    this.#seq.set(host, seq);
+    const head = { host, incarnation: 3, seq };
+    if (change.allocation !== undefined) return { ...head, kind: 'change', allocation: change.allocation };
+    if (change.gone !== undefined) return { ...head, kind: 'gone', id: change.gone };
+    return { ...head, kind: 'beat' };
+  }
+
+  addHost(host: string, allocations: readonly AllocationReport[] = []): void {
+    this.#seq.set(host, 1);
+    const full: ReportFrame = { kind: 'full', host, incarnation: 3, seq: 1, allocations };
+    this.#known.set(host, [full]);
+    this.#frames.send(full);
+  }
+
+  report(allocation: AllocationReport): void {
+    this.#send(allocation.host, this.#next(allocation.host, { allocation }));
+  }
+
+  gone(host: string, id: string): void {
+    this.#send(host, this.#next(host, { gone: id }));
+  }
+
+  silence(host: string): void {
+    this.silent.add(host);
+    this.#send(host, { kind: 'silent', host, silentMs: 0 });
+  }
+
+  #send(host: string, frame: ReportFrame): void {
+    this.#known.get(host)?.push(frame);
+    this.#frames.send(frame);
+  }
+
+  async put(key: string, value: string): Promise<void> {
+    await this.store.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
+  }
+
+  setQuota(quota: Partial<Quota> & { readonly namespace: string }): Promise<void> {
+    const none = { cpuMilli: null, memoryMib: null, gpuMilli: null, allocations: null };
+    return this.put(CELL.quota(quota.namespace), quotaCodec.encode({ ...none, ...quota }));
+  }
+
+  setSwitches(switches: Switches): Promise<void> {
+    return this.put(CELL.switches, switchesCodec.encode(switches));
+  }
+
+  /** @returns the arbiter, where it listens, and how to end it as a crash would: its session is not ended */
+  async startArbiter(
+    id = 'arbiter-1',
+  ): Promise<{ arbiter: Arbiter; address: string; store: MemoryCellStore }> {
+    const store = new MemoryCellStore({ clock: this.clock, cell: this.cell });
+    this.#stores.push(store);
+    const arbiter = new Arbiter({
+      store,
+      keys: CELL,
+      http: this.network.client(id),
+      clock: this.clock,
+      random: seededRandom(7),
+      log: silentLog,
+      metrics: silentMetrics,
+      signer: { sign: (body) => Promise.resolve(JSON.stringify(body)) },
+      signing: callQueue(4),
+      record: roleRecord('arbiter', id, ''),
+      options: { sessionTtlMs: 10_000 },
+    });
+    this.#arbiters.push(arbiter);
+    const listen = { host: '127.0.0.1', port: 0, bodyBytesMax: 512 * 1024 };
+    const { address } = await this.network.server().listen(arbiterRoutes(arbiter, silentMetrics), listen);
+    await arbiter.start();
+    await this.clock.advance(0);
+    return { arbiter, address, store };
+  }
+
+  async close(): Promise<void> {
+    this.#cancelBeat();
+    this.#frames.close();
+    const closing = Promise.all(this.#arbiters.map((arbiter) => arbiter.close()));
+    await this.clock.advance(20_000);
+    await closing;
+    for (const store of [...this.#stores, this.store]) await store.close();
+  }
+}
+
+const VIEW: ReportFrame = { kind: 'view', complete: true, synced: true };
+
+async function* lines(frames: AsyncIterable<ReportFrame>): AsyncGenerator<string> {
+  for await (const frame of frames) yield `${JSON.stringify(frame)}\n`;
+}
+
+function roleRecord(kind: 'monitor' | 'arbiter', id: string, address: string) {
+  return { kind, id, address, version: '0.1.0', policy: '', startedAtMs: 0 };
+}
+
+/** What the host says of an allocation that was started with these terms. */
+export function reportOf(terms: StartTerms, changes: Partial<AllocationReport> = {}): AllocationReport {
+  return {
+    ...terms.claim,
+    namespace: terms.namespace,
+    job: terms.job,
+    jobVersion: 1,
+    group: 'web',
+    index: 0,
+    attempt: 1,
+    scheduler: terms.scheduler,
+    state: 'running',
+    released: false,
+    reason: '',
+    restarts: 0,
+    tasks: {},
+    ...changes,
+  };
+}

@@ -1,0 +1,183 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Arbiter } from '../../../arbiter/arbiter.ts';
+import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
+import type { StartTerms, TicketBody } from '../../../src/core/ticket.ts';
+import type { TicketGrant } from '../../../src/wire/arbiter-api.ts';
+import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
+import { ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
+import { someTerms } from '../../support/tickets.ts';
+
+let world: ArbiterWorld;
+beforeEach(async () => {
+  world = new ArbiterWorld();
+  world.addHost('host-a');
+  await world.startMonitor();
+});
+afterEach(() => world.close());
+
+function terms(n: number, cpuMilli = 400, host = 'host-a'): StartTerms {
+  const base = someTerms({ aud: host });
+  const id = `01k0000000aaaaaaaaaaaa${String(n).padStart(4, '0')}`;
+  const resources = { ...base.claim.resources, cpuMilli };
+  return { ...base, claim: { ...base.claim, id, resources, gpus: [], ports: {} } };
+}
+
+async function ask(arbiter: Arbiter, ...placements: StartTerms[]): Promise<readonly string[]> {
+  const { answers } = await arbiter.tickets({ scheduler: 'service-1', placements });
+  return answers.map((answer: TicketGrant) => ('ticket' in answer ? 'granted' : answer.refusal.code));
+}
+
+/** An arbiter that waited out what a predecessor may have granted. */
+async function seasoned(): Promise<Arbiter> {
+  const { arbiter } = await world.startArbiter();
+  await world.clock.advance(GRANT_HELD_MS + 1);
+  return arbiter;
+}
+
+describe('Arbiter', () => {
+  it('S4.14 signs a ticket for exactly what was asked, for thirty seconds', async () => {
+    const { arbiter } = await world.startArbiter();
+    const { answers } = await arbiter.tickets({ scheduler: 'service-1', placements: [terms(1)] });
+    const [answer] = answers;
+    if (answer === undefined || !('ticket' in answer)) return expect.unreachable();
+    const { jti, notBeforeMs, expiresMs, ...rest } = JSON.parse(answer.ticket) as TicketBody;
+    expect(rest).toEqual(terms(1));
+    expect([notBeforeMs, expiresMs - notBeforeMs]).toEqual([world.clock.nowMs(), 30_000]);
+    expect(jti).toMatch(/^[0-9a-z]{26}$/);
+    expect(answer.expiresMs).toBe(expiresMs);
+  });
+
+  it('S4.12 counts grants against the quota at once, and says in numbers why it refuses', async () => {
+    await world.setQuota({ namespace: 'default', cpuMilli: 1_000 });
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1), terms(2), terms(3))).toEqual(['granted', 'granted', 'quota']);
+    const { answers } = await arbiter.tickets({ scheduler: 'service-1', placements: [terms(4)] });
+    expect(answers[0]).toMatchObject({
+      refusal: {
+        detail: 'quota of default: cpu 400m asked, 200m left of 1000m (0m used, 800m granted)',
+        retryAfterMs: null,
+      },
+    });
+    expect(await ask(arbiter, terms(5, 200))).toEqual(['granted']);
+  });
+
+  it('counts what hosts report instead of the grant, and frees it with the release', async () => {
+    await world.setQuota({ namespace: 'default', cpuMilli: 1_000 });
+    const arbiter = await seasoned();
+    await ask(arbiter, terms(1), terms(2));
+    world.report(reportOf(terms(1)));
+    await world.clock.advance(0);
+    const usage = { namespace: 'default', used: { cpuMilli: 400 }, granted: { cpuMilli: 400 } };
+    expect(arbiter.grants().namespaces).toMatchObject([usage]);
+    world.report(reportOf(terms(1), { state: 'complete' }));
+    await world.clock.advance(0);
+    expect(await ask(arbiter, terms(3))).toEqual(['quota']);
+    world.report(reportOf(terms(1), { state: 'complete', released: true }));
+    await world.clock.advance(0);
+    expect(await ask(arbiter, terms(3))).toEqual(['granted']);
+  });
+
+  it('I41 an unused grant returns after its ticket can have been used unseen, and not before', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+    await world.clock.advance(GRANT_HELD_MS - 1_000);
+    expect(await ask(arbiter, terms(2))).toEqual(['quota']);
+    await world.clock.advance(2_001);
+    expect(await ask(arbiter, terms(2), terms(3))).toEqual(['granted', 'quota']);
+  });
+
+  it('I40 a grant on a host that fell silent stays held: it may run there unseen', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+    world.silence('host-a');
+    await world.clock.advance(3 * GRANT_HELD_MS);
+    expect(await ask(arbiter, terms(2))).toEqual(['quota']);
+    world.silent.clear();
+    await world.clock.advance(2_000);
+    expect(await ask(arbiter, terms(2))).toEqual(['granted']);
+  });
+
+  it('asking twice for the same allocation holds it once', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 2 });
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1), terms(1), terms(2), terms(1))).toEqual(Array(4).fill('granted'));
+    world.report(reportOf(terms(1)));
+    await world.clock.advance(0);
+    expect(await ask(arbiter, terms(1), terms(3))).toEqual(['granted', 'quota']);
+  });
+
+  it('S4.18 after a start it holds quotas back until tickets of a predecessor have ended, others not', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 5 });
+    const { arbiter } = await world.startArbiter();
+    expect(await ask(arbiter, terms(1), { ...terms(2), namespace: 'free' })).toEqual(['starting', 'granted']);
+    await world.clock.advance(GRANT_HELD_MS + 1);
+    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+  });
+
+  it('S4.18 of two arbiters one keeps the quotas; the other follows when its session is gone', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    const first = await world.startArbiter('arbiter-1');
+    const second = await world.startArbiter('arbiter-2');
+    await world.clock.advance(GRANT_HELD_MS + 1);
+    expect(await ask(first.arbiter, terms(1))).toEqual(['granted']);
+    expect(await ask(second.arbiter, terms(2))).toEqual(['standby']);
+    const client = new ArbiterClient(world.network.client());
+    const asked = client.tickets([second.address, first.address], 'service-1', [terms(1), terms(3)]);
+    expect((await asked).map((outcome) => Object.keys(outcome).sort())).toEqual([
+      ['expiresMs', 'id', 'ticket'],
+      ['id', 'refusal'],
+    ]);
+    await first.arbiter.close();
+    await world.clock.advance(100);
+    expect(await ask(second.arbiter, terms(2))).toEqual(['starting']);
+    await world.clock.advance(GRANT_HELD_MS);
+    expect(await ask(second.arbiter, terms(2))).toEqual(['granted']);
+  });
+
+  it('gives nothing while an operator pauses placement', async () => {
+    const { arbiter } = await world.startArbiter();
+    await world.setSwitches({ pausePlacement: true, pauseEviction: false });
+    await world.clock.advance(0);
+    expect(await ask(arbiter, terms(1))).toEqual(['paused']);
+    await world.setSwitches({ pausePlacement: false, pauseEviction: false });
+    await world.clock.advance(0);
+    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+  });
+
+  it('a quota that cannot be read gives nothing, rather than everything', async () => {
+    await world.put(CELL.quota('default'), '{"v":1,"cpuMilli":"many"}');
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1))).toEqual(['quota']);
+  });
+
+  it('S4.2 without a whole view nothing is granted where a quota would have to be known', async () => {
+    const alone = new ArbiterWorld();
+    await alone.setQuota({ namespace: 'default', allocations: 9 });
+    const { arbiter } = await alone.startArbiter();
+    await alone.clock.advance(GRANT_HELD_MS + 1);
+    expect(await ask(arbiter, terms(1))).toEqual(['view-incomplete']);
+    expect(arbiter.missing).toEqual(['view']);
+    await alone.close();
+  });
+
+  it('refuses requests for another scheduler, of too many placements, and of broken ones, naming the place', async () => {
+    const { address } = await world.startArbiter();
+    const http = world.network.client();
+    const post = async (body: unknown) =>
+      (await http.call({ method: 'POST', url: `${address}/v1/tickets`, body, timeoutMs: 1_000 })).body;
+    const other = { ...terms(2), scheduler: 'service-2' };
+    expect(await post({ scheduler: 'service-1', placements: [terms(1), other] })).toMatchObject({
+      status: 403,
+      path: 'placements.1.scheduler',
+    });
+    expect(await post({ scheduler: 'service-1', placements: Array(257).fill(terms(1)) })).toMatchObject({
+      status: 400,
+    });
+    const broken = { ...terms(1), hostIncarnation: -1 };
+    expect(await post({ scheduler: 'service-1', placements: [broken] })).toMatchObject({
+      path: 'placements.0.hostIncarnation',
+    });
+  });
+});
