@@ -67,9 +67,7 @@ function readJob(value: unknown): Result {
   const short = typeof value !== 'object' || value === null || !('groups' in value);
   const parsed = short ? read(shortForm, value) : read(longForm, value);
   if (!parsed.ok) return parsed;
-  const long = short
-    ? lengthen(parsed.file)
-    : (parsed.file as z.output<typeof longForm>);
+  const long = short ? lengthen(parsed.file) : (parsed.file as z.output<typeof longForm>);
   const faults = checkRules(long).map((fault): Fault => ({
     ...fault,
     path: short ? shorten(fault.path) : fault.path,

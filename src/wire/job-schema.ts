@@ -221,12 +221,9 @@ export const taskFields = {
   env: env.optional(),
   resources: resources.optional().meta({ description: 'What the task needs of its host.' }),
   stop: stop.optional().meta({ description: 'How the task is stopped.' }),
-  sidecar: z
-    .boolean()
-    .optional()
-    .meta({
-      description: 'Stopped when the other tasks of the group have ended; does not decide the outcome.',
-    }),
+  sidecar: z.boolean().optional().meta({
+    description: 'Stopped when the other tasks of the group have ended; does not decide the outcome.',
+  }),
 };
 
 /** The fields of a group without its tasks; in the short form they stand beside the job's. */

@@ -89,7 +89,8 @@ class ValueReader {
     }
     if (!isScalar(node)) return null;
     const { value, source } = node;
-    if (asText && typeof value !== 'string' && value !== null) return source ?? `${value as number | boolean}`;
+    if (asText && typeof value !== 'string' && value !== null)
+      return source ?? `${value as number | boolean}`;
     // The core schema reads integers beyond the exact range as rounded floats.
     if (typeof value === 'number' && !Number.isFinite(value))
       return this.#refuse(node, path, 'no finite number');

@@ -1,0 +1,124 @@
+import { bodyOf, problemErrorOf } from '../src/clients/problem.ts';
+import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../src/ports/http.ts';
+import { HttpError } from '../src/ports/http.ts';
+import { ProblemError } from '../src/wire/problem.ts';
+import type { MonitorAddresses } from './cell-address.ts';
+import { CliError, EXIT } from './exit.ts';
+
+export interface Request {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/**
+ * The monitors' API with failover: whichever monitor answered last is asked first. A call that may have been received is
+ * tried at another monitor only when doing it twice is the same as once: reads, and writes that say so.
+ */
+export class CellApi {
+  readonly #http: HttpClient;
+  readonly #addresses: MonitorAddresses;
+  #preferred = 0;
+
+  constructor(http: HttpClient, addresses: MonitorAddresses) {
+    this.#http = http;
+    this.#addresses = addresses;
+  }
+
+  get addresses(): MonitorAddresses {
+    return this.#addresses;
+  }
+
+  async get<T>(path: string, request: Request = {}): Promise<T> {
+    return bodyOf<T>(await this.answer('GET', path, request, true));
+  }
+
+  /** `repeatable`: a second delivery changes nothing (an idempotency key, a state that is set). */
+  async post<T>(path: string, request: Request, repeatable: boolean): Promise<T> {
+    return bodyOf<T>(await this.answer('POST', path, request, repeatable));
+  }
+
+  /** @throws CliError when no monitor answers */
+  async answer(
+    method: HttpCall['method'],
+    path: string,
+    request: Request,
+    repeatable: boolean,
+  ): Promise<HttpAnswer> {
+    return await this.#failover(repeatable, async (base) => {
+      const answer = await this.#http.call({ timeoutMs: TIMEOUT_MS, ...request, method, url: base + path });
+      // A monitor that is stopping or not ready says 503: another one may do better.
+      if (answer.status === 503 && repeatable && this.#addresses.urls.length > 1)
+        throw problemErrorOf(answer);
+      return answer;
+    });
+  }
+
+  /** @throws CliError, ProblemError */
+  async stream(path: string, request: Request & { readonly idleTimeoutMs: number }): Promise<HttpStream> {
+    return await this.#failover(true, async (base) => {
+      const call = { timeoutMs: TIMEOUT_MS, ...request, method: 'GET', url: base + path } as const;
+      const stream = await this.#http.stream(call);
+      if (stream.status >= 200 && stream.status < 300) return stream;
+      throw problemErrorOf({ ...stream, body: await jsonOf(stream.chunks) });
+    });
+  }
+
+  /** The next call goes to another monitor first: this one's stream broke. */
+  moveOn(): void {
+    this.#preferred = (this.#preferred + 1) % this.#addresses.urls.length;
+  }
+
+  async #failover<T>(repeatable: boolean, call: (base: string) => Promise<T>): Promise<T> {
+    const { urls } = this.#addresses;
+    let last: unknown;
+    for (let tried = 0; tried < urls.length; tried++) {
+      const base = urls[this.#preferred] ?? '';
+      try {
+        return await call(base);
+      } catch (error) {
+        if (!worthAnother(error, repeatable)) throw this.#explained(error);
+        last = error;
+        this.moveOn();
+      }
+    }
+    throw this.#explained(last);
+  }
+
+  #explained(error: unknown): unknown {
+    if (!(error instanceof HttpError)) return error;
+    const { urls, from } = this.#addresses;
+    const who =
+      urls.length === 1 ? `the monitor at ${urls[0] ?? ''}` : `any of ${String(urls.length)} monitors`;
+    const what = error.sent ? `no answer from ${who}` : `cannot reach ${who}`;
+    const hint = error.sent
+      ? 'moorage hosts   (or another --address)'
+      : 'moorage dev   (or name a monitor with --address)';
+    return new CliError(EXIT.unreachable, `${what} (from ${from}): ${error.message}`, hint, error);
+  }
+}
+
+function worthAnother(error: unknown, repeatable: boolean): boolean {
+  if (error instanceof HttpError) return !error.sent || repeatable;
+  return error instanceof ProblemError && error.problem.status === 503;
+}
+
+/** An error answer fits into a few KiB. */
+const PROBLEM_BYTES_MAX = 64 * 1024;
+
+async function jsonOf(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of chunks) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > PROBLEM_BYTES_MAX) return undefined;
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

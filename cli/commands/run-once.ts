@@ -1,0 +1,241 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:os';
+import type { Exit } from '../../src/core/allocation.ts';
+import type { Job } from '../../src/core/job.ts';
+import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file.ts';
+import type { RunAnswer, RunExit } from '../../src/wire/monitor-api.ts';
+import type { Why } from '../../src/wire/scheduler-api.ts';
+import type { LogStream } from '../../src/wire/host-api.ts';
+import type { CellApi } from '../cell-api.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT } from '../exit.ts';
+import type { JobName } from '../job-name.ts';
+import { jobName } from '../job-name.ts';
+import { relay, relayRest } from '../relay.ts';
+
+export interface RunOnceOptions {
+  readonly name?: string;
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly disk?: string;
+  readonly gpu?: string;
+  readonly deadline?: string;
+  readonly waitMax?: string;
+  readonly priority?: string;
+  readonly env: readonly string[];
+  readonly constraint: readonly string[];
+  readonly detach: boolean;
+}
+
+/** One question to the monitor about the end; it answers earlier when the run ends earlier. */
+const EXIT_WAIT_MS = 20_000;
+/** A run that starts at once needs no word; one that waits does. */
+const WHY_AFTER_MS = 2_000;
+const WHY_EVERY_MS = 5_000;
+/** After the end is known its output is there; a host that is lost may never say that it was all. */
+const OUTPUT_GRACE_MS = 5_000;
+/** A stream that ended although the run did not: its monitor stopped, and another one has the rest. */
+const REOPEN_MS = 200;
+
+/** Runs a command somewhere in the cell as if it ran here: its output, its exit code. */
+export async function runOnce(
+  context: Context,
+  command: readonly string[],
+  options: RunOnceOptions,
+): Promise<number> {
+  const job = oneOffJob(context, command, options);
+  const api = await context.api();
+  const answer = await api.post<RunAnswer>(
+    '/v1/runs',
+    // The key makes a second delivery find the first one's run, so failing over to another monitor is safe.
+    { body: jobToFile(job), headers: { 'idempotency-key': randomUUID() } },
+    true,
+  );
+  const name = jobName(answer.job, answer.namespace);
+  if (options.detach) {
+    context.terminal.out(`${answer.job}\n`);
+    return EXIT.ok;
+  }
+  try {
+    return await new Attached(context, api, name).follow();
+  } catch (error) {
+    const hint = `moorage status ${answer.job}   (it may still run)`;
+    throw new CliError(EXIT.ownFault, error instanceof Error ? error.message : String(error), hint, error);
+  }
+}
+
+function oneOffJob(context: Context, command: readonly string[], options: RunOnceOptions): Job {
+  const file = {
+    name: options.name ?? `run-${randomUUID().slice(0, 8)}`,
+    namespace: context.namespace,
+    type: 'batch',
+    oneOff: true,
+    command,
+    ...(options.env.length === 0 ? {} : { env: Object.fromEntries(options.env.map(splitEnv)) }),
+    resources: {
+      ...given('cpu', options.cpu),
+      ...given('memory', options.memory),
+      ...given('disk', options.disk),
+      ...given('gpu', options.gpu === undefined ? undefined : gpuOption(options.gpu)),
+    },
+    ...given('deadline', options.deadline),
+    ...given('waitMax', options.waitMax),
+    ...given('priority', options.priority === undefined ? undefined : Number(options.priority)),
+    ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
+    // A command is run once: whoever typed it decides whether to type it again.
+    restart: { attempts: 0, on: 'never' },
+    reschedule: { attempts: 0 },
+  };
+  const reading = parseJobObject(file);
+  if (reading.ok) return reading.job;
+  const lines = reading.problems.map((problem) => formatProblem(problem).replace(/^error: /, ''));
+  throw new CliError(EXIT.usage, lines.join('\n'), 'moorage run --help');
+}
+
+function given(key: string, value: unknown): Record<string, unknown> {
+  return value === undefined ? {} : { [key]: value };
+}
+
+function gpuOption(text: string): unknown {
+  return /^\d+$/.test(text) ? Number(text) : { share: text };
+}
+
+function splitEnv(text: string): [string, string] {
+  const at = text.indexOf('=');
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new CliError(EXIT.usage, `--env ${text}: write it as NAME=value`, 'moorage run --help');
+}
+
+/** The command's end of a run: relays both streams, waits for the end, says why when nothing happens. */
+class Attached {
+  readonly #context: Context;
+  readonly #api: CellApi;
+  readonly #name: JobName;
+  readonly #done = new AbortController();
+  #ended = false;
+  #heard = false;
+
+  constructor(context: Context, api: CellApi, name: JobName) {
+    this.#context = context;
+    this.#api = api;
+    this.#name = name;
+  }
+
+  async follow(): Promise<number> {
+    const { interrupted } = this.#context;
+    const onInterrupt = (): void => void this.#stop();
+    interrupted.addEventListener('abort', onInterrupt, { once: true });
+    const explained = this.#explain();
+    try {
+      const outputs = Promise.all([this.#output('stdout'), this.#output('stderr')]);
+      const first = await Promise.race([this.#exit(), outputs.then(() => this.#exit())]);
+      this.#ended = true;
+      // What never started has no output to wait for.
+      const graceMs = first.allocation === null || (first.host ?? '') === '' ? 0 : OUTPUT_GRACE_MS;
+      await Promise.race([outputs, this.#context.terminal.sleep(graceMs, this.#done.signal)]);
+      return this.#codeOf(first);
+    } finally {
+      this.#done.abort();
+      interrupted.removeEventListener('abort', onInterrupt);
+      await explained;
+    }
+  }
+
+  #exitAnswer: Promise<RunExit> | null = null;
+
+  #exit(): Promise<RunExit> {
+    return (this.#exitAnswer ??= this.#awaitExit());
+  }
+
+  async #awaitExit(): Promise<RunExit> {
+    for (;;) {
+      const answer = await this.#api.answer(
+        'GET',
+        `${this.#name.path}/exit?waitMs=${String(EXIT_WAIT_MS)}`,
+        { timeoutMs: EXIT_WAIT_MS + 10_000 },
+        true,
+      );
+      if (answer.status === 200) {
+        this.#ended = true;
+        return answer.body as RunExit;
+      }
+      if (answer.status !== 204) await this.#context.terminal.sleep(1_000, this.#done.signal);
+    }
+  }
+
+  async #output(stream: LogStream): Promise<void> {
+    const { terminal } = this.#context;
+    const source = { name: this.#name, stream, query: {} };
+    const write = (chunk: Uint8Array): void => {
+      this.#heard = true;
+      if (stream === 'stdout') terminal.out(chunk);
+      else terminal.err(chunk);
+    };
+    const options = {
+      signal: this.#done.signal,
+      write,
+      onGap: (bytes: number) => this.#note(`${String(bytes)} bytes of ${stream} were dropped by the host`),
+    };
+    let offset = 0;
+    // A stream may end because its monitor stops: only the end of the run says that it was all.
+    while (!this.#done.signal.aborted) {
+      const wasEnded = this.#ended;
+      offset = await relay(this.#api, terminal, source, { ...options, from: offset, follow: !wasEnded });
+      if (wasEnded) return;
+      await Promise.race([this.#exit(), terminal.sleep(REOPEN_MS, this.#done.signal)]);
+      if (this.#ended)
+        return await relayRest(this.#api, terminal, source, { ...options, from: offset, follow: false });
+    }
+  }
+
+  /** While nothing comes, asks why, and says it each time that it changes. */
+  async #explain(): Promise<void> {
+    const { terminal } = this.#context;
+    let said = '';
+    await terminal.sleep(WHY_AFTER_MS, this.#done.signal);
+    while (!this.#done.signal.aborted && !this.#heard) {
+      const why = await this.#api
+        .get<Why>(`${this.#name.path}/why`, { signal: this.#done.signal })
+        .catch(() => null);
+      const waits = why !== null && why.groups.some((group) => group.pending > 0);
+      if (waits && why.summary !== said && !this.#done.signal.aborted) this.#note((said = why.summary));
+      await terminal.sleep(WHY_EVERY_MS, this.#done.signal);
+    }
+  }
+
+  async #stop(): Promise<void> {
+    this.#note(`stopping ${this.#name.job}; interrupt again to leave it`);
+    await this.#api
+      .post(`${this.#name.path}/stop`, {}, true)
+      .catch((error: unknown) => this.#note(String(error)));
+  }
+
+  #note(text: string): void {
+    this.#context.terminal.err(`moorage: ${text}\n`);
+  }
+
+  #codeOf(end: RunExit): number {
+    const { exit } = end;
+    if (exit?.code !== undefined) {
+      // A deadline or a stop that the command answered with a code of its own is worth a word.
+      if (end.state !== 'complete' && end.state !== 'failed') this.#note(`${end.state}: ${end.reason}`);
+      return exit.code;
+    }
+    if (exit?.signal !== undefined) {
+      this.#note(`ended by ${exit.signal}: ${end.reason}`);
+      return signalCode(exit);
+    }
+    if (end.allocation === null || end.host === null || end.host === '') {
+      this.#note(`not placed: ${end.reason}`);
+      return EXIT.unplaceable;
+    }
+    this.#note(`${end.state} on ${end.host}: ${end.reason}`);
+    return EXIT.ownFault;
+  }
+}
+
+/** 128 and the signal's number, as shells have it. */
+export function signalCode(exit: Exit): number {
+  const number = (constants.signals as Readonly<Record<string, number>>)[exit.signal ?? ''];
+  return number === undefined ? EXIT.ownFault : EXIT.signalBase + number;
+}

@@ -1,0 +1,43 @@
+import type { JobStatus, JobSummary } from '../../src/wire/monitor-api.ts';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit.ts';
+import { jobName } from '../job-name.ts';
+import { printValue } from '../output/print.ts';
+import { explainMissing } from '../problems.ts';
+import { readTimeout } from './run-file.ts';
+
+const POLL_MS = 300;
+
+/** Tells jobs to stop; with `wait`, until nothing of them is placed any more. */
+export async function stop(
+  context: Context,
+  jobs: readonly string[],
+  options: { readonly wait: boolean; readonly timeout?: string },
+): Promise<number> {
+  const { terminal, output } = context;
+  const api = await context.api();
+  const names = jobs.map((job) => jobName(job, context.namespace));
+  for (const name of names) {
+    const answer = await api
+      .post<JobSummary>(`${name.path}/stop`, {}, true)
+      .catch((error: unknown) => explainMissing(api, name, error));
+    if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
+    else if (output === 'name') terminal.out(`${name.job}\n`);
+    else terminal.out(`${name.job} is told to stop\n`);
+  }
+  if (!options.wait) return EXIT.ok;
+  const deadlineMs =
+    options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout(options.timeout);
+  for (const name of names) {
+    for (;;) {
+      const status = await api.get<JobStatus>(name.path);
+      if (status.allocations.length === 0) break;
+      if (terminal.nowMs() > deadlineMs || context.interrupted.aborted) {
+        terminal.err(`moorage: ${name.job} has not stopped yet\nnext: moorage status ${name.job}\n`);
+        return EXIT.workloadFailed;
+      }
+      await terminal.sleep(POLL_MS, context.interrupted);
+    }
+  }
+  return EXIT.ok;
+}

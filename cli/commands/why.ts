@@ -1,0 +1,79 @@
+import type { Shortfall } from '../../src/core/resources.ts';
+import type { HostRefusal, Why, WhyGroup } from '../../src/wire/scheduler-api.ts';
+import type { Context } from '../context.ts';
+import { jobName } from '../job-name.ts';
+import { printValue } from '../output/print.ts';
+import { formatTable } from '../output/table.ts';
+import { cores, duration, gpus, plural, size } from '../output/words.ts';
+import { explainMissing } from '../problems.ts';
+
+/** Why a job is not where it should be: one line, then which check refused how many hosts, then host by host. */
+export async function why(context: Context, written: string): Promise<number> {
+  const { terminal, output } = context;
+  const name = jobName(written, context.namespace);
+  const api = await context.api();
+  const answer = await api
+    .get<Why>(`${name.path}/why`)
+    .catch((error: unknown) => explainMissing(api, name, error));
+  if (output === 'name') terminal.out(`${answer.summary}\n`);
+  else if (output !== 'table') await printValue(terminal, output, answer);
+  else terminal.out(renderWhy(answer, terminal.nowMs()));
+  return 0;
+}
+
+export function renderWhy(answer: Why, nowMs: number): string {
+  const head = `${answer.job}: ${answer.summary}\n`;
+  return [head, ...answer.groups.map((group) => renderGroup(group, nowMs))].join('\n');
+}
+
+function renderGroup(group: WhyGroup, nowMs: number): string {
+  const next =
+    group.nextTryMs === null
+      ? 'next try when something that could fit changes'
+      : nextTry(group.nextTryMs, nowMs);
+  const lines = [
+    `group ${group.group}: ${group.stage}, ${plural(group.pending, 'allocation')} without a place`,
+    `  ${group.detail}`,
+    `  tried ${plural(group.tries, 'time')}, ${plural(group.conflicts, 'conflict')}; ${next}`,
+  ];
+  const nearest = group.hosts[0];
+  if (nearest !== undefined) lines.push(`  nearest miss: ${nearest.host} ${missing(nearest)}`);
+  const parts = [`${lines.join('\n')}\n`];
+  if (group.refusals.length > 0) parts.push(formatTable(REFUSALS, group.refusals));
+  if (group.hosts.length > 0) parts.push(formatTable(HOSTS, group.hosts));
+  const left = group.hostsTotal - group.hosts.length;
+  if (left > 0 && group.hosts.length > 0) parts.push(`and ${plural(left, 'more host')}\n`);
+  return parts.join('\n');
+}
+
+function nextTry(atMs: number, nowMs: number): string {
+  return atMs <= nowMs ? 'next try now' : `next try in ${duration(atMs - nowMs)}`;
+}
+
+function missing(refusal: HostRefusal): string {
+  return refusal.short === undefined ? `(${refusal.detail})` : lacks(refusal.short);
+}
+
+/** `lacks 300Mi memory (needs 512Mi, has 212Mi)` */
+export function lacks(short: Shortfall): string {
+  const show = shower(short.dimension);
+  const lack = show(short.needed - short.available);
+  return `lacks ${lack} ${short.dimension} (needs ${show(short.needed)}, has ${show(short.available)})`;
+}
+
+function shower(dimension: string): (amount: number) => string {
+  if (dimension === 'cpu') return cores;
+  if (dimension === 'memory' || dimension === 'disk') return size;
+  return dimension === 'gpu' ? gpus : String;
+}
+
+const REFUSALS = [
+  { title: 'CHECK', cell: (row: { check: string }) => row.check },
+  { title: 'HOSTS', cell: (row: { hosts: number }) => String(row.hosts), align: 'right' },
+] as const;
+
+const HOSTS = [
+  { title: 'HOST', cell: (row: HostRefusal) => row.host },
+  { title: 'CHECK', cell: (row: HostRefusal) => row.check },
+  { title: 'WHY', cell: (row: HostRefusal) => (row.short === undefined ? row.detail : lacks(row.short)) },
+] as const;

@@ -1,0 +1,69 @@
+import type { Exit } from '../../src/core/allocation.ts';
+import type { GpuShare, Resources } from '../../src/core/resources.ts';
+
+/** Short texts for cells of tables. */
+
+/** `3s`, `5m`, `2h10m`, `4d`: the two largest units that matter. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${String(seconds)}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return minutes < 10 ? joined(minutes, 'm', seconds % 60, 's') : `${String(minutes)}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return joined(hours, 'h', minutes % 60, 'm');
+  return joined(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return `${String(large)}${largeUnit}${small === 0 ? '' : `${String(small)}${smallUnit}`}`;
+}
+
+/** The time since then; `-` when it never was. */
+export function ago(nowMs: number, thenMs: number | null | undefined): string {
+  return thenMs === null || thenMs === undefined ? '' : duration(nowMs - thenMs);
+}
+
+export function clockTime(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23);
+}
+
+export function cores(milli: number): string {
+  return milli % 1000 === 0 ? String(milli / 1000) : (milli / 1000).toFixed(2).replace(/0$/, '');
+}
+
+export function size(mib: number): string {
+  if (mib < 1024) return `${String(mib)}Mi`;
+  const gib = mib / 1024;
+  return gib < 1024 ? `${trim(gib)}Gi` : `${trim(gib / 1024)}Ti`;
+}
+
+function trim(amount: number): string {
+  return amount >= 100 ? amount.toFixed(0) : amount.toFixed(1).replace(/\.0$/, '');
+}
+
+export function resources(amounts: Resources): string {
+  return `${cores(amounts.cpuMilli)} cpu, ${size(amounts.memoryMib)}`;
+}
+
+export function gpus(milli: number): string {
+  return milli % 1000 === 0 ? String(milli / 1000) : (milli / 1000).toFixed(2);
+}
+
+export function gpuShares(shares: readonly GpuShare[]): string {
+  return gpus(shares.reduce((sum, share) => sum + share.milli, 0));
+}
+
+export function percent(part: number, whole: number): string {
+  return whole === 0 ? '' : `${((100 * part) / whole).toFixed(0)}%`;
+}
+
+/** How it ended: `0`, `7`, `SIGKILL`, `lost: host-reboot`. */
+export function exitText(exit: Exit | null | undefined): string {
+  if (exit === null || exit === undefined) return '';
+  if (exit.code !== undefined) return String(exit.code);
+  return exit.signal ?? `lost: ${exit.lost ?? 'unknown'}`;
+}
+
+export function plural(count: number, thing: string): string {
+  return `${String(count)} ${thing}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,113 @@
+import type { Command } from 'commander';
+import type { RunFileOptions } from '../commands/run-file.ts';
+import type { RunOnceOptions } from '../commands/run-once.ts';
+import type { GlobalOptions } from '../context.ts';
+import { usageError } from '../exit.ts';
+import type { ProgramInput } from '../program.ts';
+import { cellVerb, collect, verb } from '../verbs.ts';
+
+type RunOptions = GlobalOptions & RunFileOptions & RunOnceOptions & { readonly cmd?: never };
+
+/** Verbs about jobs: from the file to the end. */
+export function addJobVerbs(program: Command, { run, command }: ProgramInput): void {
+  program.commandsGroup('Jobs:');
+  cellVerb(
+    program,
+    'run [file]',
+    'submit a job file and follow it, or: run [flags] -- COMMAND, as if it ran here',
+  )
+    .option('-d, --detach', 'print the id and return', false)
+    .option('--name <name>', 'name of the one-off run')
+    .option('--cpu <amount>', 'cores ("2", "0.5") or millicores ("500m")')
+    .option('--memory <size>', 'such as 256Mi')
+    .option('--disk <size>', 'such as 1Gi')
+    .option('--gpu <amount>', 'whole devices ("1"), or a part of one ("0.5", "500m")')
+    .option('--deadline <time>', 'run time after which it is stopped, such as 5m')
+    .option('--wait-max <time>', 'how long it may wait for a place')
+    .option('--priority <n>', '0 to 100')
+    .option('-e, --env <name=value>', 'environment variable; may be repeated', collect, [])
+    .option('--constraint <expression>', 'such as "host.zone == a"; may be repeated', collect, [])
+    .option('--timeout <time>', 'file: give up following after this time')
+    .option('--check-version <n>', 'file: submit only if this version is there now (0: none)')
+    .option('--logs', 'file: show the output of the job while following', false)
+    .addHelpText(
+      'after',
+      '\nexamples:\n  moorage run examples/hello.yaml\n  moorage run --cpu 500m -- sh -c "echo hello"\n',
+    )
+    .action((file: string | undefined, options: RunOptions) =>
+      run(options, async (context) => {
+        if (file !== undefined && command !== null)
+          throw usageError(`a file (${file}) and a command are too much for one run`, 'moorage run --help');
+        if (file !== undefined)
+          return (await import('../commands/run-file.ts')).runFile(context, file, options);
+        if (command === null || command.length === 0)
+          throw usageError('name a job file, or a command behind --', 'moorage run -- echo hello');
+        return (await import('../commands/run-once.ts')).runOnce(context, command, options);
+      }),
+    );
+  verb(program, 'validate <files...>', 'check job files; needs no cell').action(
+    (files: string[], options: GlobalOptions) =>
+      run(options, async (context) => (await import('../commands/validate.ts')).validate(context, files)),
+  );
+  verb(
+    program,
+    'explain [path]',
+    'what a field of the job file means, such as group.reschedule; `job -o json`: the schema',
+  ).action((path: string | undefined, options: GlobalOptions) =>
+    run(options, async (context) => (await import('../commands/explain.ts')).explain(context, path ?? 'job')),
+  );
+  cellVerb(program, 'ps [job]', 'list jobs, or the allocations of one')
+    .option('-A, --all-namespaces', 'jobs of all namespaces', false)
+    .action((job: string | undefined, options: GlobalOptions & { allNamespaces: boolean }) =>
+      run(options, async (context) =>
+        (await import('../commands/ps.ts')).ps(context, job, { all: options.allNamespaces }),
+      ),
+    );
+  cellVerb(program, 'status <job>', 'a job, where it is, and how its parts ended').action(
+    (job: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('../commands/status.ts')).status(context, job)),
+  );
+  cellVerb(program, 'why <job>', 'why it does not run: every host, every check').action(
+    (job: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('../commands/why.ts')).why(context, job)),
+  );
+  addLogsVerb(program, run);
+  cellVerb(program, 'stop <jobs...>', 'stop jobs')
+    .option('-w, --wait', 'return when nothing of them is placed any more', false)
+    .option('--timeout <time>', 'with --wait: give up after this time')
+    .action((jobs: string[], options: GlobalOptions & { wait: boolean; timeout?: string }) =>
+      run(options, async (context) => (await import('../commands/stop.ts')).stop(context, jobs, options)),
+    );
+  cellVerb(program, 'wait <job>', 'return when the job is in one of the phases')
+    .option(
+      '--for <phases>',
+      'pending, running, complete, failed, stopped; several with commas',
+      'complete,failed,stopped',
+    )
+    .option('--timeout <time>', 'give up after this time')
+    .action((job: string, options: GlobalOptions & { for: string; timeout?: string }) =>
+      run(options, async (context) => (await import('../commands/wait.ts')).wait(context, job, options)),
+    );
+}
+
+type LogsFlags = GlobalOptions & {
+  follow: boolean;
+  stream?: string;
+  group?: string;
+  index?: string;
+  allocation?: string;
+  task?: string;
+};
+
+function addLogsVerb(program: Command, run: ProgramInput['run']): void {
+  cellVerb(program, 'logs <job>', 'output of a job, all its allocations; `web[2]` for one')
+    .option('-f, --follow', 'go on until the job ends', false)
+    .option('--stream <name>', 'stdout or stderr; both without it')
+    .option('--group <name>', 'allocations of this group')
+    .option('--index <n>', 'the allocation with this index')
+    .option('--allocation <id>', 'this allocation')
+    .option('--task <name>', 'this task; the first that is no sidecar without it')
+    .action((job: string, options: LogsFlags) =>
+      run(options, async (context) => (await import('../commands/logs.ts')).logs(context, job, options)),
+    );
+}

@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+import { CommanderError } from 'commander';
+import type { Context, GlobalOptions } from './context.ts';
+import { makeContext } from './context.ts';
+import { CliError, EXIT } from './exit.ts';
+import { buildProgram } from './program.ts';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * One command line from its words to its exit code. Nothing is thrown: what goes wrong is said on standard error, with
+ * what to type next.
+ */
+export async function runCli(
+  args: readonly string[],
+  terminal: Terminal,
+  interrupted: AbortSignal,
+): Promise<number> {
+  let code: number = EXIT.ok;
+  const dashes = args.indexOf('--');
+  const own = dashes < 0 ? args : args.slice(0, dashes);
+  const command = dashes < 0 ? null : args.slice(dashes + 1);
+  const program = buildProgram({
+    command,
+    run: async (options: GlobalOptions, action: (context: Context) => Promise<number> | number) => {
+      code = await action(makeContext(terminal, options, interrupted));
+    },
+  });
+  program.configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) });
+  for (const sub of program.commands) configure(sub, terminal);
+  try {
+    if (command !== null && own[0] !== 'run')
+      throw new CliError(
+        EXIT.usage,
+        '"--" and a command belong to: moorage run',
+        'moorage run -- echo hello',
+      );
+    await program.parseAsync(own, { from: 'user' });
+    return code;
+  } catch (error) {
+    return await report(error, terminal, interrupted);
+  }
+}
+
+function configure(command: Command, terminal: Terminal): void {
+  command.exitOverride();
+  command.showHelpAfterError(`next: moorage ${nameOf(command)} --help`);
+  command.configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) });
+  for (const sub of command.commands) configure(sub, terminal);
+}
+
+function nameOf(command: Command): string {
+  const parent = command.parent;
+  return parent === null || parent.parent === null ? command.name() : `${nameOf(parent)} ${command.name()}`;
+}
+
+async function report(error: unknown, terminal: Terminal, interrupted: AbortSignal): Promise<number> {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const explained = await explain(error);
+  if (interrupted.aborted && !(error instanceof CliError)) return EXIT.signalBase + 2;
+  terminal.err(
+    explained.message.includes(': error: ') ? `${explained.message}\n` : `moorage: ${explained.message}\n`,
+  );
+  if (explained.hint !== null) terminal.err(`next: ${explained.hint}\n`);
+  if (terminal.env.MOORAGE_DEBUG !== undefined && error instanceof Error)
+    terminal.err(`${error.stack ?? ''}\n`);
+  return explained.exitCode;
+}
+
+async function explain(error: unknown): Promise<CliError> {
+  if (error instanceof CliError) return error;
+  const [{ ProblemError }, { HttpError }, { StoreError }] = await Promise.all([
+    import('../src/wire/problem.ts'),
+    import('../src/ports/http.ts'),
+    import('../src/ports/cell-store.ts'),
+  ]);
+  if (error instanceof ProblemError) return (await import('./problems.ts')).cliErrorOf(error.problem);
+  if (error instanceof HttpError)
+    return new CliError(EXIT.unreachable, error.message, 'moorage hosts', error);
+  if (error instanceof StoreError)
+    return new CliError(
+      EXIT.unreachable,
+      `the store: ${error.message}`,
+      'check that etcd is up and --etcd names it',
+      error,
+    );
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliError(
+    EXIT.workloadFailed,
+    message,
+    'the same with MOORAGE_DEBUG=1 shows where it happened',
+    error,
+  );
+}

@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Context, GlobalOptions } from './context.ts';
+
+/** What a verb's action is given to run with: the parsed options and where to report the code. */
+export type Runner = (
+  options: GlobalOptions,
+  action: (context: Context) => Promise<number> | number,
+) => Promise<void>;
+
+/** Beyond this many addresses something is wrong with the command line. */
+const REPEATS_MAX = 128;
+
+/** For options that may be given several times. */
+export function collect(value: string, previous: readonly string[]): string[] {
+  if (previous.length >= REPEATS_MAX)
+    throw new InvalidArgumentError(`more than ${String(REPEATS_MAX)} times`);
+  return [...previous, value];
+}
+
+/** A verb whose answer can be shown in several forms. */
+export function verb(program: Command, definition: string, description: string): Command {
+  return program
+    .command(definition)
+    .description(description)
+    .addOption(
+      new Option('-o, --output <form>', 'form of the answer').choices(['table', 'json', 'yaml', 'name']),
+    );
+}
+
+/** A verb that asks a cell. */
+export function cellVerb(program: Command, definition: string, description: string): Command {
+  return verb(program, definition, description)
+    .option('--address <url>', 'a monitor; repeat it, or use commas, for several (MOORAGE_ADDR)', collect, [])
+    .option('-n, --namespace <name>', 'namespace of the jobs (MOORAGE_NAMESPACE)');
+}
+
+/** A verb about jobs that take an end: all the flags of a whole number are read here. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`expected a whole number from ${String(least)} to ${String(most)}`);
+  };
+}
