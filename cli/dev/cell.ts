@@ -70,8 +70,16 @@ export class DevCell {
   async start(): Promise<void> {
     const { steps } = this.#options;
     const old = existsSync(this.folder.etcd);
-    await steps.step('etcd', () => this.#startEtcd(), (text) => text + (old ? ', on the data of the last start' : ''));
-    await steps.step('keys', () => makeKeyFiles(this.folder.keys), () => 'ticket keys, pinned by file');
+    await steps.step(
+      'etcd',
+      () => this.#startEtcd(),
+      (text) => text + (old ? ', on the data of the last start' : ''),
+    );
+    await steps.step(
+      'keys',
+      () => makeKeyFiles(this.folder.keys),
+      () => 'ticket keys, pinned by file',
+    );
     await steps.step('arbiter', () => this.#startArbiter(), addressOf);
     await steps.step('hosts', () => this.#startHosts(), idsOf);
     await steps.step('monitors', () => this.#startMonitors(), idsOf);

@@ -12,6 +12,8 @@ export interface DataFolder {
   /** What other commands need to find the running cell. */
   readonly cellFile: string;
   host(id: string): string;
+  /** Forgets what an earlier cell of this name left. */
+  wipe(): void;
   /** Gives the folder free for another start; with `erase` its contents go too. */
   release(erase: boolean): void;
 }
@@ -51,6 +53,10 @@ function describe(name: string, path: string): DataFolder {
     logs: join(path, 'logs'),
     cellFile: join(path, 'cell.json'),
     host: (id) => join(path, 'hosts', id),
+    wipe: () => {
+      for (const room of ['etcd', 'hosts', 'keys', 'logs'])
+        rmSync(join(path, room), { recursive: true, force: true, maxRetries: 5 });
+    },
     release: (erase) => {
       rmSync(join(path, 'cell.json'), { force: true });
       rmSync(join(path, 'lock'), { force: true });

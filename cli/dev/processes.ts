@@ -160,7 +160,9 @@ class Member implements RunningProcess {
     const how = signal ?? `exit code ${String(code)}`;
     this.#earlyDeaths = livedMs < EARLY_DEATH_MS ? this.#earlyDeaths + 1 : 0;
     if (this.#options.keepUp !== true || this.#earlyDeaths >= EARLY_DEATHS_MAX) {
-      this.#group.onEvent?.(`${this.name} ended (${how}); its log: ${join(this.#group.logFolder, this.name)}.log`);
+      this.#group.onEvent?.(
+        `${this.name} ended (${how}); its log: ${join(this.#group.logFolder, this.name)}.log`,
+      );
       return;
     }
     const startedMs = performance.now();

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { HttpClient } from '../../src/ports/http.ts';
+import type { DevCell } from './cell.ts';
+import { collide } from './collision.ts';
+import type { Steps } from './steps.ts';
+
+const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
+const EXAMPLE = fileURLToPath(new URL('../../../examples/hello.yaml', import.meta.url));
+
+/**
+ * What a newcomer should see in the first minute: a job, a one-off run, and two schedulers that want the same place. Each
+ * command is shown as one would type it, and is run that way.
+ * @throws when a part of it does not come out as it must
+ */
+export async function demonstrate(cell: DevCell, http: HttpClient, steps: Steps): Promise<void> {
+  steps.line();
+  steps.line('A job: four allocations, placed by one of the two batch schedulers.');
+  await show(cell, steps, ['run', '--logs', EXAMPLE], 0);
+  steps.line();
+  steps.line(
+    'A one-off run: placed like any job, its output streamed from the host, its exit code returned.',
+  );
+  await show(
+    cell,
+    steps,
+    ['run', '--', 'sh', '-c', 'echo "hello from $(hostname), on $MOORAGE_HOST"; exit 7'],
+    7,
+  );
+  steps.line();
+  steps.line(
+    'A conflict: jobs of both batch schedulers want the same host at the same time; each has room for one.',
+  );
+  const collision = await collide({ monitors: cell.monitors, http, host: 'host-1' });
+  for (const line of collision.story) steps.line(`  ${line}`);
+  steps.line();
+}
+
+/** Runs one command of ours against the cell and shows it with its output. */
+async function show(cell: DevCell, steps: Steps, args: readonly string[], wanted: number): Promise<void> {
+  steps.line(`  $ moorage ${args.map(quoted).join(' ')}`);
+  const code = await run(cell, args, (line) => steps.line(`  ${line}`));
+  steps.line(`  exit code ${String(code)}`);
+  if (code !== wanted)
+    throw new Error(`moorage ${args.join(' ')} ended with ${String(code)}, not with ${String(wanted)}`);
+}
+
+function quoted(arg: string): string {
+  if (/^[\w./:=-]+$/.test(arg)) return arg;
+  return `'${arg.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function run(cell: DevCell, args: readonly string[], onLine: (line: string) => void): Promise<number> {
+  const child = spawn(process.execPath, [CLI_PATH, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, MOORAGE_ADDR: cell.monitors.join(','), NO_COLOR: '1' },
+  });
+  for (const stream of [child.stdout, child.stderr]) eachLine(stream, onLine);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === null) reject(new Error(`moorage ${args.join(' ')} was ended by ${String(signal)}`));
+      else resolve(code);
+    });
+  });
+}
+
+function eachLine(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
+  let rest = '';
+  stream.on('data', (chunk: Buffer) => {
+    const lines = (rest + chunk.toString()).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+  });
+  stream.on('end', () => {
+    if (rest !== '') onLine(rest);
+  });
+}
