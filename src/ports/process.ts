@@ -28,6 +28,9 @@ export interface Processes {
    */
   signal(attempt: string, signal: string, sequence: number): Promise<boolean>;
 
+  /** Does a shim answer for the attempt? For when its claim cannot be read. */
+  answers(attempt: string): Promise<boolean>;
+
   /** Has the shim kill everything that the task started. @returns as `signal` */
   killTree(attempt: string): Promise<boolean>;
 

@@ -53,7 +53,7 @@ export interface AllocationSpec {
 }
 
 /** `user`: an order from outside. The others are the host's own. */
-export const VERDICTS = ['user', 'evicted', 'deadline', 'task-failed', 'drain'] as const;
+export const VERDICTS = ['user', 'evicted', 'deadline', 'task-failed'] as const;
 export type VerdictKind = (typeof VERDICTS)[number];
 
 export interface VerdictRecord {

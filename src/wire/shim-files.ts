@@ -162,6 +162,8 @@ export interface AttemptSpec {
   readonly errBase: number;
   /** When this attempt was begun, wall clock. */
   readonly atMs: number;
+  /** When this and earlier restarts were begun, as far back as the restart policy looks. */
+  readonly restartsAtMs: readonly number[];
 }
 
 const attemptShape: z.ZodType<AttemptSpec> = z.object({
@@ -173,6 +175,7 @@ const attemptShape: z.ZodType<AttemptSpec> = z.object({
   outBase: whole,
   errBase: whole,
   atMs: whole,
+  restartsAtMs: z.array(whole),
 });
 
 export const attemptFile = checkedJson('attempt', attemptShape);

@@ -152,6 +152,10 @@ export class HollowProcesses implements Processes {
     return true;
   }
 
+  answers(attempt: string): Promise<boolean> {
+    return Promise.resolve(this.#running.has(attempt));
+  }
+
   async killTree(attempt: string): Promise<boolean> {
     if (!this.#running.has(attempt)) return false;
     await this.end(attempt, { signal: 'SIGKILL' });

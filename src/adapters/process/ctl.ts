@@ -17,8 +17,11 @@ export function signalFrame(sequence: number, signal: string): Buffer {
   return frame;
 }
 
-export function killFrame(): Buffer {
-  return Buffer.from([1, 0, 0, 0, 'K'.charCodeAt(0)]);
+export const KILL_FRAME = bareFrame('K');
+export const HELLO_FRAME = bareFrame('H');
+
+function bareFrame(type: string): Buffer {
+  return Buffer.from([1, 0, 0, 0, type.charCodeAt(0)]);
 }
 
 /**

@@ -3,7 +3,7 @@ import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { Processes } from '../../ports/process.ts';
 import { ProcessError } from '../../ports/process.ts';
-import { killFrame, signalFrame, tellShim } from './ctl.ts';
+import { HELLO_FRAME, KILL_FRAME, signalFrame, tellShim } from './ctl.ts';
 import { findMarked, identityOfSelf, isRunning, listeningPorts, readBootId } from './proc-files.ts';
 import { Spawner } from './spawner.ts';
 
@@ -41,7 +41,8 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
     isAlive: async (identity) => identity.boot === bootId && (await isRunning(identity)),
     startShim: (attempt) => (spawner === null ? spawnShim(shim, stateFolder, attempt) : spawner.ask(attempt)),
     signal: (attempt, signal, sequence) => tellShim(folderOf(attempt), signalFrame(sequence, signal)),
-    killTree: (attempt) => tellShim(folderOf(attempt), killFrame()),
+    answers: (attempt) => tellShim(folderOf(attempt), HELLO_FRAME),
+    killTree: (attempt) => tellShim(folderOf(attempt), KILL_FRAME),
     async killLeftovers(attempt) {
       const marked = await findMarked(attempt);
       for (const pid of marked) killNow(pid);

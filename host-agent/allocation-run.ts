@@ -1,0 +1,319 @@
+import type { Allocation } from '../src/core/allocation.ts';
+import type { AllocationReport, TaskReport } from '../src/core/report.ts';
+import type { ObservedState } from '../src/core/states.ts';
+import { isTerminal, mayMove } from '../src/core/states.ts';
+import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-records.ts';
+import { outcomeFile, verdictFile } from '../src/wire/host-records.ts';
+import { attemptName } from '../src/wire/shim-files.ts';
+import type { Ending } from './outcomes.ts';
+import { endingOf, failureOf, mainsOf } from './outcomes.ts';
+import type { AgentPorts } from './ports.ts';
+import { readRecord } from './records.ts';
+import type { TaskSettings } from './task-run.ts';
+import { TaskRun } from './task-run.ts';
+
+/** What an allocation asks of the host that it is on. */
+export interface AllocationHost {
+  /** Are those that give way to it gone, and is there room on the machine? Then it takes the room. */
+  mayBegin(run: AllocationRun): boolean;
+  /** Its report is another one now. */
+  changed(run: AllocationRun): void;
+  /** Nothing of it is left here. */
+  released(run: AllocationRun): void;
+}
+
+/** After a fault of disk or system, and while a port is still held by somebody, it looks again this much later. */
+const RETRY_MS = 250;
+
+/**
+ * One allocation on this host, from accepted to released.
+ *
+ *   accepted → preparing → starting → running → (stopping) → complete | failed | killed | lost, then released
+ *
+ * Level-triggered: whatever happens only `poke`s it; a step looks at what is there, does the next thing, and records it
+ * before the next step. So a crash between two steps repeats at most one of them, and a missed event costs time only.
+ */
+export class AllocationRun {
+  readonly spec: AllocationSpec;
+  readonly tasks: readonly TaskRun[];
+  readonly #ports: AgentPorts;
+  readonly #host: AllocationHost;
+  #state: ObservedState = 'accepted';
+  #verdict: VerdictRecord | null = null;
+  #outcome: OutcomeRecord | null = null;
+  #released = false;
+  #dirty = false;
+  #verify = false;
+  #working: Promise<void> | null = null;
+  #failed = false;
+  #cancelTimer: () => void = () => undefined;
+  #closed = false;
+  #told = '';
+
+  constructor(ports: AgentPorts, host: AllocationHost, settings: TaskSettings, spec: AllocationSpec) {
+    this.spec = spec;
+    this.#ports = ports;
+    this.#host = host;
+    this.tasks = Object.values(spec.launch.tasks).map(
+      (task) => new TaskRun(ports, settings, spec.allocation, spec.launch.restart, task),
+    );
+  }
+
+  get id(): string {
+    return this.spec.allocation.id;
+  }
+
+  get allocation(): Allocation {
+    return this.spec.allocation;
+  }
+
+  get state(): ObservedState {
+    return this.#state;
+  }
+
+  /** Ended, and the end is recorded. */
+  get ended(): boolean {
+    return this.#outcome !== null;
+  }
+
+  get isReleased(): boolean {
+    return this.#released;
+  }
+
+  get evicted(): boolean {
+    return this.#verdict?.why === 'evicted';
+  }
+
+  /** Takes over what an earlier agent recorded. @param attempts numbers of the attempts that have folders, by task */
+  async recover(attempts: ReadonlyMap<string, readonly number[]>): Promise<void> {
+    const folder = this.#folder();
+    const verdict = await readRecord(this.#ports, `${folder}/verdict.json`, verdictFile);
+    if (verdict.kind === 'found') this.#verdict = verdict.value;
+    const outcome = await readRecord(this.#ports, `${folder}/outcome.json`, outcomeFile);
+    this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
+    for (const run of this.tasks) {
+      const numbers = attempts.get(run.task.name);
+      if (numbers !== undefined) await run.recover(numbers);
+    }
+    if (outcome.kind === 'found') {
+      this.#outcome = outcome.value;
+      this.#state = outcome.value.state;
+    } else {
+      await this.#stepSafely(true);
+    }
+  }
+
+  /** Looks again at what is there. @param verify also whether shims that say nothing are still alive */
+  poke(verify = false): void {
+    if (this.#closed || (this.#released && this.ended)) return;
+    this.#dirty = true;
+    this.#verify ||= verify;
+    this.#working ??= this.#work().finally(() => (this.#working = null));
+  }
+
+  /** Records why it is to end, durably, then begins to end it. The first verdict stands. */
+  async stop(verdict: VerdictRecord): Promise<void> {
+    if (this.ended || this.#verdict !== null) return;
+    await this.#giveVerdict(verdict);
+    this.#tell();
+    this.poke();
+  }
+
+  /** Forgets timers; what runs goes on. Resolves when no step is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelTimer();
+    await this.#working;
+  }
+
+  report(): AllocationReport {
+    const { allocation } = this.spec;
+    const startedAtMs = this.#outcome?.startedAtMs ?? this.#startedAtMs();
+    const tasks: Record<string, TaskReport> = {};
+    for (const run of this.tasks) tasks[run.task.name] = run.report();
+    return {
+      id: allocation.id,
+      host: allocation.host,
+      precedence: allocation.precedence,
+      resources: allocation.resources,
+      gpus: allocation.gpus,
+      ports: allocation.ports,
+      namespace: allocation.namespace,
+      job: allocation.job,
+      jobVersion: allocation.jobVersion,
+      group: allocation.group,
+      index: allocation.index,
+      attempt: allocation.attempt,
+      scheduler: allocation.scheduler,
+      state: this.#state,
+      released: this.#released,
+      reason: this.#outcome?.reason ?? this.#verdict?.cause ?? '',
+      ...(this.#outcome?.exit === undefined ? {} : { exit: this.#outcome.exit }),
+      restarts: this.#outcome?.restarts ?? this.#restarts(),
+      ...(startedAtMs === null ? {} : { startedAtMs }),
+      ...(this.#outcome === null ? {} : { endedAtMs: this.#outcome.endedAtMs }),
+      tasks,
+    };
+  }
+
+  async #work(): Promise<void> {
+    while (this.#dirty && !this.#closed) {
+      this.#dirty = false;
+      const verify = this.#verify;
+      this.#verify = false;
+      await this.#stepSafely(verify);
+      this.#tell();
+    }
+    this.#arm();
+  }
+
+  async #stepSafely(verify: boolean): Promise<void> {
+    this.#failed = false;
+    try {
+      await this.#step(verify);
+    } catch (error) {
+      // A fault of disk or system: tasks run on, and the step is done again.
+      this.#failed = true;
+      this.#ports.metrics.count('moorage_host_steps_failed_total');
+      this.#ports.log.error(
+        { allocation: this.id, error },
+        'a step of an allocation failed, and is done again',
+      );
+    }
+  }
+
+  async #step(verify: boolean): Promise<void> {
+    if (this.#outcome !== null) return this.#release();
+    if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
+    if (!this.tasks.some((run) => run.begun) && this.#verdict === null && !(await this.#begin())) return;
+    for (const run of this.tasks) await run.refresh(verify);
+    await this.#judge();
+    if (this.#verdict !== null) await this.#stopTasks(this.tasks);
+    else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
+    else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
+    if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict));
+  }
+
+  /** @returns false while it must wait for its place */
+  async #begin(): Promise<boolean> {
+    if (!this.#host.mayBegin(this)) return false;
+    this.#move('preparing');
+    await this.#ports.disk.makeFolder(`${this.#folder()}/work`);
+    this.#move('starting');
+    for (const run of this.tasks) if (!run.begun) await run.begin();
+    return true;
+  }
+
+  /** Does something that happened here end it? */
+  async #judge(): Promise<void> {
+    if (this.#verdict !== null) return;
+    for (const run of this.tasks) if (!run.begun) await run.begin();
+    if (this.tasks.every((run) => run.done)) return;
+    const failed = mainsOf(this.tasks).find((run) => run.done && !run.succeeded);
+    if (failed !== undefined) await this.#giveVerdict(this.#ownVerdict('task-failed', failureOf(failed)));
+    else if (this.#deadlineInMs() === 0) await this.#giveVerdict(this.#ownVerdict('deadline', 'deadline'));
+  }
+
+  async #stopTasks(tasks: readonly TaskRun[]): Promise<void> {
+    for (const run of tasks) if (!run.done) await run.stop();
+  }
+
+  async #afterReboot(): Promise<void> {
+    const over = mainsOf(this.tasks).every((run) => run.done);
+    const lost: Ending = { state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } };
+    await this.#finish(over ? endingOf(this.tasks, this.#verdict) : lost);
+  }
+
+  async #finish(ending: Ending): Promise<void> {
+    const startedAtMs = this.#startedAtMs();
+    const outcome: OutcomeRecord = {
+      v: 1,
+      ...ending,
+      restarts: this.#restarts(),
+      ...(startedAtMs === null ? {} : { startedAtMs }),
+      endedAtMs: Math.round(this.#ports.clock.nowMs()),
+    };
+    await this.#ports.disk.publish(`${this.#folder()}/outcome.json`, outcomeFile.encode(outcome));
+    this.#outcome = outcome;
+    this.#move(ending.state);
+    this.#tell();
+    await this.#release();
+  }
+
+  /** A fact of its own, later than the end: processes gone, ports free. Only then may its place be given away. */
+  async #release(): Promise<void> {
+    if (this.#released) return;
+    for (const run of this.tasks) {
+      const left = run.exit?.left ?? 0;
+      const name = attemptName(this.id, run.task.name, Math.max(1, run.attemptNumber));
+      if (left > 0 && (await this.#ports.processes.killLeftovers(name)) > 0) return;
+    }
+    const held = await this.#ports.processes.portsInUse(Object.values(this.allocation.ports));
+    if (held.length > 0) {
+      this.#ports.log.warn({ allocation: this.id, ports: held }, 'ended, but its ports are still in use');
+      return;
+    }
+    await this.#ports.disk.publish(`${this.#folder()}/released`, '');
+    this.#released = true;
+    this.#host.released(this);
+  }
+
+  async #giveVerdict(verdict: VerdictRecord): Promise<void> {
+    // Before anything is killed: a kill that is explained afterwards cannot be told from a crash.
+    await this.#ports.disk.publish(`${this.#folder()}/verdict.json`, verdictFile.encode(verdict));
+    this.#verdict = verdict;
+    this.#move('stopping');
+  }
+
+  #ownVerdict(why: VerdictRecord['why'], cause: string): VerdictRecord {
+    return { v: 1, why, cause, commandId: '', atMs: Math.round(this.#ports.clock.nowMs()) };
+  }
+
+  #move(to: ObservedState): void {
+    if (this.#state === to) return;
+    if (!mayMove(this.#state, to)) {
+      // A step done again passes through what it had reached before.
+      if (isTerminal(this.#state))
+        throw new Error(`allocation ${this.id}: ${this.#state} may not become ${to}`);
+      return;
+    }
+    this.#state = to;
+  }
+
+  #tell(): void {
+    const text = JSON.stringify(this.report());
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#host.changed(this);
+  }
+
+  /** One timer: for the earliest of all that is due without an event. */
+  #arm(): void {
+    this.#cancelTimer();
+    if (this.#closed || this.#released) return;
+    const dues = this.tasks.map((run) => run.wakeInMs());
+    dues.push(this.#failed || this.ended ? RETRY_MS : null, this.#deadlineInMs());
+    const due = Math.min(...dues.filter((one) => one !== null));
+    this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
+  }
+
+  #deadlineInMs(): number | null {
+    const startedAtMs = this.#startedAtMs();
+    const { deadlineMs } = this.spec.launch;
+    if (deadlineMs === null || startedAtMs === null || this.#verdict !== null || this.ended) return null;
+    return Math.max(0, Math.ceil(startedAtMs + deadlineMs - this.#ports.clock.nowMs()));
+  }
+
+  #startedAtMs(): number | null {
+    const times = this.tasks.map((run) => run.firstStartedAtMs).filter((atMs) => atMs !== null);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  #restarts(): number {
+    return this.tasks.reduce((sum, run) => sum + run.restarts, 0);
+  }
+
+  #folder(): string {
+    return `allocations/${this.id}`;
+  }
+}

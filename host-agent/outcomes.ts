@@ -1,0 +1,68 @@
+import type { Exit } from '../src/core/allocation.ts';
+import type { ObservedState } from '../src/core/states.ts';
+import type { VerdictRecord } from '../src/wire/host-records.ts';
+import type { TaskRun } from './task-run.ts';
+import { exitOf } from './task-run.ts';
+
+export interface Ending {
+  readonly state: ObservedState;
+  readonly reason: string;
+  readonly exit?: Exit;
+}
+
+const ERRNO_TEXT: Readonly<Record<number, string>> = {
+  2: 'not found',
+  7: 'arguments too long',
+  8: 'not a program',
+  11: 'the system is out of processes',
+  12: 'out of memory',
+  13: 'not permitted',
+  20: 'not found',
+};
+
+/** How an allocation ended, all of whose tasks are done. Sidecars do not decide it. */
+export function endingOf(tasks: readonly TaskRun[], verdict: VerdictRecord | null): Ending {
+  const mains = mainsOf(tasks);
+  const failed = mains.find((run) => !run.succeeded && !run.stopped) ?? mains.find((run) => !run.succeeded);
+  const record = (failed ?? mains[0])?.exit ?? null;
+  const exit = record === null ? {} : { exit: exitOf(record) };
+  const lost = mains.find((run) => run.exit?.lost === 'host-reboot');
+  if (lost !== undefined) return { state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } };
+  // A verdict that nobody was stopped by came too late to be the cause.
+  if (verdict !== null && (failed !== undefined || mains.some((run) => run.stopped)))
+    return { state: STATE_OF[verdict.why], reason: verdict.cause, ...exit };
+  if (failed === undefined) return { state: 'complete', reason: 'done', ...exit };
+  const gone = record?.lost === 'shim-died';
+  return { state: gone ? 'lost' : 'failed', reason: failureOf(failed), ...exit };
+}
+
+/** The tasks that decide when and how it ends: all of them, when the group has nothing but sidecars. */
+export function mainsOf(tasks: readonly TaskRun[]): readonly TaskRun[] {
+  const mains = tasks.filter((run) => !run.task.sidecar);
+  return mains.length > 0 ? mains : tasks;
+}
+
+const STATE_OF: Readonly<Record<VerdictRecord['why'], ObservedState>> = {
+  user: 'killed',
+  evicted: 'killed',
+  deadline: 'failed',
+  'task-failed': 'failed',
+};
+
+/** One line that names the task, for people. */
+export function failureOf(run: TaskRun): string {
+  const exit = run.exit;
+  const name = `task ${run.task.name}`;
+  if (exit === null) return `${name} did not run`;
+  if (exit.execErrno !== undefined) {
+    const command = JSON.stringify((run.task.command[0] ?? '').slice(0, COMMAND_CHARS_MAX));
+    return `${name}: cannot run ${command}: ${ERRNO_TEXT[exit.execErrno] ?? `error ${String(exit.execErrno)}`}`;
+  }
+  if (exit.lost !== undefined) return `${name}: ${exit.lost}`;
+  const how =
+    exit.signal === undefined ? `exited with code ${String(exit.code)}` : `was killed by ${exit.signal}`;
+  return run.restarts > 0 ? `${name} ${how} (${run.why})` : `${name} ${how}`;
+}
+
+/** A command is shown, not copied: its name may be as long as an argument. */
+const COMMAND_CHARS_MAX = 80;

@@ -1,0 +1,15 @@
+import type { Clock } from '../src/ports/clock.ts';
+import type { Disk } from '../src/ports/disk.ts';
+import type { Processes } from '../src/ports/process.ts';
+import type { Random } from '../src/ports/random.ts';
+import type { Log, Metrics } from '../src/ports/telemetry.ts';
+
+/** The world as a host-agent sees it. */
+export interface AgentPorts {
+  readonly disk: Disk;
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}

@@ -1,0 +1,294 @@
+import type { Allocation, Exit } from '../src/core/allocation.ts';
+import type { RestartPolicy, Task } from '../src/core/job.ts';
+import type { TaskReport } from '../src/core/report.ts';
+import type { AttemptSpec, ExitRecord } from '../src/wire/shim-files.ts';
+import { ATTEMPT_FILES, attemptFile, attemptName } from '../src/wire/shim-files.ts';
+import type { AttemptSight } from './attempt.ts';
+import { attemptFolder, beginAttempt, checkShim, endUnseen, fence, lookAt } from './attempt.ts';
+import type { AgentPorts } from './ports.ts';
+import { readRecord } from './records.ts';
+import { decideRestart, succeeded, withinWindow } from './restarts.ts';
+import type { LogBounds } from './task-launch.ts';
+import { launchOf } from './task-launch.ts';
+
+export interface TaskSettings {
+  readonly logBounds: LogBounds;
+  readonly hostEnv: Readonly<Record<string, string>>;
+  /** Attempts whose output stays readable, the present one included. */
+  readonly attemptsKept: number;
+}
+
+/** Asked for a shim this long ago and no claim: the spawner may have died with the request. */
+const ASK_AGAIN_MS = 5_000;
+
+/**
+ * One task of an allocation on this host: its attempts, one after another.
+ *
+ *   idle → (begin) → asked → claimed → running → ended ─┬→ waiting → asked → ...
+ *                                                       └→ done
+ *
+ * Nothing here waits: whoever owns it calls `refresh` when something may have changed, and asks `wakeInMs` when to come
+ * back at the latest.
+ */
+export class TaskRun {
+  readonly task: Task;
+  readonly #ports: AgentPorts;
+  readonly #settings: TaskSettings;
+  readonly #allocation: Allocation;
+  readonly #policy: RestartPolicy;
+  #attempt: AttemptSpec | null = null;
+  #sight: AttemptSight | null = null;
+  #askedAtMs = 0;
+  #restartAtMs: number | null = null;
+  #done = false;
+  #why = '';
+  #firstStartedAtMs: number | null = null;
+  #stopSince: number | null = null;
+
+  constructor(
+    ports: AgentPorts,
+    settings: TaskSettings,
+    allocation: Allocation,
+    policy: RestartPolicy,
+    task: Task,
+  ) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#allocation = allocation;
+    this.#policy = policy;
+    this.task = task;
+  }
+
+  get begun(): boolean {
+    return this.#attempt !== null;
+  }
+
+  /** It has ended and is not started again. */
+  get done(): boolean {
+    return this.#done;
+  }
+
+  get started(): boolean {
+    return this.#firstStartedAtMs !== null || this.#sight?.kind === 'running';
+  }
+
+  /** Of the last attempt; null while none has ended. */
+  get exit(): ExitRecord | null {
+    return this.#sight?.kind === 'ended' ? this.#sight.exit : null;
+  }
+
+  get succeeded(): boolean {
+    return this.exit !== null && succeeded(this.exit);
+  }
+
+  /** Why it is not started again, for people. */
+  get why(): string {
+    return this.#why;
+  }
+
+  get restarts(): number {
+    return Math.max(0, (this.#attempt?.number ?? 1) - 1);
+  }
+
+  get firstStartedAtMs(): number | null {
+    return this.#firstStartedAtMs;
+  }
+
+  /** Was it us who ended it? */
+  get stopped(): boolean {
+    return this.#stopSince !== null;
+  }
+
+  get attemptNumber(): number {
+    return this.#attempt?.number ?? 0;
+  }
+
+  report(): TaskReport {
+    const exit = this.exit;
+    const sight = this.#sight;
+    return {
+      state: this.#state(),
+      ...(sight?.kind === 'running' && sight.pid !== null ? { pid: sight.pid } : {}),
+      ...(exit === null ? {} : { exit: exitOf(exit) }),
+      restarts: this.restarts,
+    };
+  }
+
+  /** The first attempt. */
+  async begin(): Promise<void> {
+    await this.#beginAttempt(1, []);
+  }
+
+  /** Takes over what an earlier agent began. @param numbers of the attempts that have folders */
+  async recover(numbers: readonly number[]): Promise<void> {
+    const last = Math.max(...numbers);
+    const name = attemptName(this.#allocation.id, this.task.name, last);
+    const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
+    const found = await readRecord(this.#ports, path, attemptFile);
+    // Without the record the folder still tells which attempt it is; only the history of restarts is lost.
+    this.#attempt = found.kind === 'found' ? found.value : this.#specOf(last, [], { out: 0, err: 0 });
+    if (this.#attempt.bootId !== this.#ports.processes.bootId)
+      await endUnseen(this.#ports, name, 'host-reboot');
+    await this.refresh(true);
+  }
+
+  /** @param verify look also whether the shim is still there: for when no news proves nothing */
+  async refresh(verify: boolean): Promise<void> {
+    if (this.#done || this.#attempt === null) return;
+    if (this.#restartAtMs === null) await this.#look(verify);
+    if (this.#restartAtMs !== null && this.#ports.clock.monotonicMs() >= this.#restartAtMs)
+      await this.#restart();
+  }
+
+  /** Drives it to its end: signal, grace, kill. Call again until `done`. */
+  async stop(): Promise<void> {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const first = this.#stopSince === null;
+    this.#stopSince ??= nowMs;
+    if (this.#done) return;
+    if (this.#attempt === null || this.#restartAtMs !== null) return this.#finish('stopped');
+    const name = this.#name();
+    if (this.#sight === null || this.#sight.kind === 'asked') {
+      await fence(this.#ports, name);
+    } else if (this.#sight.kind === 'running') {
+      const graceOver = nowMs - this.#stopSince >= this.task.stop.graceMs;
+      if (graceOver) await this.#ports.processes.killTree(name);
+      else if (first || !this.#signalled) {
+        this.#signalled = await this.#ports.processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
+      }
+    }
+    await this.#look(false);
+  }
+  #signalled = false;
+
+  /** Until when nothing happens by itself; null: only an event will. */
+  wakeInMs(): number | null {
+    if (this.#done) return null;
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (this.#stopSince !== null) {
+      const graceMs = this.#stopSince + this.task.stop.graceMs - nowMs;
+      return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
+    }
+    return this.#restartAtMs === null ? null : Math.max(0, this.#restartAtMs - nowMs);
+  }
+
+  async #look(verify: boolean): Promise<void> {
+    const name = this.#name();
+    this.#sight = await lookAt(this.#ports, name);
+    if (verify) await this.#verify(name);
+    const sight = this.#sight;
+    if (sight.kind === 'running') this.#firstStartedAtMs ??= sight.startedAtMs;
+    if (sight.kind === 'ended') {
+      this.#firstStartedAtMs ??= sight.startedAtMs;
+      this.#ended(sight.exit);
+    }
+  }
+
+  async #verify(name: string): Promise<void> {
+    const sight = this.#sight;
+    if (sight?.kind === 'asked') {
+      if (this.#stopSince !== null) await fence(this.#ports, name);
+      else if (this.#ports.clock.monotonicMs() - this.#askedAtMs >= ASK_AGAIN_MS) await this.#ask(name);
+      else return;
+    } else if (sight?.kind === 'claimed' || sight?.kind === 'running') {
+      if (!(await checkShim(this.#ports, name, sight.shim))) return;
+    } else return;
+    this.#sight = await lookAt(this.#ports, name);
+  }
+
+  async #ask(name: string): Promise<void> {
+    this.#askedAtMs = this.#ports.clock.monotonicMs();
+    const launch = `${attemptFolder(name)}/${ATTEMPT_FILES.launch}`;
+    // The agent died between the two files: nobody can have been asked, so the attempt is written again.
+    if ((await this.#ports.disk.sizeOf(launch)) !== null) await this.#ports.processes.startShim(name);
+    else if (this.#attempt !== null) await this.#write(this.#attempt);
+  }
+
+  #ended(exit: ExitRecord): void {
+    if (this.#stopSince !== null || exit.lost === 'host-reboot') return this.#finish(exit.lost ?? 'stopped');
+    const nowMs = Math.round(this.#ports.clock.nowMs());
+    const decision = decideRestart(this.#policy, exit, this.#attempt?.restartsAtMs ?? [], nowMs);
+    if (decision.restart) this.#restartAtMs = this.#ports.clock.monotonicMs() + decision.delayMs;
+    else this.#finish(decision.why);
+  }
+
+  #finish(why: string): void {
+    this.#done = true;
+    this.#restartAtMs = null;
+    this.#why = why;
+  }
+
+  async #restart(): Promise<void> {
+    const attempt = this.#attempt;
+    if (attempt === null) return;
+    const nowMs = Math.round(this.#ports.clock.nowMs());
+    const restartsAtMs = [...withinWindow(this.#policy, attempt.restartsAtMs, nowMs), nowMs];
+    await this.#beginAttempt(attempt.number + 1, restartsAtMs);
+  }
+
+  async #beginAttempt(number: number, restartsAtMs: readonly number[]): Promise<void> {
+    const last = this.exit;
+    await this.#write(this.#specOf(number, restartsAtMs, last ?? { out: 0, err: 0 }));
+    this.#restartAtMs = null;
+    this.#sight = { kind: 'asked' };
+    const old = number - this.#settings.attemptsKept;
+    if (old < 1) return;
+    await this.#ports.disk.remove(attemptFolder(attemptName(this.#allocation.id, this.task.name, old)));
+  }
+
+  async #write(spec: AttemptSpec): Promise<void> {
+    const attempt = attemptName(spec.allocation, spec.task, spec.number);
+    const launch = launchOf(this.#allocation, this.task, {
+      attempt,
+      cwd: this.#ports.disk.absolute(`allocations/${this.#allocation.id}/work`),
+      outBase: spec.outBase,
+      errBase: spec.errBase,
+      bounds: this.#settings.logBounds,
+      hostEnv: this.#settings.hostEnv,
+    });
+    this.#askedAtMs = this.#ports.clock.monotonicMs();
+    await beginAttempt(this.#ports, spec, launch);
+    this.#attempt = spec;
+  }
+
+  #specOf(number: number, restartsAtMs: readonly number[], ends: { out: number; err: number }): AttemptSpec {
+    return {
+      v: 1,
+      allocation: this.#allocation.id,
+      task: this.task.name,
+      number,
+      bootId: this.#ports.processes.bootId,
+      outBase: ends.out,
+      errBase: ends.err,
+      atMs: Math.round(this.#ports.clock.nowMs()),
+      restartsAtMs,
+    };
+  }
+
+  #name(): string {
+    return attemptName(this.#allocation.id, this.task.name, this.#attempt?.number ?? 1);
+  }
+
+  #state(): TaskReport['state'] {
+    const exit = this.exit;
+    if (this.#done) {
+      if (exit?.lost === 'host-reboot' || exit?.lost === 'shim-died') return 'lost';
+      if (this.#stopSince !== null) return 'killed';
+      return exit !== null && succeeded(exit) ? 'complete' : 'failed';
+    }
+    if (this.#attempt === null) return 'accepted';
+    if (this.#stopSince !== null) return 'stopping';
+    return this.started ? 'running' : 'starting';
+  }
+}
+
+/** The one signal of a stop; what is sent for other reasons counts from here on. */
+const STOP_SEQUENCE = 1;
+/** The kill is sent again after this: a process deep in the kernel dies when it comes back. */
+const KILL_AGAIN_MS = 500;
+
+export function exitOf(exit: ExitRecord): Exit {
+  if (exit.code !== undefined) return { code: exit.code };
+  if (exit.signal !== undefined) return { signal: exit.signal };
+  return { lost: exit.lost ?? 'not-run' };
+}
