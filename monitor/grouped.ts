@@ -19,7 +19,7 @@ export class Grouped<T> {
       if (rows?.size === 0) this.#groups.delete(group);
       return;
     }
-    if (rows === undefined) this.#groups.set(group, (rows = new Map()));
+    if (rows === undefined) this.#groups.set(group, (rows = new Map<string, Row<T>>()));
     rows.set(id, row);
   }
 }

@@ -53,21 +53,24 @@ export class JobWrites {
           value: jobCodec.encode(record),
         },
       ]);
-      if (done === 'applied') return { namespace, name, version: record.version, changed: true };
+      if (typeof done === 'number') return { namespace, name, version: record.version, changed: true };
       known = done;
     }
     throw refuse(409, 'contended', `${jobKeyOf(namespace, name)} is being changed by others; try again`);
   }
 
-  /** @throws ProblemError 404 */
-  async stop(namespace: string, name: string): Promise<void> {
+  /**
+   * @returns the revision at which the job was marked as stopped
+   * @throws ProblemError 404
+   */
+  async stop(namespace: string, name: string): Promise<number> {
     const key = this.#deps.keys.job(namespace, name);
     let known = await this.#read(key);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       if (known === null) throw noSuchJob(jobKeyOf(namespace, name));
-      if (known.record.desired === 'stop') return;
+      if (known.record.desired === 'stop') return known.revision;
       const done = await this.#write(key, known, { ...known.record, desired: 'stop' }, []);
-      if (done === 'applied') return;
+      if (typeof done === 'number') return done;
       known = done;
     }
     throw refuse(409, 'contended', `${jobKeyOf(namespace, name)} is being changed by others; try again`);
@@ -91,25 +94,25 @@ export class JobWrites {
     return knownOf(snapshot.entries.get(key));
   }
 
-  /** @returns `applied`, or what is there instead */
+  /** @returns the revision at which it was applied, or what is there instead */
   async #write(
     key: string,
     known: Known | null,
     record: JobRecord,
     more: readonly Write[],
-  ): Promise<'applied' | Known | null> {
+  ): Promise<number | Known | null> {
     const reply = await this.#deps.store.attempt({
       compares: [{ key, target: 'modRevision', equals: known?.revision ?? 0 }],
       writes: [{ kind: 'put', key, value: jobCodec.encode(record) }, ...more],
       readBack: [key],
     });
-    if (reply.outcome === 'applied') return 'applied';
+    if (reply.outcome === 'applied') return reply.revision;
     if (reply.outcome === 'refused') return knownOf(reply.found.get(key));
     // Unknown: what lies there now tells, and the next try compares with it. Should the lost one still land, the compare
     // of the next fails and it is seen then.
     const now = await this.#read(key).catch(() => undefined);
     if (now === undefined) throw outcomeUnknown('send the same again: an equal spec changes nothing');
-    return now !== null && canonicalJson(now.record) === canonicalJson(record) ? 'applied' : now;
+    return now !== null && canonicalJson(now.record) === canonicalJson(record) ? now.revision : now;
   }
 }
 

@@ -17,13 +17,18 @@ import type { SchedulerStatus, Why } from './scheduler-api.ts';
  *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
  *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs
  *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&follow
- *                                              → bytes; waits for the start when `follow`; ends with the allocation
+ *                                              → bytes; waits for the start when `follow`; ends with the allocation.
+ *                                              Headers `x-offset` (of the first byte), `x-allocation`, `x-task`. 204: it
+ *                                              has not started yet, ask again. 410: the host no longer has it
  *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
  *   GET  /v1/hosts                             → HostListAnswer
  *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
- *   GET  /v1/events?since                      → SSE or NDJSON (by Accept) of CellEvent
- *   GET  /v1/reports                           → NDJSON of HostReport: this monitor's merged view as a source for others
+ *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
+ *                                              `0` for all that is held, `now` (default) for none of it;
+ *                                              `follow=false` ends after what is held. Kind `gap`: some were left out
+ *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
+ *                                              source for others
  *   GET  /livez /readyz /metrics /version
  */
 
@@ -48,6 +53,10 @@ export interface JobSummary {
   readonly phase: JobPhase;
   readonly counts: AllocationCounts;
 }
+
+/** Of a log answer: which allocation, and which of its tasks, the bytes are of. */
+export const LOG_ALLOCATION_HEADER = 'x-allocation';
+export const LOG_TASK_HEADER = 'x-task';
 
 /** `pending`: nothing placed · `running` · `complete`/`failed`: all ended, by the group's outcome · `stopped`. */
 export const JOB_PHASES = ['pending', 'running', 'complete', 'failed', 'stopped'] as const;
@@ -117,6 +126,8 @@ export interface HostListAnswer {
 export interface EligibilityRequest {
   readonly state: 'ready' | 'cordoned' | 'draining';
   readonly reason: string;
+  /** Of a drain: how long from now its allocations may take to go. */
+  readonly deadlineMs?: number;
 }
 
 export interface CellEvent {

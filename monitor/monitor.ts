@@ -1,0 +1,311 @@
+import { HostClient } from '../src/clients/host-client.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import { LedgerBook } from '../src/core/ledger-book.ts';
+import type { AllocationReport } from '../src/core/report.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { HttpClient, HttpListener, HttpServer, Route } from '../src/ports/http.ts';
+import type { Random } from '../src/ports/random.ts';
+import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import type { HostChange, HostSight } from '../src/runtime/cell-view.ts';
+import { Committer } from '../src/runtime/committer.ts';
+import { ReportFollower } from '../src/runtime/report-follower.ts';
+import type { CellEvent } from '../src/wire/monitor-api.ts';
+import type { CellChange } from './cell-copy.ts';
+import { CellCopy } from './cell-copy.ts';
+import { eventOfChange, eventOfReport, eventOfScheduler } from './cell-events.ts';
+import { EventLog } from './event-log.ts';
+import { HostWatch, LOST_AFTER_MS } from './host-watch.ts';
+import { JobBook } from './job-status.ts';
+import { JobWatch } from './job-watch.ts';
+import { JobWrites } from './job-writes.ts';
+import { LogRelay } from './log-relay.ts';
+import type { MonitorState } from './monitor-state.ts';
+import type { ReaperTimes } from './reaper.ts';
+import { Reaper, REAPER_TIMES } from './reaper.ts';
+import { guarded } from './refusals.ts';
+import { Registration } from './registration.ts';
+import { ReportRelay } from './report-relay.ts';
+import { healthRoutes } from './routes/health-routes.ts';
+import { hostRoutes } from './routes/host-routes.ts';
+import { jobRoutes } from './routes/job-routes.ts';
+import { streamRoutes } from './routes/stream-routes.ts';
+import { Runs } from './runs.ts';
+import { SchedulerWatch } from './scheduler-watch.ts';
+import { Verdicts } from './verdicts.ts';
+import { SchedulerQuestions } from './why.ts';
+
+export interface MonitorDeps {
+  readonly cell: string;
+  readonly id: string;
+  readonly version: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly store: CellStore;
+  readonly http: HttpClient;
+  readonly server: HttpServer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Recovery delay from the end of a host's session to the verdict `lost`. Default 30 s. */
+  readonly lostAfterMs?: number;
+  /** Silence after which a host counts as stale. Default 3 s. */
+  readonly silenceMs?: number;
+  readonly reaper?: Partial<ReaperTimes>;
+}
+
+/** Job files are at most 60 KiB. */
+const BODY_BYTES_MAX = 64 * 1024;
+/** Streams are told to end first; what is left after this is cut. */
+const CLOSE_GRACE_MS = 2_000;
+
+/** One monitor: it owns nothing, and losing it loses nothing. */
+export class Monitor {
+  readonly state: MonitorState;
+  readonly hostWatch: HostWatch;
+  readonly reaper: Reaper;
+  readonly #deps: MonitorDeps;
+  readonly #schedulerWatch: SchedulerWatch;
+  readonly #ledgers = new LedgerBook();
+  /** Hosts whose first words are behind us: what they say from now on is news. */
+  readonly #introduced = new Set<string>();
+  #listener: HttpListener | null = null;
+  #registration: Registration | null = null;
+  #refreshIsDue = false;
+  #told = 0;
+
+  constructor(deps: MonitorDeps) {
+    this.#deps = deps;
+    this.state = this.#makeState();
+    this.#schedulerWatch = new SchedulerWatch({
+      ...deps,
+      onEvent: (event) => this.#tell(eventOfScheduler(event)),
+    });
+    this.hostWatch = new HostWatch({
+      ...this.state,
+      view: this.state.follower.view,
+      self: deps.id,
+      lostAfterMs: deps.lostAfterMs ?? LOST_AFTER_MS,
+      onHeldBack: (hosts) => this.#onHeldBack(hosts),
+    });
+    const committer = this.#makeCommitter();
+    this.reaper = new Reaper({
+      ...this.state,
+      view: this.state.follower.view,
+      self: deps.id,
+      times: { ...REAPER_TIMES, ...deps.reaper },
+      release: (releases) =>
+        committer.commit({
+          id: `reap-${releases[0]?.allocation.id ?? ''}`,
+          ...{ atomicity: 'incremental', places: [], evictions: [], releases },
+        }),
+    });
+  }
+
+  /** Serves at once: with what it knows, and `incomplete` until it knows enough. */
+  async start(): Promise<HttpListener> {
+    const { server, listen } = this.#deps;
+    const listener = await server.listen(monitorRoutes(this.state), {
+      ...listen,
+      bodyBytesMax: BODY_BYTES_MAX,
+    });
+    this.#listener = listener;
+    this.#registration = new Registration({
+      ...this.#deps,
+      keys: this.state.keys,
+      record: {
+        kind: 'monitor',
+        id: this.#deps.id,
+        address: listener.address,
+        version: this.#deps.version,
+        policy: '',
+        startedAtMs: this.state.startedAtMs,
+      },
+    });
+    return listener;
+  }
+
+  async close(): Promise<void> {
+    await this.#registration?.close();
+    this.hostWatch.close();
+    this.state.events.close();
+    this.state.relay.close();
+    await this.#listener?.close(CLOSE_GRACE_MS);
+    await Promise.all([this.reaper.close(), this.#schedulerWatch.close(), this.state.follower.close()]);
+    this.state.copy.close();
+  }
+
+  #makeState(): MonitorState {
+    const { store, clock, random, log, metrics, http, id, version } = this.#deps;
+    const keys = cellKeys(this.#deps.cell);
+    const follower = this.#makeFollower();
+    const copy = new CellCopy(store, keys, log, {
+      onChange: (change) => this.#onChange(change),
+      onGap: (revision, first) => this.#onGap(revision, first),
+    });
+    const book = new JobBook(copy, follower.view);
+    const watch = new JobWatch();
+    const hosts = new HostClient(http);
+    return {
+      ...{ id, version, startedAtMs: clock.nowMs(), store, keys, clock, log, metrics },
+      ...{ copy, follower, book, watch, hosts },
+      writes: new JobWrites({ store, keys, clock }),
+      runs: new Runs({ store, keys, clock, random }),
+      verdicts: new Verdicts({ store, keys, clock }),
+      relay: new ReportRelay(follower, clock),
+      logs: new LogRelay({ copy, view: follower.view, watch, hosts, clock, random }),
+      events: new EventLog(id, clock),
+      schedulers: new SchedulerQuestions(copy, http),
+    };
+  }
+
+  #makeFollower(): ReportFollower {
+    const { http, clock, random, log, metrics, silenceMs } = this.#deps;
+    return new ReportFollower({
+      ...{ http, clock, random, log },
+      sources: () =>
+        [...this.state.copy.hosts.rows()].map(([name, row]) => ({ name, url: row.value.address })),
+      handlers: {
+        onReport: (report, previous) => this.#onReport(report, previous),
+        onGone: (previous) => this.#jobChanged(`${previous.namespace}/${previous.job}`),
+        onHost: (sight, what) => this.#onHost(sight, what),
+        onMessage: (message) => {
+          metrics.count('moorage_monitor_reports_total', { kind: message.kind });
+          this.state.relay.onMessage(message);
+        },
+        onComplete: () => this.state.relay.onComplete(),
+      },
+      options: { mode: 'all', ...(silenceMs === undefined ? {} : { silenceMs }) },
+    });
+  }
+
+  #makeCommitter(): Committer {
+    const { store, keys, clock, log, metrics, copy } = this.state;
+    return new Committer({
+      ...{ store, keys, clock, log, metrics, random: this.#deps.random },
+      book: this.#ledgers,
+      hostOf: (id) => copy.hosts.get(id)?.value,
+      // A monitor owns no job and places nothing: it only gives back what is over.
+      ownerRevisionOf: () => undefined,
+      options: { conflictCheck: 'resource-fit', inFlightMax: 2, rebasesMax: 8 },
+    });
+  }
+
+  #onGap(revision: number, first: boolean): void {
+    const { copy, events, book } = this.state;
+    for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
+    events.missed(revision, 'the watch of the store was interrupted', first);
+    book.changedAll();
+    this.#refreshSoon();
+  }
+
+  #onChange(change: CellChange): void {
+    this.#tell(eventOfChange(change, this.#deps.clock.nowMs()));
+    switch (change.room) {
+      case 'ledgers':
+        this.#ledgers.observe(
+          change.name,
+          change.now?.value ?? null,
+          change.now?.modRevision ?? change.revision,
+        );
+        break;
+      case 'hosts':
+      case 'eligibility':
+        this.state.book.changedAll();
+        this.#refreshSoon();
+        break;
+      case 'alive':
+        if ((change.now === undefined) !== (change.before === undefined)) this.state.book.changedAll();
+        break;
+      case 'roles':
+        this.#refreshSoon();
+        break;
+      case 'jobs':
+      case 'owners':
+        this.#jobChanged(change.name);
+        break;
+      case 'allocations':
+      case 'outcomes':
+      case 'versions':
+        this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
+        break;
+      case 'runs':
+        break;
+    }
+  }
+
+  #jobChanged(jobKey: string): void {
+    this.state.book.changed(jobKey);
+    this.state.watch.wake(jobKey);
+  }
+
+  /** Once for all changes that come together. */
+  #refreshSoon(): void {
+    if (this.#refreshIsDue) return;
+    this.#refreshIsDue = true;
+    queueMicrotask(() => {
+      this.#refreshIsDue = false;
+      this.state.follower.refresh();
+      const schedulers = new Map<string, string>();
+      for (const [, { value, createRevision }] of this.state.copy.roles.rows())
+        // A scheduler that starts anew counts its events anew.
+        if (value.kind === 'scheduler')
+          schedulers.set(`${value.id}@${String(createRevision)}`, value.address);
+      this.#schedulerWatch.refresh(schedulers);
+    });
+  }
+
+  #onReport(report: AllocationReport, previous: AllocationReport | undefined): void {
+    this.#jobChanged(`${report.namespace}/${report.job}`);
+    if (!this.#introduced.has(report.host)) return;
+    const sight = this.state.follower.view.host(report.host);
+    if (sight !== undefined) this.#tell(eventOfReport(report, previous, sight, this.#deps.clock.nowMs()));
+  }
+
+  #onHost(sight: HostSight, what: HostChange): void {
+    this.state.relay.onHost(sight, what);
+    const known = this.#introduced.has(sight.host);
+    if (what === 'left') this.#introduced.delete(sight.host);
+    else if (what !== 'silent') this.#introduced.add(sight.host);
+    if (!known || (what !== 'silent' && what !== 'heard')) return;
+    const kind = what === 'silent' ? 'host-silent' : 'host-heard';
+    this.#tellOwn(kind, sight.host, what === 'silent' ? 'its reports stopped' : 'its reports go on');
+  }
+
+  #onHeldBack(hosts: number): void {
+    const detail =
+      hosts > 0
+        ? `${String(hosts)} hosts vanished at once: none of them is declared lost`
+        : 'hosts are judged one by one again';
+    this.#tellOwn(hosts > 0 ? 'verdicts-held-back' : 'verdicts-resumed', undefined, detail);
+  }
+
+  #tellOwn(kind: string, host: string | undefined, detail: string): void {
+    this.#told += 1;
+    const { id } = this.#deps;
+    const event = {
+      id: `${id}:${String(this.#told)}`,
+      atMs: this.#deps.clock.nowMs(),
+      kind,
+      source: id,
+      detail,
+    };
+    this.#tell(host === undefined ? event : { ...event, host });
+  }
+
+  #tell(event: CellEvent | null): void {
+    if (event !== null) this.state.events.add(event);
+  }
+}
+
+/** All routes, each with what is common to all answers. */
+function monitorRoutes(state: MonitorState): Route[] {
+  const routes = [...jobRoutes(state), ...hostRoutes(state), ...streamRoutes(state), ...healthRoutes(state)];
+  return routes.map((route) => ({
+    ...route,
+    handle: guarded(async (request) => {
+      const reply = await route.handle(request);
+      return { ...reply, headers: { 'x-revision': String(state.copy.revision), ...reply.headers } };
+    }),
+  }));
+}

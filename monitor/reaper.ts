@@ -1,0 +1,284 @@
+import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import type { CellKeys } from '../src/core/keys.ts';
+import {
+  forgottenOutcome,
+  outcomeOf,
+  OUTCOMES_PER_SLOT_MAX,
+  surplusOutcomes,
+} from '../src/core/outcome-of.ts';
+import type { PlanOutcome, Release } from '../src/core/plan.ts';
+import { isTerminal } from '../src/core/states.ts';
+import type { HostClient } from '../src/clients/host-client.ts';
+import type { CellStore, Write } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import type { CellView } from '../src/runtime/cell-view.ts';
+import { allocationCodec } from '../src/wire/records.ts';
+import type { CellCopy } from './cell-copy.ts';
+import { every } from './every.ts';
+import { turnOf } from './host-watch.ts';
+import type { JobBook } from './job-status.ts';
+import type { Row } from './room.ts';
+
+export interface ReaperTimes {
+  /** How long a job may be without an owner before its leftovers are finished here. */
+  readonly ownerlessMs: number;
+  /** How long a lost host's allocation without an owner is kept before its room is given back. */
+  readonly orphanMs: number;
+  /** How long a finished one-off run, its outcome and its output stay. */
+  readonly runRetentionMs: number;
+  /** How long the outcomes of a job whose record is gone stay. */
+  readonly outcomeRetentionMs: number;
+}
+
+export const REAPER_TIMES: ReaperTimes = {
+  ownerlessMs: 60_000,
+  orphanMs: 24 * 3_600_000,
+  runRetentionMs: 3_600_000,
+  outcomeRetentionMs: 24 * 3_600_000,
+};
+
+export interface ReaperDeps {
+  readonly self: string;
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly copy: CellCopy;
+  readonly view: CellView;
+  readonly book: JobBook;
+  readonly hosts: HostClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly times: ReaperTimes;
+  /** Commits releases: record and claim go, the outcome is written, in one transaction a host. */
+  release(releases: readonly Release[]): Promise<PlanOutcome>;
+}
+
+const SWEEP_MS = 1_000;
+/** Jobs looked at in one sweep; all of them have their turn, sweep by sweep. */
+const JOBS_PER_SWEEP = 500;
+/** Deletes in one transaction, well under every store's limit. */
+const DELETES_MAX = 50;
+
+/**
+ * Finishes what has no owner. Level-triggered: it looks at every job again and again and remembers nothing that matters,
+ * so a restart, or an event that was missed, loses nothing (S1.22, S1.36). Jobs are divided among the living monitors by
+ * rendezvous hashing; two that act on the same job are kept apart by the compares.
+ *
+ * Absence is no evidence here either: room is given back only when the host confirmed the release, said that it never had
+ * the allocation, or was declared lost and stayed so for the orphan time.
+ */
+export class Reaper {
+  readonly #deps: ReaperDeps;
+  readonly #ownerlessSince = new Map<string, number>();
+  readonly #stop: () => void;
+  #round: Iterator<string> | null = null;
+  #sweeping: Promise<void> | null = null;
+
+  constructor(deps: ReaperDeps) {
+    this.#deps = deps;
+    this.#stop = every(deps.clock, SWEEP_MS, () => {
+      this.#sweeping ??= this.sweep().finally(() => (this.#sweeping = null));
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+    await this.#sweeping;
+  }
+
+  /** One sweep over the next jobs. Never rejects: what fails is tried again in the next round. */
+  async sweep(): Promise<void> {
+    for (const jobKey of this.#nextJobs()) {
+      if (turnOf(this.#deps.copy, this.#deps.self, jobKey) !== 0) continue;
+      try {
+        await this.#look(jobKey);
+      } catch (error) {
+        this.#deps.log.debug({ jobKey, error }, 'reaping failed; it is tried again');
+      }
+    }
+  }
+
+  #nextJobs(): string[] {
+    const jobs: string[] = [];
+    for (let count = 0; count < JOBS_PER_SWEEP; count++) {
+      this.#round ??= this.#allJobs();
+      const next = this.#round.next();
+      if (next.done === true) {
+        this.#round = null;
+        break;
+      }
+      jobs.push(next.value);
+    }
+    return jobs;
+  }
+
+  *#allJobs(): Generator<string> {
+    const { copy } = this.#deps;
+    const known = [...copy.jobs.rows()].map(([jobKey]) => jobKey);
+    const all = new Set([...known, ...copy.allocationsByJob.keys(), ...copy.outcomesByJob.keys()]);
+    for (const jobKey of this.#ownerlessSince.keys())
+      if (!all.has(jobKey)) this.#ownerlessSince.delete(jobKey);
+    yield* all;
+  }
+
+  async #look(jobKey: string): Promise<void> {
+    const { copy, times } = this.#deps;
+    const record = copy.jobs.get(jobKey)?.value;
+    const ownerless = this.#ownerlessFor(jobKey) >= times.ownerlessMs;
+    if (ownerless && record?.desired !== 'run')
+      for (const row of copy.allocationsByJob.of(jobKey).values()) await this.#finish(row);
+    if (record === undefined) return this.#dropOldOutcomes(jobKey);
+    await this.#dropSurplusOutcomes(jobKey);
+    if (record.job.oneOff) await this.#dropRun(jobKey);
+  }
+
+  #ownerlessFor(jobKey: string): number {
+    if (this.#deps.copy.owners.get(jobKey) !== undefined) {
+      this.#ownerlessSince.delete(jobKey);
+      return 0;
+    }
+    const nowMs = this.#deps.clock.monotonicMs();
+    const since = this.#ownerlessSince.get(jobKey) ?? nowMs;
+    this.#ownerlessSince.set(jobKey, since);
+    return nowMs - since;
+  }
+
+  /** Brings one allocation a step nearer to its end. */
+  async #finish(row: Row<Allocation>): Promise<void> {
+    const { value: allocation, modRevision } = row;
+    const { view, copy, clock } = this.#deps;
+    const report = view.get(allocation.host, allocation.id);
+    if (report !== undefined && report.released && isTerminal(report.state))
+      return this.#release({
+        allocation,
+        revision: modRevision,
+        outcome: outcomeOf(allocation, report, clock.nowMs()),
+      });
+    const sight = view.host(allocation.host);
+    if (sight === undefined || sight.staleSinceMs !== null) {
+      const isLost = copy.eligibility.get(allocation.host)?.value.state === 'lost';
+      const silentMs = clock.nowMs() - (sight?.staleSinceMs ?? clock.nowMs());
+      if (!isLost || silentMs < this.#deps.times.orphanMs) return;
+      const outcome = forgottenOutcome(allocation, 'host-lost', clock.nowMs());
+      return this.#release({ allocation, revision: modRevision, outcome });
+    }
+    if (allocation.desired === 'run') return this.#orderStop(row);
+    await this.#stopOnHost(row);
+  }
+
+  async #orderStop({ value, modRevision }: Row<Allocation>): Promise<void> {
+    const { store, keys } = this.#deps;
+    const key = keys.allocation(value.namespace, value.job, value.id);
+    const wanted: Allocation = { ...value, desired: 'stop', cause: 'stopped by user' };
+    await store.attempt({
+      compares: [{ key, target: 'modRevision', equals: modRevision }],
+      writes: [{ kind: 'put', key, value: allocationCodec.encode(wanted) }],
+      readBack: [],
+    });
+    this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'stop' });
+  }
+
+  async #stopOnHost({ value: allocation, modRevision }: Row<Allocation>): Promise<void> {
+    const { hosts, copy, clock } = this.#deps;
+    const address = copy.hosts.get(allocation.host)?.value.address;
+    if (address === undefined) return;
+    const answer = await hosts.stop(address, allocation.id, {
+      commandId: `${allocation.id}-reap`,
+      epoch: allocation.epoch,
+      mode: allocation.desired === 'run' ? 'stop' : allocation.desired,
+      cause: allocation.cause ?? 'its job has no owner',
+    });
+    if (answer.kind !== 'absent') return;
+    // The host never had it, and from now on refuses to start it.
+    const outcome = forgottenOutcome(allocation, 'never-started', clock.nowMs());
+    await this.#release({ allocation, revision: modRevision, outcome });
+  }
+
+  async #release(release: Release): Promise<void> {
+    await this.#deps.release([release]);
+    this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'release' });
+  }
+
+  async #dropOldOutcomes(jobKey: string): Promise<void> {
+    const oldest = this.#deps.clock.nowMs() - this.#deps.times.outcomeRetentionMs;
+    const rows = [...this.#deps.copy.outcomesByJob.of(jobKey).values()];
+    const old = rows.filter((row) => row.value.endedAtMs < oldest);
+    const left = await this.#forgetOnHosts(old.map((row) => row.value));
+    await this.#deleteOutcomes(old.filter((row) => !left.has(row.value.allocation)).map((row) => row.value));
+  }
+
+  async #dropSurplusOutcomes(jobKey: string): Promise<void> {
+    const job = this.#deps.copy.jobs.get(jobKey)?.value.job;
+    const rows = this.#deps.copy.outcomesByJob.of(jobKey);
+    if (job === undefined || rows.size <= OUTCOMES_PER_SLOT_MAX) return;
+    const slots = new Map<string, Outcome[]>();
+    for (const { value } of rows.values()) {
+      const slot = `${value.group}/${String(value.index)}`;
+      slots.set(slot, [...(slots.get(slot) ?? []), value]);
+    }
+    const surplus = [...slots.values()].flatMap((history) => {
+      const policy = job.groups[history[0]?.group ?? '']?.reschedule;
+      if (policy === undefined) return [];
+      history.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
+      return surplusOutcomes(history, policy, OUTCOMES_PER_SLOT_MAX);
+    });
+    const left = await this.#forgetOnHosts(surplus);
+    await this.#deleteOutcomes(surplus.filter((outcome) => !left.has(outcome.allocation)));
+  }
+
+  /** A finished one-off run past its retention goes: records on hosts, outcomes, then the job and its key together. */
+  async #dropRun(jobKey: string): Promise<void> {
+    const { copy, book, clock, times, store, keys } = this.#deps;
+    const row = copy.jobs.get(jobKey);
+    const phase = book.summary(jobKey)?.phase;
+    if (row === undefined || phase === undefined || phase === 'pending' || phase === 'running') return;
+    if (copy.allocationsByJob.of(jobKey).size > 0) return;
+    const outcomes = [...copy.outcomesByJob.of(jobKey).values()].map((outcome) => outcome.value);
+    const endedMs = Math.max(row.value.submittedAtMs, ...outcomes.map((outcome) => outcome.endedAtMs));
+    if (clock.nowMs() - endedMs < times.runRetentionMs) return;
+    if ((await this.#forgetOnHosts(outcomes)).size > 0) return;
+    const { namespace, name } = row.value.job;
+    const key = keys.job(namespace, name);
+    const runs = [...copy.runsByJob.of(jobKey).keys()].map((run) => keys.runs + run);
+    // The job goes first: its outcomes alone could make a scheduler run it again, once they were gone.
+    const reply = await store.attempt({
+      compares: [{ key, target: 'modRevision', equals: row.modRevision }],
+      writes: [key, ...runs].slice(0, DELETES_MAX).map((gone) => ({ kind: 'delete', key: gone })),
+      readBack: [],
+    });
+    if (reply.outcome === 'applied') await this.#deleteOutcomes(outcomes);
+    this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'run' });
+  }
+
+  /**
+   * Lets hosts forget what is durably ended.
+   * @returns the ids that a host still has: try again later
+   */
+  async #forgetOnHosts(outcomes: readonly Outcome[]): Promise<ReadonlySet<string>> {
+    const left = new Set<string>();
+    for (const { allocation, host } of outcomes) {
+      const report = this.#deps.view.get(host, allocation);
+      const address = this.#deps.copy.hosts.get(host)?.value.address;
+      if (report === undefined || address === undefined) continue;
+      left.add(allocation);
+      if (!report.released) continue;
+      const answer = await this.#deps.hosts.remove(address, allocation, `${allocation}-reap-remove`);
+      if (answer.kind === 'removed') left.delete(allocation);
+    }
+    return left;
+  }
+
+  async #deleteOutcomes(outcomes: readonly Outcome[]): Promise<void> {
+    const { store, keys } = this.#deps;
+    for (let at = 0; at < outcomes.length; at += DELETES_MAX) {
+      const writes = outcomes.slice(at, at + DELETES_MAX).map((outcome): Write => ({
+        kind: 'delete',
+        key: keys.outcome(outcome.namespace, outcome.job, outcome.allocation),
+      }));
+      // Outcomes are created once and never changed: there is nothing to compare.
+      await store.attempt({ compares: [], writes, readBack: [] });
+      this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'outcome' }, writes.length);
+    }
+  }
+}

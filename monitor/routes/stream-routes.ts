@@ -1,0 +1,92 @@
+import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import { ndjsonLine } from '../../src/runtime/ndjson.ts';
+import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/host-api.ts';
+import type { CellEvent } from '../../src/wire/monitor-api.ts';
+import { LOG_ALLOCATION_HEADER, LOG_TASK_HEADER } from '../../src/wire/monitor-api.ts';
+import type { LogQuery } from '../log-target.ts';
+import type { MonitorState } from '../monitor-state.ts';
+import { countIn, flagIn, idIn, refuse } from '../refusals.ts';
+import { findJob } from './job-routes.ts';
+
+const INDEX_MAX = 1_000_000;
+
+export function streamRoutes(state: MonitorState): Route[] {
+  return [
+    { method: 'GET', path: '/v1/jobs/:namespace/:job/logs', handle: (request) => logs(state, request) },
+    { method: 'GET', path: '/v1/events', handle: async (request) => events(state, request) },
+    {
+      method: 'GET',
+      path: '/v1/reports',
+      handle: async (request) => ({
+        status: 200,
+        contentType: 'application/x-ndjson',
+        stream: state.relay.read(request.signal),
+      }),
+    },
+  ];
+}
+
+async function logs(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const query = logQuery(request, await findJob(state, request));
+  const log = await state.logs.open(query, request.signal);
+  if (log === null) return { status: 204 };
+  return {
+    status: 200,
+    headers: {
+      [LOG_OFFSET_HEADER]: String(log.offset),
+      [LOG_ALLOCATION_HEADER]: log.target.allocation,
+      [LOG_TASK_HEADER]: log.target.task,
+    },
+    contentType: 'application/octet-stream',
+    stream: log.chunks,
+  };
+}
+
+function logQuery(request: RouteRequest, jobKey: string): LogQuery {
+  const named = (name: string): string | null => {
+    const value = request.query[name];
+    return value === undefined ? null : idIn(value, name);
+  };
+  const stream = LOG_STREAMS.find((known) => known === (request.query['stream'] ?? 'stdout'));
+  if (stream === undefined)
+    throw refuse(400, 'bad-request', `stream must be one of ${LOG_STREAMS.join(', ')}`, { path: 'stream' });
+  return {
+    jobKey,
+    group: named('group'),
+    index: countIn(request, 'index', 0, INDEX_MAX),
+    allocation: named('allocation'),
+    task: named('task'),
+    stream,
+    offset: countIn(request, 'offset', 0, Number.MAX_SAFE_INTEGER),
+    follow: flagIn(request, 'follow', false),
+  };
+}
+
+function events(state: MonitorState, request: RouteRequest): RouteReply {
+  const since = request.headers['last-event-id'] ?? request.query['since'];
+  const follow = flagIn(request, 'follow', true);
+  const items = state.events.read(since, follow, request.signal);
+  const asSse = (request.headers['accept'] ?? '').includes('text/event-stream');
+  return {
+    status: 200,
+    contentType: asSse ? 'text/event-stream' : 'application/x-ndjson',
+    stream: texts(items, asSse ? sseText : ndjsonText),
+  };
+}
+
+async function* texts(
+  items: AsyncIterable<CellEvent | null>,
+  textOf: (event: CellEvent | null) => string,
+): AsyncGenerator<string> {
+  for await (const item of items) yield textOf(item);
+}
+
+function sseText(event: CellEvent | null): string {
+  if (event === null) return ': beat\n\n';
+  return `id: ${event.id}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** An empty line is a heartbeat: readers of NDJSON skip it. */
+function ndjsonText(event: CellEvent | null): string {
+  return event === null ? '\n' : ndjsonLine(event);
+}
