@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto';
+import type { Etcd3, IRequestOp, ITxnResponse } from 'etcd3';
+import { CompareResult, CompareTarget } from 'etcd3';
+import type {
+  Attempt,
+  AttemptReply,
+  CellStore,
+  Entry,
+  Follower,
+  Following,
+  Revision,
+  Session,
+  SessionOptions,
+  Snapshot,
+  StoreLimits,
+  Write,
+} from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store-limits.ts';
+import { Canary } from './canary.ts';
+import type { EtcdClientOptions } from './client.ts';
+import { etcdClient } from './client.ts';
+import { mayBeApplied, storeErrorOf } from './faults.ts';
+import { EtcdFollowing } from './following.ts';
+import { readHistory, readOldestRevision } from './history.ts';
+import { LeaseKeeper } from './leases.ts';
+import { entryOf, listPages, readKeys } from './ranges.ts';
+import type { ServerInfo } from './server-info.ts';
+import { readServerInfo } from './server-info.ts';
+
+export interface EtcdStoreOptions extends EtcdClientOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Raise them only as far as the server's own `--max-txn-ops` and `--max-request-bytes`. */
+  readonly limits?: StoreLimits;
+  /** How often a key is written that every watch must see; only while something is followed. */
+  readonly canaryIntervalMs?: number;
+  /** Revisions that a watch may lie behind before it lists again. */
+  readonly behindMax?: number;
+  /** Keys in one page of a list. */
+  readonly pageKeysMax?: number;
+}
+
+const CANARY_INTERVAL_MS = 2_000;
+/** Catching up with this much costs the server more than a new list of 10,000 keys. */
+const BEHIND_MAX = 20_000;
+/** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave no growing heap of them. */
+const CANARY_KEYS = 64;
+
+/**
+ * The cell store over etcd. Never connects by itself before it is used, and never gives up: while etcd is away calls fail
+ * one by one, and follows come back by themselves.
+ */
+export class EtcdCellStore implements CellStore {
+  readonly limits: StoreLimits;
+  readonly #etcd: Etcd3;
+  readonly #options: EtcdStoreOptions;
+  readonly #leases: LeaseKeeper;
+  readonly #followings = new Set<EtcdFollowing>();
+  readonly #canaryKey: string;
+  readonly #canary: Canary;
+  #clusterId: string | null = null;
+  #closed = false;
+
+  constructor(options: EtcdStoreOptions) {
+    this.#options = options;
+    this.limits = options.limits ?? DEFAULT_STORE_LIMITS;
+    this.#etcd = etcdClient(options);
+    this.#leases = new LeaseKeeper(this.#etcd, options.clock);
+    const nonce = randomBytes(8);
+    this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
+    this.#canary = new Canary(
+      {
+        etcd: this.#etcd,
+        clock: options.clock,
+        key: this.#canaryKey,
+        intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
+        onDue: (value, writtenAtMs) => {
+          for (const following of [...this.#followings]) following.expectCanary(value, writtenAtMs);
+        },
+      },
+      nonce.toString('hex'),
+    );
+  }
+
+  /**
+   * Asks the server what it is, and logs what people should know of its version.
+   * @throws StoreError
+   */
+  async checkServer(): Promise<ServerInfo> {
+    const info = await readServerInfo(this.#etcd);
+    if (info.warning !== null) this.#options.log.warn({ version: info.version }, info.warning);
+    return info;
+  }
+
+  read(keys: readonly string[]): Promise<Snapshot> {
+    return this.#reading(() => readKeys(this.#etcd, keys, this.limits.operationsMax, this.#check));
+  }
+
+  list(prefix: string): Promise<Snapshot> {
+    return this.#reading(() => listPages(this.#etcd, prefix, this.#check, this.#options.pageKeysMax));
+  }
+
+  async attempt(attempt: Attempt): Promise<AttemptReply> {
+    checkAttempt(attempt, this.limits);
+    let reply: ITxnResponse;
+    try {
+      reply = await this.#etcd.kv.txn({
+        compare: attempt.compares.map(({ key, target, equals }) =>
+          target === 'modRevision'
+            ? {
+                key: Buffer.from(key),
+                target: CompareTarget.Mod,
+                result: CompareResult.Equal,
+                mod_revision: equals,
+              }
+            : {
+                key: Buffer.from(key),
+                target: CompareTarget.Create,
+                result: CompareResult.Equal,
+                create_revision: equals,
+              },
+        ),
+        success: attempt.writes.map(operationOf),
+        failure: attempt.readBack.map((key) => ({ request_range: { key: Buffer.from(key) } })),
+      });
+    } catch (error) {
+      if (!mayBeApplied(error)) throw storeErrorOf(error);
+      return { outcome: 'unknown', cause: error instanceof Error ? error : new Error(String(error)) };
+    }
+    this.#check(reply);
+    const revision = Number(reply.header.revision);
+    return reply.succeeded
+      ? { outcome: 'applied', revision }
+      : { outcome: 'refused', revision, found: foundIn(reply) };
+  }
+
+  follow(prefix: string, follower: Follower): Following {
+    if (this.#closed) throw new StoreError('closed', 'the store was closed', { retryable: false });
+    const following = new EtcdFollowing(prefix, follower, {
+      etcd: this.#etcd,
+      clock: this.#options.clock,
+      log: this.#options.log,
+      canaryKey: this.#canaryKey,
+      list: (room) => this.list(room),
+      behindMax: this.#options.behindMax ?? BEHIND_MAX,
+      onClose: (closed) => {
+        this.#followings.delete(closed);
+        if (this.#followings.size === 0) this.#canary.stop();
+      },
+    });
+    this.#followings.add(following);
+    this.#canary.start();
+    return following;
+  }
+
+  openSession(options: SessionOptions): Promise<Session> {
+    return this.#leases.open(options.ttlMs);
+  }
+
+  history(prefix: string, fromRevision: number): AsyncIterable<Revision> {
+    return readHistory(this.#etcd, prefix, fromRevision);
+  }
+
+  oldestRevision(): Promise<number> {
+    return readOldestRevision(this.#etcd, this.#canaryKey);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const following of [...this.#followings]) following.close();
+    this.#canary.stop();
+    this.#leases.close();
+    this.#etcd.close();
+  }
+
+  async #reading(read: () => Promise<Snapshot>): Promise<Snapshot> {
+    try {
+      return await read();
+    } catch (error) {
+      throw storeErrorOf(error);
+    }
+  }
+
+  /**
+   * Another cluster on the same address: its revisions mean nothing here, and a commit against it is a commit nowhere.
+   * @throws StoreError `wrong-server`
+   */
+  readonly #check = (reply: { readonly header: { readonly cluster_id: string } }): void => {
+    const clusterId = reply.header.cluster_id;
+    this.#clusterId ??= clusterId;
+    if (this.#clusterId !== clusterId)
+      throw new StoreError('wrong-server', 'another etcd cluster answers than before', { retryable: false });
+  };
+}
+
+function operationOf(write: Write): IRequestOp {
+  const key = Buffer.from(write.key);
+  if (write.kind === 'delete') return { request_delete_range: { key } };
+  const value = Buffer.from(write.value);
+  return write.session === undefined
+    ? { request_put: { key, value } }
+    : { request_put: { key, value, lease: write.session.id } };
+}
+
+function foundIn(reply: ITxnResponse): Map<string, Entry> {
+  const found = new Map<string, Entry>();
+  for (const { response_range } of reply.responses) {
+    const kv = response_range.kvs[0];
+    if (kv !== undefined) found.set(kv.key.toString(), entryOf(kv));
+  }
+  return found;
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { noop } from 'cockatiel';
+import { Etcd3 } from 'etcd3';
+
+export interface EtcdClientOptions {
+  /** `http://127.0.0.1:2379`; one or several members of one cluster. */
+  readonly endpoints: readonly string[];
+  /** Of every single call. Longer than an election (1 s) with its retries, shorter than a person's patience. */
+  readonly callTimeoutMs?: number;
+  /** PEM files for TLS; without them the scheme of the endpoints decides. */
+  readonly tls?: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string };
+}
+
+const CALL_TIMEOUT_MS = 5_000;
+/** The default of 4 MiB fails on a page of large records. Pages that are larger still are read again in halves. */
+const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * A client that hides nothing: no call is sent twice, and none waits for ever.
+ *
+ * By default this client re-sends any recoverable failure three times, transactions included, so that a commit whose reply
+ * was lost comes back as "compare failed" though it was applied; and its circuit breaker, opened by one `no space`, stops
+ * reads too. Both are replaced by nothing. What a fault means is decided by whoever made the call.
+ */
+export function etcdClient(options: EtcdClientOptions): Etcd3 {
+  const callTimeoutMs = options.callTimeoutMs ?? CALL_TIMEOUT_MS;
+  const credentials = options.tls === undefined ? undefined : readCredentials(options.tls);
+  return new Etcd3({
+    hosts: [...options.endpoints],
+    faultHandling: { host: () => noop, global: noop },
+    defaultCallOptions: (context) => (context.isStream ? {} : { deadline: Date.now() + callTimeoutMs }),
+    grpcOptions: {
+      // grpc-js has retries of its own, below those of the client.
+      'grpc.enable_retries': 0,
+      // A peer that went silent is noticed after 7 s. Servers refuse clients that ask more often than every 5 s.
+      'grpc.keepalive_time_ms': 5_000,
+      'grpc.keepalive_timeout_ms': 2_000,
+      // By default a member that was away for long is tried again only every 2 minutes.
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 1_000,
+      'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
+      'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
+    },
+    ...(credentials === undefined ? {} : { credentials }),
+  });
+}
+
+function readCredentials(tls: NonNullable<EtcdClientOptions['tls']>): {
+  rootCertificate: Buffer;
+  certChain?: Buffer;
+  privateKey?: Buffer;
+} {
+  return {
+    rootCertificate: readFileSync(tls.caFile),
+    ...(tls.certFile === undefined ? {} : { certChain: readFileSync(tls.certFile) }),
+    ...(tls.keyFile === undefined ? {} : { privateKey: readFileSync(tls.keyFile) }),
+  };
+}

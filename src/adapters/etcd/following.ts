@@ -1,0 +1,120 @@
+import type { Etcd3 } from 'etcd3';
+import type { Follower, Following, Snapshot } from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { storeErrorOf } from './faults.ts';
+import { prefixRange } from './ranges.ts';
+import { WatchStream } from './watch-stream.ts';
+
+export interface FollowingOptions {
+  readonly etcd: Etcd3;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly canaryKey: string;
+  readonly list: (prefix: string) => Promise<Snapshot>;
+  /** Revisions that a watch may lie behind before it lists again instead of catching up. */
+  readonly behindMax: number;
+  readonly onClose: (following: EtcdFollowing) => void;
+}
+
+/** Between tries while the store is away; doubles from the first to the last. */
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5_000;
+
+/**
+ * A follow over etcd: list at revision R, watch from R+1, and after every end of the watch, whatever the cause, again from
+ * the start.
+ *
+ *     listing ──► watching ──► (error · end · compaction · too far behind · canary missing) ──► waiting ──► listing
+ */
+export class EtcdFollowing implements Following {
+  readonly ready: Promise<void>;
+  readonly #prefix: string;
+  readonly #follower: Follower;
+  readonly #options: FollowingOptions;
+  #stream: WatchStream | null = null;
+  #cancelRetry: () => void = () => undefined;
+  #retryMs = RETRY_FIRST_MS;
+  #closed = false;
+  #settleReady: { resolve: () => void; reject: (cause: Error) => void } | null = null;
+  /** The last canary that came through the stream now open; null: none yet. */
+  #canary: string | null = null;
+  /** Canaries are only missed by streams that were open when they were sent. */
+  #openSinceMs = Infinity;
+
+  constructor(prefix: string, follower: Follower, options: FollowingOptions) {
+    this.#prefix = prefix;
+    this.#follower = follower;
+    this.#options = options;
+    this.ready = new Promise((resolve, reject) => (this.#settleReady = { resolve, reject }));
+    // Not everybody waits for it; a following closed early must not end the process.
+    this.ready.catch(() => undefined);
+    void this.#listAndWatch();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cancelRetry();
+    this.#stream?.close();
+    this.#settleReady?.reject(new StoreError('closed', 'the following was closed', { retryable: false }));
+    this.#options.onClose(this);
+  }
+
+  /** The canary was written at that time, and has had long enough to come through: has it? If not, start again. */
+  expectCanary(value: string, writtenAtMs: number): void {
+    if (this.#canary === value || this.#openSinceMs > writtenAtMs) return;
+    this.#stream?.fail(new StoreError('timeout', 'the watch is silent', { retryable: true }));
+  }
+
+  async #listAndWatch(): Promise<void> {
+    let snapshot: Snapshot;
+    try {
+      snapshot = await this.#options.list(this.#prefix);
+    } catch (error) {
+      this.#retry(storeErrorOf(error));
+      return;
+    }
+    if (this.#closed) return;
+    this.#retryMs = RETRY_FIRST_MS;
+    this.#follower.onSnapshot(snapshot);
+    this.#settleReady?.resolve();
+    if (!this.#isClosed()) this.#watch(snapshot.revision + 1);
+  }
+
+  /** A follower may close its own following while it is told something. */
+  #isClosed(): boolean {
+    return this.#closed;
+  }
+
+  #watch(fromRevision: number): void {
+    this.#canary = null;
+    this.#openSinceMs = this.#options.clock.monotonicMs();
+    this.#stream = new WatchStream({
+      etcd: this.#options.etcd,
+      range: prefixRange(this.#prefix),
+      fromRevision,
+      canaryKey: this.#options.canaryKey,
+      onRevision: (changes, revision) => this.#follower.onChanges(changes, revision),
+      onCanary: (value) => (this.#canary = value),
+      onLag: (behind) => {
+        if (behind > this.#options.behindMax)
+          this.#stream?.fail(
+            new StoreError('timeout', `the watch is ${String(behind)} revisions behind`, { retryable: true }),
+          );
+      },
+      onEnd: (cause) => this.#retry(cause),
+    });
+  }
+
+  #retry(cause: StoreError): void {
+    if (this.#closed) return;
+    this.#openSinceMs = Infinity;
+    const delayMs = this.#retryMs;
+    this.#retryMs = Math.min(RETRY_MAX_MS, delayMs * 2);
+    const fields = { prefix: this.#prefix, code: cause.code, delayMs };
+    this.#options.log.debug(fields, `following again from a new list: ${cause.message}`);
+    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#listAndWatch());
+  }
+}

@@ -1,0 +1,92 @@
+import type { Etcd3 } from 'etcd3';
+import type { Revision } from '../../ports/cell-store.ts';
+import type { StoreError } from '../../ports/cell-store.ts';
+import { storeErrorOf } from './faults.ts';
+import { endOf } from './ranges.ts';
+import { WatchStream } from './watch-stream.ts';
+
+/** Read ahead of the consumer; beyond it the stream is paused. */
+const QUEUE_REVISIONS_MAX = 10_000;
+const FIRST_REVISION = 1;
+
+/**
+ * The past under a prefix, by a watch from an old revision.
+ *
+ * A watch does not say that it has caught up (a server as old as 3.4.23 answers a progress request too early). So a mark
+ * is written at the first key after the prefix, and the watch reaches over it: one watcher gets its events in order, so
+ * when the mark comes, everything before it has come.
+ */
+export async function* readHistory(
+  etcd: Etcd3,
+  prefix: string,
+  fromRevision: number,
+): AsyncGenerator<Revision, void, undefined> {
+  const mark = endOf(prefix);
+  const { header } = await etcd.kv
+    .put({ key: Buffer.from(mark), value: Buffer.alloc(0) })
+    .catch((error: unknown) => {
+      throw storeErrorOf(error);
+    });
+  const markRevision = Number(header.revision);
+  const queue: Revision[] = [];
+  let wake = (): void => undefined;
+  const state: { end: StoreError | null } = { end: null };
+  const stream = new WatchStream({
+    etcd,
+    range: { key: Buffer.from(prefix), range_end: Buffer.from(`${mark}\0`) },
+    fromRevision,
+    onRevision: (changes, revision) => {
+      queue.push({ revision, changes });
+      if (queue.length > QUEUE_REVISIONS_MAX) stream.pause();
+      wake();
+    },
+    onEnd: (cause) => {
+      state.end = cause;
+      wake();
+    },
+  });
+  try {
+    for (;;) {
+      for (const past of queue.splice(0)) {
+        if (past.revision >= markRevision) return;
+        const changes = past.changes.filter((change) => keyOf(change).startsWith(prefix));
+        if (changes.length > 0) yield { revision: past.revision, changes };
+      }
+      if (queue.length > 0) continue;
+      if (state.end !== null) throw state.end;
+      stream.resume();
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    stream.close();
+    await etcd.kv.deleteRange({ key: Buffer.from(mark) }).catch(() => undefined);
+  }
+}
+
+function keyOf(change: Revision['changes'][number]): string {
+  return change.kind === 'put' ? change.entry.key : change.key;
+}
+
+/** The first revision after the last compaction: at the compacted revision itself, deletions are gone. */
+export async function readOldestRevision(etcd: Etcd3, key: string): Promise<number> {
+  try {
+    await etcd.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION });
+    return FIRST_REVISION;
+  } catch (error) {
+    const fault = storeErrorOf(error);
+    if (fault.code !== 'compacted') throw fault;
+  }
+  // Reads do not say which revision was compacted; a watch that asks for too old a one is told.
+  return new Promise((resolve, reject) => {
+    const stream: WatchStream = new WatchStream({
+      etcd,
+      range: { key: Buffer.from(key), range_end: Buffer.from(`${key}\0`) },
+      fromRevision: FIRST_REVISION,
+      onRevision: () => undefined,
+      onEnd: (cause) => {
+        if (cause.code === 'compacted') resolve(stream.compactRevision + 1);
+        else reject(cause);
+      },
+    });
+  });
+}

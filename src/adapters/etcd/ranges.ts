@@ -1,0 +1,94 @@
+import type { Etcd3, IKeyValue, IRangeResponse } from 'etcd3';
+import type { Entry, Snapshot } from '../../ports/cell-store.ts';
+import { isMessageTooLarge } from './faults.ts';
+
+/** Pages of 1,000 cost twice as much in all as pages of 10,000 and more. */
+const PAGE_KEYS_MAX = 20_000;
+
+export interface KeyRange {
+  readonly key: Buffer;
+  readonly range_end: Buffer;
+}
+
+/** All keys that begin with the prefix, which ends in a character below U+007F. */
+export function prefixRange(prefix: string): KeyRange {
+  return { key: Buffer.from(prefix), range_end: Buffer.from(endOf(prefix)) };
+}
+
+/** The first key after all those with the prefix. */
+export function endOf(prefix: string): string {
+  const last = prefix.charCodeAt(prefix.length - 1);
+  if (!(last < 0x7f)) throw new Error(`prefix ${JSON.stringify(prefix)} does not end in a plain character`);
+  return prefix.slice(0, -1) + String.fromCharCode(last + 1);
+}
+
+export function entryOf(kv: IKeyValue): Entry {
+  return {
+    key: kv.key.toString(),
+    value: kv.value.toString(),
+    createRevision: Number(kv.create_revision),
+    modRevision: Number(kv.mod_revision),
+  };
+}
+
+/** Everything under the prefix at one revision, in pages. */
+export async function listPages(
+  etcd: Etcd3,
+  prefix: string,
+  onReply: (reply: IRangeResponse) => void,
+  pageKeysMax = PAGE_KEYS_MAX,
+): Promise<Snapshot> {
+  const { key, range_end } = prefixRange(prefix);
+  const entries = new Map<string, Entry>();
+  let from = key;
+  let limit = pageKeysMax;
+  let revision = 0;
+  for (;;) {
+    let reply: IRangeResponse;
+    try {
+      // Revision 0 asks for the newest; all further pages are of the revision that the first one had.
+      reply = await etcd.kv.range({ key: from, range_end, limit, revision });
+    } catch (error) {
+      if (!isMessageTooLarge(error) || limit === 1) throw error;
+      limit = Math.ceil(limit / 2);
+      continue;
+    }
+    onReply(reply);
+    if (revision === 0) revision = Number(reply.header.revision);
+    for (const kv of reply.kvs) {
+      const entry = entryOf(kv);
+      entries.set(entry.key, entry);
+    }
+    const last = reply.kvs[reply.kvs.length - 1];
+    if (last === undefined || !reply.more) return { revision, entries };
+    from = Buffer.concat([last.key, ZERO]);
+  }
+}
+
+/** Reads keys one by one in one transaction, or several of the same revision. */
+export async function readKeys(
+  etcd: Etcd3,
+  keys: readonly string[],
+  operationsMax: number,
+  onReply: (reply: { header: { cluster_id: string } }) => void,
+): Promise<Snapshot> {
+  const entries = new Map<string, Entry>();
+  let revision = 0;
+  for (let at = 0; at === 0 || at < keys.length; at += operationsMax) {
+    const success = keys
+      .slice(at, at + operationsMax)
+      .map((key) => ({ request_range: { key: Buffer.from(key), revision } }));
+    // A transaction without operations would not be answered with a current revision.
+    if (success.length === 0) success.push({ request_range: { key: ZERO, revision } });
+    const reply = await etcd.kv.txn({ success });
+    onReply(reply);
+    if (revision === 0) revision = Number(reply.header.revision);
+    for (const { response_range } of reply.responses) {
+      const kv = response_range.kvs[0];
+      if (kv !== undefined) entries.set(kv.key.toString(), entryOf(kv));
+    }
+  }
+  return { revision, entries };
+}
+
+const ZERO = Buffer.from([0]);
