@@ -79,6 +79,7 @@ function fieldsOf(node: SchemaNode): Readonly<Record<string, SchemaNode>> {
 function typeOf(node: SchemaNode): string {
   if (node.const !== undefined) return JSON.stringify(node.const);
   if (node.enum !== undefined) return node.enum.join(' | ');
+  if (typeof node.type === 'object') return node.type.map((type) => typeOf({ type })).join(' | ');
   if (node.anyOf !== undefined) return [...new Set(node.anyOf.map(typeOf))].join(' | ');
   if (node.type === 'array') return `list of ${node.items === undefined ? 'anything' : typeOf(node.items)}`;
   if (node.type === 'object') return node.properties === undefined ? 'map by name' : 'map';

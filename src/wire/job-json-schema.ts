@@ -4,7 +4,7 @@ import type { Path } from './source-map.ts';
 
 /** What editors and `moorage explain` read: JSON Schema 2020-12 of the file as it is written. */
 export interface SchemaNode {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly description?: string;
   readonly examples?: readonly unknown[];
   readonly properties?: Readonly<Record<string, SchemaNode>>;

@@ -238,7 +238,7 @@ export const groupFields = {
   ports: mapOf(key, port, bounds.PORTS_MAX)
     .optional()
     .meta({
-      description: 'Ports by label, set as PORT_<LABEL> for the tasks.',
+      description: 'Ports by label, set as MOORAGE_PORT_<LABEL> for the tasks.',
       examples: [{ http: 'auto' }],
     }),
   constraints: z

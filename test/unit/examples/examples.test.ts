@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { formatProblem, parseJobText } from '../../../src/wire/job-file.ts';
+
+const folder = new URL('../../../examples/', import.meta.url).pathname;
+const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
+
+test.each(files)('examples/%s is valid', (file) => {
+  const reading = parseJobText(readFileSync(join(folder, file), 'utf8'), file);
+  expect(reading.ok ? [] : reading.problems.map(formatProblem)).toEqual([]);
+});
+
+test('there is one of each kind', () => {
+  expect(files).toEqual(
+    expect.arrayContaining([
+      'hello.yaml',
+      'service.yaml',
+      'batch.yaml',
+      'gang.yaml',
+      'conflict-left.yaml',
+      'conflict-right.yaml',
+    ]),
+  );
+});
