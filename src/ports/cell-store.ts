@@ -11,8 +11,12 @@ export interface CellStore {
   /** Reads keys at one revision. Absent keys are absent from the map. */
   read(keys: readonly string[]): Promise<Snapshot>;
 
-  /** Everything under the prefix at one revision; read in pages, so any size will do. */
-  list(prefix: string): Promise<Snapshot>;
+  /**
+   * Everything under the prefix at one revision; read in pages, so any size will do.
+   * @param atRevision a past revision, as far back as `oldestRevision`; the current one when absent
+   * @throws StoreError `compacted` when `atRevision` is no longer kept
+   */
+  list(prefix: string, atRevision?: number): Promise<Snapshot>;
 
   /**
    * One conditional write: all compares hold and all writes are done, or nothing is.

@@ -55,8 +55,12 @@ export class MemoryCellStore implements CellStore {
     return { revision: this.cell.revision, entries };
   }
 
-  async list(prefix: string): Promise<Snapshot> {
+  async list(prefix: string, atRevision?: number): Promise<Snapshot> {
     this.#check();
+    if (atRevision !== undefined) {
+      const entries = this.cell.listAt(prefix, atRevision).map((entry) => [entry.key, entry] as const);
+      return { revision: atRevision, entries: new Map(entries) };
+    }
     return snapshotOf(this.cell, prefix);
   }
 

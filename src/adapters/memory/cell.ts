@@ -32,6 +32,8 @@ export class MemoryCell {
   readonly #leases = new Map<string, Lease>();
   readonly #listeners = new Set<{ readonly prefix: string; readonly tell: CellListener }>();
   #history: Revision[] = [];
+  /** Everything as it was before the first revision of the history. */
+  readonly #base = new Map<string, Entry>();
   #oldest = FIRST_REVISION;
   #revision = FIRST_REVISION;
   #leaseCount = 0;
@@ -85,10 +87,7 @@ export class MemoryCell {
 
   /** What was changed under the prefix from that revision up to now. */
   past(prefix: string, fromRevision: number): Revision[] {
-    if (fromRevision < this.#oldest)
-      throw new StoreError('compacted', `revision ${String(fromRevision)} is no longer kept`, {
-        retryable: false,
-      });
+    this.#checkKept(fromRevision);
     const revisions: Revision[] = [];
     for (const { revision, changes } of this.#history) {
       if (revision < fromRevision) continue;
@@ -98,10 +97,25 @@ export class MemoryCell {
     return revisions;
   }
 
+  /** Everything under the prefix as it was at the revision, by key. */
+  listAt(prefix: string, revision: number): Entry[] {
+    this.#checkKept(revision);
+    const entries = new Map(this.#base);
+    for (const past of this.#history) if (past.revision <= revision) applyChanges(entries, past.changes);
+    const own = [...entries.values()].filter((entry) => entry.key.startsWith(prefix));
+    return own.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
   /** Forgets what was before the revision. */
   compact(revision: number): void {
     this.#oldest = Math.max(this.#oldest, Math.min(revision, this.#revision));
+    for (const past of this.#history) if (past.revision < this.#oldest) applyChanges(this.#base, past.changes);
     this.#history = this.#history.filter((past) => past.revision >= this.#oldest);
+  }
+
+  #checkKept(revision: number): void {
+    if (revision < this.#oldest)
+      throw new StoreError('compacted', `revision ${String(revision)} is no longer kept`, { retryable: false });
   }
 
   grantLease(ttlMs: number): string {
@@ -150,10 +164,8 @@ export class MemoryCell {
     if (changes.length === 0) return;
     this.#revision = revision;
     this.#history.push({ revision, changes });
-    if (this.#history.length > this.#historyMax) {
-      this.#history = this.#history.slice(this.#history.length >> 1);
-      this.#oldest = this.#history[0]?.revision ?? revision;
-    }
+    if (this.#history.length > this.#historyMax)
+      this.compact(this.#history[this.#history.length >> 1]?.revision ?? revision);
     for (const { prefix, tell } of [...this.#listeners]) {
       const own = under(prefix, changes);
       if (own.length > 0) tell(own, revision);
@@ -193,6 +205,13 @@ export class MemoryCell {
       this.#leaseOf.set(key, lease);
       this.#leases.get(lease)?.keys.add(key);
     }
+  }
+}
+
+function applyChanges(entries: Map<string, Entry>, changes: readonly Change[]): void {
+  for (const change of changes) {
+    if (change.kind === 'put') entries.set(change.entry.key, change.entry);
+    else entries.delete(change.key);
   }
 }
 

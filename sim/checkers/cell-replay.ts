@@ -1,0 +1,161 @@
+import type { Allocation, Outcome } from '../../src/core/allocation.ts';
+import type { CellMeta } from '../../src/core/cell.ts';
+import type { Eligibility, Host } from '../../src/core/host.ts';
+import type { JobRecord } from '../../src/core/job.ts';
+import type { CellKeys } from '../../src/core/keys.ts';
+import type { Ledger } from '../../src/core/ledger.ts';
+import type { Quota, Switches } from '../../src/core/limits.ts';
+import type { Owner, RoleRecord } from '../../src/core/role.ts';
+import type { Change } from '../../src/ports/cell-store.ts';
+import type { Codec } from '../../src/wire/codec.ts';
+import { RecordError } from '../../src/wire/codec.ts';
+import type { RunRecord } from '../../src/wire/monitor-api.ts';
+import {
+  allocationCodec,
+  eligibilityCodec,
+  hostCodec,
+  jobCodec,
+  ledgerCodec,
+  metaCodec,
+  outcomeCodec,
+  ownerCodec,
+  quotaCodec,
+  roleCodec,
+  runCodec,
+  switchesCodec,
+} from '../../src/wire/records.ts';
+
+/** One key's change, decoded. Both absent cannot be; `after` absent: deleted. */
+export interface Diff<T> {
+  readonly key: string;
+  /** The key without its room: `default/web/01j...`. */
+  readonly name: string;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+/** What lies in each room of the cell. */
+export interface Rooms {
+  readonly meta: CellMeta;
+  readonly hosts: Host;
+  readonly eligibility: Eligibility;
+  readonly ledgers: Ledger;
+  readonly allocations: Allocation;
+  readonly jobs: JobRecord;
+  readonly versions: JobRecord;
+  readonly owners: Owner;
+  readonly outcomes: Outcome;
+  readonly runs: RunRecord;
+  readonly roles: RoleRecord;
+  readonly quotas: Quota;
+  readonly switches: Switches;
+}
+export type RoomName = keyof Rooms;
+
+/** All that one revision changed. */
+export interface Step {
+  readonly revision: number;
+  /** The state at the beginning of the recorded history, all at once: who wrote it when is not known. */
+  readonly initial: boolean;
+  readonly changed: { readonly [R in RoomName]: readonly Diff<Rooms[R]>[] };
+  readonly unreadable: readonly { readonly key: string; readonly error: RecordError }[];
+}
+
+/** The whole cell at one revision, decoded, by name within each room. */
+export type CellAt = { readonly [R in RoomName]: ReadonlyMap<string, Rooms[R]> };
+
+type Place = { readonly [R in RoomName]: { readonly prefix: string; readonly codec: Codec<Rooms[R]> } };
+
+/**
+ * Plays a recorded history: takes one revision's changes after the other and keeps the cell as it was then. Keys outside
+ * the rooms (heartbeats) are passed over. A record that cannot be read counts as absent, and is reported.
+ */
+export class CellReplay {
+  readonly #place: Place;
+  readonly #rooms = emptyRooms(() => new Map<string, never>()) as unknown as {
+    [R in RoomName]: Map<string, Rooms[R]>;
+  };
+
+  constructor(keys: CellKeys) {
+    this.#place = placesOf(keys);
+  }
+
+  get cell(): CellAt {
+    return this.#rooms;
+  }
+
+  apply(revision: number, changes: readonly Change[], initial = false): Step {
+    const changed = emptyRooms(() => [] as never[]) as unknown as { [R in RoomName]: Diff<Rooms[R]>[] };
+    const unreadable: { key: string; error: RecordError }[] = [];
+    for (const change of changes) {
+      const key = change.kind === 'put' ? change.entry.key : change.key;
+      const room = this.#roomOf(key);
+      if (room === null) continue;
+      const value = change.kind === 'put' ? change.entry.value : null;
+      try {
+        const diff = this.#change(room, key, value);
+        if (diff !== null) (changed[room] as unknown[]).push(diff);
+      } catch (error) {
+        if (!(error instanceof RecordError)) throw error;
+        unreadable.push({ key, error });
+        this.#rooms[room].delete(key.slice(this.#place[room].prefix.length));
+      }
+    }
+    return { revision, initial, changed, unreadable };
+  }
+
+  #roomOf(key: string): RoomName | null {
+    for (const room of ROOMS) if (key.startsWith(this.#place[room].prefix)) return room;
+    return null;
+  }
+
+  #change<R extends RoomName>(room: R, key: string, text: string | null): Diff<Rooms[R]> | null {
+    const { prefix, codec } = this.#place[room];
+    const rows = this.#rooms[room];
+    const name = key.slice(prefix.length);
+    const before = rows.get(name);
+    const after = text === null ? undefined : codec.decode(text);
+    if (after === undefined) rows.delete(name);
+    else rows.set(name, after);
+    return before === undefined && after === undefined ? null : { key, name, before, after };
+  }
+}
+
+/** The busiest first: most keys of a history are allocations and ledgers. */
+const ROOMS: readonly RoomName[] = [
+  'allocations',
+  'ledgers',
+  'outcomes',
+  'owners',
+  'jobs',
+  'versions',
+  'runs',
+  'hosts',
+  'eligibility',
+  'roles',
+  'quotas',
+  'switches',
+  'meta',
+];
+
+function emptyRooms<T>(make: () => T): Record<RoomName, T> {
+  return Object.fromEntries(ROOMS.map((room) => [room, make()])) as Record<RoomName, T>;
+}
+
+function placesOf(keys: CellKeys): Place {
+  return {
+    meta: { prefix: keys.meta, codec: metaCodec },
+    hosts: { prefix: keys.hosts, codec: hostCodec },
+    eligibility: { prefix: keys.eligibility, codec: eligibilityCodec },
+    ledgers: { prefix: keys.ledgers, codec: ledgerCodec },
+    allocations: { prefix: keys.allocations, codec: allocationCodec },
+    jobs: { prefix: keys.jobs, codec: jobCodec },
+    versions: { prefix: keys.versions, codec: jobCodec },
+    owners: { prefix: keys.owners, codec: ownerCodec },
+    outcomes: { prefix: keys.outcomes, codec: outcomeCodec },
+    runs: { prefix: keys.runs, codec: runCodec },
+    roles: { prefix: keys.roles, codec: roleCodec },
+    quotas: { prefix: keys.quota(''), codec: quotaCodec },
+    switches: { prefix: keys.switches, codec: switchesCodec },
+  };
+}

@@ -1,0 +1,129 @@
+import type { CellKeys } from '../../src/core/keys.ts';
+import type { CellStore, Change, Snapshot } from '../../src/ports/cell-store.ts';
+import { StoreError } from '../../src/ports/cell-store.ts';
+import type { HostListing } from '../../src/wire/host-api.ts';
+import { AllocationLifeChecker } from './allocation-life.ts';
+import type { Step } from './cell-replay.ts';
+import { CellReplay } from './cell-replay.ts';
+import { checkListings } from './host-listings.ts';
+import { HostRoomChecker } from './host-room.ts';
+import { checkKeyOwners } from './key-owners.ts';
+import type { Violation } from './violations.ts';
+import { Findings } from './violations.ts';
+
+export interface CheckReport {
+  /** `nothing-seen`: there was no allocation and no commit to look at, which proves nothing. */
+  readonly verdict: 'holds' | 'violated' | 'nothing-seen';
+  /** The first revision looked at, and the last. */
+  readonly fromRevision: number;
+  readonly toRevision: number;
+  /** false: the store no longer keeps the beginning, so the check starts from a snapshot. */
+  readonly wholeHistory: boolean;
+  /** Revisions replayed. */
+  readonly revisions: number;
+  /** Of these, those that changed a ledger or an allocation. */
+  readonly commits: number;
+  /** Different allocations seen. */
+  readonly allocations: number;
+  /** Host listings compared with the history. */
+  readonly hosts: number;
+  /** The first ones, at most `VIOLATIONS_MAX`. */
+  readonly violations: readonly Violation[];
+  readonly violationsTotal: number;
+}
+
+/** How often the beginning may be compacted away while it is being read. */
+const BEGINS_MAX = 5;
+
+/** An etcd that was never written to is at revision 1. */
+const FIRST_REVISION = 1;
+
+/**
+ * Replays the cell's history, as far back as the store keeps it, and checks the invariants of the shared state at every
+ * single revision: I1, I2, I3, I4, I7, I8, I12, and I13 against what the hosts list.
+ *
+ * @param listings what each host answered to `GET /v1/allocations`, asked before this call
+ * @throws StoreError
+ */
+export async function checkHistory(
+  store: CellStore,
+  keys: CellKeys,
+  listings: readonly HostListing[],
+): Promise<CheckReport> {
+  const check = new HistoryCheck(keys);
+  const begin = await beginning(store, keys.root);
+  const wholeHistory = begin.revision <= FIRST_REVISION;
+  if (begin.entries.size > 0) check.take(begin.revision, changesOf(begin), true);
+  const { revision: current } = await store.read([keys.meta]);
+  if (current > begin.revision)
+    for await (const { revision, changes } of store.history(keys.root, begin.revision + 1))
+      check.take(revision, changes);
+  return check.report(listings, begin.revision, wholeHistory);
+}
+
+/** The cell at the oldest revision that is kept. */
+async function beginning(store: CellStore, root: string): Promise<Snapshot> {
+  for (let tries = 1; ; tries++) {
+    const oldest = await store.oldestRevision();
+    try {
+      const snapshot = await store.list(root, oldest);
+      if (snapshot.revision !== oldest) throw new Error('this store does not list the past');
+      return snapshot;
+    } catch (error) {
+      const moved = error instanceof StoreError && error.code === 'compacted';
+      if (!moved || tries === BEGINS_MAX) throw error;
+    }
+  }
+}
+
+function changesOf(snapshot: Snapshot): readonly Change[] {
+  return [...snapshot.entries.values()].map((entry) => ({ kind: 'put', entry }));
+}
+
+class HistoryCheck {
+  readonly #replay: CellReplay;
+  readonly #findings = new Findings();
+  readonly #rooms = new HostRoomChecker();
+  readonly #lives = new AllocationLifeChecker();
+  #revisions = 0;
+  #commits = 0;
+  #last = 0;
+
+  constructor(keys: CellKeys) {
+    this.#replay = new CellReplay(keys);
+  }
+
+  take(revision: number, changes: readonly Change[], initial = false): void {
+    const step = this.#replay.apply(revision, changes, initial);
+    const { cell } = this.#replay;
+    if (!initial) this.#revisions += 1;
+    if (!initial && isCommit(step)) this.#commits += 1;
+    this.#last = revision;
+    this.#rooms.check(step, cell, this.#findings);
+    this.#lives.check(step, cell, this.#findings);
+    checkKeyOwners(step, cell, this.#findings);
+  }
+
+  report(listings: readonly HostListing[], fromRevision: number, wholeHistory: boolean): CheckReport {
+    const toRevision = Math.max(this.#last, fromRevision);
+    checkListings(listings, this.#lives, wholeHistory, toRevision, this.#findings);
+    const { violations, count } = this.#findings;
+    const empty = this.#lives.seen === 0 && this.#commits === 0;
+    return {
+      verdict: count > 0 ? 'violated' : empty ? 'nothing-seen' : 'holds',
+      fromRevision,
+      toRevision,
+      wholeHistory,
+      revisions: this.#revisions,
+      commits: this.#commits,
+      allocations: this.#lives.seen,
+      hosts: listings.length,
+      violations,
+      violationsTotal: count,
+    };
+  }
+}
+
+function isCommit(step: Step): boolean {
+  return step.changed.allocations.length > 0 || step.changed.ledgers.length > 0;
+}
