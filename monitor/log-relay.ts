@@ -25,10 +25,13 @@ export interface LogRelayDeps {
   readonly hosts: HostClient;
   readonly clock: Clock;
   readonly random: Random;
+  /** Has the job come to its end? Then what has not started never will. */
+  hasEnded(jobKey: string): boolean;
 }
 
 export interface OpenLog {
-  readonly target: LogTarget;
+  /** null: the job ended without ever starting; there is no output. */
+  readonly target: LogTarget | null;
   /** Of the first byte. */
   readonly offset: number;
   readonly chunks: AsyncIterable<Uint8Array>;
@@ -57,6 +60,8 @@ export class LogRelay {
       while (!wait.signal.aborted) {
         const news = this.#deps.watch.next(query.jobKey, wait.signal);
         const target = this.#targetOf(query);
+        if (target === null && this.#deps.hasEnded(query.jobKey))
+          return { target: null, offset: query.offset, chunks: nothing() };
         const log = target === null ? null : await this.#first(target, query, caller);
         if (target !== null && log !== null && log !== 'unreachable')
           return { target, offset: log.offset, chunks: this.#relay(log, target, query, caller) };
@@ -199,6 +204,10 @@ async function* passOn(
   } finally {
     await source.return?.();
   }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // No output at all.
 }
 
 function isAbsent(error: unknown): boolean {

@@ -153,7 +153,10 @@ export class Monitor {
       runs: new Runs({ store, keys, clock, random }),
       verdicts: new Verdicts({ store, keys, clock }),
       relay: new ReportRelay(follower, clock),
-      logs: new LogRelay({ copy, view: follower.view, watch, hosts, clock, random }),
+      logs: new LogRelay({
+        ...{ copy, view: follower.view, watch, hosts, clock, random },
+        hasEnded: (jobKey) => copy.jobs.get(jobKey) === undefined || book.exit(jobKey) !== null,
+      }),
       events: new EventLog(id, clock),
       schedulers: new SchedulerQuestions(copy, http),
     };

@@ -34,8 +34,9 @@ async function logs(state: MonitorState, request: RouteRequest): Promise<RouteRe
     status: 200,
     headers: {
       [LOG_OFFSET_HEADER]: String(log.offset),
-      [LOG_ALLOCATION_HEADER]: log.target.allocation,
-      [LOG_TASK_HEADER]: log.target.task,
+      ...(log.target === null
+        ? {}
+        : { [LOG_ALLOCATION_HEADER]: log.target.allocation, [LOG_TASK_HEADER]: log.target.task }),
     },
     contentType: 'application/octet-stream',
     stream: log.chunks,

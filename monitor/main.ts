@@ -1,0 +1,64 @@
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { undiciClient } from '../src/adapters/http/client.ts';
+import { fastifyServer } from '../src/adapters/http/server.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { systemRandom } from '../src/adapters/system/random.ts';
+import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import { Monitor } from './monitor.ts';
+
+export interface MonitorOptions {
+  /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
+  readonly cell: string;
+  /** Addresses of the etcd members. */
+  readonly etcd: readonly string[];
+  /** This monitor's id, unique in the cell. */
+  readonly id: string;
+  /** Port 0: any free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly version: string;
+  readonly log: Log;
+  /** From the end of a host's session to the verdict `lost`. Default 30 s. */
+  readonly lostAfterMs?: number;
+  /** How long a finished one-off run, with its outcome and its output, is kept. Default 1 h. */
+  readonly runRetentionMs?: number;
+  /** Silence after which a host counts as stale. Default 3 s. */
+  readonly silenceMs?: number;
+}
+
+export interface RunningMonitor {
+  /** Base URL of its API. */
+  readonly address: string;
+  /** Ends streams, takes the registration back, closes everything; within a few seconds. */
+  stop(): Promise<void>;
+  /** Resolves when it has stopped. */
+  readonly ended: Promise<void>;
+}
+
+/** Starts a monitor on the real world. Resolves when it serves. */
+export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
+  const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
+  const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+  const http = undiciClient();
+  const monitor = new Monitor({
+    ...{ cell, id, listen, version, log, store, http },
+    server: fastifyServer({ log }),
+    clock: systemClock,
+    random: systemRandom,
+    metrics: promMetrics({ processMetrics: true }),
+    ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
+    ...(silenceMs === undefined ? {} : { silenceMs }),
+    ...(runRetentionMs === undefined ? {} : { reaper: { runRetentionMs } }),
+  });
+  const listener = await monitor.start();
+  log.info({ address: listener.address, cell }, 'monitor serves');
+  let finish: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => (finish = resolve));
+  let stopping: Promise<void> | null = null;
+  const stop = async (): Promise<void> => {
+    await monitor.close();
+    await Promise.all([store.close(), http.close()]);
+    finish();
+  };
+  return { address: listener.address, stop: () => (stopping ??= stop()), ended };
+}
