@@ -1,36 +1,37 @@
+import { CellIndex } from './cell-index.ts';
 import type { Claim } from './claim.ts';
 import type { HostView } from './filters.ts';
 import type { Host } from './host.ts';
 import { allocatable } from './host.ts';
+import type { HostSlot } from './host-slot.ts';
+import { newSlot } from './host-slot.ts';
 import type { Ledger } from './ledger.ts';
 import { EMPTY_LEDGER, withClaim } from './ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 import type { Scale } from './scores.ts';
-
-/** All that is known of one host, also before it is registered: ledgers and signs of life may come first. */
-interface HostSlot {
-  readonly id: string;
-  host: Host | undefined;
-  ledger: Ledger;
-  revision: number;
-  alive: boolean;
-  /** Own claims that the known ledger does not include yet. */
-  readonly inFlight: Map<string, Claim>;
-}
+import { Selections } from './selection.ts';
 
 /**
  * A scheduler's private copy of the cell: hosts, their ledgers as last seen, and on top of those the own claims whose
  * commit is under way. A guess, never the truth: only the compare of a commit is.
  */
 export class CellState {
+  /** The tables that placing reads; every method below keeps them up to date. */
+  readonly index = new CellIndex();
+  /** What groups' constraints say about the hosts. */
+  readonly selections = new Selections(this.index);
   readonly #slots = new Map<string, HostSlot>();
   readonly #inFlight = new Map<string, Claim>();
-  #size = 0;
   #scale: Scale = { cpuMilli: 0, memoryMib: 0, gpuMilli: 0 };
 
   /** How many hosts are registered, fit for work or not. */
   get size(): number {
-    return this.#size;
+    return this.index.all.size;
+  }
+
+  /** How many claims are assumed and neither settled nor forgotten. */
+  get inFlight(): number {
+    return this.#inFlight.size;
   }
 
   /** The largest amounts that any host seen so far gives away. */
@@ -40,8 +41,8 @@ export class CellState {
 
   setHost(host: Host): void {
     const slot = this.#slot(host.id);
-    if (slot.host === undefined) this.#size += 1;
     slot.host = host;
+    this.index.add(slot, host);
     const { cpuMilli, memoryMib } = allocatable(host);
     this.#scale = {
       cpuMilli: Math.max(this.#scale.cpuMilli, cpuMilli),
@@ -50,16 +51,20 @@ export class CellState {
     };
   }
 
+  /** The registration is gone; what is known beside it stays, for the host may come back. */
   removeHost(id: string): void {
     const slot = this.#slots.get(id);
     if (slot?.host === undefined) return;
     slot.host = undefined;
-    this.#size -= 1;
+    this.index.remove(slot);
   }
 
   /** A host starts as not alive: nobody has heard of it. */
   setAlive(id: string, alive: boolean): void {
-    this.#slot(id).alive = alive;
+    const slot = this.#slot(id);
+    if (slot.alive === alive) return;
+    slot.alive = alive;
+    this.index.refill(slot);
   }
 
   /** The ledger at a store revision; one older than the known is ignored, as watch events may come late or twice. */
@@ -68,21 +73,24 @@ export class CellState {
     if (revision < slot.revision) return;
     slot.ledger = ledger;
     slot.revision = revision;
+    this.index.refill(slot);
   }
 
   /** Counts the claim as given away until it is settled or forgotten. */
   assume(claim: Claim): void {
     if (this.#inFlight.has(claim.id)) throw new Error(`claim ${claim.id} is assumed already`);
     this.#inFlight.set(claim.id, claim);
-    this.#slot(claim.host).inFlight.set(claim.id, claim);
+    const slot = this.#slot(claim.host);
+    slot.inFlight.push(claim);
+    this.index.shift(slot, claim, 1);
   }
 
-  /** The claim was committed and a ledger that includes it was set: it must not count twice. */
+  /** The claim was committed and a ledger that includes it was set: it must not count twice. Unknown ids do nothing. */
   settle(claimId: string): void {
     this.#drop(claimId);
   }
 
-  /** The claim was refused: its place is free again. */
+  /** The claim was refused: its place is free again. Unknown ids do nothing. */
   forget(claimId: string): void {
     this.#drop(claimId);
   }
@@ -93,6 +101,11 @@ export class CellState {
 
   isAlive(id: string): boolean {
     return this.#slots.get(id)?.alive ?? false;
+  }
+
+  /** The host's row in `index`; −1 when it is not registered. */
+  indexOf(id: string): number {
+    return this.#slots.get(id)?.index ?? -1;
   }
 
   /** The known ledger with the own claims in flight added. */
@@ -111,7 +124,7 @@ export class CellState {
   #slot(id: string): HostSlot {
     let slot = this.#slots.get(id);
     if (slot === undefined) {
-      slot = { id, host: undefined, ledger: EMPTY_LEDGER, revision: 0, alive: false, inFlight: new Map() };
+      slot = newSlot(id);
       this.#slots.set(id, slot);
     }
     return slot;
@@ -121,12 +134,16 @@ export class CellState {
     const claim = this.#inFlight.get(claimId);
     if (claim === undefined) return;
     this.#inFlight.delete(claimId);
-    this.#slots.get(claim.host)?.inFlight.delete(claimId);
+    const slot = this.#slot(claim.host);
+    const place = slot.inFlight.indexOf(claim);
+    const last = slot.inFlight.pop();
+    if (last !== undefined && last !== claim) slot.inFlight[place] = last;
+    this.index.shift(slot, claim, -1);
   }
 }
 
 function ledgerWithOwn(slot: HostSlot): Ledger {
   let ledger = slot.ledger;
-  for (const claim of slot.inFlight.values()) ledger = withClaim(ledger, claim);
+  for (const claim of slot.inFlight) ledger = withClaim(ledger, claim);
   return ledger;
 }

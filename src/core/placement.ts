@@ -1,7 +1,13 @@
 import type { CellState } from './cell-state.ts';
 import type { Chance } from './chance.ts';
-import type { PlacementPolicy, PlacementRequest, PlacementResult } from './placement-request.ts';
-import { placeByWalk } from './reference.ts';
+import { chooseGpus } from './gpu-choice.ts';
+import { GroupCount } from './group-count.ts';
+import { HostJudge } from './host-judge.ts';
+import type { HostSlot, Use } from './host-slot.ts';
+import type { Placement, PlacementPolicy, PlacementRequest, PlacementResult } from './placement-request.ts';
+import { choosePorts } from './port-choice.ts';
+import type { Found } from './strata-search.ts';
+import { StrataSearch } from './strata-search.ts';
 
 export * from './placement-request.ts';
 export type { Chance } from './chance.ts';
@@ -9,8 +15,10 @@ export type { Explanation, HostRefusal } from './explain.ts';
 export { explain } from './explain.ts';
 
 /**
- * Chooses hosts, devices and ports for `count` allocations of a group. Pure: the state is as before when it returns;
- * the caller assumes the claims that it makes of the result.
+ * Chooses hosts, devices and ports for `count` allocations of a group. The state is as before when it returns; the
+ * caller assumes the claims that it makes of the result.
+ *
+ * It finds a place whenever any host has one; how good a place, `PlacementPolicy.sample` says.
  */
 export function place(
   state: CellState,
@@ -18,5 +26,95 @@ export function place(
   chance: Chance,
   policy: PlacementPolicy,
 ): PlacementResult {
-  return placeByWalk(state, request, chance, policy);
+  const picking = new Picking(state, request, chance, policy);
+  const chosen: Placement[] = [];
+  try {
+    while (chosen.length < request.count) {
+      const placement = picking.next();
+      if (placement === null) break;
+      chosen.push(placement);
+    }
+  } finally {
+    picking.undo();
+  }
+  return { chosen, unplaced: request.count - chosen.length };
 }
+
+/** Picks place after place. Each is taken from the state's tables at once, so that the next one sees it. */
+class Picking {
+  readonly #state: CellState;
+  readonly #request: PlacementRequest;
+  readonly #chance: Chance;
+  readonly #policy: PlacementPolicy;
+  readonly #group: GroupCount;
+  readonly #judge: HostJudge;
+  #search: StrataSearch;
+  #turned = false;
+  readonly #taken: { readonly slot: HostSlot; readonly use: Use }[] = [];
+
+  constructor(state: CellState, request: PlacementRequest, chance: Chance, policy: PlacementPolicy) {
+    this.#state = state;
+    this.#request = request;
+    this.#chance = chance;
+    this.#policy = policy;
+    const selection = state.selections.for(request);
+    this.#group = new GroupCount(selection, state.index, request, policy);
+    if (this.#group.counts) {
+      for (const id of request.hostsHeld) {
+        const index = state.indexOf(id);
+        if (index >= 0) this.#group.add(index);
+      }
+    }
+    this.#judge = new HostJudge(state, request, policy, selection, this.#group);
+    this.#search = this.#newSearch();
+  }
+
+  next(): Placement | null {
+    let found = this.#search.best();
+    if (found === null && this.#judge.avoids && !this.#turned) {
+      this.#turned = true;
+      this.#judge.turnToAvoided();
+      this.#search = this.#newSearch();
+      found = this.#search.best();
+    }
+    return found === null ? null : this.#take(found);
+  }
+
+  undo(): void {
+    for (let taken = this.#taken.pop(); taken !== undefined; taken = this.#taken.pop())
+      this.#state.index.shift(taken.slot, taken.use, -1);
+  }
+
+  #newSearch(): StrataSearch {
+    const selection = this.#state.selections.for(this.#request);
+    return new StrataSearch(this.#state, selection, this.#group, this.#judge, this.#chance, this.#policy);
+  }
+
+  #take(found: Found): Placement {
+    const index = found.candidates.hosts[found.place]!;
+    const slot = this.#state.index.slot(index);
+    const placement = this.#placementOn(slot);
+    const use = { resources: this.#request.ask.resources, gpus: placement.gpus, ports: placement.ports };
+    // Nobody comes after the last one who would have to see it.
+    if (this.#taken.length + 1 < this.#request.count) {
+      this.#taken.push({ slot, use });
+      this.#state.index.shift(slot, use, 1);
+      this.#group.add(index);
+      this.#search.picked(found);
+    }
+    return placement;
+  }
+
+  #placementOn(slot: HostSlot): Placement {
+    const { host } = slot;
+    if (host === undefined) throw new Error(`chose ${slot.id}, which is not registered`);
+    const { ask } = this.#request;
+    const order = this.#policy.score === 'spread' ? 'emptiest' : 'fullest';
+    const gpus = chooseGpus(host.gpuModels, slot.gpuUsed, ask.gpu, order);
+    const chosen = choosePorts(ask.ports, host.portRange, slot.ports ?? NO_PORTS_USED, this.#chance);
+    if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which has no room`);
+    return { host: slot.id, gpus, ports: chosen.ports };
+  }
+}
+
+const NO_PORTS_USED: ReadonlyMap<number, number> = new Map();

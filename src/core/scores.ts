@@ -25,13 +25,27 @@ export interface Left {
 /** How the dimensions count in the load; a cell without GPUs divides by the rest. */
 export const LOAD_WEIGHTS = { cpu: 1, memory: 1, gpu: 2 } as const;
 
+/** What one millicore, one MiB and one GPU thousandth left on a host count: over the largest host they add up to 1. */
+export interface LeftWeights {
+  readonly cpu: number;
+  readonly memory: number;
+  readonly gpu: number;
+}
+
+export function leftWeights(scale: Scale): LeftWeights {
+  const gpu = scale.gpuMilli === 0 ? 0 : LOAD_WEIGHTS.gpu;
+  const sum = LOAD_WEIGHTS.cpu + LOAD_WEIGHTS.memory + gpu;
+  const per = (weight: number, largest: number): number => (largest <= 0 ? 0 : weight / largest / sum);
+  return {
+    cpu: per(LOAD_WEIGHTS.cpu, scale.cpuMilli),
+    memory: per(LOAD_WEIGHTS.memory, scale.memoryMib),
+    gpu: per(gpu, scale.gpuMilli),
+  };
+}
+
 /** The unused part of a host, 0 (full) to 1 (as empty as the largest host). */
-export function emptiness(left: Left, scale: Scale): number {
-  const cpu = scale.cpuMilli === 0 ? 0 : LOAD_WEIGHTS.cpu / scale.cpuMilli;
-  const memory = scale.memoryMib === 0 ? 0 : LOAD_WEIGHTS.memory / scale.memoryMib;
-  const gpu = scale.gpuMilli === 0 ? 0 : LOAD_WEIGHTS.gpu / scale.gpuMilli;
-  const sum = LOAD_WEIGHTS.cpu + LOAD_WEIGHTS.memory + (gpu === 0 ? 0 : LOAD_WEIGHTS.gpu);
-  return (left.cpuMilli * cpu + left.memoryMib * memory + left.gpuMilli * gpu) / sum;
+export function emptiness(left: Left, weights: LeftWeights): number {
+  return left.cpuMilli * weights.cpu + left.memoryMib * weights.memory + left.gpuMilli * weights.gpu;
 }
 
 /** The load's part of the score, 0 to 1: more is better. */
@@ -75,7 +89,7 @@ export function scoreOf(
   policy: PlacementPolicy,
   scale: Scale,
 ): number {
-  const empty = emptiness(leftOn(view, request), scale);
+  const empty = emptiness(leftOn(view, request), leftWeights(scale));
   const company = held.byHost.get(view.host.id) ?? 0;
   return (
     loadScore(policy.score, empty) + wishScore(view, request.group, held) - company * policy.sameHostCost
@@ -84,11 +98,14 @@ export function scoreOf(
 
 function leftOn({ host, ledger }: HostView, { ask }: PlacementRequest): Left {
   const free = freeOf(host, ledger);
-  const usedGpu = ledger.gpuMilli.reduce((sum, milli) => sum + milli, 0);
+  const freeGpu = host.gpuModels.reduce(
+    (sum, _, device) => sum + Math.max(0, GPU_MILLI_PER_DEVICE - (ledger.gpuMilli[device] ?? 0)),
+    0,
+  );
   const askedGpu = ask.gpu === null ? 0 : ask.gpu.count * ask.gpu.milliEach;
   return {
     cpuMilli: free.cpuMilli - ask.resources.cpuMilli,
     memoryMib: free.memoryMib - ask.resources.memoryMib,
-    gpuMilli: host.gpuModels.length * GPU_MILLI_PER_DEVICE - usedGpu - askedGpu,
+    gpuMilli: freeGpu - askedGpu,
   };
 }

@@ -1,4 +1,5 @@
 import type { Chance } from '../../../src/core/chance.ts';
+import { seededRandom } from '../../../src/core/seeded-random.ts';
 import { CellState } from '../../../src/core/cell-state.ts';
 import type { Claim } from '../../../src/core/claim.ts';
 import type { Host } from '../../../src/core/host.ts';
@@ -85,14 +86,7 @@ export function expr(attribute: string, operator: Expression['operator'], value 
   return { attribute, operator, value, text: `host.${attribute} ${operator} ${value}`.trim() };
 }
 
-/** A small generator for tests that take their seed from fast-check (mulberry32). */
+/** Chance for a test whose seed fast-check prints. */
 export function chanceOf(seed: number): Chance {
-  let state = seed >>> 0;
-  const fraction = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-  return { fraction, below: (bound) => Math.floor(fraction() * bound) };
+  return seededRandom(seed);
 }

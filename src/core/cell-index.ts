@@ -1,0 +1,163 @@
+import { CapacityTree, ROW } from './capacity-tree.ts';
+import { HostClasses } from './host-classes.ts';
+import type { Host } from './host.ts';
+import type { HostSlot, Use } from './host-slot.ts';
+import { fillRow, shiftRow, takesWork } from './host-slot.ts';
+
+/** Part trees may hold so many times the cell's hosts together; what was used longest ago goes first. */
+const PART_HOSTS_FACTOR = 4;
+const PART_HOSTS_SPARE = 4096;
+/** What an Int32Array holds at most; then the marks begin again. */
+const MARK_MAX = 0x7fff_ffff;
+
+/** A tree over the hosts of some classes only. */
+interface Part {
+  readonly tree: CapacityTree;
+  readonly classes: readonly number[];
+}
+
+/** The tables that placing reads: one row of free amounts a host, and trees over them that every change updates. */
+export class CellIndex {
+  readonly classes = new HostClasses();
+  /** All hosts. */
+  readonly all = new CapacityTree();
+  readonly #slots: (HostSlot | undefined)[] = [];
+  readonly #unused: number[] = [];
+  #rows = new Float64Array(16 * ROW);
+  #marks = new Int32Array(16);
+  #mark = 0;
+  /** By `partOf`'s key, the one used longest ago first. */
+  readonly #parts = new Map<string, Part>();
+  #partsOfClass: CapacityTree[][] = [];
+  #partHosts = 0;
+  #partsVersion = 0;
+
+  /** What is free, a row of `ROW` numbers by host index. Read only. */
+  get rows(): Float64Array {
+    return this.#rows;
+  }
+
+  /** Scratch for one decision: a host is marked when its number here is the one that `newMark` returned. */
+  get marks(): Int32Array {
+    return this.#marks;
+  }
+
+  /** A number that no host bears yet. */
+  newMark(): number {
+    if (this.#mark === MARK_MAX) {
+      this.#marks.fill(0);
+      this.#mark = 0;
+    }
+    this.#mark += 1;
+    return this.#mark;
+  }
+
+  /** The slot of a registered host. */
+  slot(index: number): HostSlot {
+    const slot = this.#slots[index];
+    if (slot === undefined) throw new Error(`no host has the index ${String(index)}`);
+    return slot;
+  }
+
+  add(slot: HostSlot, host: Host): void {
+    if (slot.index < 0) {
+      slot.index = this.#unused.pop() ?? this.#slots.length;
+      this.#slots[slot.index] = slot;
+      this.#room(slot.index);
+      this.all.add(slot.index);
+    }
+    this.classes.set(slot.index, host);
+    this.refill(slot);
+  }
+
+  remove(slot: HostSlot): void {
+    this.all.remove(slot.index);
+    this.classes.remove(slot.index);
+    this.#slots[slot.index] = undefined;
+    this.#unused.push(slot.index);
+    slot.index = -1;
+  }
+
+  /** Computes the host's row anew: its ledger changed. */
+  refill(slot: HostSlot): void {
+    if (slot.host === undefined || slot.index < 0) return;
+    fillRow(slot, slot.host, this.#rows, slot.index * ROW);
+    this.#carry(slot);
+  }
+
+  /** Takes or gives back one use on the host. */
+  shift(slot: HostSlot, use: Use, sign: 1 | -1): void {
+    if (slot.index < 0) return;
+    shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
+    this.#carry(slot);
+  }
+
+  /** The tree over the hosts of some classes, kept up to date from now on. */
+  partOf(key: string, classes: readonly number[]): CapacityTree {
+    if (this.#partsVersion !== this.classes.version) this.#dropParts();
+    const known = this.#parts.get(key);
+    if (known !== undefined) {
+      this.#parts.delete(key);
+      this.#parts.set(key, known);
+      return known.tree;
+    }
+    const part = { tree: this.#grow(classes), classes };
+    this.#parts.set(key, part);
+    this.#partHosts += part.tree.size;
+    for (const number of classes) (this.#partsOfClass[number] ??= []).push(part.tree);
+    this.#trim(key);
+    return part.tree;
+  }
+
+  #grow(classes: readonly number[]): CapacityTree {
+    const tree = new CapacityTree();
+    for (const number of classes) {
+      for (const index of this.classes.classes[number]?.hosts ?? []) {
+        tree.add(index);
+        tree.update(index, this.#rows, index * ROW, takesWork(this.slot(index)));
+      }
+    }
+    return tree;
+  }
+
+  #carry(slot: HostSlot): void {
+    const { index } = slot;
+    const takes = takesWork(slot);
+    this.all.update(index, this.#rows, index * ROW, takes);
+    const parts = this.#partsOfClass[this.classes.classOf[index] ?? -1];
+    if (parts === undefined || this.#partsVersion !== this.classes.version) return;
+    for (const tree of parts) tree.update(index, this.#rows, index * ROW, takes);
+  }
+
+  #trim(keep: string): void {
+    const most = PART_HOSTS_FACTOR * this.all.size + PART_HOSTS_SPARE;
+    for (const [key, part] of this.#parts) {
+      if (this.#partHosts <= most || key === keep) return;
+      this.#parts.delete(key);
+      this.#partHosts -= part.tree.size;
+      for (const number of part.classes) {
+        const trees = this.#partsOfClass[number] ?? [];
+        trees.splice(trees.indexOf(part.tree), 1);
+      }
+    }
+  }
+
+  /** The classes were divided anew or changed hosts: the parts are of another cell. */
+  #dropParts(): void {
+    this.#parts.clear();
+    this.#partsOfClass = [];
+    this.#partHosts = 0;
+    this.#partsVersion = this.classes.version;
+  }
+
+  #room(index: number): void {
+    while (this.#rows.length < (index + 1) * ROW) {
+      const wider = new Float64Array(2 * this.#rows.length);
+      wider.set(this.#rows);
+      this.#rows = wider;
+      const marks = new Int32Array(2 * this.#marks.length);
+      marks.set(this.#marks);
+      this.#marks = marks;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { CellIndex } from './cell-index.ts';
+import { plainAttribute } from './expression.ts';
+import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
+import { WEIGHT_FULL } from './scores.ts';
+import type { Selection } from './selection.ts';
+
+const NONE = new Int32Array(0);
+
+/** What the group holds while its places are chosen, counted over classes; what it costs and forbids follows. */
+export class GroupCount {
+  /** What one more allocation of the group on the same host costs. */
+  readonly companyCost: number;
+  readonly #selection: Selection;
+  readonly #classOf: Int32Array;
+  /** Allocations by host index; kept only where it matters. */
+  readonly #byHost: Map<number, number> | null;
+  readonly #onePerHost: boolean;
+  /** By attribute of the selection, then by value number. */
+  readonly #byValue: readonly Int32Array[];
+  readonly #distinct: readonly number[];
+  readonly #spread: readonly { readonly at: number; readonly weight: number }[];
+
+  constructor(selection: Selection, index: CellIndex, request: PlacementRequest, policy: PlacementPolicy) {
+    const { distinct, spread } = request.group;
+    this.#selection = selection;
+    this.#classOf = index.classes.classOf;
+    this.#onePerHost = distinct.some((name) => plainAttribute(name) === 'id');
+    let cost = policy.sameHostCost;
+    const wishes: { at: number; weight: number }[] = [];
+    for (const { attribute, weight } of spread) {
+      const name = plainAttribute(attribute);
+      if (name === 'id') cost += weight / WEIGHT_FULL;
+      else wishes.push({ at: selection.attributes.indexOf(name), weight: weight / WEIGHT_FULL });
+    }
+    this.companyCost = cost;
+    this.#spread = wishes;
+    this.#distinct = distinct
+      .map(plainAttribute)
+      .filter((name) => name !== 'id')
+      .map((name) => selection.attributes.indexOf(name));
+    this.#byHost = cost !== 0 || this.#onePerHost ? new Map() : null;
+    this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
+  }
+
+  /** Are there any wishes or rules that depend on what the group holds? */
+  get counts(): boolean {
+    return this.#byHost !== null || this.#byValue.length > 0;
+  }
+
+  /** May a pick forbid hosts other than its own? */
+  get forbidsValues(): boolean {
+    return this.#distinct.length > 0;
+  }
+
+  add(host: number): void {
+    this.#byHost?.set(host, (this.#byHost.get(host) ?? 0) + 1);
+    const number = this.#classOf[host] ?? -1;
+    for (const [at, counts] of this.#byValue.entries()) {
+      const value = this.#selection.valueOf[at]?.[number] ?? -1;
+      if (value >= 0) counts[value]! += 1;
+    }
+  }
+
+  /** Does `distinct` let one more onto the host? */
+  allows(host: number): boolean {
+    if (this.#onePerHost && this.#byHost?.has(host) === true) return false;
+    for (const at of this.#distinct) {
+      const value = this.#selection.valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
+      if (value >= 0 && (this.#byValue[at]?.[value] ?? 0) > 0) return false;
+    }
+    return true;
+  }
+
+  /** The cost of the group's own company on the host. */
+  company(host: number): number {
+    return this.companyCost === 0 ? 0 : this.companyCost * (this.#byHost?.get(host) ?? 0);
+  }
+
+  /** Affinity and even spread, for any host of the class. */
+  wish(number: number): number {
+    let score = this.#selection.affinityOf[number] ?? 0;
+    for (const { at, weight } of this.#spread) {
+      const value = this.#selection.valueOf[at]?.[number] ?? -1;
+      const counts = this.#byValue[at] ?? NONE;
+      score -= weight * (value >= 0 ? (counts[value] ?? 0) : largest(counts) + 1);
+    }
+    return score;
+  }
+}
+
+function largest(counts: Int32Array): number {
+  let most = 0;
+  for (const count of counts) if (count > most) most = count;
+  return most;
+}

@@ -1,0 +1,114 @@
+import type { Judge } from './candidates.ts';
+import { CPU, GPU_TOTAL, MEMORY, ROW } from './capacity-tree.ts';
+import type { CellIndex } from './cell-index.ts';
+import type { CellState } from './cell-state.ts';
+import { meets } from './expression.ts';
+import type { GroupCount } from './group-count.ts';
+import type { HostSlot } from './host-slot.ts';
+import { takesWork } from './host-slot.ts';
+import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
+import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
+import type { LeftWeights } from './scores.ts';
+import { leftWeights, loadScore, WEIGHT_FULL } from './scores.ts';
+import type { Selection } from './selection.ts';
+
+/** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */
+export class HostJudge implements Judge {
+  readonly need = new Float64Array(ROW);
+  readonly #index: CellIndex;
+  readonly #request: PlacementRequest;
+  readonly #policy: PlacementPolicy;
+  readonly #selection: Selection;
+  readonly #group: GroupCount;
+  readonly #exactByRow: boolean;
+  readonly #weights: LeftWeights;
+  /** What the request itself takes off the emptiness. */
+  readonly #asked: number;
+  readonly #avoided: ReadonlySet<number>;
+  #onlyAvoided = false;
+  #mark: number;
+
+  constructor(
+    state: CellState,
+    request: PlacementRequest,
+    policy: PlacementPolicy,
+    selection: Selection,
+    group: GroupCount,
+  ) {
+    this.#index = state.index;
+    this.#request = request;
+    this.#policy = policy;
+    this.#selection = selection;
+    this.#group = group;
+    this.#exactByRow = exactByRow(request.ask, selection);
+    this.#mark = state.index.newMark();
+    needOf(request.ask, this.need);
+    this.#weights = leftWeights(state.scale);
+    this.#asked = this.#emptiness(this.need, 0);
+    this.#avoided = new Set(request.avoidHosts.map((id) => state.indexOf(id)).filter((index) => index >= 0));
+  }
+
+  /** Are there hosts that are looked at only when no other fits? */
+  get avoids(): boolean {
+    return this.#avoided.size > 0;
+  }
+
+  /** From now on only the avoided hosts are accepted. */
+  turnToAvoided(): void {
+    this.#onlyAvoided = true;
+    this.#mark = this.#index.newMark();
+  }
+
+  accepts(host: number, stratum: number): boolean {
+    const { marks } = this.#index;
+    if (marks[host] === this.#mark) return false;
+    const { all, stratumOf } = this.#selection;
+    if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
+    if (this.avoids && this.#avoided.has(host) !== this.#onlyAvoided) return false;
+    if (!this.#allowed(host)) return false;
+    marks[host] = this.#mark;
+    return true;
+  }
+
+  shows(host: number): boolean {
+    return rowFits(this.#index.rows, host * ROW, this.need) && takesWork(this.#index.slot(host));
+  }
+
+  /** After a pick: may the candidate take another one? */
+  stillFits(host: number): boolean {
+    return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
+  }
+
+  /** The host is a candidate no more, and may be drawn again. */
+  release(host: number): void {
+    this.#index.marks[host] = 0;
+  }
+
+  worth(host: number): number {
+    const empty = this.#emptiness(this.#index.rows, host * ROW) - this.#asked;
+    let score = loadScore(this.#policy.score, empty) - this.#group.company(host);
+    if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
+    if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
+    return score;
+  }
+
+  #allowed(host: number): boolean {
+    if (this.#group.counts && !this.#group.allows(host)) return false;
+    if (this.#exactByRow) return true;
+    const slot = this.#index.slot(host);
+    return slot.host !== undefined && fitsBeyondRow(slot, slot.host, this.#request.ask, this.#selection);
+  }
+
+  #emptiness(rows: Float64Array, offset: number): number {
+    const { cpu, memory, gpu } = this.#weights;
+    return rows[offset + CPU]! * cpu + rows[offset + MEMORY]! * memory + rows[offset + GPU_TOTAL]! * gpu;
+  }
+
+  #ownAffinity({ host }: HostSlot): number {
+    let sum = 0;
+    for (const { expression, weight } of this.#selection.hostAffinities) {
+      if (host !== undefined && meets(host, expression)) sum += weight / WEIGHT_FULL;
+    }
+    return sum;
+  }
+}

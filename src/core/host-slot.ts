@@ -1,0 +1,140 @@
+import { CPU, DISK, GPU_LARGEST, GPU_TOTAL, GPU_WHOLE, MEMORY, PORTS } from './capacity-tree.ts';
+import type { Claim } from './claim.ts';
+import type { Host } from './host.ts';
+import { allocatable } from './host.ts';
+import type { Ledger } from './ledger.ts';
+import { EMPTY_LEDGER } from './ledger.ts';
+import type { Resources } from './resources.ts';
+import { GPU_MILLI_PER_DEVICE } from './resources.ts';
+
+/** All that is known of one host id, also before the host is registered: ledger and sign of life may come first. */
+export interface HostSlot {
+  readonly id: string;
+  /** Its row in the cell's tables; −1 while it is not registered. */
+  index: number;
+  host: Host | undefined;
+  ledger: Ledger;
+  revision: number;
+  alive: boolean;
+  /** Own claims that the known ledger does not include yet. */
+  readonly inFlight: Claim[];
+  /** Thousandths in use by device: ledger and claims in flight. */
+  gpuUsed: number[];
+  /** Ports in use, with how often each is counted; null: none. */
+  ports: Map<number, number> | null;
+  /** Named amounts that are free; null: neither had nor used. */
+  scalars: Record<string, number> | null;
+}
+
+/** What a claim takes, whoever makes it. */
+export type Use = Pick<Claim, 'resources' | 'gpus' | 'ports'>;
+
+export function newSlot(id: string): HostSlot {
+  return {
+    id,
+    index: -1,
+    host: undefined,
+    ledger: EMPTY_LEDGER,
+    revision: 0,
+    alive: false,
+    inFlight: [],
+    gpuUsed: [],
+    ports: null,
+    scalars: null,
+  };
+}
+
+/** May the host be given work? */
+export function takesWork(slot: HostSlot): boolean {
+  return slot.host !== undefined && slot.alive && slot.ledger.state === 'ready';
+}
+
+/** Computes what is free from scratch: allocatable less the ledger less the claims in flight. */
+export function fillRow(slot: HostSlot, host: Host, rows: Float64Array, offset: number): void {
+  const whole = allocatable(host);
+  rows[offset + CPU] = whole.cpuMilli;
+  rows[offset + MEMORY] = whole.memoryMib;
+  rows[offset + DISK] = whole.diskMib;
+  slot.scalars = hasScalars(whole) ? { ...whole.scalars } : null;
+  for (const precedence in slot.ledger.bands) {
+    const band = slot.ledger.bands[precedence];
+    if (band !== undefined) shiftAmounts(slot, rows, offset, band, 1);
+  }
+  slot.gpuUsed = host.gpuModels.map((_, device) => slot.ledger.gpuMilli[device] ?? 0);
+  slot.ports = null;
+  for (const port of slot.ledger.ports) shiftPort(slot, port, 1);
+  for (const claim of slot.inFlight) shiftUse(slot, rows, offset, claim, 1);
+  deriveGpu(slot, rows, offset);
+  derivePorts(slot, host, rows, offset);
+}
+
+/** Takes (`sign` 1) or gives back (−1) one use. */
+export function shiftRow(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {
+  shiftUse(slot, rows, offset, use, sign);
+  if (use.gpus.length > 0) deriveGpu(slot, rows, offset);
+  if (slot.host !== undefined && !isEmpty(use.ports)) derivePorts(slot, slot.host, rows, offset);
+}
+
+function shiftUse(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {
+  shiftAmounts(slot, rows, offset, use.resources, sign);
+  for (const { device, milli } of use.gpus) {
+    if (device < slot.gpuUsed.length) slot.gpuUsed[device] = (slot.gpuUsed[device] ?? 0) + sign * milli;
+  }
+  for (const label in use.ports) shiftPort(slot, use.ports[label] ?? 0, sign);
+}
+
+function shiftAmounts(
+  slot: HostSlot,
+  rows: Float64Array,
+  offset: number,
+  amounts: Resources,
+  sign: 1 | -1,
+): void {
+  rows[offset + CPU]! -= sign * amounts.cpuMilli;
+  rows[offset + MEMORY]! -= sign * amounts.memoryMib;
+  rows[offset + DISK]! -= sign * amounts.diskMib;
+  for (const name in amounts.scalars) {
+    slot.scalars ??= {};
+    slot.scalars[name] = (slot.scalars[name] ?? 0) - sign * (amounts.scalars[name] ?? 0);
+  }
+}
+
+function shiftPort(slot: HostSlot, port: number, sign: 1 | -1): void {
+  slot.ports ??= new Map();
+  const times = (slot.ports.get(port) ?? 0) + sign;
+  if (times > 0) slot.ports.set(port, times);
+  else slot.ports.delete(port);
+}
+
+function deriveGpu(slot: HostSlot, rows: Float64Array, offset: number): void {
+  let total = 0;
+  let largest = 0;
+  let whole = 0;
+  for (const used of slot.gpuUsed) {
+    const free = Math.max(0, GPU_MILLI_PER_DEVICE - used);
+    total += free;
+    if (free > largest) largest = free;
+    if (free === GPU_MILLI_PER_DEVICE) whole += 1;
+  }
+  rows[offset + GPU_TOTAL] = total;
+  rows[offset + GPU_LARGEST] = largest;
+  rows[offset + GPU_WHOLE] = whole;
+}
+
+function derivePorts(slot: HostSlot, host: Host, rows: Float64Array, offset: number): void {
+  const { first, last } = host.portRange;
+  let free = Math.max(0, last - first + 1);
+  if (slot.ports !== null) {
+    for (const port of slot.ports.keys()) if (port >= first && port <= last) free -= 1;
+  }
+  rows[offset + PORTS] = free;
+}
+
+function hasScalars(amounts: Resources): boolean {
+  return !isEmpty(amounts.scalars);
+}
+
+export function isEmpty(record: Readonly<Record<string, unknown>>): boolean {
+  for (const _ in record) return false;
+  return true;
+}

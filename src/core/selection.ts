@@ -1,0 +1,187 @@
+import type { CellIndex } from './cell-index.ts';
+import { attributeOf, listOf, meets, plainAttribute } from './expression.ts';
+import { hasDriver } from './filters.ts';
+import { modelFits } from './gpu-choice.ts';
+import type { HostClass } from './host-classes.ts';
+import type { Affinity, Expression, Group } from './job.ts';
+import type { PlacementRequest } from './placement-request.ts';
+import { WEIGHT_FULL } from './scores.ts';
+
+/** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
+export interface Stratum {
+  readonly classes: readonly number[];
+  readonly hosts: number;
+}
+
+/** More strata than this are searched as one: dividing would cost more than it brings. */
+export const STRATA_MAX = 1024;
+
+/**
+ * What a group's constraints and wishes say about every class of hosts: computed once for all groups that say the
+ * same, and again when the classes change. Holds nothing that depends on load.
+ */
+export interface Selection {
+  readonly key: string;
+  readonly version: number;
+  /** Stratum by class; −1: refused. */
+  readonly stratumOf: Int32Array;
+  readonly strata: readonly Stratum[];
+  /** Sum of the affinities' weights by class, in units of the load's whole range. */
+  readonly affinityOf: Float64Array;
+  /** The attributes that `distinct` and `spread` count, without `id`. */
+  readonly attributes: readonly string[];
+  /** For each attribute: the number of the class's value; −1: not set. */
+  readonly valueOf: readonly Int32Array[];
+  readonly valueCounts: readonly number[];
+  /** Constraints and affinities about `id`: asked of each host, as no two hosts of a class share it. */
+  readonly hostConstraints: readonly Expression[];
+  readonly hostAffinities: readonly Affinity[];
+  /** The only hosts that constraints on `id` allow; null: no such constraint. */
+  readonly hostsNamed: readonly string[] | null;
+  /** All strata in one, as there are too many: its hosts differ in wishes. */
+  readonly mixed: boolean;
+  /** Every host may serve, and all alike. */
+  readonly all: boolean;
+}
+
+/** So many are kept; the one used longest ago goes first. */
+const SELECTIONS_MAX = 256;
+
+export class Selections {
+  readonly #index: CellIndex;
+  readonly #known = new Map<string, Selection>();
+  readonly #keys = new WeakMap<Group, string>();
+
+  constructor(index: CellIndex) {
+    this.#index = index;
+  }
+
+  for(request: PlacementRequest): Selection {
+    const { group, ask } = request;
+    let key = this.#keys.get(group);
+    if (key === undefined) {
+      key = keyOf(group);
+      this.#keys.set(group, key);
+    }
+    const models = ask.gpu === null ? [] : ask.gpu.models;
+    if (models.length > 0) key += `\ng${models.join(',')}`;
+    const known = this.#known.get(key);
+    if (known?.version === this.#index.classes.version) return known;
+    this.#index.classes.divideBy(attributesOf(group, models.length > 0));
+    const made = select(key, this.#index, request);
+    this.#known.delete(key);
+    this.#known.set(key, made);
+    if (this.#known.size > SELECTIONS_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
+    return made;
+  }
+}
+
+function keyOf(group: Group): string {
+  const say = ({ attribute, operator, value }: Expression): string =>
+    `${plainAttribute(attribute)} ${operator} ${value}`;
+  return [
+    ...group.constraints.map((expression) => `c${say(expression)}`),
+    ...group.affinities.map(({ expression, weight }) => `a${String(weight)} ${say(expression)}`),
+    ...group.spread.map(({ attribute }) => `s${plainAttribute(attribute)}`),
+    ...group.distinct.map((attribute) => `d${plainAttribute(attribute)}`),
+  ].join('\n');
+}
+
+function attributesOf(group: Group, models: boolean): string[] {
+  const names = [
+    ...group.constraints.map(({ attribute }) => attribute),
+    ...group.affinities.map(({ expression }) => expression.attribute),
+    ...group.spread.map(({ attribute }) => attribute),
+    ...group.distinct,
+    ...(models ? ['gpuModel'] : []),
+  ];
+  return [...new Set(names.map(plainAttribute))];
+}
+
+const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAttribute(attribute) === 'id';
+
+function select(key: string, index: CellIndex, request: PlacementRequest): Selection {
+  const { group } = request;
+  const { classes, version } = index.classes;
+  const counted = [...group.distinct, ...group.spread.map(({ attribute }) => attribute)].map(plainAttribute);
+  const attributes = [...new Set(counted)].filter((name) => name !== 'id');
+  const values = attributes.map((name) => numberValues(classes, name));
+  const affinityOf = Float64Array.from(classes, (each) => affinity(each, group));
+  const stratumOf = new Int32Array(classes.length).fill(-1);
+  const spreadOver = group.spread.map(({ attribute }) => attributes.indexOf(plainAttribute(attribute)));
+  const found = new Map<string, number[]>();
+  for (const [number, each] of classes.entries()) {
+    if (each.hosts.length === 0 || !serves(each, request)) continue;
+    const wish = spreadOver.map((at) => values[at]?.of[number] ?? 0);
+    const stratum = `${String(affinityOf[number] ?? 0)} ${wish.join(' ')}`;
+    const members = found.get(stratum);
+    if (members === undefined) found.set(stratum, [number]);
+    else members.push(number);
+  }
+  const mixed = found.size > STRATA_MAX;
+  const parts = mixed ? [[...found.values()].flat()] : [...found.values()];
+  const strata = parts.map((members) => ({ classes: members, hosts: countHosts(classes, members) }));
+  for (const [number, stratum] of strata.entries())
+    for (const each of stratum.classes) stratumOf[each] = number;
+  const hostConstraints = group.constraints.filter(onId);
+  const hostAffinities = group.affinities.filter(({ expression }) => onId(expression));
+  return {
+    key,
+    version,
+    stratumOf,
+    strata,
+    affinityOf,
+    attributes,
+    valueOf: values.map(({ of }) => of),
+    valueCounts: values.map(({ count }) => count),
+    hostConstraints,
+    hostAffinities,
+    hostsNamed: namedHosts(hostConstraints),
+    mixed,
+    all: hostConstraints.length === 0 && strata.length === 1 && strata[0]?.hosts === index.all.size,
+  };
+}
+
+function serves({ example }: HostClass, { group, ask }: PlacementRequest): boolean {
+  const { gpu } = ask;
+  if (!hasDriver(example)) return false;
+  // A host without devices has no GPU amounts free either; only the models are worth a verdict of their own.
+  if (gpu !== null && gpu.models.length > 0 && !example.gpuModels.some((model) => modelFits(gpu, model)))
+    return false;
+  return group.constraints.every((expression) => onId(expression) || meets(example, expression));
+}
+
+function affinity({ example }: HostClass, group: Group): number {
+  let sum = 0;
+  for (const { expression, weight } of group.affinities) {
+    if (!onId(expression) && meets(example, expression)) sum += weight / WEIGHT_FULL;
+  }
+  return sum;
+}
+
+function numberValues(classes: readonly HostClass[], name: string): { of: Int32Array; count: number } {
+  const numbers = new Map<string, number>();
+  const of = Int32Array.from(classes, ({ example, hosts }) => {
+    const value = hosts.length === 0 ? undefined : attributeOf(example, name);
+    if (value === undefined) return -1;
+    const number = numbers.get(value) ?? numbers.size;
+    numbers.set(value, number);
+    return number;
+  });
+  return { of, count: numbers.size };
+}
+
+function countHosts(classes: readonly HostClass[], members: readonly number[]): number {
+  return members.reduce((sum, number) => sum + (classes[number]?.hosts.length ?? 0), 0);
+}
+
+/** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */
+function namedHosts(constraints: readonly Expression[]): readonly string[] | null {
+  let named: readonly string[] | null = null;
+  for (const { operator, value } of constraints) {
+    if (operator !== '==' && operator !== 'in') continue;
+    const these = operator === 'in' ? listOf(value) : [value];
+    named = named === null ? [...new Set(these)] : named.filter((id) => these.includes(id));
+  }
+  return named;
+}

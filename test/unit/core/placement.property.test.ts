@@ -1,0 +1,374 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { CellState } from '../../../src/core/cell-state.ts';
+import type { Claim } from '../../../src/core/claim.ts';
+import type { Host } from '../../../src/core/host.ts';
+import type { Affinity, Expression } from '../../../src/core/job.ts';
+import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../src/core/ledger.ts';
+import type { PlacementPolicy, PlacementRequest } from '../../../src/core/placement.ts';
+import { place } from '../../../src/core/placement.ts';
+import { rankByWalk } from '../../../src/core/reference.ts';
+import {
+  amounts,
+  chanceOf,
+  expr,
+  makeCell,
+  makeClaim,
+  makeGroup,
+  makeHost,
+  makeRequest,
+} from './placement-fixtures.ts';
+
+const MODELS = ['T4', 'A10'];
+const id = (n: number): string => `h${String(n)}`;
+
+const anyHost = (n: number): fc.Arbitrary<Host> =>
+  fc
+    .record({
+      cpu: fc.constantFrom(2000, 4000, 8000),
+      memory: fc.constantFrom(2048, 8192),
+      cache: fc.constantFrom(0, 0, 2),
+      gpuModels: fc.array(fc.constantFrom(...MODELS), { maxLength: 3 }),
+      zone: fc.constantFrom('z1', 'z2', 'z3', null),
+      os: fc.constantFrom('linux', 'bsd'),
+      ports: fc.integer({ min: 0, max: 3 }),
+      driver: fc.constantFrom(null, null, null, 'false', 'true'),
+    })
+    .map(({ cpu, memory, cache, gpuModels, zone, os, ports, driver }) =>
+      makeHost(id(n), {
+        capacity: { ...amounts(cpu, memory, 100), scalars: cache > 0 ? { cache } : {} },
+        gpuModels,
+        portRange: { first: 100, last: 99 + ports },
+        attributes: {
+          os,
+          ...(zone === null ? {} : { zone }),
+          ...(driver === null ? {} : { 'driver.exec': driver }),
+        },
+      }),
+    );
+
+const anyHosts = fc
+  .integer({ min: 1, max: 14 })
+  .chain((count) => fc.tuple(...Array.from({ length: count }, (_, n) => anyHost(n))));
+
+const anyExpression: fc.Arbitrary<Expression> = fc.oneof(
+  fc.constantFrom(expr('os', '==', 'linux'), expr('zone', 'in', 'z1,z2'), expr('host.memory', '>=', '4000')),
+  fc.constantFrom(expr('zone', 'exists'), expr('zone', '!=', 'z1'), expr('gpuModel', '==', 'T4')),
+  fc.constantFrom(expr('id', '!=', 'h0'), expr('id', 'in', 'h0,h1,h2,h3'), expr('host.id', '==', 'h1')),
+);
+
+const anyAffinity: fc.Arbitrary<Affinity> = fc.record({
+  expression: anyExpression,
+  weight: fc.constantFrom(-100, -30, 40, 100),
+});
+
+const anyRequest: fc.Arbitrary<PlacementRequest> = fc
+  .record({
+    cpu: fc.constantFrom(0, 500, 1000, 3000),
+    memory: fc.constantFrom(0, 512, 2048),
+    cache: fc.constantFrom(0, 0, 0, 1),
+    gpu: fc.constantFrom(
+      null,
+      null,
+      { count: 1, milliEach: 300, models: [] },
+      { count: 2, milliEach: 1000, models: [] },
+      { count: 1, milliEach: 700, models: ['T4'] },
+      { count: 2, milliEach: 400, models: ['A10'] },
+    ),
+    ports: fc.constantFrom(
+      {},
+      {},
+      { http: 0 },
+      { http: 100 },
+      { http: 101, admin: 0 },
+      { http: 100, admin: 100 },
+    ),
+    constraints: fc.array(anyExpression, { maxLength: 2 }),
+    affinities: fc.array(anyAffinity, { maxLength: 2 }),
+    spread: fc.subarray([
+      { attribute: 'zone', weight: 100 },
+      { attribute: 'os', weight: 30 },
+      { attribute: 'id', weight: 20 },
+    ]),
+    distinct: fc.oneof(
+      { weight: 2, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: fc.subarray(['zone', 'id', 'os'], { maxLength: 2 }) },
+    ),
+    count: fc.integer({ min: 1, max: 6 }),
+    held: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 4 }),
+    avoid: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
+  })
+  .map(({ cpu, memory, cache, gpu, ports, count, held, avoid, ...wishes }) =>
+    makeRequest({
+      group: makeGroup(wishes),
+      resources: { ...amounts(cpu, memory), scalars: cache > 0 ? { cache } : {} },
+      gpu,
+      ports,
+      count,
+      hostsHeld: held.map(id),
+      avoidHosts: avoid.map(id),
+    }),
+  );
+
+/** What may happen to a scheduler's copy between two decisions. */
+type CellEvent =
+  | {
+      readonly kind: 'assume';
+      readonly host: number;
+      readonly cpu: number;
+      readonly gpu: number;
+      readonly port: number;
+    }
+  | { readonly kind: 'end'; readonly how: 'settle' | 'forget'; readonly nth: number }
+  | {
+      readonly kind: 'ledger';
+      readonly host: number;
+      readonly cpu: number;
+      readonly port: number;
+      readonly state: 'ready' | 'draining';
+    }
+  | { readonly kind: 'host'; readonly how: 'dead' | 'back' | 'remove'; readonly host: number };
+
+const hostNumber = fc.integer({ min: 0, max: 13 });
+const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
+  fc.record({
+    kind: fc.constant('assume' as const),
+    host: hostNumber,
+    cpu: fc.constantFrom(500, 1500),
+    gpu: fc.constantFrom(0, 300, 700),
+    port: fc.constantFrom(0, 100, 101),
+  }),
+  fc.record({
+    kind: fc.constant('end' as const),
+    how: fc.constantFrom('settle' as const, 'forget' as const),
+    nth: fc.nat(5),
+  }),
+  fc.record({
+    kind: fc.constant('ledger' as const),
+    host: hostNumber,
+    cpu: fc.constantFrom(0, 1000, 2000),
+    port: fc.constantFrom(100, 101, 102),
+    state: fc.constantFrom('ready' as const, 'ready' as const, 'draining' as const),
+  }),
+  fc.record({
+    kind: fc.constant('host' as const),
+    how: fc.constantFrom('dead' as const, 'back' as const, 'remove' as const),
+    host: hostNumber,
+  }),
+);
+
+const anyPolicy: fc.Arbitrary<PlacementPolicy> = fc.record({
+  name: fc.constant('any'),
+  score: fc.constantFrom('binpack' as const, 'spread' as const),
+  sample: fc.constantFrom(1, 2, 5, Infinity),
+  sameHostCost: fc.constantFrom(0, 0.5),
+});
+
+function play(state: CellState, hosts: readonly Host[], events: readonly CellEvent[], name: string): void {
+  const claims: string[] = [];
+  for (const [n, event] of events.entries()) {
+    if (event.kind === 'end') {
+      state[event.how](claims[event.nth] ?? 'none');
+      continue;
+    }
+    const host = id(event.host);
+    if (event.kind === 'assume') {
+      const gpus = event.gpu > 0 ? [{ device: 0, milli: event.gpu }] : [];
+      const ports: Claim['ports'] = event.port > 0 ? { p: event.port } : {};
+      claims.push(`${name}${String(n)}`);
+      state.assume(
+        makeClaim(`${name}${String(n)}`, host, { resources: amounts(event.cpu, 100), gpus, ports }),
+      );
+    } else if (event.kind === 'ledger') {
+      const claim = makeClaim('x', host, { resources: amounts(event.cpu, 10), ports: { p: event.port } });
+      state.setLedger(host, { ...withClaim(EMPTY_LEDGER, claim), state: event.state }, n);
+    } else if (event.how === 'remove') state.removeHost(host);
+    else if (event.how === 'dead') state.setAlive(host, false);
+    else {
+      const registered = hosts[event.host];
+      if (registered !== undefined) state.setHost(registered);
+      state.setAlive(host, true);
+    }
+  }
+}
+
+const anyCell = fc.tuple(
+  anyHosts,
+  fc.array(anyEvent, { maxLength: 25 }),
+  fc.array(anyRequest, { maxLength: 2 }),
+);
+
+/** A cell after some history; requests in between make the tables divide the hosts before all of it is known. */
+function build(
+  [hosts, events, requests]: [Host[], CellEvent[], PlacementRequest[]],
+  seed: number,
+): CellState {
+  const state = makeCell(hosts);
+  const half = events.length >> 1;
+  const policy: PlacementPolicy = { name: 'any', score: 'binpack', sample: 3, sameHostCost: 0 };
+  play(state, hosts, events.slice(0, half), 'early');
+  for (const request of requests) place(state, request, chanceOf(seed), policy);
+  play(state, hosts, events.slice(half), 'late');
+  return state;
+}
+
+/** So many hosts that rare zones get trees of their own. */
+function largeCell(seed: number, hostsCount: number): CellState {
+  const chance = chanceOf(seed);
+  const hosts = Array.from({ length: hostsCount }, (_, n) =>
+    makeHost(id(n), {
+      attributes: {
+        zone: chance.below(14) === 0 ? 'rare' : 'usual',
+        os: chance.below(200) === 0 ? 'bsd' : 'linux',
+      },
+      gpuModels: chance.below(3) === 0 ? ['T4', 'T4'] : [],
+    }),
+  );
+  return makeCell(hosts);
+}
+
+function load(
+  state: CellState,
+  chance: ReturnType<typeof chanceOf>,
+  hostsCount: number,
+  claims: number,
+): void {
+  for (let n = 0; n < claims; n++) {
+    const resources = amounts(500 + 500 * chance.below(7), 512 * (1 + chance.below(15)));
+    const gpus = [{ device: 0, milli: 300 + chance.below(700) }];
+    const name = `l${String(state.inFlight)}-${String(n)}`;
+    state.assume(makeClaim(name, id(chance.below(hostsCount)), { resources, gpus }));
+  }
+}
+
+describe('place against the walk over all hosts', () => {
+  it('finds a place if and only if the walk does, and each pick fits by the one fit rule', () => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, policy, seed) => {
+      const state = build(cell, seed);
+      const result = place(state, request, chanceOf(seed), policy);
+      expect(result.chosen.length + result.unplaced).toBe(request.count);
+      const held = [...request.hostsHeld];
+      for (const [n, chosen] of result.chosen.entries()) {
+        const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);
+        expect([...ranks.keys()]).toContain(chosen.host);
+        const { resources } = request.ask;
+        const claim = makeClaim(`new${String(n)}`, chosen.host, { ...chosen, resources });
+        const host = state.hostOf(chosen.host);
+        if (host === undefined) throw new Error('chose a host that is not there');
+        expect(fitShortfall(host, state.ledgerOf(host.id), claim)).toBeNull();
+        expect(Object.keys(chosen.ports).sort()).toEqual(Object.keys(request.ask.ports).sort());
+        expect(chosen.gpus.length).toBe(request.ask.gpu?.count ?? 0);
+        state.assume(claim);
+        held.push(chosen.host);
+      }
+      if (result.unplaced > 0)
+        expect(rankByWalk(state, { ...request, hostsHeld: held }, policy).size).toBe(0);
+    });
+    fc.assert(law, { numRuns: 3000 });
+  });
+
+  it('picks the best host when the sample covers all that fit, and only then one to avoid when no other fits', () => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, policy, seed) => {
+      const state = build(cell, seed);
+      const one = { ...request, count: 1 };
+      const ranks = rankByWalk(state, one, policy);
+      const wanted = [...ranks].filter(([host]) => !request.avoidHosts.includes(host));
+      const best = wanted.length > 0 ? wanted : [...ranks];
+      const { chosen } = place(state, one, chanceOf(seed), policy);
+      const host = chosen[0]?.host;
+      if (host === undefined) return;
+      expect(best.map(([name]) => name)).toContain(host);
+      if (best.length > policy.sample) return;
+      expect(ranks.get(host)).toBeCloseTo(Math.max(...best.map(([, score]) => score)), 9);
+    });
+    fc.assert(law, { numRuns: 3000 });
+  });
+
+  it('picks the best host each time when it scores every host, also for many at once', () => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, any, seed) => {
+      const state = build(cell, seed);
+      const policy = { ...any, sample: Infinity };
+      const result = place(state, { ...request, avoidHosts: [] }, chanceOf(seed), policy);
+      const held = [...request.hostsHeld];
+      for (const [n, chosen] of result.chosen.entries()) {
+        const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);
+        expect(ranks.get(chosen.host)).toBeCloseTo(Math.max(...ranks.values()), 9);
+        state.assume(
+          makeClaim(`new${String(n)}`, chosen.host, { ...chosen, resources: request.ask.resources }),
+        );
+        held.push(chosen.host);
+      }
+    });
+    fc.assert(law, { numRuns: 2000 });
+  });
+
+  it('agrees with the walk in a cell of many hosts, wherever it looks for them', () => {
+    const hostsCount = 1200;
+    const rare = expr('zone', '==', 'rare');
+    const groups = [
+      makeGroup(),
+      makeGroup({ constraints: [rare] }),
+      makeGroup({ constraints: [expr('os', '==', 'bsd')] }),
+      makeGroup({
+        spread: [{ attribute: 'zone', weight: 50 }],
+        affinities: [{ expression: rare, weight: 30 }],
+      }),
+      makeGroup({ distinct: ['zone'] }),
+    ];
+    const gpus = [
+      null,
+      { count: 1, milliEach: 800, models: [] },
+      { count: 2, milliEach: 1000, models: ['T4'] },
+    ];
+    const law = fc.property(fc.nat(), fc.nat(), anyPolicy, (cellSeed, seed, policy) => {
+      const chance = chanceOf(seed);
+      const state = largeCell(cellSeed, hostsCount);
+      for (let round = 0; round < 6; round++) {
+        load(state, chance, hostsCount, 600);
+        const request = makeRequest({
+          group: groups[chance.below(groups.length)] ?? makeGroup(),
+          gpu: gpus[chance.below(gpus.length)] ?? null,
+          resources: amounts(500 * (1 + chance.below(8)), 512 * (1 + chance.below(16))),
+          hostsHeld: [id(chance.below(hostsCount))],
+        });
+        const ranks = rankByWalk(state, request, policy);
+        const host = place(state, request, chance, policy).chosen[0]?.host;
+        if (host === undefined) expect(ranks.size).toBe(0);
+        else expect([...ranks.keys()]).toContain(host);
+        if (host === undefined || ranks.size > policy.sample) continue;
+        expect(ranks.get(host)).toBeCloseTo(Math.max(...ranks.values()), 9);
+      }
+    });
+    fc.assert(law, { numRuns: 25 });
+  });
+
+  it('keeps what a sample of k promises: on average among the best part in k + 1', () => {
+    const hostsCount = 1000;
+    const sample = 16;
+    const chance = chanceOf(11);
+    const state = largeCell(7, hostsCount);
+    load(state, chance, hostsCount, 1500);
+    const policy: PlacementPolicy = { name: 'any', score: 'binpack', sample, sameHostCost: 0 };
+    const request = makeRequest({ resources: amounts(500, 512) });
+    const scores = rankByWalk(state, request, policy);
+    const tries = 400;
+    let sum = 0;
+    for (let n = 0; n < tries; n++) {
+      const picked = scores.get(place(state, request, chance, policy).chosen[0]?.host ?? '') ?? -Infinity;
+      sum += [...scores.values()].filter((score) => score > picked).length / scores.size;
+    }
+    expect(sum / tries).toBeLessThan(1.25 / (sample + 1));
+  });
+
+  it('leaves the state as it was', () => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, policy, seed) => {
+      const state = build(cell, seed);
+      const before = [...state.views()];
+      const rows = [...state.index.rows];
+      place(state, request, chanceOf(seed), policy);
+      expect([...state.views()]).toEqual(before);
+      expect([...state.index.rows]).toEqual(rows);
+    });
+    fc.assert(law, { numRuns: 500 });
+  });
+});
