@@ -99,8 +99,9 @@ export class EtcdCellStore implements CellStore {
     return this.#reading(() => readKeys(this.#etcd, keys, this.limits.operationsMax, this.#check));
   }
 
-  list(prefix: string): Promise<Snapshot> {
-    return this.#reading(() => listPages(this.#etcd, prefix, this.#check, this.#options.pageKeysMax));
+  list(prefix: string, atRevision?: number): Promise<Snapshot> {
+    const { pageKeysMax } = this.#options;
+    return this.#reading(() => listPages(this.#etcd, prefix, this.#check, { pageKeysMax, atRevision }));
   }
 
   async attempt(attempt: Attempt): Promise<AttemptReply> {

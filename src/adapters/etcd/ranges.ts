@@ -36,13 +36,13 @@ export async function listPages(
   etcd: Etcd3,
   prefix: string,
   onReply: (reply: IRangeResponse) => void,
-  pageKeysMax = PAGE_KEYS_MAX,
+  options: { readonly pageKeysMax?: number | undefined; readonly atRevision?: number | undefined } = {},
 ): Promise<Snapshot> {
   const { key, range_end } = prefixRange(prefix);
   const entries = new Map<string, Entry>();
   let from = key;
-  let limit = pageKeysMax;
-  let revision = 0;
+  let limit = options.pageKeysMax ?? PAGE_KEYS_MAX;
+  let revision = options.atRevision ?? 0;
   for (;;) {
     let reply: IRangeResponse;
     try {
