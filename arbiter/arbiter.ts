@@ -39,8 +39,8 @@ export interface ArbiterDeps {
   readonly signer: TicketSigner;
   /** Bounds how many tickets are being signed at once. */
   readonly signing: CallQueue;
-  /** How this arbiter is registered; `address` is where its API listens. */
-  readonly record: RoleRecord;
+  /** How this arbiter is registered, but for its address. */
+  readonly record: Omit<RoleRecord, 'address'>;
   readonly options: ArbiterOptions;
 }
 
@@ -92,12 +92,17 @@ export class Arbiter {
     });
   }
 
-  async start(): Promise<void> {
+  /**
+   * Resolves when the limits are known; only then should its API be asked.
+   * @param address where its API listens
+   * @returns `ended` rejects when the store refuses this arbiter for good
+   */
+  async start(address: string): Promise<{ readonly ended: Promise<void> }> {
     await Promise.all([this.#limits.ready, this.#monitors.ready, this.#arbiters.ready]);
     this.#limitsReady = true;
     this.#reports.refresh();
-    this.#keeper.start();
     this.#sweep();
+    return { ended: this.#keeper.start(address) };
   }
 
   async close(): Promise<void> {

@@ -17,7 +17,8 @@ export interface KeeperDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly record: RoleRecord;
+  /** How this arbiter is registered, but for its address. */
+  readonly record: Omit<RoleRecord, 'address'>;
   readonly sessionTtlMs: number;
   /** This arbiter keeps the quotas from now on. */
   readonly onKeeping: () => void;
@@ -42,6 +43,7 @@ export class Keeper {
   #session: Session | null = null;
   #keeping = false;
   #running: Promise<void> | null = null;
+  #address = '';
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps;
@@ -50,8 +52,14 @@ export class Keeper {
     });
   }
 
-  start(): void {
+  /**
+   * @param address where this arbiter's API listens
+   * @returns ends with `close`; rejects when the store refuses us for good
+   */
+  start(address: string): Promise<void> {
+    this.#address = address;
     this.#running ??= this.#run();
+    return this.#running;
   }
 
   get registered(): boolean {
@@ -67,7 +75,7 @@ export class Keeper {
 
   async close(): Promise<void> {
     this.#stop.abort();
-    await this.#running;
+    await this.#running?.catch(() => undefined);
     this.#holder.close();
     await this.#session?.close();
   }
@@ -84,7 +92,7 @@ export class Keeper {
         backoff.reset();
         await this.#keep(session, AbortSignal.any([session.lost, signal]));
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        if (!(error instanceof StoreError) || (!error.retryable && error.code !== 'closed')) throw error;
         log.warn({ error }, 'the arbiter could not register itself');
       }
       this.#keeping = false;
@@ -94,13 +102,17 @@ export class Keeper {
     }
   }
 
+  #encoded(): string {
+    return roleCodec.encode({ ...this.#deps.record, address: this.#address });
+  }
+
   async #register(session: Session): Promise<void> {
     const { store, keys, record } = this.#deps;
     const key = keys.role('arbiter', record.id);
     // Not create-only: after a crash the record of the last session may still be there, with an address that is gone.
     const reply = await store.attempt({
       compares: [],
-      writes: [{ kind: 'put', key, value: roleCodec.encode(record), session }],
+      writes: [{ kind: 'put', key, value: this.#encoded(), session }],
       readBack: [],
     });
     if (reply.outcome === 'unknown')
@@ -112,11 +124,11 @@ export class Keeper {
 
   /** Tries to become keeper, and again whenever the place is free; returns when the session or the role ends. */
   async #keep(session: Session, ends: AbortSignal): Promise<void> {
-    const { store, keys, record, onKeeping, log, clock } = this.#deps;
+    const { store, keys, onKeeping, log, clock } = this.#deps;
     while (!ends.aborted) {
       const reply = await store.attempt({
         compares: [{ key: keys.quotaKeeper, target: 'createRevision', equals: 0 }],
-        writes: [{ kind: 'put', key: keys.quotaKeeper, value: roleCodec.encode(record), session }],
+        writes: [{ kind: 'put', key: keys.quotaKeeper, value: this.#encoded(), session }],
         readBack: [],
       });
       if (reply.outcome === 'applied' && !ends.aborted) {

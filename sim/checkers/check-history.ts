@@ -51,7 +51,7 @@ export async function checkHistory(
   listings: readonly HostListing[],
 ): Promise<CheckReport> {
   const check = new HistoryCheck(keys);
-  const begin = await beginning(store, keys.root);
+  const begin = await beginning(store, keys);
   const wholeHistory = begin.revision <= FIRST_REVISION;
   if (begin.entries.size > 0) check.take(begin.revision, changesOf(begin), true);
   const { revision: current } = await store.read([keys.meta]);
@@ -61,12 +61,13 @@ export async function checkHistory(
   return check.report(listings, begin.revision, wholeHistory);
 }
 
-/** The cell at the oldest revision that is kept. */
-async function beginning(store: CellStore, root: string): Promise<Snapshot> {
+/** The cell at the oldest revision that is kept; the current one when all before is compacted. */
+async function beginning(store: CellStore, keys: CellKeys): Promise<Snapshot> {
   for (let tries = 1; ; tries++) {
-    const oldest = await store.oldestRevision();
+    const { revision: current } = await store.read([keys.meta]);
+    const oldest = Math.min(await store.oldestRevision(), current);
     try {
-      const snapshot = await store.list(root, oldest);
+      const snapshot = await store.list(keys.root, oldest);
       if (snapshot.revision !== oldest) throw new Error('this store does not list the past');
       return snapshot;
     } catch (error) {

@@ -129,7 +129,7 @@ export class ArbiterWorld {
     this.#arbiters.push(arbiter);
     const listen = { host: '127.0.0.1', port: 0, bodyBytesMax: 512 * 1024 };
     const { address } = await this.network.server().listen(arbiterRoutes(arbiter, silentMetrics), listen);
-    await arbiter.start();
+    await arbiter.start(address);
     await this.clock.advance(0);
     return { arbiter, address, store };
   }

@@ -1,0 +1,77 @@
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { undiciClient } from '../src/adapters/http/client.ts';
+import { fastifyServer } from '../src/adapters/http/server.ts';
+import { callQueue } from '../src/adapters/system/call-queue.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { systemRandom } from '../src/adapters/system/random.ts';
+import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { readSigningKey } from '../src/adapters/tickets/key-files.ts';
+import { pasetoSigner } from '../src/adapters/tickets/paseto.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import { TICKET_REQUEST_BYTES_MAX } from '../src/wire/arbiter-api.ts';
+import { Arbiter } from './arbiter.ts';
+import { arbiterRoutes } from './routes.ts';
+
+export interface ArbiterMainOptions {
+  readonly cell: string;
+  /** `http://127.0.0.1:2379`, one or several. */
+  readonly etcd: readonly string[];
+  readonly id: string;
+  readonly version: string;
+  /** Port 0: any free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly log: Log;
+  /** The arbiters' secret key, see `adapters/tickets/key-files.ts`. */
+  readonly signingKeyFile: string;
+  /** How long its registration outlives it. */
+  readonly sessionTtlMs?: number;
+}
+
+export interface RunningArbiter {
+  readonly address: string;
+  /** Rejects when it cannot go on; resolves after `stop`. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SESSION_TTL_MS = 10_000;
+const STOP_GRACE_MS = 2_000;
+/** Signing runs on other threads, of which two are always there; more than a few at once only wait there. */
+const SIGNING_MAX = 8;
+
+/** Starts an arbiter on the machine it runs on. */
+export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
+  const { id, log, version } = options;
+  const signingKey = await readSigningKey(options.signingKeyFile);
+  const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+  const http = undiciClient();
+  const metrics = promMetrics({ processMetrics: true });
+  const arbiter = new Arbiter({
+    store,
+    keys: cellKeys(options.cell),
+    http,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    metrics,
+    signer: pasetoSigner(signingKey),
+    signing: callQueue(SIGNING_MAX),
+    record: { kind: 'arbiter', id, version, policy: '', startedAtMs: systemClock.nowMs() },
+    options: { sessionTtlMs: options.sessionTtlMs ?? SESSION_TTL_MS },
+  });
+  const listen = { ...options.listen, bodyBytesMax: TICKET_REQUEST_BYTES_MAX };
+  const listener = await fastifyServer({ log }).listen(arbiterRoutes(arbiter, metrics), listen);
+  const { ended } = await arbiter.start(listener.address);
+  log.info({ address: listener.address, keyId: signingKey.id }, 'the arbiter listens');
+  return {
+    address: listener.address,
+    ended,
+    stop: async () => {
+      await listener.close(STOP_GRACE_MS);
+      await arbiter.close();
+      await http.close();
+      await store.close();
+    },
+  };
+}
