@@ -1,0 +1,97 @@
+import type { JobSummary, SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
+import type { Why } from '../../src/wire/scheduler-api.ts';
+import type { CellApi } from '../cell-api.ts';
+
+export interface Settled {
+  readonly placed: number;
+  readonly placedNames: readonly string[];
+  readonly waitingNames: readonly string[];
+  /** Some of the waiting changed until the end: the time was up first. */
+  readonly inTime: boolean;
+}
+
+export interface SettleOptions {
+  readonly namespace: string;
+  readonly pods: number;
+  readonly signal: AbortSignal;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly nowMs: () => number;
+  readonly timeoutMs: number;
+  readonly onProgress: (placed: number, answer: SchedulerListAnswer) => void;
+}
+
+const POLL_MS = 2_000;
+/** Nothing was placed, refused or tried in vain for this long: who still waits, waits for room. */
+const QUIET_MS = 12_000;
+
+/** Until every pod has a place, or none of the waiting ones gets one any more. */
+export async function untilSettled(api: CellApi, options: SettleOptions): Promise<Settled> {
+  const startMs = options.nowMs();
+  let last = '';
+  let quietSinceMs = startMs;
+  for (;;) {
+    const [jobs, schedulers] = await Promise.all([
+      api.get<{ jobs: readonly JobSummary[] }>(`/v1/jobs?namespace=${options.namespace}`, {
+        timeoutMs: 60_000,
+      }),
+      api.get<SchedulerListAnswer>('/v1/schedulers'),
+    ]);
+    const settled = split(jobs.jobs);
+    options.onProgress(settled.placed, schedulers);
+    if (settled.placed >= options.pods) return { ...settled, inTime: true };
+    const now = options.nowMs();
+    const mark = markOf(settled.placed, schedulers);
+    if (mark !== last) quietSinceMs = now;
+    last = mark;
+    if (now - quietSinceMs > QUIET_MS) return { ...settled, inTime: true };
+    if (now - startMs > options.timeoutMs || options.signal.aborted) return { ...settled, inTime: false };
+    await options.sleep(POLL_MS);
+  }
+}
+
+function split(jobs: readonly JobSummary[]): Omit<Settled, 'inTime'> {
+  const isPlaced = (job: JobSummary): boolean => job.counts.placed + job.counts.complete > 0;
+  const placedNames = jobs.filter(isPlaced).map((job) => job.name);
+  const waitingNames = jobs.filter((job) => !isPlaced(job)).map((job) => job.name);
+  return { placed: placedNames.length, placedNames, waitingNames };
+}
+
+/** Changes whenever a scheduler achieved something; decisions in vain change nothing for anybody. */
+function markOf(placed: number, { schedulers }: SchedulerListAnswer): string {
+  const sums = schedulers.map((one) => one.committed + one.rebased);
+  return [placed, ...sums].join(' ');
+}
+
+/** Questions under way at once: each makes a scheduler look at every host. */
+const WHY_IN_FLIGHT = 4;
+
+/** How many wait for which reason, commonest first. */
+export async function reasonsOf(
+  api: CellApi,
+  namespace: string,
+  names: readonly string[],
+): Promise<(readonly [reason: string, pods: number])[]> {
+  const counts = new Map<string, number>();
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < names.length) {
+      const name = names[next++] ?? '';
+      const why = await api.get<Why>(`/v1/jobs/${namespace}/${name}/why`).catch(() => null);
+      const reason = why === null ? 'no answer' : reasonOf(why);
+      counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: WHY_IN_FLIGHT }, worker));
+  return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+/** The dimension that most hosts are short of, and what the nearest host lacks. */
+function reasonOf(why: Why): string {
+  const group = why.groups[0];
+  if (group === undefined) return why.summary;
+  const nearest = group.hosts[0];
+  const short = nearest?.short?.dimension ?? nearest?.check;
+  const commonest = group.refusals[0]?.check;
+  if (short === undefined && commonest === undefined) return `${group.stage}: ${group.detail}`;
+  return `${group.stage}: no host fits (nearest lacks ${short ?? 'nothing'}; most refuse by ${commonest ?? 'nothing'})`;
+}

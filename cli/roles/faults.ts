@@ -1,0 +1,48 @@
+import { StoreError } from '../../src/ports/cell-store.ts';
+import { CliError, EXIT } from '../exit.ts';
+
+/** What keeps a role from starting, in one line, with what to do about it. */
+export function faultOf(error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof StoreError) {
+    const hint =
+      error.code === 'wrong-server'
+        ? 'run etcd 3.4 or later, and name it with --etcd'
+        : 'check that etcd is up and that --etcd names it';
+    return new CliError(EXIT.unreachable, `the store: ${message}`, hint, error);
+  }
+  if (error instanceof Error && error.name === 'SchemaError')
+    return new CliError(
+      EXIT.unreachable,
+      message,
+      'run the version of Moorage that made this cell, or name another with --cell',
+      error,
+    );
+  const code = codeOf(error);
+  if (code === 'EADDRINUSE')
+    return new CliError(
+      EXIT.unreachable,
+      `the port is taken: ${message}`,
+      'name another with --listen HOST:PORT; port 0 takes any free one',
+      error,
+    );
+  if (code === 'EADDRNOTAVAIL' || code === 'EACCES')
+    return new CliError(EXIT.unreachable, `cannot listen there: ${message}`, '--listen 127.0.0.1:0', error);
+  if (code === 'ENOENT')
+    return new CliError(EXIT.usage, message, 'check the folders that --keys and --data name', error);
+  return new CliError(
+    EXIT.workloadFailed,
+    message,
+    'the same with MOORAGE_DEBUG=1 shows where it happened',
+    error,
+  );
+}
+
+function codeOf(error: unknown): string | null {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (typeof code === 'string') return code;
+  }
+  return null;
+}

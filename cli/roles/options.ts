@@ -1,0 +1,112 @@
+import { hostname } from 'node:os';
+import { pinoLog } from '../../src/adapters/telemetry/log.ts';
+import { isId } from '../../src/core/ids.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import { usageError } from '../exit.ts';
+import type { Reading } from '../../src/wire/units.ts';
+import { VERSION } from '../version.ts';
+
+/** The flags that every role has, as they were typed. */
+export interface RoleFlags {
+  readonly cell: string;
+  readonly etcd: readonly string[];
+  readonly id?: string;
+  readonly listen: string;
+  readonly logLevel: LogLevel;
+  readonly logFile?: string;
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The same, checked, with its log open. */
+export interface RoleBasics {
+  readonly cell: string;
+  readonly etcd: readonly string[];
+  readonly id: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly version: string;
+  readonly log: Log;
+}
+
+export const DEFAULT_ETCD = 'http://127.0.0.1:2379';
+
+export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
+  const id = flags.id ?? defaultId(component);
+  if (!isId(id))
+    throw usageError(
+      `--id ${id}: use lower-case letters, digits and dashes, at most 63`,
+      `moorage ${component} --help`,
+    );
+  if (!isId(flags.cell))
+    throw usageError(
+      `--cell ${flags.cell}: use lower-case letters, digits and dashes`,
+      `moorage ${component} --help`,
+    );
+  const etcd = flags.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
+  const file = flags.logFile === undefined ? {} : { file: flags.logFile };
+  return {
+    cell: flags.cell,
+    etcd: etcd.length === 0 ? [DEFAULT_ETCD] : etcd,
+    id,
+    listen: readListen(flags.listen),
+    version: VERSION,
+    log: pinoLog({ component, id, level: flags.logLevel, ...file }),
+  };
+}
+
+/** An agent is its host; of other roles several may run on one host. */
+function defaultId(component: string): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40)
+    .replace(/-+$/, '');
+  if (component === 'agent') return host;
+  return `${component}-${host}-${String(process.pid)}`;
+}
+
+/** `127.0.0.1:7070`, `[::1]:7070`, `:7070`, `7070`. */
+export function readListen(text: string): { host: string; port: number } {
+  const parts = /^(?:(\[[0-9a-fA-F:]+\]|[^:]*):)?(\d{1,5})$/.exec(text);
+  const port = Number(parts?.[2]);
+  if (parts === null || port > 65_535)
+    throw usageError(`--listen ${text}: write it as HOST:PORT`, '--listen 127.0.0.1:0');
+  const host = (parts[1] ?? '').replaceAll(/[[\]]/g, '');
+  return { host: host === '' ? '127.0.0.1' : host, port };
+}
+
+/** `20000-20499` */
+export function readPorts(text: string): { first: number; last: number } {
+  const parts = /^(\d{1,5})-(\d{1,5})$/.exec(text);
+  const first = Number(parts?.[1]);
+  const last = Number(parts?.[2]);
+  if (parts === null || first < 1 || last > 65_535 || last < first)
+    throw usageError(`--ports ${text}: write them as FIRST-LAST, from 1 to 65535`, '--ports 20000-20999');
+  return { first, last };
+}
+
+/** An amount with a unit, from a flag. */
+export function readAmount(flag: string, text: string, read: (text: string) => Reading): number {
+  const reading = read(text);
+  if (reading.ok) return reading.value;
+  throw usageError(`${flag}: ${reading.text}`, 'moorage agent --help');
+}
+
+/** `zone=a` → an attribute; repeated flags make a map. */
+export function readAttributes(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf('=');
+      if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+      throw usageError(`--attribute ${text}: write it as NAME=VALUE`, '--attribute zone=a');
+    }),
+  );
+}
+
+/** The folder with the arbiters' keys: the secret one for arbiters, the pinned public ones for agents. */
+export function keysFolder(flag: string | undefined, role: string): string {
+  if (flag !== undefined) return flag;
+  throw usageError('name the folder with the ticket keys: --keys FOLDER', `moorage ${role} --keys FOLDER`);
+}
