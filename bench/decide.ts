@@ -1,0 +1,289 @@
+import { parseArgs } from 'node:util';
+import { CellState } from '../src/core/cell-state.ts';
+import type { Claim } from '../src/core/claim.ts';
+import type { Host } from '../src/core/host.ts';
+import type { Expression, Group } from '../src/core/job.ts';
+import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
+import { BINPACK, place } from '../src/core/placement.ts';
+import { rankByWalk } from '../src/core/reference.ts';
+import { NO_SCALARS } from '../src/core/resources.ts';
+import type { SeededRandom } from '../src/core/seeded-random.ts';
+import { seededRandom } from '../src/core/seeded-random.ts';
+
+/**
+ * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
+ * the host and counting its claim in the private state, as before a commit. The cell is half full at the start.
+ */
+const DECISIONS = 20_000;
+const IDENTICAL = 200_000;
+const CONSTRAINT_SETS = 20;
+const RUNS = 3;
+
+interface Figure {
+  readonly what: string;
+  readonly hosts: number;
+  readonly perSecond: number;
+}
+
+const { values } = parseArgs({
+  options: {
+    hosts: { type: 'string', default: '1000,10000,100000' },
+    seed: { type: 'string', default: '1' },
+    only: { type: 'string', default: '' },
+  },
+});
+const seed = Number(values.seed);
+const sizes = values.hosts.split(',').map(Number);
+
+function amounts(cpuMilli: number, memoryMib: number): Host['capacity'] {
+  return { cpuMilli, memoryMib, diskMib: 0, scalars: NO_SCALARS };
+}
+
+/** Four shapes of machines, three zones, forty racks, a tenth with fast disks. */
+function makeHost(n: number, random: SeededRandom): Host {
+  const size = 1 << random.below(4);
+  return {
+    id: `host-${String(n).padStart(6, '0')}`,
+    address: 'http://127.0.0.1:1',
+    capacity: { ...amounts(8000 * size, 32_768 * size), diskMib: 500_000 },
+    reserved: amounts(200, 512),
+    gpuModels: [],
+    portRange: { first: 20_000, last: 32_000 },
+    attributes: {
+      os: 'linux',
+      'driver.exec': 'true',
+      zone: `z${String(random.below(3))}`,
+      rack: `r${String(random.below(40))}`,
+      class: random.below(10) === 0 ? 'ssd' : 'disk',
+      serial: String(n),
+    },
+    bootId: 'b',
+    incarnation: 1,
+    agentVersion: '0',
+  };
+}
+
+function makeGroup(part: Partial<Group>): Group {
+  return {
+    name: 'web',
+    count: 1,
+    parallelism: null,
+    gang: false,
+    ports: {},
+    constraints: [],
+    affinities: [],
+    spread: [],
+    distinct: [],
+    tasks: {},
+    restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
+    reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
+    deadlineMs: null,
+    waitMaxMs: null,
+    ...part,
+  };
+}
+
+function makeRequest(part: Partial<PlacementRequest>, cpuMilli = 100, memoryMib = 200): PlacementRequest {
+  return {
+    namespace: 'default',
+    job: 'job',
+    group: makeGroup({}),
+    ask: { resources: amounts(cpuMilli, memoryMib), gpu: null, ports: {} },
+    precedence: 50,
+    count: 1,
+    hostsHeld: [],
+    avoidHosts: [],
+    ...part,
+  };
+}
+
+const expression = (attribute: string, operator: Expression['operator'], value: string): Expression => ({
+  attribute,
+  operator,
+  value,
+  text: `host.${attribute} ${operator} ${value}`,
+});
+
+/** Sets of two or three constraints, as different jobs write them; half of them leave less than a tenth of the hosts. */
+function constraintsOf(n: number): Expression[] {
+  const some = [expression('os', '==', 'linux'), expression('zone', '==', `z${String(n % 3)}`)];
+  if (n % 2 === 0) some.push(expression('class', '==', n % 4 === 0 ? 'ssd' : 'disk'));
+  if (n % 5 === 0) some.push(expression('rack', 'in', `r${String(n)},r${String(n + 1)}`));
+  return some;
+}
+
+class Cell {
+  readonly state = new CellState();
+  readonly #claims: string[] = [];
+  #made = 0;
+
+  constructor(hosts: number, random: SeededRandom) {
+    for (let n = 0; n < hosts; n++) {
+      const host = makeHost(n, random);
+      this.state.setHost(host);
+      this.state.setAlive(host.id, true);
+      const half = amounts(
+        random.below(host.capacity.cpuMilli - 1000),
+        random.below(host.capacity.memoryMib - 4000),
+      );
+      this.state.assume({
+        id: `fill-${String(n)}`,
+        host: host.id,
+        precedence: 50,
+        resources: half,
+        gpus: [],
+        ports: {},
+      });
+    }
+  }
+
+  /** One decision: as many places as the request wants, each assumed. */
+  decide(request: PlacementRequest, random: SeededRandom, policy: PlacementPolicy): number {
+    const { chosen } = place(this.state, request, random, policy);
+    for (const { host, gpus, ports } of chosen) {
+      const id = `claim-${String(this.#made++)}`;
+      const claim: Claim = {
+        id,
+        host,
+        precedence: request.precedence,
+        resources: request.ask.resources,
+        gpus,
+        ports,
+      };
+      this.state.assume(claim);
+      this.#claims.push(id);
+    }
+    return chosen.length;
+  }
+
+  forgetAll(): void {
+    for (const id of this.#claims.splice(0)) this.state.forget(id);
+  }
+}
+
+/** The best of a few runs on the same cell: others work on the machine too. */
+function measure(cell: Cell, decisions: number, run: (n: number) => number): number {
+  let best = 0;
+  for (let attempt = 0; attempt < RUNS; attempt++) {
+    let placed = 0;
+    const start = performance.now();
+    for (let n = 0; placed < decisions; n++) {
+      const more = run(n);
+      if (more === 0) break;
+      placed += more;
+    }
+    best = Math.max(best, (placed * 1000) / (performance.now() - start));
+    cell.forgetAll();
+  }
+  return best;
+}
+
+type Scenario = (cell: Cell, random: SeededRandom, hosts: string[]) => number;
+
+const scenarios: Record<string, Scenario> = {
+  identical: (cell, random) =>
+    measure(cell, IDENTICAL, () => cell.decide(makeRequest({ count: 1000 }), random, BINPACK)),
+  single: (cell, random) => measure(cell, DECISIONS, () => cell.decide(makeRequest({}), random, BINPACK)),
+  constrained: (cell, random) =>
+    measure(cell, DECISIONS, (n) => {
+      const group = makeGroup({ constraints: constraintsOf(n % CONSTRAINT_SETS) });
+      return cell.decide(makeRequest({ group }, 100 + random.below(900)), random, BINPACK);
+    }),
+  spread: (cell, random, hosts) =>
+    measure(cell, DECISIONS, (n) => {
+      const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
+      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), random, BINPACK);
+    }),
+  'spread-racks': (cell, random, hosts) =>
+    measure(cell, DECISIONS, (n) => {
+      const group = makeGroup({ spread: [{ attribute: 'rack', weight: 50 }] });
+      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), random, BINPACK);
+    }),
+  distinct: (cell, random, hosts) =>
+    measure(cell, DECISIONS, (n) => {
+      const group = makeGroup({ distinct: ['id'] });
+      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 20) }), random, BINPACK);
+    }),
+  'distinct-batch': (cell, random) =>
+    measure(cell, DECISIONS, () => {
+      const group = makeGroup({ distinct: ['id'] });
+      return cell.decide(makeRequest({ group, count: 500 }), random, BINPACK);
+    }),
+  'spread-batch': (cell, random) =>
+    measure(cell, DECISIONS, () => {
+      const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
+      return cell.decide(makeRequest({ group, count: 500 }), random, BINPACK);
+    }),
+  'nothing-fits': (cell, random) =>
+    measureRefusals(() => place(cell.state, makeRequest({}, 64_000, 300_000), random, BINPACK).unplaced),
+};
+
+function measureRefusals(run: () => number): number {
+  const start = performance.now();
+  let refused = 0;
+  while (performance.now() - start < 300) for (let n = 0; n < 50; n++) refused += run();
+  return (refused * 1000) / (performance.now() - start);
+}
+
+function slice(hosts: string[], n: number, count: number): string[] {
+  const start = (n * 7919) % Math.max(1, hosts.length - count);
+  return hosts.slice(start, start + count);
+}
+
+/** The mean rank of the picks among all that fit, 0 best: what the sample costs against scoring every host. */
+function rankOfPicks(cell: Cell, random: SeededRandom): number {
+  const request = makeRequest({});
+  const scores = rankByWalk(cell.state, request, BINPACK);
+  const tries = 50;
+  let sum = 0;
+  for (let n = 0; n < tries; n++) {
+    const host = place(cell.state, request, random, BINPACK).chosen[0]?.host ?? '';
+    const picked = scores.get(host) ?? 0;
+    sum += [...scores.values()].filter((score) => score > picked).length / scores.size;
+  }
+  return sum / tries;
+}
+
+const figures: Figure[] = [];
+for (const size of sizes) {
+  const random = seededRandom(seed);
+  const cell = new Cell(size, random);
+  const hosts = Array.from({ length: size }, (_, n) => `host-${String(n).padStart(6, '0')}`);
+  for (const [what, run] of Object.entries(scenarios)) {
+    if (values.only !== '' && !values.only.split(',').includes(what)) continue;
+    const perSecond = run(cell, random, hosts);
+    figures.push({ what, hosts: size, perSecond });
+    const each = (1_000_000 / perSecond).toFixed(2);
+    console.log(
+      `decide ${what} hosts=${String(size)} sample=${String(BINPACK.sample)} seed=${String(seed)} ` +
+        `per_second=${perSecond.toFixed(0)} us_each=${each}`,
+    );
+  }
+  if (values.only === '') {
+    const rank = rankOfPicks(cell, random);
+    console.log(
+      `decide rank-of-picks hosts=${String(size)} seed=${String(seed)} mean=${rank.toFixed(4)} (0 best)`,
+    );
+  }
+}
+
+function rate(what: string, hosts: number): number | undefined {
+  return figures.find((figure) => figure.what === what && figure.hosts === hosts)?.perSecond;
+}
+
+function ratio(name: string, above: number | undefined, below: number | undefined, wanted: string): void {
+  if (above === undefined || below === undefined) return;
+  console.log(
+    `decide ratio ${name} seed=${String(seed)} value=${(above / below).toFixed(2)} wanted=${wanted}`,
+  );
+}
+
+for (const what of Object.keys(scenarios)) {
+  const [first, last] = [sizes[0] ?? 0, sizes.at(-1) ?? 0];
+  if (first !== last)
+    ratio(`${what}-cost-${String(last)}-to-${String(first)}`, rate(what, first), rate(what, last), '<=2');
+}
+for (const what of ['spread', 'spread-racks', 'distinct', 'spread-batch', 'distinct-batch']) {
+  for (const hosts of sizes)
+    ratio(`${what}-to-single-hosts-${String(hosts)}`, rate('single', hosts), rate(what, hosts), '<=5');
+}
