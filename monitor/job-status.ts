@@ -179,7 +179,8 @@ export class JobBook {
     if (wantsEnd && counts.desired > 0 && counts.complete >= counts.desired) return 'complete';
     const finished = this.#evaluate(jobKey, record).finished;
     if (finished !== null) return finished;
-    return counts.running > 0 ? 'running' : 'pending';
+    const isStopping = record.desired === 'stop' && counts.placed > 0;
+    return counts.running > 0 || isStopping ? 'running' : 'pending';
   }
 
   #evaluate(jobKey: string, record: JobRecord): Todo {

@@ -1,0 +1,169 @@
+import type { Allocation, Outcome } from '../../src/core/allocation.ts';
+import type { Host } from '../../src/core/host.ts';
+import type { Job } from '../../src/core/job.ts';
+import { cellKeys } from '../../src/core/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../../src/core/ledger.ts';
+import { NO_RESOURCES, NO_SCALARS } from '../../src/core/resources.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
+import { MemoryCell } from '../../src/adapters/memory/cell.ts';
+import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
+import { MemoryNetwork } from '../../src/adapters/memory/http.ts';
+import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import type { Write } from '../../src/ports/cell-store.ts';
+import type { HttpAnswer, HttpCall } from '../../src/ports/http.ts';
+import { parseJobObject } from '../../src/wire/job-file.ts';
+import {
+  allocationCodec,
+  eligibilityCodec,
+  hostCodec,
+  ledgerCodec,
+  outcomeCodec,
+} from '../../src/wire/records.ts';
+import type { MonitorDeps } from '../../monitor/monitor.ts';
+import { Monitor } from '../../monitor/monitor.ts';
+import { ManualClock, until } from './manual-clock.ts';
+import { ReportingHost } from './reporting-host.ts';
+
+/** Monitors over a store and a network in memory, with hosts that say what the test wants. */
+export class MonitorWorld {
+  readonly clock = new ManualClock();
+  readonly network = new MemoryNetwork();
+  readonly cell = new MemoryCell({ clock: this.clock });
+  readonly store = this.newStore();
+  readonly keys = cellKeys('test');
+  readonly http = this.network.client('test');
+  readonly #monitors: Monitor[] = [];
+
+  newStore(): MemoryCellStore {
+    return new MemoryCellStore({ clock: this.clock, cell: this.cell });
+  }
+
+  async monitor(id = 'm1', more: Partial<MonitorDeps> = {}): Promise<{ monitor: Monitor; address: string }> {
+    const monitor = new Monitor({
+      ...{ cell: 'test', id, version: '0', listen: { host: '127.0.0.1', port: 0 }, store: this.newStore() },
+      ...{ http: this.network.client(id), server: this.network.server(), clock: this.clock },
+      ...{ random: seededRandom(this.#monitors.length + 1), log: silentLog, metrics: silentMetrics },
+      ...more,
+    });
+    this.#monitors.push(monitor);
+    const { address } = await monitor.start();
+    await monitor.state.copy.ready;
+    await until(() => monitor.state.copy.roles.get(`monitor/${id}`) !== undefined, 'the registration');
+    return { monitor, address };
+  }
+
+  /** A registered, living host. */
+  async host(id: string): Promise<ReportingHost> {
+    const host = await new ReportingHost(id).listen(this.network.server());
+    await this.write([
+      { kind: 'put', key: this.keys.host(id), value: hostCodec.encode(hostRecord(id, host.address)) },
+      { kind: 'put', key: this.keys.aliveOf(id), value: '{"v":1}' },
+    ]);
+    return host;
+  }
+
+  async write(writes: readonly Write[]): Promise<number> {
+    const reply = await this.store.attempt({ compares: [], writes, readBack: [] });
+    if (reply.outcome !== 'applied') throw new Error(`the test's own write was ${reply.outcome}`);
+    return reply.revision;
+  }
+
+  /** What a scheduler's commit writes: the allocation and its host's ledger. */
+  async place(allocation: Allocation): Promise<void> {
+    const key = this.keys.ledger(allocation.host);
+    const known = (await this.store.read([key])).entries.get(key);
+    const ledger = known === undefined ? EMPTY_LEDGER : ledgerCodec.decode(known.value);
+    await this.write([
+      { kind: 'put', key, value: ledgerCodec.encode(withClaim(ledger, allocation)) },
+      { kind: 'put', key: this.#keyOf(allocation), value: allocationCodec.encode(allocation) },
+    ]);
+  }
+
+  /** What a scheduler's release writes, less the ledger. */
+  async end(allocation: Allocation, more: Partial<Outcome> = {}): Promise<void> {
+    const { id, namespace, job, jobVersion, group, index, attempt, host, scheduler } = allocation;
+    const outcome: Outcome = {
+      ...{ allocation: id, namespace, job, jobVersion, group, index, attempt, host, scheduler },
+      ...{
+        state: 'complete',
+        exit: { code: 0 },
+        reason: 'ended',
+        endedAtMs: this.clock.nowMs(),
+        restarts: 0,
+      },
+      ...more,
+    };
+    await this.write([
+      { kind: 'delete', key: this.#keyOf(allocation) },
+      { kind: 'put', key: this.keys.outcome(namespace, job, id), value: outcomeCodec.encode(outcome) },
+    ]);
+  }
+
+  async read<T>(key: string, codec: { decode(text: string): T }): Promise<T | null> {
+    const entry = (await this.store.read([key])).entries.get(key);
+    return entry === undefined ? null : codec.decode(entry.value);
+  }
+
+  async eligibilityOf(host: string) {
+    return await this.read(this.keys.eligibilityOf(host), eligibilityCodec);
+  }
+
+  async ledgerOf(host: string) {
+    return await this.read(this.keys.ledger(host), ledgerCodec);
+  }
+
+  call(
+    method: HttpCall['method'],
+    url: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<HttpAnswer> {
+    return this.http.call({
+      method,
+      url,
+      headers,
+      timeoutMs: 5_000,
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#monitors.map((monitor) => monitor.close()));
+  }
+
+  #keyOf({ namespace, job, id }: Allocation): string {
+    return this.keys.allocation(namespace, job, id);
+  }
+}
+
+export function hostRecord(id: string, address: string): Host {
+  return {
+    ...{ id, address, capacity: { cpuMilli: 4_000, memoryMib: 4_096, diskMib: 10_000, scalars: NO_SCALARS } },
+    ...{ reserved: NO_RESOURCES, gpuModels: [], portRange: { first: 20_000, last: 20_100 }, attributes: {} },
+    ...{ bootId: 'b1', incarnation: 1, agentVersion: '0' },
+  };
+}
+
+export function jobOf(file: Readonly<Record<string, unknown>>): Job {
+  const reading = parseJobObject({ command: ['true'], ...file });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  return reading.job;
+}
+
+export function allocationOf(host: string, id: string, more: Partial<Allocation> = {}): Allocation {
+  return {
+    ...{ id, host, precedence: 50, gpus: [], ports: {} },
+    resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: NO_SCALARS },
+    ...{
+      namespace: 'default',
+      job: 'web',
+      jobVersion: 1,
+      group: 'web',
+      index: 0,
+      attempt: 1,
+      scheduler: 's1',
+    },
+    ...{ desired: 'run', planId: 'p1', epoch: { incarnation: 'c1', counter: 1 }, createdAtMs: 1 },
+    ...more,
+  };
+}
