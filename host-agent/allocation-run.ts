@@ -227,7 +227,6 @@ export class AllocationRun {
   async #finish(ending: Ending): Promise<void> {
     const startedAtMs = this.#startedAtMs();
     const outcome: OutcomeRecord = {
-      v: 1,
       ...ending,
       restarts: this.#restarts(),
       ...(startedAtMs === null ? {} : { startedAtMs }),
@@ -266,7 +265,7 @@ export class AllocationRun {
   }
 
   #ownVerdict(why: VerdictRecord['why'], cause: string): VerdictRecord {
-    return { v: 1, why, cause, commandId: '', atMs: Math.round(this.#ports.clock.nowMs()) };
+    return { why, cause, commandId: '', atMs: Math.round(this.#ports.clock.nowMs()) };
   }
 
   #move(to: ObservedState): void {

@@ -69,7 +69,7 @@ export async function lookAt(ports: AgentPorts, name: string): Promise<AttemptSi
 /** Takes the claim before any shim did, so that none ever runs. @returns false when one did */
 export async function fence(ports: AgentPorts, name: string): Promise<boolean> {
   const path = `${attemptFolder(name)}/${ATTEMPT_FILES.claim}`;
-  const done = await ports.disk.publish(path, claimFile.encode({ v: 1, fenced: true }));
+  const done = await ports.disk.publish(path, claimFile.encode({ fenced: true }));
   if (done === 'published') await endUnseen(ports, name, 'never-started');
   return done === 'published';
 }
@@ -99,7 +99,6 @@ export async function checkShim(
 export async function endUnseen(ports: AgentPorts, name: string, why: string): Promise<ExitRecord> {
   const path = `${attemptFolder(name)}/${ATTEMPT_FILES.exit}`;
   const exit: ExitRecord = {
-    v: 1,
     lost: why,
     out: await outputEnd(ports, name, 'stdout'),
     err: await outputEnd(ports, name, 'stderr'),

@@ -36,7 +36,7 @@ async function takeLock(ports: AgentPorts): Promise<void> {
   const highest = await highestLock(ports);
   if (highest > 0 && (await isHeld(ports, highest))) throw inUse(ports);
   const mine = highest + 1;
-  const record = lockFile.encode({ v: 1, ...ports.processes.self });
+  const record = lockFile.encode({ ...ports.processes.self });
   if ((await ports.disk.publish(lockPath(mine), record)) === 'exists') throw inUse(ports);
   if ((await highestLock(ports)) > mine) throw inUse(ports);
   for (const name of await ports.disk.list(LOCKS))
@@ -77,7 +77,7 @@ async function readIdentity(ports: AgentPorts, host: string): Promise<string> {
     return found.value.stateId;
   }
   const stateId = makeId(ports.clock.nowMs(), ports.random.bytes(16));
-  await ports.disk.publish('identity', identityFile.encode({ v: 1, stateId, host }));
+  await ports.disk.publish('identity', identityFile.encode({ stateId, host }));
   return stateId;
 }
 
@@ -90,5 +90,5 @@ async function nextIncarnation(ports: AgentPorts): Promise<number> {
 }
 
 export async function saveIncarnation(ports: AgentPorts, incarnation: number): Promise<void> {
-  await ports.disk.replace('incarnation', incarnationFile.encode({ v: 1, incarnation }));
+  await ports.disk.replace('incarnation', incarnationFile.encode({ incarnation }));
 }

@@ -253,7 +253,6 @@ export class TaskRun {
 
   #specOf(number: number, restartsAtMs: readonly number[], ends: { out: number; err: number }): AttemptSpec {
     return {
-      v: 1,
       allocation: this.#allocation.id,
       task: this.task.name,
       number,

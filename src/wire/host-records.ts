@@ -3,7 +3,7 @@ import type { Allocation } from '../core/allocation.ts';
 import type { Epoch } from '../core/epoch.ts';
 import type { ObservedState } from '../core/states.ts';
 import { OBSERVED_STATES } from '../core/states.ts';
-import { checkedJson } from './checked-json.ts';
+import { schemaCodec } from './schema-codec.ts';
 import type { Launch } from './host-api.ts';
 import { allocation, commandId, epoch, id, launch, whole } from './launch-schema.ts';
 
@@ -22,25 +22,21 @@ import { allocation, commandId, epoch, id, launch, whole } from './launch-schema
  *   quarantine/                  what could not be read
  */
 export interface IdentityRecord {
-  readonly v: 1;
   readonly stateId: string;
   readonly host: string;
 }
 
 export interface IncarnationRecord {
-  readonly v: 1;
   readonly incarnation: number;
 }
 
 export interface LockRecord {
-  readonly v: 1;
   readonly boot: string;
   readonly pid: number;
   readonly start: number;
 }
 
 export interface AllocationSpec {
-  readonly v: 1;
   readonly allocation: Allocation;
   readonly launch: Launch;
   readonly commandId: string;
@@ -57,7 +53,6 @@ export const VERDICTS = ['user', 'evicted', 'deadline', 'task-failed'] as const;
 export type VerdictKind = (typeof VERDICTS)[number];
 
 export interface VerdictRecord {
-  readonly v: 1;
   readonly why: VerdictKind;
   readonly cause: string;
   readonly commandId: string;
@@ -65,7 +60,6 @@ export interface VerdictRecord {
 }
 
 export interface OutcomeRecord {
-  readonly v: 1;
   readonly state: ObservedState;
   readonly reason: string;
   readonly exit?: { readonly code?: number; readonly signal?: string; readonly lost?: string };
@@ -80,14 +74,12 @@ export type JournalEntry =
   | { readonly kind: 'time'; readonly atMs: number }
   | { readonly kind: 'barred'; readonly id: string; readonly atMs: number };
 
-const v = z.literal(1);
 const line = z.string();
 
-const identityShape: z.ZodType<IdentityRecord> = z.object({ v, stateId: line.min(1), host: id });
-const incarnationShape: z.ZodType<IncarnationRecord> = z.object({ v, incarnation: whole });
-const lockShape: z.ZodType<LockRecord> = z.object({ v, boot: line, pid: z.int().min(1), start: whole });
+const identityShape: z.ZodType<IdentityRecord> = z.object({ stateId: line.min(1), host: id });
+const incarnationShape: z.ZodType<IncarnationRecord> = z.object({ incarnation: whole });
+const lockShape: z.ZodType<LockRecord> = z.object({ boot: line, pid: z.int().min(1), start: whole });
 const specShape: z.ZodType<AllocationSpec> = z.object({
-  v,
   allocation,
   launch,
   commandId,
@@ -97,14 +89,12 @@ const specShape: z.ZodType<AllocationSpec> = z.object({
   acceptedAtMs: whole,
 });
 const verdictShape: z.ZodType<VerdictRecord> = z.object({
-  v,
   why: z.enum(VERDICTS),
   cause: line,
   commandId: line,
   atMs: whole,
 });
 const outcomeShape: z.ZodType<OutcomeRecord> = z.object({
-  v,
   state: z.enum(OBSERVED_STATES as [ObservedState, ...ObservedState[]]),
   reason: line,
   exit: z.exactOptional(
@@ -121,10 +111,23 @@ const journalShape: z.ZodType<JournalEntry> = z.union([
   z.object({ kind: z.literal('barred'), id, atMs: whole }),
 ]);
 
-export const identityFile = checkedJson('identity', identityShape);
-export const incarnationFile = checkedJson('incarnation', incarnationShape);
-export const lockFile = checkedJson('lock', lockShape);
-export const specFile = checkedJson('allocation', specShape);
-export const verdictFile = checkedJson('verdict', verdictShape);
-export const outcomeFile = checkedJson('outcome', outcomeShape);
-export const journalLine = checkedJson('journal', journalShape);
+export const identityFile = schemaCodec('identity', identityShape);
+export const incarnationFile = schemaCodec('incarnation', incarnationShape);
+export const lockFile = schemaCodec('lock', lockShape);
+export const specFile = schemaCodec('allocation', specShape);
+export const verdictFile = schemaCodec('verdict', verdictShape);
+export const outcomeFile = schemaCodec('outcome', outcomeShape);
+export const journalLine = schemaCodec('journal', journalShape);
+
+/** `alive/<host>`, under the agent's session: which agent it is that lives. */
+export interface AliveRecord {
+  readonly stateId: string;
+  readonly incarnation: number;
+  readonly address: string;
+  readonly sinceMs: number;
+}
+
+export const aliveCodec = schemaCodec<AliveRecord>(
+  'alive',
+  z.looseObject({ stateId: line, incarnation: whole, address: line, sinceMs: whole }),
+);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Exit } from '../core/allocation.ts';
-import { checkedJson } from './checked-json.ts';
+import { schemaCodec } from './schema-codec.ts';
 import { id, whole } from './launch-schema.ts';
 
 /**
@@ -82,11 +82,9 @@ export function decodeLaunch(text: string): ShimLaunch {
 
 /** `fenced`: the agent took the claim, so that no shim ever runs this attempt. */
 export type ClaimRecord =
-  | { readonly v: 1; readonly boot: string; readonly pid: number; readonly start: number }
-  | { readonly v: 1; readonly fenced: true };
+  { readonly boot: string; readonly pid: number; readonly start: number } | { readonly fenced: true };
 
 export interface StartedRecord {
-  readonly v: 1;
   /** Of the task's main process, which leads its own group and session. */
   readonly pid: number;
   readonly start: number;
@@ -94,7 +92,6 @@ export interface StartedRecord {
 }
 
 export interface ExitRecord extends Exit {
-  readonly v: 1;
   /** Why the command could not be run at all: the system's error number. */
   readonly execErrno?: number;
   /** Offsets after the last byte of output. */
@@ -112,12 +109,11 @@ export interface ExitRecord extends Exit {
 
 /** Shims of a newer version may say more; it is ignored. */
 const claimShape: z.ZodType<ClaimRecord> = z.union([
-  z.object({ v: z.literal(1), boot: z.string().min(1), pid: z.int().min(1), start: whole }),
-  z.object({ v: z.literal(1), fenced: z.literal(true) }),
+  z.object({ boot: z.string().min(1), pid: z.int().min(1), start: whole }),
+  z.object({ fenced: z.literal(true) }),
 ]);
 
 const startedShape: z.ZodType<StartedRecord> = z.object({
-  v: z.literal(1),
   pid: z.int().min(1),
   start: whole,
   atMs: whole,
@@ -125,7 +121,6 @@ const startedShape: z.ZodType<StartedRecord> = z.object({
 
 const exitShape: z.ZodType<ExitRecord> = z
   .object({
-    v: z.literal(1),
     code: z.exactOptional(whole.max(255)),
     signal: z.exactOptional(z.string().regex(/^SIG[A-Z0-9+]{1,12}$/)),
     lost: z.exactOptional(z.string()),
@@ -146,13 +141,12 @@ const exitShape: z.ZodType<ExitRecord> = z
     },
   );
 
-export const claimFile = checkedJson('claim', claimShape);
-export const startedFile = checkedJson('started', startedShape);
-export const exitFile = checkedJson('exit', exitShape);
+export const claimFile = schemaCodec('claim', claimShape);
+export const startedFile = schemaCodec('started', startedShape);
+export const exitFile = schemaCodec('exit', exitShape);
 
 /** Which attempt this is. */
 export interface AttemptSpec {
-  readonly v: 1;
   readonly allocation: string;
   readonly task: string;
   /** From 1. */
@@ -167,7 +161,6 @@ export interface AttemptSpec {
 }
 
 const attemptShape: z.ZodType<AttemptSpec> = z.object({
-  v: z.literal(1),
   allocation: id,
   task: id,
   number: z.int().min(1),
@@ -178,7 +171,7 @@ const attemptShape: z.ZodType<AttemptSpec> = z.object({
   restartsAtMs: z.array(whole),
 });
 
-export const attemptFile = checkedJson('attempt', attemptShape);
+export const attemptFile = schemaCodec('attempt', attemptShape);
 
 export function attemptName(allocation: string, task: string, number: number): string {
   return `${allocation}.${task}.${String(number)}`;

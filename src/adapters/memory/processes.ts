@@ -86,7 +86,6 @@ export class HollowProcesses implements Processes {
     this.#running.delete(attempt);
     task.cancel();
     const record: ExitRecord = {
-      v: 1,
       ...exit,
       out: task.out,
       err: task.err,
@@ -115,7 +114,7 @@ export class HollowProcesses implements Processes {
     const launch = decodeLaunch(text);
     this.#pids += 1;
     const identity = { boot: this.bootId, pid: this.#pids, start: this.#pids };
-    const claim: ClaimRecord = { v: 1, ...identity };
+    const claim: ClaimRecord = { ...identity };
     const claimed = await this.#disk.publish(
       `${folder(attempt)}/${ATTEMPT_FILES.claim}`,
       claimFile.encode(claim),
@@ -132,7 +131,6 @@ export class HollowProcesses implements Processes {
     this.#running.set(attempt, task);
     if (launch.command[0] === HOLLOW_MISSING_COMMAND) return this.end(attempt, { execErrno: ENOENT });
     const started: StartedRecord = {
-      v: 1,
       pid: identity.pid,
       start: identity.start,
       atMs: Math.round(this.#clock.nowMs()),

@@ -1,0 +1,135 @@
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { fastifyServer } from '../src/adapters/http/server.ts';
+import { MemoryDisk } from '../src/adapters/memory/disk.ts';
+import { HollowProcesses } from '../src/adapters/memory/processes.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { systemRandom } from '../src/adapters/system/random.ts';
+import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import type { PortRange } from '../src/core/host.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import type { Resources } from '../src/core/resources.ts';
+import { NO_RESOURCES } from '../src/core/resources.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import { HostAgent } from './agent.ts';
+import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE } from './defaults.ts';
+import type { RunningAgent } from './main.ts';
+import { BODY_BYTES_MAX, CLOSE_GRACE_MS, running, verifierOf } from './main.ts';
+import { Registrar } from './registrar.ts';
+import { ROUNDS, startRounds } from './rounds.ts';
+import type { Served } from './routes.ts';
+import { hostRoutes } from './routes.ts';
+
+/** A host that runs nothing: its tasks only take time, as their `HOLLOW_RUN_MS` says (0 or absent: until stopped). */
+export interface HollowHost {
+  readonly id: string;
+  readonly capacity: Resources;
+  /** Default: nothing. */
+  readonly reserved?: Resources;
+  readonly gpuModels?: readonly string[];
+  readonly portRange?: PortRange;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+export interface HollowOptions {
+  readonly cell: string;
+  /** Addresses of the etcd members. Unused when `store` is given. */
+  readonly etcd: readonly string[];
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly log: Log;
+  readonly version: string;
+  readonly hosts: readonly HollowHost[];
+  readonly requireTickets?: boolean;
+  readonly pinnedKeysFile?: string;
+  readonly aliveTtlMs?: number;
+  readonly store?: CellStore;
+}
+
+/** Every monitor holds a stream to every host. */
+const CONNECTIONS_MAX = 65_536;
+/** Nothing is ever lost in memory, so a look at everything is only needed in principle. */
+const HOLLOW_ROUNDS = { ...ROUNDS, rescanMs: 60_000, recordTimeMs: 3600_000 };
+
+/**
+ * Serves many host-agents from one process: the same routes, checks, reports and life of allocations as a real one, each
+ * host under `<address>/hosts/<id>`, all alive under one session. They forget everything when the process ends.
+ */
+export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
+  const { log } = options;
+  const metrics = promMetrics({ processMetrics: true });
+  const verifier = await verifierOf(options);
+  const served = new Map<string, Served>();
+  for (const host of options.hosts)
+    served.set(host.id, await openHollow(host, { options, metrics, verifier }));
+  const agents = [...served.values()].map((one) => one.agent);
+  const store = options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+  const registrar = new Registrar(
+    {
+      store,
+      keys: cellKeys(options.cell),
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      aliveTtlMs: options.aliveTtlMs ?? ALIVE_TTL_MS,
+    },
+    agents,
+  );
+  const routes = hostRoutes({
+    prefix: '/hosts/:host',
+    find: (request) => served.get(request.params['host'] ?? ''),
+    ready: () => registrar.registered,
+    metricsText: () => metrics.render(),
+  });
+  const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX });
+  const listener = await server.listen(routes, { ...options.listen, bodyBytesMax: BODY_BYTES_MAX });
+  for (const agent of agents) agent.setAddress(`${listener.address}/hosts/${agent.host.id}`);
+  let endRounds = (): void => undefined;
+  const close = async (): Promise<void> => {
+    endRounds();
+    await registrar.close();
+    await listener.close(CLOSE_GRACE_MS);
+    await Promise.all(agents.map((agent) => agent.close()));
+    if (options.store === undefined) await store.close();
+  };
+  try {
+    await registrar.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  endRounds = startRounds(systemClock, log, agents, HOLLOW_ROUNDS);
+  log.info({ hosts: agents.length, address: listener.address }, 'hollow hosts serve');
+  return running(listener.address, 0, close);
+}
+
+interface Shared {
+  readonly options: HollowOptions;
+  readonly metrics: Metrics;
+  readonly verifier: Awaited<ReturnType<typeof verifierOf>>;
+}
+
+async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
+  const disk = new MemoryDisk();
+  const ports = {
+    disk,
+    processes: new HollowProcesses({ disk, clock: systemClock }),
+    clock: systemClock,
+    random: systemRandom,
+    log: shared.options.log,
+    metrics: shared.metrics,
+  };
+  const facts = {
+    id: host.id,
+    address: '',
+    capacity: host.capacity,
+    reserved: host.reserved ?? NO_RESOURCES,
+    gpuModels: host.gpuModels ?? [],
+    portRange: host.portRange ?? PORT_RANGE,
+    attributes: { os: 'linux', 'driver.exec': 'true', hollow: 'true', ...host.attributes },
+    agentVersion: shared.options.version,
+  };
+  const crypto = { verifier: shared.verifier, digest: sha256Hex };
+  const agent = await HostAgent.open(ports, facts, crypto, AGENT_SETTINGS);
+  return { agent, ports, attemptsKept: AGENT_SETTINGS.attemptsKept };
+}

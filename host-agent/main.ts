@@ -1,0 +1,201 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { nodeDisk } from '../src/adapters/disk/node-disk.ts';
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { fastifyServer } from '../src/adapters/http/server.ts';
+import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
+import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
+import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { systemRandom } from '../src/adapters/system/random.ts';
+import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
+import { pasetoVerifier } from '../src/adapters/tickets/paseto.ts';
+import type { PortRange } from '../src/core/host.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import type { Resources } from '../src/core/resources.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { TicketVerifier } from '../src/ports/crypto.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import type { AgentSettings, HostFacts } from './agent.ts';
+import { HostAgent } from './agent.ts';
+import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
+import type { AgentPorts } from './ports.ts';
+import { Registrar } from './registrar.ts';
+import { startRounds } from './rounds.ts';
+import { hostRoutes } from './routes.ts';
+
+export interface AgentOptions {
+  /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
+  readonly cell: string;
+  /** Addresses of the etcd members. Unused when `store` is given. */
+  readonly etcd: readonly string[];
+  /** This host's id, unique in the cell. */
+  readonly id: string;
+  /** Port 0: any free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly log: Log;
+  readonly version: string;
+  /** Where all that must outlive the agent lies; made when it is missing. One agent for each. */
+  readonly stateFolder: string;
+  /** Base URL under which others reach this agent, when it is another than where it listens. */
+  readonly advertise?: string;
+  /** Amounts to announce instead of what the machine has. */
+  readonly capacity?: Partial<Resources>;
+  /** Headroom instead of the default one. */
+  readonly reserved?: Partial<Resources>;
+  readonly gpuModels?: readonly string[];
+  readonly portRange?: PortRange;
+  /** Besides os, arch, hostname, kernel and driver.exec: zone, class. */
+  readonly attributes?: Readonly<Record<string, string>>;
+  /** Start nothing without a ticket. Default true; then `pinnedKeysFile` is needed. */
+  readonly requireTickets?: boolean;
+  readonly pinnedKeysFile?: string;
+  /** How long the host counts as alive after the store last heard of it. Default 10 s. */
+  readonly aliveTtlMs?: number;
+  /** When the agent is told to stop, tasks stop too. Default false: they run on, and the next agent takes them over. */
+  readonly stopTasksOnExit?: boolean;
+  /** Listen beyond this machine without TLS. */
+  readonly plainOutsideLoopback?: boolean;
+  /** Default: the compiled one where there is one, else the one in TypeScript. */
+  readonly shim?: ShimProgram;
+  readonly settings?: Partial<AgentSettings>;
+  /** Instead of etcd. */
+  readonly store?: CellStore;
+}
+
+export interface RunningAgent {
+  /** Base URL of its API. */
+  readonly address: string;
+  readonly incarnation: number;
+  /** Stops the agent; tasks only with `stopTasksOnExit`. */
+  stop(): Promise<void>;
+  /** Resolves when it has stopped. */
+  readonly ended: Promise<void>;
+}
+
+/** A start request at its largest: 64 KiB of job, and the allocation. */
+export const BODY_BYTES_MAX = 128 * 1024;
+export const CLOSE_GRACE_MS = 1_000;
+const STOP_ALL_MS = 8_000;
+
+/**
+ * Runs a host-agent on this machine. Resolves when it serves, and is registered if the store answers.
+ * @throws StateFolderError, HostTakenError, KeyFileError
+ */
+export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
+  const { log } = options;
+  mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 });
+  const metrics = promMetrics({ processMetrics: true });
+  const verifier = await verifierOf(options);
+  const facts = await factsOf(options);
+  const ports: AgentPorts = {
+    disk: nodeDisk(options.stateFolder),
+    processes: linuxProcesses({ stateFolder: options.stateFolder, shim: options.shim ?? findShim() }),
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    metrics,
+  };
+  const store = options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+  const settings = settingsOf(options);
+  const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close()];
+  if (options.store === undefined) closers.unshift(() => store.close());
+  const closeAll = async (): Promise<void> => {
+    for (const close of closers.splice(0)) await close();
+  };
+  try {
+    const agent = await HostAgent.open(ports, facts, { verifier, digest: sha256Hex }, settings);
+    closers.unshift(() => agent.close());
+    const registrar = new Registrar(
+      {
+        store,
+        keys: cellKeys(options.cell),
+        clock: systemClock,
+        random: systemRandom,
+        log,
+        aliveTtlMs: options.aliveTtlMs ?? ALIVE_TTL_MS,
+      },
+      [agent],
+    );
+    const served = { agent, ports, attemptsKept: settings.attemptsKept };
+    const routes = hostRoutes({
+      prefix: '',
+      find: () => served,
+      ready: () => registrar.registered,
+      metricsText: () => metrics.render(),
+    });
+    const server = fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false });
+    const listener = await server.listen(routes, { ...options.listen, bodyBytesMax: BODY_BYTES_MAX });
+    closers.unshift(() => listener.close(CLOSE_GRACE_MS));
+    agent.setAddress(options.advertise ?? listener.address);
+    closers.unshift(() => registrar.close());
+    await registrar.start();
+    closers.unshift(startRounds(systemClock, log, [agent]));
+    if (options.stopTasksOnExit === true)
+      closers.unshift(() => agent.stopAll('the development cell stops', STOP_ALL_MS));
+    const { host } = agent;
+    log.info(
+      { host: host.id, address: listener.address, incarnation: host.incarnation },
+      'host-agent serves',
+    );
+    return running(listener.address, host.incarnation, closeAll);
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** A role that runs until `stop`. */
+export function running(address: string, incarnation: number, close: () => Promise<void>): RunningAgent {
+  let finish: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => (finish = resolve));
+  let stopping: Promise<void> | null = null;
+  return { address, incarnation, ended, stop: () => (stopping ??= close().then(finish)) };
+}
+
+/** @throws KeyFileError; Error when tickets are required and no keys are pinned */
+export async function verifierOf(
+  options: Pick<AgentOptions, 'requireTickets' | 'pinnedKeysFile'>,
+): Promise<TicketVerifier | null> {
+  if (options.requireTickets === false) return null;
+  if (options.pinnedKeysFile === undefined)
+    throw new Error('a host that requires tickets needs the file of pinned arbiter keys');
+  return pasetoVerifier(await readPinnedKeys(options.pinnedKeysFile));
+}
+
+async function factsOf(options: AgentOptions): Promise<HostFacts> {
+  const capacity: Resources = { ...(await machineCapacity(options.stateFolder)), ...options.capacity };
+  return {
+    id: options.id,
+    address: '',
+    capacity,
+    reserved: { ...reservedOf(capacity), ...options.reserved },
+    gpuModels: options.gpuModels ?? [],
+    portRange: options.portRange ?? PORT_RANGE,
+    attributes: { ...machineAttributes(), ...options.attributes },
+    agentVersion: options.version,
+  };
+}
+
+function settingsOf(options: AgentOptions): AgentSettings {
+  const path = process.env['PATH'];
+  const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...(path === undefined ? {} : { PATH: path }) };
+  return { ...AGENT_SETTINGS, hostEnv, ...options.settings };
+}
+
+/** Beside the compiled agent, or in the build's folder when the agent runs from its sources. */
+function findShim(): ShimProgram {
+  const native = ['./native/moorage-shim', '../dist/host-agent/native/moorage-shim']
+    .map(pathOf)
+    .find(existsSync);
+  if (native !== undefined) return { kind: 'native', path: native };
+  const plain = ['./shim/main.js', '../dist/host-agent/shim/main.js'].map(pathOf).find(existsSync);
+  if (plain === undefined) throw new Error('there is no shim: build the project first');
+  return { kind: 'command', argv: [process.execPath, plain] };
+}
+
+function pathOf(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url));
+}

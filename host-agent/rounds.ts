@@ -1,0 +1,45 @@
+import type { Clock } from '../src/ports/clock.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import { REPORT_BEAT_MS } from '../src/runtime/report-follower.ts';
+import type { HostAgent } from './agent.ts';
+
+export interface RoundsOptions {
+  /** How often each agent says that it is there. */
+  readonly beatMs: number;
+  /** How often everything is looked at afresh, whatever was told. */
+  readonly rescanMs: number;
+  /** How often the time is recorded, so that a clock that was set back is noticed after a restart. */
+  readonly recordTimeMs: number;
+}
+
+export const ROUNDS: RoundsOptions = { beatMs: REPORT_BEAT_MS, rescanMs: 5_000, recordTimeMs: 10_000 };
+
+/** What agents do again and again, for all agents of a process at once. @returns ends it */
+export function startRounds(
+  clock: Clock,
+  log: Log,
+  agents: readonly HostAgent[],
+  options: RoundsOptions = ROUNDS,
+): () => void {
+  const ends = [
+    every(clock, options.beatMs, () => agents.forEach((agent) => agent.beat())),
+    every(clock, options.rescanMs, () => agents.forEach((agent) => agent.rescan())),
+    every(clock, options.recordTimeMs, () => {
+      for (const agent of agents)
+        agent.recordTime().catch((error: unknown) => log.warn({ error }, 'cannot record the time'));
+    }),
+  ];
+  return () => ends.forEach((end) => end());
+}
+
+function every(clock: Clock, delayMs: number, work: () => void): () => void {
+  let cancel = (): void => undefined;
+  const next = (): void => {
+    cancel = clock.after(delayMs, () => {
+      work();
+      next();
+    });
+  };
+  next();
+  return () => cancel();
+}

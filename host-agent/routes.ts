@@ -1,0 +1,169 @@
+import { isId } from '../src/core/ids.ts';
+import type { Route, RouteReply, RouteRequest } from '../src/ports/http.ts';
+import type { StartRequest, StopRequest } from '../src/wire/host-api.ts';
+import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../src/wire/host-api.ts';
+import { startRequest, stopRequest } from '../src/wire/launch-schema.ts';
+import { ProblemError } from '../src/wire/problem.ts';
+import type { HostAgent } from './agent.ts';
+import { refusal } from './gate.ts';
+import { readLog } from './log-reader.ts';
+import type { AgentPorts } from './ports.ts';
+
+/** An agent with what its routes need besides. */
+export interface Served {
+  readonly agent: HostAgent;
+  readonly ports: AgentPorts;
+  readonly attemptsKept: number;
+}
+
+export interface HostRoutesOptions {
+  /** Before every path: empty, or `/hosts/:host` where one process serves many hosts. */
+  readonly prefix: string;
+  find(request: RouteRequest): Served | undefined;
+  /** Registered in the store. */
+  ready(): boolean;
+  metricsText(): Promise<string>;
+}
+
+type Handler = (served: Served, request: RouteRequest) => Promise<RouteReply>;
+
+/** The host-agent's API; see `wire/host-api.ts`. */
+export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
+  const route = (method: Route['method'], path: string, handle: Handler): Route => ({
+    method,
+    path: `${options.prefix}${path}`,
+    handle: async (request) => handle(servedBy(options, request), request),
+  });
+  return [
+    route('PUT', '/v1/allocations/:id', start),
+    route('POST', '/v1/allocations/:id/stop', stop),
+    route('DELETE', '/v1/allocations/:id', remove),
+    route('GET', '/v1/allocations', async ({ agent }) => ok(agent.listing())),
+    route('GET', '/v1/allocations/:id', async ({ agent }, request) => ok(agent.report(idOf(request)))),
+    route('GET', '/v1/allocations/:id/logs', logs),
+    route('GET', '/v1/reports', reports),
+    ...processRoutes(options),
+  ];
+}
+
+function processRoutes(options: HostRoutesOptions): readonly Route[] {
+  return [
+    { method: 'GET', path: '/livez', handle: async () => ok({ live: true }) },
+    {
+      method: 'GET',
+      path: '/readyz',
+      handle: async () => ({ status: options.ready() ? 200 : 503, body: { ready: options.ready() } }),
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      handle: async () => ({
+        status: 200,
+        body: await options.metricsText(),
+        contentType: 'text/plain; version=0.0.4',
+      }),
+    },
+  ];
+}
+
+function servedBy(options: HostRoutesOptions, request: RouteRequest): Served {
+  const served = options.find(request);
+  if (served !== undefined) return served;
+  throw new ProblemError({ status: 404, code: 'no-host', detail: 'there is no such host here' });
+}
+
+function ok(body: unknown): RouteReply {
+  return { status: 200, body };
+}
+
+function idOf(request: RouteRequest): string {
+  const id = request.params['id'] ?? '';
+  if (!isId(id))
+    throw new ProblemError({ status: 400, code: 'bad-request', detail: 'that is no allocation id' });
+  return id;
+}
+
+async function start({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  const order: StartRequest = checked(startRequest, request.body);
+  if (order.allocation.id !== idOf(request))
+    throw refusal('bad-request', 'the address and the body name different allocations');
+  return ok({ report: await agent.start(order) });
+}
+
+async function stop({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  const order: StopRequest = checked(stopRequest, request.body);
+  return ok(await agent.stop(idOf(request), order));
+}
+
+async function remove({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  await agent.remove(idOf(request));
+  return { status: 204 };
+}
+
+async function reports({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  const [incarnation, seq] = [wholeOf(request, 'incarnation'), wholeOf(request, 'seq')];
+  const from = incarnation === null || seq === null ? null : { incarnation, seq };
+  return {
+    status: 200,
+    contentType: 'application/x-ndjson',
+    stream: agent.feed.read(from, request.signal),
+  };
+}
+
+async function logs({ agent, ports, attemptsKept }: Served, request: RouteRequest): Promise<RouteReply> {
+  const id = idOf(request);
+  agent.report(id);
+  const tasks = agent.run(id)?.tasks ?? [];
+  const name = request.query['task'];
+  const run = name === undefined ? tasks[0] : tasks.find((one) => one.task.name === name);
+  const stream = LOG_STREAMS.find((one) => one === (request.query['stream'] ?? 'stdout'));
+  if (run === undefined || stream === undefined)
+    throw new ProblemError({ status: 404, code: 'no-log', detail: 'there is no such task or stream' });
+  const answer = await readLog(
+    ports,
+    {
+      allocation: id,
+      run,
+      stream,
+      offset: wholeOf(request, 'offset') ?? 0,
+      follow: request.query['follow'] === 'true' || request.query['follow'] === '1',
+      attemptsKept,
+      onChange: (listener) => agent.onChange(id, listener),
+    },
+    request.signal,
+  );
+  return {
+    status: 200,
+    headers: { [LOG_OFFSET_HEADER]: String(answer.offset) },
+    contentType: 'application/octet-stream',
+    stream: answer.chunks,
+  };
+}
+
+function wholeOf(request: RouteRequest, name: string): number | null {
+  const text = request.query[name];
+  if (text === undefined) return null;
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text);
+  throw new ProblemError({ status: 400, code: 'bad-request', detail: `${name} must be a whole number` });
+}
+
+interface Checkable<T> {
+  safeParse(
+    value: unknown,
+  ):
+    | { success: true; data: T }
+    | { success: false; error: { issues: readonly { path: readonly PropertyKey[]; message: string }[] } };
+}
+
+function checked<T>(schema: Checkable<T>, body: unknown): T {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const path = issue?.path.map(String).join('.') ?? '';
+  throw new ProblemError({
+    status: 400,
+    code: 'bad-request',
+    detail: `${path === '' ? 'the body' : path}: ${issue?.message ?? 'is not as documented'}`,
+    path,
+  });
+}
