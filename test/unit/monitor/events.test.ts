@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EVENT_QUEUE_MAX, EventLog, EVENTS_MAX } from '../../../monitor/event-log.ts';
+import { ndjson } from '../../../src/runtime/ndjson.ts';
+import type { CellEvent } from '../../../src/wire/monitor-api.ts';
+import type { SchedulerEvent } from '../../../src/wire/scheduler-api.ts';
+import { roleCodec } from '../../../src/wire/records.ts';
+import { ManualClock, until } from '../../support/manual-clock.ts';
+import { allocationOf, MonitorWorld } from '../../support/monitor-world.ts';
+import { reportOf } from '../../support/reporting-host.ts';
+
+let world: MonitorWorld;
+beforeEach(() => {
+  world = new MonitorWorld();
+});
+afterEach(() => world.close());
+
+async function held(address: string, since = '0'): Promise<CellEvent[]> {
+  const url = `${address}/v1/events?follow=false&since=${since}`;
+  const stream = await world.http.stream({ method: 'GET', url, timeoutMs: 1_000, idleTimeoutMs: 1_000 });
+  const events: CellEvent[] = [];
+  for await (const value of ndjson(stream.chunks)) events.push(value as CellEvent);
+  return events;
+}
+
+describe('events', () => {
+  it('tells what the store, the hosts and the schedulers did, each once and in order', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    await until(() => monitor.state.follower.view.complete && host.readers === 1);
+    await world.call('POST', `${address}/v1/jobs`, { name: 'web', type: 'service', command: ['x'] });
+    const allocation = allocationOf('h1', 'a1');
+    await world.place(allocation);
+    await until(() => monitor.state.copy.allocations.size === 1);
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    host.change(reportOf('h1', 'a1', { state: 'complete', reason: 'exit 0' }));
+    await until(() => monitor.state.follower.view.allocation('a1')?.state === 'complete');
+    await world.end(allocation);
+    await until(() => monitor.state.copy.outcomes.size === 1);
+    const events = (await held(address)).filter((event) => event.job === 'web');
+    expect(events.map((event) => event.kind)).toEqual([
+      ...['job-submitted', 'placed', 'running', 'complete', 'released', 'ended'],
+    ]);
+    expect(events[1]).toMatchObject({ slot: 'web[0]', host: 'h1', source: 's1', allocation: 'a1' });
+    expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
+    expect(await held(address, events[3]?.id).then((after) => after.map((event) => event.id))).toEqual(
+      (await held(address)).slice(-2).map((event) => event.id),
+    );
+  });
+
+  it('the same change has the same id at every monitor', async () => {
+    const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
+    await world.host('h1');
+    await world.place(allocationOf('h1', 'a1'));
+    for (const { monitor } of [one, two]) await until(() => monitor.state.copy.allocations.size === 1);
+    const idOf = async (address: string) =>
+      (await held(address)).find((event) => event.kind === 'placed')?.id;
+    expect(await idOf(one.address)).toBe(await idOf(two.address));
+  });
+
+  it('hands on what schedulers alone know, once though they repeat it', async () => {
+    const conflict: SchedulerEvent = {
+      ...{ seq: 7, atMs: 1, scheduler: 's1', kind: 'conflict', namespace: 'default', job: 'web' },
+      detail: 'lost h1 to s2: cpu needed 2500, available 1000',
+    };
+    const { monitor, address } = await world.monitor();
+    let asked = 0;
+    const events = {
+      method: 'GET',
+      path: '/v1/events',
+      handle: async () => {
+        asked += 1;
+        return { status: 200, stream: lines(conflict, { ...conflict, seq: 8, kind: 'placed' }) };
+      },
+    } as const;
+    const peer = await world.network
+      .server()
+      .listen([events], { host: '127.0.0.1', port: 0, bodyBytesMax: 1 });
+    const role = {
+      kind: 'scheduler',
+      id: 's1',
+      address: peer.address,
+      version: '0',
+      policy: 'service',
+      startedAtMs: 0,
+    } as const;
+    await world.write([
+      { kind: 'put', key: world.keys.role('scheduler', 's1'), value: roleCodec.encode(role) },
+    ]);
+    await until(() => asked === 1);
+    await world.clock.advance(10_000);
+    await until(() => asked > 1);
+    const told = (await held(address)).filter((event) => event.id.startsWith('s1:'));
+    expect(told.map((event) => [event.id, event.kind])).toEqual([['s1:7', 'conflict']]);
+    expect(monitor.state.events.readers).toBe(0);
+  });
+
+  it('speaks SSE to those who ask for it', async () => {
+    const { monitor, address } = await world.monitor();
+    await world.call('POST', `${address}/v1/jobs`, { name: 'web', type: 'service', command: ['x'] });
+    await until(() => monitor.state.copy.jobs.size === 1);
+    const url = `${address}/v1/events?follow=false`;
+    const headers = { accept: 'text/event-stream', 'last-event-id': '0' };
+    const stream = await world.http.stream({
+      method: 'GET',
+      url,
+      headers,
+      timeoutMs: 1_000,
+      idleTimeoutMs: 1_000,
+    });
+    let text = '';
+    for await (const chunk of stream.chunks) text += Buffer.from(chunk).toString();
+    expect(text).toMatch(/^id: \d+\.\d+\nevent: job-submitted\ndata: \{.*\}\n\n/m);
+  });
+});
+
+async function* lines(...values: readonly unknown[]): AsyncGenerator<string> {
+  for (const value of values) yield `${JSON.stringify(value)}\n`;
+}
+
+describe('EventLog', () => {
+  const event = (n: number): CellEvent => ({
+    id: `${String(n)}.0`,
+    atMs: n,
+    kind: 'placed',
+    source: 's',
+    detail: '',
+  });
+
+  async function read(log: EventLog, since: string): Promise<(string | undefined)[]> {
+    const seen: (string | undefined)[] = [];
+    for await (const item of log.read(since, false, new AbortController().signal))
+      seen.push(item?.kind === 'gap' ? 'gap' : item?.id);
+    return seen;
+  }
+
+  it('is exclusive, and says when older events are no longer held', async () => {
+    const log = new EventLog('m1', new ManualClock());
+    log.missed(10, 'start', true);
+    for (let n = 11; n <= 13; n++) log.add(event(n));
+    expect(await read(log, '12.0')).toEqual(['13.0']);
+    expect(await read(log, '13.0')).toEqual([]);
+    expect(await read(log, '9.0')).toEqual(['gap', '11.0', '12.0', '13.0']);
+    expect(await read(log, '11.5')).toEqual(['12.0', '13.0']);
+    expect(await read(log, 'elsewhere:3')).toEqual(['gap', '11.0', '12.0', '13.0']);
+    for (let n = 14; n < 14 + 2 * EVENTS_MAX; n++) log.add(event(n));
+    const all = await read(log, '13.0');
+    expect(all[0]).toBe('gap');
+    expect(all.length).toBeLessThanOrEqual(EVENTS_MAX + 1);
+    log.close();
+  });
+
+  it('S2.5 I58 a reader that is too slow gets a gap, not unbounded memory', async () => {
+    const log = new EventLog('m1', new ManualClock());
+    const leave = new AbortController();
+    const reader = log.read('now', true, leave.signal)[Symbol.asyncIterator]();
+    const first = reader.next();
+    log.add(event(1));
+    expect((await first).value).toMatchObject({ id: '1.0' });
+    for (let n = 2; n < EVENT_QUEUE_MAX + 10; n++) log.add(event(n));
+    let seen = 0;
+    let kind = '';
+    while (kind !== 'gap') {
+      kind = ((await reader.next()).value as CellEvent).kind;
+      seen += 1;
+    }
+    expect(seen).toBeLessThanOrEqual(EVENT_QUEUE_MAX + 1);
+    leave.abort();
+    log.close();
+  });
+});

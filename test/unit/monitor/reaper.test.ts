@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { REAPER_TIMES } from '../../../monitor/reaper.ts';
+import { ownerCodec } from '../../../src/wire/records.ts';
+import type { RunAnswer } from '../../../src/wire/monitor-api.ts';
+import { settle, until } from '../../support/manual-clock.ts';
+import { allocationOf, MonitorWorld } from '../../support/monitor-world.ts';
+import type { ReportingHost } from '../../support/reporting-host.ts';
+import { reportOf } from '../../support/reporting-host.ts';
+
+let world: MonitorWorld;
+beforeEach(() => {
+  world = new MonitorWorld();
+});
+afterEach(() => world.close());
+
+async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    await world.clock.advance(1_000);
+    for (const host of hosts) host.beat();
+    await settle();
+  }
+}
+
+const OWNERLESS_S = REAPER_TIMES.ownerlessMs / 1_000 + 5;
+
+describe('reaper', () => {
+  it('S1.16 S1.1 a deleted job without an owner: its allocation is stopped, and released only when the host says so', async () => {
+    const host = await world.host('h1');
+    const { monitor } = await world.monitor();
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    await pass(OWNERLESS_S, [host]);
+    expect(host.stops).toContain('a1');
+    expect(monitor.state.copy.allocations.get('default/web/a1')?.value.desired).toBe('stop');
+    host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped' }));
+    await pass(5, [host]);
+    expect(monitor.state.copy.allocations.size).toBe(1);
+    host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped', released: true }));
+    await pass(5, [host]);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    expect(await world.ledgerOf('h1')).toMatchObject({ bands: {} });
+    expect(monitor.state.copy.outcomesByJob.of('default/web').get('a1')?.value).toMatchObject({
+      state: 'killed',
+    });
+  });
+
+  it('S1.30 what its host never had is released, once the host has refused it for good', async () => {
+    const host = await world.host('h1');
+    const { monitor } = await world.monitor();
+    await world.place(allocationOf('h1', 'a1'));
+    // This host answers `no-allocation` to the stop.
+    await pass(OWNERLESS_S, [host]);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    expect(host.stops).toContain('a1');
+    expect(monitor.state.copy.outcomes.size).toBe(1);
+  });
+
+  it('leaves alone what has an owner, and what is wanted', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    await world.call('POST', `${address}/v1/jobs`, { name: 'wanted', type: 'service', command: ['x'] });
+    await world.place(allocationOf('h1', 'a1', { job: 'wanted', group: 'wanted' }));
+    await world.place(allocationOf('h1', 'a2', { job: 'owned', group: 'owned' }));
+    const owner = { scheduler: 's1', kind: 'service', sinceMs: 0 };
+    await world.write([
+      { kind: 'put', key: world.keys.owner('default', 'owned'), value: ownerCodec.encode(owner) },
+    ]);
+    await pass(OWNERLESS_S * 2, [host]);
+    expect(host.stops).toEqual([]);
+    expect(monitor.state.copy.allocations.size).toBe(2);
+  });
+
+  it('S1.12 a lost host keeps its room until the orphan time, then it is given back and the history kept', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    const { monitor } = await world.monitor('m1', { reaper: { orphanMs: 300_000 } });
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await pass(250, others);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
+    expect(monitor.state.copy.allocations.size).toBe(1);
+    await pass(60, others);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'lost' });
+  });
+
+  it('S1.34 a finished one-off run goes after its retention: the host record first, then job, key and outcome', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor('m1', { reaper: { runRetentionMs: 100_000 } });
+    const file = { name: 'hello', type: 'batch', command: ['x'] };
+    const run = await world.call('POST', `${address}/v1/runs`, file, { 'idempotency-key': 'k' });
+    const { job } = run.body as RunAnswer;
+    const of = { job, group: job };
+    await world.place(allocationOf('h1', 'a1', of));
+    host.change(reportOf('h1', 'a1', { ...of, state: 'complete', released: true }));
+    await world.end(allocationOf('h1', 'a1', of));
+    await pass(90, [host]);
+    expect(monitor.state.copy.jobs.size).toBe(1);
+    expect(host.reports.size).toBe(1);
+    await pass(20, [host]);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+    expect(host.reports.size).toBe(0);
+    expect((await world.store.list(world.keys.jobs)).entries.size).toBe(0);
+    expect((await world.store.list(world.keys.runs)).entries.size).toBe(0);
+  });
+
+  it('S0.14 two monitors divide the jobs between them, and each allocation is released once', async () => {
+    const host = await world.host('h1');
+    const [one] = [await world.monitor('m1'), await world.monitor('m2')];
+    await world.place(allocationOf('h1', 'a1'));
+    await world.place(allocationOf('h1', 'a2', { job: 'other', group: 'other' }));
+    host.change(reportOf('h1', 'a1', { state: 'killed', released: true }));
+    host.change(reportOf('h1', 'a2', { job: 'other', group: 'other', state: 'killed', released: true }));
+    await pass(OWNERLESS_S, [host]);
+    await until(() => one.monitor.state.copy.allocations.size === 0);
+    expect(await world.ledgerOf('h1')).toMatchObject({ bands: {} });
+    expect(one.monitor.state.copy.outcomes.size).toBe(2);
+  });
+});

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
+import { seededRandom } from '../../../src/core/seeded-random.ts';
+import type { ReportSource } from '../../../src/runtime/report-follower.ts';
+import { ReportFollower } from '../../../src/runtime/report-follower.ts';
+import { settle, until } from '../../support/manual-clock.ts';
+import { MonitorWorld } from '../../support/monitor-world.ts';
+import { ReportingHost, reportOf } from '../../support/reporting-host.ts';
+
+let world: MonitorWorld;
+const followers: ReportFollower[] = [];
+beforeEach(() => {
+  world = new MonitorWorld();
+});
+afterEach(async () => {
+  await Promise.all(followers.splice(0).map((follower) => follower.close()));
+  await world.close();
+});
+
+function follow(sources: () => readonly ReportSource[], told: string[] = []): ReportFollower {
+  const follower = new ReportFollower({
+    ...{
+      http: world.network.client('s1'),
+      clock: world.clock,
+      random: seededRandom(3),
+      log: silentLog,
+      sources,
+    },
+    handlers: {
+      onReport: (report) => told.push(`${report.id} ${report.state}`),
+      onHost: (sight, what) => told.push(`${sight.host} ${what}`),
+    },
+    options: { mode: 'any-one' },
+  });
+  followers.push(follower);
+  follower.refresh();
+  return follower;
+}
+
+/** Time passes in small steps, and all that live go on saying so. */
+async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    await world.clock.advance(1_000);
+    for (const host of hosts) host.beat();
+    await settle();
+  }
+}
+
+describe('the merged view as a source', () => {
+  it('S4.24 a follower of one monitor sees what the monitor sees', async () => {
+    const hosts = [await world.host('h1'), await world.host('h2')];
+    hosts[0]?.change(reportOf('h1', 'a1'));
+    const { monitor, address } = await world.monitor();
+    await until(() => monitor.state.follower.view.size === 1);
+    const follower = follow(() => [{ name: 'm1', url: address }]);
+    await until(() => follower.view.complete);
+    expect(follower.view.allocation('a1')?.state).toBe('running');
+    hosts[1]?.change(reportOf('h2', 'a2'));
+    await until(() => follower.view.size === 2);
+    hosts[0]?.gone('a1');
+    await until(() => follower.view.allocation('a1') === undefined);
+    expect([...follower.view.hosts()].map((sight) => [sight.host, sight.seq, sight.staleSinceMs])).toEqual([
+      ['h1', 2, null],
+      ['h2', 1, null],
+    ]);
+  });
+
+  it('S4.4 I50 fails over to another monitor: all is repaired, and nothing goes back', async () => {
+    const host = await world.host('h1');
+    host.change(reportOf('h1', 'a1'));
+    const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
+    for (const { monitor } of [one, two]) await until(() => monitor.state.follower.view.size === 1);
+    const told: string[] = [];
+    const sources = [
+      { name: 'm1', url: one.address },
+      { name: 'm2', url: two.address },
+    ];
+    const follower = follow(() => sources, told);
+    await until(() => follower.view.complete);
+    const first = follower.source;
+    await (first === 'm1' ? one : two).monitor.close();
+    host.change(reportOf('h1', 'a1', { state: 'complete' }));
+    await world.clock.advance(1_000);
+    await until(() => follower.view.allocation('a1')?.state === 'complete');
+    await until(() => follower.view.complete);
+    expect(follower.source).not.toBe(first);
+    expect(told.filter((line) => line.startsWith('a1'))).toEqual(['a1 running', 'a1 complete']);
+  });
+
+  it('I51 passes on that a host is silent, and that it is heard again', async () => {
+    const [quiet, other] = [await world.host('h1'), await world.host('h2')];
+    quiet.change(reportOf('h1', 'a1'));
+    const { address } = await world.monitor();
+    const told: string[] = [];
+    const follower = follow(() => [{ name: 'm1', url: address }], told);
+    await until(() => follower.view.complete && follower.view.size === 1);
+    const heardMs = world.clock.nowMs();
+    await quiet.close();
+    await pass(6, [other]);
+    expect(told).toContain('h1 silent');
+    expect(follower.view.host('h1')).toMatchObject({ staleSinceMs: heardMs, allocations: 1 });
+    const back = await world.host('h1');
+    back.incarnation = 2;
+    await pass(2, [other, back]);
+    await until(() => follower.view.host('h1')?.staleSinceMs === null);
+    expect(follower.view.host('h2')?.staleSinceMs).toBeNull();
+  });
+
+  it('I51 with no monitor left all hosts are stale, and none is gone', async () => {
+    const host = await world.host('h1');
+    host.change(reportOf('h1', 'a1'));
+    const { monitor, address } = await world.monitor();
+    const follower = follow(() => [{ name: 'm1', url: address }]);
+    await until(() => follower.view.complete && follower.view.size === 1);
+    const heardMs = world.clock.nowMs();
+    await monitor.close();
+    await world.clock.advance(10_000);
+    expect(follower.view.complete).toBe(false);
+    expect(follower.view.host('h1')).toMatchObject({ staleSinceMs: heardMs, allocations: 1 });
+    expect(follower.view.allocation('a1')?.state).toBe('running');
+  });
+
+  it('I48 after faults all monitors have the same view', async () => {
+    const hosts: ReportingHost[] = [];
+    for (let n = 1; n <= 5; n++) hosts.push(await world.host(`h${String(n)}`));
+    const monitors = [await world.monitor('m1'), await world.monitor('m2'), await world.monitor('m3')];
+    const random = seededRandom(5);
+    for (let step = 0; step < 60; step++) {
+      const host = hosts[random.below(hosts.length)];
+      if (host === undefined) continue;
+      const id = `${host.id}-${String(random.below(4))}`;
+      if (random.below(4) === 0) host.gone(id);
+      else host.change(reportOf(host.id, id, { restarts: step }));
+      if (random.below(5) === 0) world.network.cut(host.address);
+      if (random.below(3) === 0) await world.clock.advance(200);
+    }
+    await pass(10, hosts);
+    const digestOf = (view: ReportFollower['view']) =>
+      hosts.map((host) =>
+        [...view.on(host.id)].map((report) => `${report.id} ${String(report.restarts)}`).sort(),
+      );
+    const truth = hosts.map((host) =>
+      [...host.reports.values()].map((one) => `${one.id} ${String(one.restarts)}`).sort(),
+    );
+    for (const { monitor } of monitors) expect(digestOf(monitor.state.follower.view)).toEqual(truth);
+  });
+});
