@@ -61,7 +61,8 @@ export function runningCell(cwd: string): RunningCell | null {
   }
 }
 
-function cellsUnder(folder: string): RunningCell[] {
+/** The development cells that run from this folder. */
+export function cellsUnder(folder: string): RunningCell[] {
   const base = join(folder, '.moorage', 'cells');
   let names: string[] = [];
   try {

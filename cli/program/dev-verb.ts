@@ -18,7 +18,11 @@ const MONITORS_MAX = 8;
 
 /** The development cell: all roles on this machine. */
 export function addDevVerb(program: Command, { run }: ProgramInput): void {
-  const dev = verb(program, 'dev', 'bring up a whole cell on this machine, show what it does, stay until Ctrl-C')
+  const dev = verb(
+    program,
+    'dev',
+    'bring up a whole cell on this machine, show what it does, stay until Ctrl-C',
+  )
     .option('--once', 'end after the demonstration and leave nothing behind', false)
     .option('--no-demo', 'only bring it up')
     .option('--hosts <n>', 'host-agents', wholeNumber(1, HOSTS_MAX), 3)
