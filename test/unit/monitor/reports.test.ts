@@ -5,7 +5,8 @@ import type { ReportSource } from '../../../src/runtime/report-follower.ts';
 import { ReportFollower } from '../../../src/runtime/report-follower.ts';
 import { settle, until } from '../../support/manual-clock.ts';
 import { MonitorWorld } from '../../support/monitor-world.ts';
-import { ReportingHost, reportOf } from '../../support/reporting-host.ts';
+import type { ReportingHost } from '../../support/reporting-host.ts';
+import { reportOf } from '../../support/reporting-host.ts';
 
 let world: MonitorWorld;
 const followers: ReportFollower[] = [];

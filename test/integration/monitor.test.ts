@@ -1,0 +1,128 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { runMonitor } from '../../monitor/main.ts';
+import type { RunningMonitor } from '../../monitor/main.ts';
+import { fastifyServer } from '../../src/adapters/http/server.ts';
+import { undiciClient } from '../../src/adapters/http/client.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { cellKeys } from '../../src/core/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../../src/core/ledger.ts';
+import { ndjson } from '../../src/runtime/ndjson.ts';
+import type { CellEvent, HostListAnswer, RunAnswer } from '../../src/wire/monitor-api.ts';
+import { allocationCodec, hostCodec, ledgerCodec } from '../../src/wire/records.ts';
+import { useEtcd } from '../support/etcd.ts';
+import { allocationOf, hostRecord } from '../support/monitor-world.ts';
+import { ReportingHost, reportOf } from '../support/reporting-host.ts';
+
+const etcd = useEtcd();
+const http = undiciClient();
+const open: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.stop();
+});
+
+async function monitorOf(cell: string, id: string): Promise<RunningMonitor> {
+  const monitor = await runMonitor({
+    ...{ cell, id, etcd: [etcd.url], version: '0', log: silentLog },
+    listen: { host: '127.0.0.1', port: 0 },
+  });
+  open.push(monitor);
+  return monitor;
+}
+
+/** Asks until the answer is as wanted; the test's own time limit ends it. */
+async function ask<T>(url: string, wanted: (body: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await http.call({ method: 'GET', url, timeoutMs: 5_000 });
+    if (answer.status === 200 && wanted(answer.body as T)) return answer.body as T;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+describe('a monitor on etcd and real sockets', () => {
+  it('S4.23 S4.4 takes a run, follows it and its output, and a second monitor tells the same', async () => {
+    const cell = etcd.cellName();
+    const keys = cellKeys(cell);
+    const store = etcd.store();
+    const host = await new ReportingHost('h1').listen(fastifyServer({ log: silentLog }));
+    open.push({ stop: () => host.close() });
+    const put = (key: string, value: string) => ({ kind: 'put', key, value }) as const;
+    const write = (...writes: ReturnType<typeof put>[]) =>
+      store.attempt({ compares: [], writes, readBack: [] });
+    await write(
+      put(keys.host('h1'), hostCodec.encode(hostRecord('h1', host.address))),
+      put(keys.aliveOf('h1'), '{}'),
+    );
+    const [one, two] = [await monitorOf(cell, 'm1'), await monitorOf(cell, 'm2')];
+    for (const { address } of [one, two])
+      await ask<HostListAnswer>(
+        `${address}/v1/hosts`,
+        (body) => !body.incomplete && body.hosts[0]?.asOfMs != null,
+      );
+
+    const run = await http.call({
+      ...{ method: 'POST', url: `${one.address}/v1/runs`, timeoutMs: 5_000 },
+      body: { name: 'hello', type: 'batch', command: ['echo', 'hello'] },
+      headers: { 'idempotency-key': 'k1' },
+    });
+    const { job } = run.body as RunAnswer;
+    const path = `${two.address}/v1/jobs/default/${job}`;
+    const logs = http.stream({
+      method: 'GET',
+      url: `${path}/logs?follow=true`,
+      timeoutMs: 30_000,
+      idleTimeoutMs: 30_000,
+    });
+    const exit = http.call({ method: 'GET', url: `${path}/exit?waitMs=20000`, timeoutMs: 30_000 });
+    const of = { job, group: job };
+    const allocation = allocationOf('h1', 'a1', of);
+    await write(
+      put(keys.allocation('default', job, 'a1'), allocationCodec.encode(allocation)),
+      put(keys.ledger('h1'), ledgerCodec.encode(withClaim(EMPTY_LEDGER, allocation))),
+    );
+    host.change(reportOf('h1', 'a1', of));
+    host.write('a1', 'hello\n');
+    const chunks = (await logs).chunks[Symbol.asyncIterator]();
+    expect(Buffer.from((await chunks.next()).value as Uint8Array).toString()).toBe('hello\n');
+    host.change(reportOf('h1', 'a1', { ...of, state: 'complete', exit: { code: 0 }, reason: 'exit 0' }));
+    host.endLog('a1');
+    expect((await chunks.next()).done).toBe(true);
+    expect((await exit).body).toMatchObject({ state: 'complete', exit: { code: 0 }, host: 'h1' });
+
+    const stream = await http.stream({
+      ...{
+        method: 'GET',
+        url: `${one.address}/v1/events?since=0&follow=false`,
+        timeoutMs: 5_000,
+        idleTimeoutMs: 5_000,
+      },
+    });
+    const kinds: string[] = [];
+    for await (const event of ndjson(stream.chunks)) kinds.push((event as CellEvent).kind);
+    expect(kinds).toEqual(expect.arrayContaining(['job-submitted', 'placed', 'running', 'complete']));
+    const ready = await http.call({ method: 'GET', url: `${one.address}/readyz?verbose`, timeoutMs: 5_000 });
+    expect(ready.status).toBe(200);
+  });
+
+  it('I67 a monitor that is told to stop takes its registration back and ends its streams', async () => {
+    const cell = etcd.cellName();
+    const monitor = await monitorOf(cell, 'm1');
+    const store = etcd.store();
+    const key = cellKeys(cell).role('monitor', 'm1');
+    while (!(await store.read([key])).entries.has(key))
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    const reports = {
+      method: 'GET',
+      url: `${monitor.address}/v1/reports`,
+      timeoutMs: 5_000,
+      idleTimeoutMs: 5_000,
+    } as const;
+    const stream = await http.stream(reports);
+    const ended = (async () => {
+      for await (const _chunk of stream.chunks) continue;
+    })();
+    await monitor.stop();
+    await ended;
+    await monitor.ended;
+    expect((await store.read([key])).entries.size).toBe(0);
+  });
+});
