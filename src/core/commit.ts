@@ -188,7 +188,8 @@ export function judge(
   let moved = false;
   for (const part of unit.parts) {
     const partMoved = found.ledgerRevision(part.host) !== sent.ledgerRevision(part.host);
-    moved ||= partMoved;
+    // Freeing has nothing to do with the version that a place was decided on.
+    moved ||= partMoved && !(version && part.places.length === 0);
     judgeRecords(part, found, verdicts);
     for (const place of part.places) {
       const held = sent.ownerRevision(place.namespace, place.job);

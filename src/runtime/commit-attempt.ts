@@ -2,7 +2,7 @@ import type { Allocation } from '../core/allocation.ts';
 import type { Found } from '../core/commit.ts';
 import type { CellKeys } from '../core/keys.ts';
 import type { TransactionDraft } from '../core/transaction-draft.ts';
-import type { Attempt, Compare, Entry, Write } from '../ports/cell-store.ts';
+import type { Attempt, CellStore, Compare, Entry, Write } from '../ports/cell-store.ts';
 import { allocationCodec, ledgerCodec, outcomeCodec } from '../wire/records.ts';
 import type { Doubt, Settled } from './read-back.ts';
 
@@ -60,32 +60,61 @@ export function doubtOf(draft: TransactionDraft, keys: CellKeys): Doubt {
   };
 }
 
+export interface AppliedAt {
+  readonly revision: number;
+  /** false: the revision is only a bound from above. */
+  readonly exact: boolean;
+}
+
 /**
- * Was the draft applied?
+ * Was the draft applied, going by what the read-back found?
  *
- * A new allocation's id belongs to one plan alone, so one of them is proof, and so is a victim that reads as we would have
- * written it. A draft that only releases leaves nothing of its own; but when all of its allocations are gone then what it
- * wanted is so, whoever did it, and while one is there it was not applied, since a transaction lands whole.
+ * A new allocation's id belongs to one plan alone, so one of them is proof. A draft without places leaves nothing that is
+ * only its own: a victim or a released allocation reads the same whoever did it. But when all of them are as the draft
+ * wanted, then what it wanted is so; and while one is not, it was not applied, since a transaction lands whole.
  *
- * @returns the revision that applied it; `exact` false when only a bound from above is known. null: not applied
+ * @returns null: no sign of it. For a draft with places that is not yet the answer: see `wasCreated`.
  */
-export function appliedRevision(
-  draft: TransactionDraft,
-  settled: Settled,
-  keys: CellKeys,
-): { readonly revision: number; readonly exact: boolean } | null {
+export function appliedAt(draft: TransactionDraft, settled: Settled, keys: CellKeys): AppliedAt | null {
   if (settled.fenced) return null;
-  const victims = new Set(draft.compared.map(({ allocation }) => allocation.id));
-  for (const allocation of draft.puts) {
-    const entry = settled.found.get(keyOf(allocation, keys));
-    if (entry === undefined) continue;
-    if (!victims.has(allocation.id)) return { revision: entry.createRevision, exact: true };
-    if (entry.value === allocationCodec.encode(allocation))
-      return { revision: entry.modRevision, exact: true };
+  const places = placesOf(draft);
+  for (const place of places) {
+    const entry = settled.found.get(keyOf(place, keys));
+    if (entry !== undefined) return { revision: entry.createRevision, exact: true };
   }
-  if (draft.puts.length > 0) return null;
-  const allGone = draft.deletes.every((allocation) => !settled.found.has(keyOf(allocation, keys)));
-  return allGone ? { revision: settled.revision, exact: false } : null;
+  if (places.length > 0) return null;
+  const isDone =
+    draft.deletes.every((allocation) => !settled.found.has(keyOf(allocation, keys))) &&
+    draft.puts.every(
+      (victim) => settled.found.get(keyOf(victim, keys))?.value === allocationCodec.encode(victim),
+    );
+  return isDone ? { revision: settled.revision, exact: false } : null;
+}
+
+/**
+ * Was one of the draft's new allocations ever there, though it is not now? It may have landed and been released by
+ * somebody else before we looked; to write it once more would be a second allocation under the same id.
+ *
+ * @param sinceRevision a revision that was known before the draft was sent
+ * @returns the revision that created it; null: none was
+ */
+export async function wasCreated(
+  draft: TransactionDraft,
+  store: CellStore,
+  keys: CellKeys,
+  sinceRevision: number,
+): Promise<number | null> {
+  const wanted = new Set(placesOf(draft).map((place) => keyOf(place, keys)));
+  if (wanted.size === 0) return null;
+  for await (const { revision, changes } of store.history(keys.allocations, sinceRevision + 1)) {
+    if (changes.some((change) => change.kind === 'put' && wanted.has(change.entry.key))) return revision;
+  }
+  return null;
+}
+
+function placesOf(draft: TransactionDraft): Allocation[] {
+  const victims = new Set(draft.compared.map(({ allocation }) => allocation.id));
+  return draft.puts.filter(({ id }) => !victims.has(id));
 }
 
 function keyOf(allocation: Allocation, keys: CellKeys): string {

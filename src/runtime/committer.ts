@@ -15,8 +15,10 @@ import type { Log, Metrics } from '../ports/telemetry.ts';
 import { RecordError } from '../wire/codec.ts';
 import { ledgerCodec } from '../wire/records.ts';
 import { Backoff } from './backoff.ts';
-import { appliedRevision, attemptOf, doubtOf, foundIn } from './commit-attempt.ts';
+import type { AppliedAt } from './commit-attempt.ts';
+import { appliedAt, attemptOf, doubtOf, foundIn, wasCreated } from './commit-attempt.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
+import type { Settled } from './read-back.ts';
 import { settleDoubt } from './read-back.ts';
 import { sleep } from './sleep.ts';
 
@@ -78,6 +80,8 @@ export class Committer {
   readonly #busy = new Set<string>();
   #queue: PendingUnit[] = [];
   #inFlight = 0;
+  /** The newest store revision that a reply told. */
+  #newestRevision = 0;
   #pumpIsDue = false;
   #storeAway = false;
   #idle: (() => void)[] = [];
@@ -240,15 +244,25 @@ export class Committer {
     await this.#during(hosts, batch.units, async () => {
       const { store, keys, clock, metrics } = this.#deps;
       const startedMs = clock.monotonicMs();
+      const sentAfter = this.#revisionKnown(batch);
       const reply = await store.attempt(attemptOf(batch.draft, keys));
       this.#stats.transactions += 1;
       metrics.observe('moorage_commit_seconds', (clock.monotonicMs() - startedMs) / 1000, {
         outcome: reply.outcome,
       });
+      if (reply.outcome !== 'unknown') this.#newestRevision = Math.max(this.#newestRevision, reply.revision);
       if (reply.outcome === 'applied') this.#applied(batch, reply.revision, true);
       else if (reply.outcome === 'refused') this.#refused(batch, reply);
-      else await this.#unknown(batch, reply.cause);
+      else await this.#unknown(batch, reply.cause, sentAfter);
     });
+  }
+
+  /** A store revision that was certainly reached: nothing that is sent now can have been applied before it. */
+  #revisionKnown(batch: Batch): number {
+    let revision = this.#newestRevision;
+    for (const { before } of batch.draft.ledgers) revision = Math.max(revision, before.revision);
+    for (const owner of batch.draft.owners) revision = Math.max(revision, owner.createRevision);
+    return revision;
   }
 
   /** Keeps the hosts to itself while `work` runs, and decides what a fault of the store means for the units. */
@@ -343,11 +357,12 @@ export class Committer {
     this.#queue.unshift(...again);
   }
 
-  async #unknown(batch: Batch, cause: Error): Promise<void> {
+  async #unknown(batch: Batch, cause: Error, sentAfter: number): Promise<void> {
     const { keys, log, store, clock, random, metrics } = this.#deps;
-    log.debug({ cause: cause.message, hosts: batch.units.length }, 'a commit without an answer is read back');
+    log.debug({ cause: cause.message, units: batch.units.length }, 'a commit without an answer is read back');
     const settled = await settleDoubt({ store, clock, random }, doubtOf(batch.draft, keys));
-    const applied = appliedRevision(batch.draft, settled, keys);
+    const applied =
+      appliedAt(batch.draft, settled, keys) ?? (await this.#createdSince(batch, settled, sentAfter));
     this.#stats.unknownResolved += 1;
     metrics.count('moorage_commit_unknown_total', { resolved: applied === null ? 'not-applied' : 'applied' });
     if (applied !== null) this.#applied(batch, applied.revision, applied.exact);
@@ -356,6 +371,25 @@ export class Committer {
       if (settled.fenced && first !== undefined)
         this.#know(first.host, first.before.ledger, settled.revision);
       this.#queue.unshift(...batch.units);
+    }
+  }
+
+  /** The last doubt: it may have landed, and what it placed may be gone again. The history knows, as far as it is kept. */
+  async #createdSince(batch: Batch, settled: Settled, sentAfter: number): Promise<AppliedAt | null> {
+    if (settled.fenced) return null;
+    const { store, keys, clock, random } = this.#deps;
+    const backoff = new Backoff(STORE_AWAY, random);
+    for (;;) {
+      try {
+        const revision = await wasCreated(batch.draft, store, keys, sentAfter);
+        return revision === null ? null : { revision, exact: true };
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        // Forgotten in the seconds since: then its absence now is the best answer there is.
+        if (error.code === 'compacted') return null;
+        if (!error.retryable) throw error;
+        await sleep(clock, backoff.nextMs());
+      }
     }
   }
 

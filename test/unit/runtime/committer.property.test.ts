@@ -1,0 +1,213 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
+import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import type { Allocation } from '../../../src/core/allocation.ts';
+import type { Host } from '../../../src/core/host.ts';
+import { cellKeys } from '../../../src/core/keys.ts';
+import type { ConflictCheck, Plan, PlanOutcome } from '../../../src/core/plan.ts';
+import { NO_SCALARS } from '../../../src/core/resources.ts';
+import { seededRandom } from '../../../src/core/seeded-random.ts';
+import type { Random } from '../../../src/ports/random.ts';
+import { Table } from '../../../src/runtime/table.ts';
+import { allocationCodec, ledgerCodec } from '../../../src/wire/records.ts';
+import type { CommitterWorld } from '../../support/commit-world.ts';
+import {
+  auditCell,
+  committerWorld,
+  own,
+  planOf,
+  testAllocation,
+  testHost,
+} from '../../support/commit-world.ts';
+import type { AttemptFault } from '../../support/faulty-store.ts';
+import { FaultyStore } from '../../support/faulty-store.ts';
+import { InstantClock, turns } from '../../support/instant-clock.ts';
+
+const FAULTS: readonly AttemptFault[] = ['reply-lost', 'request-lost', 'lands-late', 'unavailable'];
+const REBASES_MAX = 8;
+
+interface Settings {
+  readonly seed: number;
+  readonly schedulers: number;
+  readonly hosts: number;
+  readonly plans: number;
+  readonly operationsMax: number;
+  /** Of a hundred attempts. */
+  readonly faultPercent: number;
+  readonly conflictCheck: ConflictCheck;
+  readonly follows: boolean;
+}
+
+interface Result {
+  readonly plans: readonly { readonly plan: Plan; readonly outcome: PlanOutcome }[];
+  readonly cell: MemoryCell;
+  readonly hosts: ReadonlyMap<string, Host>;
+  readonly worlds: readonly CommitterWorld[];
+  readonly faults: number;
+}
+
+const keys = cellKeys('test');
+
+/** Several schedulers, each with its own client of one cell, place, evict and release at random against each other. */
+async function run(settings: Settings): Promise<Result> {
+  const random = seededRandom(settings.seed);
+  const clock = new InstantClock();
+  const cell = new MemoryCell({ clock });
+  const hosts = new Map(
+    Array.from({ length: settings.hosts }, (_, index) => `h${String(index)}`).map((id) => [id, testHost(id)]),
+  );
+  const limits = { operationsMax: settings.operationsMax, bytesMax: 1_000_000 };
+  const plans: { plan: Plan; outcome: PlanOutcome }[] = [];
+  const worlds: CommitterWorld[] = [];
+  const faulty: FaultyStore[] = [];
+  const work = Array.from({ length: settings.schedulers }, async (_, index) => {
+    const plain = new MemoryCellStore({ clock, cell, limits });
+    const store = new FaultyStore(plain, random);
+    faulty.push(store);
+    const world = committerWorld({
+      ...{ store: store.store, keys, hosts, clock, random, inFlightMax: 1 + random.below(4) },
+      ...{ conflictCheck: settings.conflictCheck, rebasesMax: REBASES_MAX },
+    });
+    worlds.push(world);
+    const job = `job${String(index)}`;
+    await own(plain, keys, world, job);
+    store.next = () =>
+      random.below(100) < settings.faultPercent ? (FAULTS[random.below(FAULTS.length)] ?? null) : null;
+    const allocations = new Table(plain, keys.allocations, allocationCodec);
+    if (settings.follows)
+      new Table(plain, keys.ledgers, ledgerCodec, {
+        onChange: (host, now) => now && world.book.observe(host, now.value, now.modRevision),
+      });
+    await allocations.ready;
+    const open: Promise<unknown>[] = [];
+    for (let number = 0; number < settings.plans; number++) {
+      const plan = randomPlan({ random, job, number, hosts, allocations });
+      open.push(world.committer.commit(plan).then((outcome) => plans.push({ plan, outcome })));
+      await turns(random.below(4));
+    }
+    await Promise.all(open);
+    await world.committer.idle();
+  });
+  await Promise.all(work);
+  for (const store of faulty) await store.landed();
+  const faults = faulty.reduce((sum, { faults: f }) => sum + Object.values(f).reduce((a, b) => a + b, 0), 0);
+  return { plans, cell, hosts, worlds, faults };
+}
+
+interface PlanInput {
+  readonly random: Random;
+  readonly job: string;
+  readonly number: number;
+  readonly hosts: ReadonlyMap<string, Host>;
+  readonly allocations: Table<Allocation>;
+}
+
+/** Anything goes, also what can not fit, and what others are changing at the same time. */
+function randomPlan({ random, job, number, hosts, allocations }: PlanInput): Plan {
+  const hostIds = [...hosts.keys()];
+  const places = Array.from({ length: random.below(6) }, (_, index) =>
+    testAllocation(
+      `${job}-${String(number)}-${String(index)}`,
+      hostIds[random.below(hostIds.length)] ?? 'h0',
+      {
+        job,
+        planId: `${job}-${String(number)}`,
+        precedence: random.below(3) * 50,
+        resources: {
+          cpuMilli: 200 + random.below(1_500),
+          memoryMib: random.below(1_500),
+          diskMib: 0,
+          scalars: NO_SCALARS,
+        },
+        gpus: random.below(4) === 0 ? [{ device: random.below(2), milli: 100 + random.below(600) }] : [],
+        ports: random.below(3) === 0 ? { http: 20_000 + random.below(10) } : {},
+      },
+    ),
+  );
+  const taken = new Set<string>();
+  const pick = (count: number): { allocation: Allocation; revision: number }[] => {
+    const rows = [...allocations.rows()].map(([, row]) => ({
+      allocation: row.value,
+      revision: row.modRevision,
+    }));
+    const picked = Array.from({ length: count }, () => rows[random.below(Math.max(1, rows.length))]);
+    return picked.filter(
+      (row) => row !== undefined && !taken.has(row.allocation.id) && taken.add(row.allocation.id),
+    ) as {
+      allocation: Allocation;
+      revision: number;
+    }[];
+  };
+  return planOf(`${job}-${String(number)}`, {
+    atomicity: random.below(4) === 0 ? 'all-or-nothing' : 'incremental',
+    places,
+    evictions: pick(random.below(3)).map(({ allocation, revision }) => ({
+      ...{ victim: allocation, victimRevision: revision, cause: `evicted by ${job}` },
+    })),
+    releases: pick(random.below(4)).map(({ allocation, revision }) => ({
+      ...{ allocation, revision, outcome: random.below(2) === 0 ? null : outcomeOf(allocation) },
+    })),
+  });
+}
+
+function outcomeOf(allocation: Allocation) {
+  const { id, namespace, job, jobVersion, group, index, attempt, host, scheduler } = allocation;
+  const what = { allocation: id, namespace, job, jobVersion, group, index, attempt, host, scheduler };
+  return { ...what, state: 'complete', reason: 'done', endedAtMs: 1, restarts: 0 };
+}
+
+const settings = fc.record({
+  seed: fc.integer({ min: 0, max: 0x7fff_ffff }),
+  schedulers: fc.integer({ min: 1, max: 4 }),
+  hosts: fc.integer({ min: 1, max: 8 }),
+  plans: fc.integer({ min: 1, max: 12 }),
+  operationsMax: fc.constantFrom(8, 16, 128),
+  faultPercent: fc.constantFrom(0, 10, 40),
+  conflictCheck: fc.constantFrom('resource-fit' as const, 'version' as const),
+  follows: fc.boolean(),
+});
+
+describe('committer under contention and faults', () => {
+  it('I1 I2 I3 I5 I6 I11: whatever meets, the laws hold and every part ends once', async () => {
+    let faults = 0;
+    let landed = 0;
+    let conflicted = 0;
+    await fc.assert(
+      fc.asyncProperty(settings, async (one) => {
+        const result = await run(one);
+        const { faults: broken, created } = auditCell(result.cell, keys, result.hosts);
+        expect(broken).toEqual([]);
+        expect(result.plans).toHaveLength(one.schedulers * one.plans);
+        for (const { plan, outcome } of result.plans) {
+          const ids = [
+            ...plan.places.map((place) => place.id),
+            ...plan.evictions.map((eviction) => eviction.victim.id),
+            ...plan.releases.map((release) => release.allocation.id),
+          ];
+          expect([...outcome.keys()].sort()).toEqual(ids.sort());
+          const ends = plan.places.map((place) => outcome.get(place.id));
+          for (const [index, end] of ends.entries()) {
+            const at = created.get(plan.places[index]?.id ?? '');
+            if (end?.kind === 'conflicted') expect(at, `conflicted ${plan.id}`).toBeUndefined();
+            else expect(at, `${String(end?.kind)} ${plan.id}`).toBe(end?.revision);
+            if (end?.kind === 'conflicted') conflicted += 1;
+            else landed += 1;
+            if (one.conflictCheck === 'version') expect(end?.kind).not.toBe('rebased');
+          }
+          if (plan.atomicity === 'all-or-nothing') {
+            const revisions = [...outcome.values()].map((end) =>
+              end.kind === 'conflicted' ? null : end.revision,
+            );
+            expect(new Set(revisions).size).toBeLessThanOrEqual(1);
+          }
+        }
+        for (const { committer } of result.worlds) expect(committer.queued).toBe(0);
+        faults += result.faults;
+      }),
+      { numRuns: Number(process.env['MOORAGE_PROPERTY_RUNS'] ?? 150) },
+    );
+    // Nothing was shown if nothing landed, conflicted or failed.
+    expect(Math.min(landed, conflicted, faults)).toBeGreaterThan(100);
+  });
+});
