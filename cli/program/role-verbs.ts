@@ -1,19 +1,48 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
+import type { AgentFlags } from '../roles/agent.ts';
 import type { ArbiterFlags } from '../roles/arbiter.ts';
+import type { HollowFlags } from '../roles/hollow.ts';
 import type { MonitorFlags } from '../roles/monitor.ts';
 import { collect, wholeNumber } from '../verbs.ts';
+import { addDevVerb } from './dev-verb.ts';
 
-/** More hosts or monitors than this on one machine are a slip of the fingers. */
-const DEV_HOSTS_MAX = 64;
-const DEV_MONITORS_MAX = 8;
+/** The largest cell that the design speaks of. */
+const HOLLOW_MAX = 100_000;
 
 /** The roles of a cell as verbs, and the development cell that starts them all. */
-export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
+export function addRoleVerbs(program: Command, input: ProgramInput): void {
+  const { run } = input;
   program.commandsGroup('Roles:');
-  addDevVerb(program, run);
+  addDevVerb(program, input);
+  roleVerb(program, 'agent', 'runs tasks on this host')
+    .option('--data <folder>', 'what must outlive the agent; one agent for each')
+    .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
+    .option('--no-tickets', 'start tasks without a ticket')
+    .option('--cpu <amount>', 'cores to announce; without it what the machine has')
+    .option('--memory <size>', 'memory to announce')
+    .option('--disk <size>', 'disk to announce')
+    .option('--gpu-model <model>', 'a device to announce; repeat it for each', collect, [])
+    .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
+    .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
+    .option('--advertise <url>', 'where others reach it, if not where it listens')
+    .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')
+    .option('--plain-outside-loopback', 'listen beyond this machine without TLS')
+    .action((flags: AgentFlags) =>
+      run({}, async (context) => (await import('../roles/agent.ts')).serveAgent(context, flags)),
+    );
+  roleVerb(program, 'hollow', 'many host-agents in one process, whose tasks only take time')
+    .option('--hosts <file>', 'a JSON list of { id, cpuMilli, memoryMib, gpuModels, attributes }')
+    .option('--count <n>', 'without --hosts: this many equal ones', wholeNumber(1, HOLLOW_MAX), 10)
+    .option('--cpu <amount>', 'of each (default: 4)')
+    .option('--memory <size>', 'of each (default: 8Gi)')
+    .option('--disk <size>', 'of each (default: 1Ti)')
+    .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
+    .option('--no-tickets', 'start tasks without a ticket')
+    .action((flags: HollowFlags) =>
+      run({}, async (context) => (await import('../roles/hollow.ts')).serveHollow(context, flags)),
+    );
   roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
     .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
@@ -41,30 +70,4 @@ function roleVerb(program: Command, name: string, description: string): Command 
         .default('info'),
     )
     .option('--log-file <path>', 'where it logs; standard error without it');
-}
-
-interface DevFlags extends GlobalOptions {
-  readonly once: boolean;
-  readonly demo: boolean;
-  readonly hosts: number;
-  readonly monitors: number;
-  readonly name: string;
-  readonly fresh: boolean;
-}
-
-function addDevVerb(program: Command, run: ProgramInput['run']): void {
-  program
-    .command('dev')
-    .description('a whole cell on this machine, until Ctrl-C')
-    .option('--once', 'show the demonstration, then stop and leave nothing behind', false)
-    .option('--no-demo', 'bring the cell up and no more')
-    .option('--hosts <n>', 'host-agents', wholeNumber(1, DEV_HOSTS_MAX), 3)
-    .option('--monitors <n>', 'monitors', wholeNumber(1, DEV_MONITORS_MAX), 2)
-    .option('--name <name>', 'name of the cell, and of its data folder', 'dev')
-    .option('--fresh', 'forget the data of the last start', false)
-    .action((flags: DevFlags) =>
-      run({}, async ({ terminal, interrupted }) =>
-        (await import('../dev/dev.ts')).dev({ ...flags, base: terminal.cwd }, interrupted),
-      ),
-    );
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { pinoLog } from '../../src/adapters/telemetry/log.ts';
 import { isId } from '../../src/core/ids.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
@@ -109,4 +110,13 @@ export function readAttributes(texts: readonly string[]): Record<string, string>
 export function keysFolder(flag: string | undefined, role: string): string {
   if (flag !== undefined) return flag;
   throw usageError('name the folder with the ticket keys: --keys FOLDER', `moorage ${role} --keys FOLDER`);
+}
+
+/** What a host needs to check tickets, or the word that it wants none. */
+export function pinnedKeys(
+  flags: { readonly keys?: string; readonly tickets: boolean },
+  role: string,
+): { requireTickets: boolean; pinnedKeysFile?: string } {
+  if (!flags.tickets) return { requireTickets: false };
+  return { requireTickets: true, pinnedKeysFile: join(keysFolder(flags.keys, role), 'arbiters.public') };
 }

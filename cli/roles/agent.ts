@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { runAgent } from '../../host-agent/main.ts';
+import type { Resources } from '../../src/core/resources.ts';
+import { readCpu, readDisk, readMemory } from '../../src/wire/units.ts';
+import type { Context } from '../context.ts';
+import { usageError } from '../exit.ts';
+import type { RoleFlags } from './options.ts';
+import { pinnedKeys, readAmount, readAttributes, readPorts, roleBasics } from './options.ts';
+import { serveRole } from './serve.ts';
+
+export interface AgentFlags extends RoleFlags {
+  readonly data?: string;
+  readonly keys?: string;
+  readonly tickets: boolean;
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly disk?: string;
+  readonly gpuModel: readonly string[];
+  readonly ports?: string;
+  readonly attribute: readonly string[];
+  readonly advertise?: string;
+  readonly stopTasksOnExit?: boolean;
+  readonly plainOutsideLoopback?: boolean;
+}
+
+export function serveAgent(context: Context, flags: AgentFlags): Promise<number> {
+  if (flags.data === undefined)
+    throw usageError(
+      'name a folder for what must outlive the agent: --data FOLDER',
+      'moorage agent --data FOLDER',
+    );
+  const stateFolder = flags.data;
+  const basics = roleBasics(flags, 'agent');
+  return serveRole(context, basics.id, () =>
+    runAgent({
+      ...basics,
+      stateFolder,
+      ...pinnedKeys(flags, 'agent'),
+      capacity: amounts(flags),
+      gpuModels: flags.gpuModel,
+      attributes: readAttributes(flags.attribute),
+      ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
+      ...(flags.advertise === undefined ? {} : { advertise: flags.advertise }),
+      stopTasksOnExit: flags.stopTasksOnExit ?? false,
+      plainOutsideLoopback: flags.plainOutsideLoopback ?? false,
+    }),
+  );
+}
+
+/** The amounts that were named; the machine says the rest. */
+export function amounts(flags: Pick<AgentFlags, 'cpu' | 'memory' | 'disk'>): Partial<Resources> {
+  // A host's cores are no slip of the fingers, however many.
+  const cpu = (text: string) => readCpu(text, Infinity);
+  return {
+    ...(flags.cpu === undefined ? {} : { cpuMilli: readAmount('--cpu', flags.cpu, cpu) }),
+    ...(flags.memory === undefined ? {} : { memoryMib: readAmount('--memory', flags.memory, readMemory) }),
+    ...(flags.disk === undefined ? {} : { diskMib: readAmount('--disk', flags.disk, readDisk) }),
+  };
+}

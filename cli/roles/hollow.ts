@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import type { HollowHost } from '../../host-agent/hollow-main.ts';
+import { runHollow } from '../../host-agent/hollow-main.ts';
+import { isId } from '../../src/core/ids.ts';
+import { NO_SCALARS } from '../../src/core/resources.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT } from '../exit.ts';
+import type { AgentFlags } from './agent.ts';
+import { amounts } from './agent.ts';
+import type { RoleFlags } from './options.ts';
+import { pinnedKeys, roleBasics } from './options.ts';
+import { serveRole } from './serve.ts';
+
+export interface HollowFlags
+  extends RoleFlags, Pick<AgentFlags, 'keys' | 'tickets' | 'cpu' | 'memory' | 'disk'> {
+  /** A JSON file with a list of hosts. */
+  readonly hosts?: string;
+  readonly count: number;
+}
+
+/** A hollow host has no disk; jobs of the traces that ask for none are all the same to it. */
+const DISK_MIB = 1024 * 1024;
+const CPU_MILLI = 4_000;
+const MEMORY_MIB = 8 * 1024;
+
+export function serveHollow(context: Context, flags: HollowFlags): Promise<number> {
+  const basics = roleBasics(flags, 'hollow');
+  const hosts = flags.hosts === undefined ? equalHosts(basics.id, flags) : readHostsFile(flags.hosts);
+  return serveRole(context, basics.id, () => runHollow({ ...basics, hosts, ...pinnedKeys(flags, 'hollow') }));
+}
+
+function equalHosts(id: string, flags: HollowFlags): HollowHost[] {
+  const capacity = {
+    cpuMilli: CPU_MILLI,
+    memoryMib: MEMORY_MIB,
+    diskMib: DISK_MIB,
+    scalars: NO_SCALARS,
+    ...amounts(flags),
+  };
+  const digits = String(flags.count).length;
+  return Array.from({ length: flags.count }, (_, index) => ({
+    id: `${id}-${String(index + 1).padStart(digits, '0')}`,
+    capacity,
+  }));
+}
+
+/** A host of the file: amounts in the units of the rules. */
+interface FileHost {
+  readonly id: string;
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly diskMib?: number;
+  readonly gpuModels?: readonly string[];
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+function readHostsFile(file: string): HollowHost[] {
+  let list: unknown;
+  try {
+    list = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw wrong(file, error instanceof Error ? error.message : String(error));
+  }
+  if (!Array.isArray(list) || list.length === 0) throw wrong(file, 'expected a list of hosts');
+  return list.map((host: unknown, index) => {
+    if (!isFileHost(host)) throw wrong(file, `entry ${String(index)}: expected id, cpuMilli and memoryMib`);
+    const { id, cpuMilli, memoryMib, diskMib = DISK_MIB, gpuModels = [], attributes = {} } = host;
+    return { id, capacity: { cpuMilli, memoryMib, diskMib, scalars: NO_SCALARS }, gpuModels, attributes };
+  });
+}
+
+function isFileHost(value: unknown): value is FileHost {
+  const host = value as Partial<FileHost> | null;
+  const amount = (number: unknown): boolean => Number.isSafeInteger(number) && Number(number) >= 0;
+  return typeof host?.id === 'string' && isId(host.id) && amount(host.cpuMilli) && amount(host.memoryMib);
+}
+
+function wrong(file: string, why: string): CliError {
+  return new CliError(EXIT.badSpec, `${file}: ${why}`, 'moorage hollow --help');
+}
