@@ -22,7 +22,8 @@ import type {
 import { roleCodec } from '../src/wire/records.ts';
 import { amountsOf, NO_AMOUNTS } from './amounts.ts';
 import { grantRefusal } from './decide.ts';
-import type { Instant } from './grant-book.ts';
+import { ForeignGrants } from './foreign-grants.ts';
+import type { HostHearing, Instant } from './grant-book.ts';
 import { GRANT_HELD_MS, GrantBook, GRANTS_MAX } from './grant-book.ts';
 import { Keeper } from './keeper.ts';
 import { Limits } from './limits.ts';
@@ -67,9 +68,7 @@ export class Arbiter {
   readonly #monitors: Table<RoleRecord>;
   readonly #arbiters: Table<RoleRecord>;
   readonly #reports: ReportFollower;
-  /** Until when grants that are not in our book may be used, by monotonic time: everywhere, and by namespace. */
-  #blindUntilMs: number;
-  readonly #blindIn = new Map<string, number>();
+  readonly #foreign: ForeignGrants;
   /** When another arbiter was last known to be there, by monotonic time. */
   #otherSeenMs = -Infinity;
   #limitsReady = false;
@@ -78,9 +77,9 @@ export class Arbiter {
   constructor(deps: ArbiterDeps) {
     this.#deps = deps;
     const { store, keys, clock, log } = deps;
-    this.#blindUntilMs = clock.monotonicMs() + GRANT_HELD_MS;
-    this.#limits = new Limits(store, keys, log, (namespace) => this.#wait(namespace));
-    this.#keeper = new Keeper({ ...deps, ...deps.options, onKeeping: () => this.#waitEverywhere() });
+    this.#foreign = new ForeignGrants({ store, keys, clock, log });
+    this.#limits = new Limits(store, keys, log, (namespace) => this.#onQuota(namespace));
+    this.#keeper = new Keeper({ ...deps, ...deps.options, onKeeping: () => this.#foreign.waitEverywhere() });
     this.#reports = this.#makeFollower();
     this.#monitors = new Table(store, keys.role('monitor', ''), roleCodec, {
       onChange: () => this.#limitsReady && this.#reports.refresh(),
@@ -171,7 +170,7 @@ export class Arbiter {
       switches: this.#limits.switches,
       quota: this.#limits.quota(namespace),
       otherKeeper: this.#keeper.otherKeeper,
-      holdMs: this.#blindMs(namespace),
+      holdMs: this.#foreign.holdMs(namespace),
       viewComplete: this.#reports.view.complete,
       used: this.#use.used(namespace),
       granted: this.#grants.granted(namespace),
@@ -195,36 +194,30 @@ export class Arbiter {
   }
 
   /** A namespace got its first quota: until now any other arbiter could grant in it without telling us. */
-  #wait(namespace: string): void {
-    const nowMs = this.#deps.clock.monotonicMs();
+  #onQuota(namespace: string): void {
     const others = [...this.#arbiters.rows()].some(([id]) => id !== this.#deps.record.id);
-    if (others || nowMs - this.#otherSeenMs < GRANT_HELD_MS)
-      this.#blindIn.set(namespace, nowMs + GRANT_HELD_MS);
-  }
-
-  /** A predecessor's grants may be out. */
-  #waitEverywhere(): void {
-    this.#blindUntilMs = this.#deps.clock.monotonicMs() + GRANT_HELD_MS;
-  }
-
-  #blindMs(namespace: string): number {
-    const until = Math.max(this.#blindUntilMs, this.#blindIn.get(namespace) ?? 0);
-    return Math.ceil(Math.max(0, until - this.#deps.clock.monotonicMs()));
+    const seenAgoMs = this.#deps.clock.monotonicMs() - this.#otherSeenMs;
+    if (others || seenAgoMs < GRANT_HELD_MS) this.#foreign.wait(namespace);
+    else this.#foreign.none(namespace);
   }
 
   #sweep(): void {
-    const now = this.#now();
-    const { view } = this.#reports;
-    this.#grants.sweep(now, (host) => {
-      const sight = view.host(host);
-      if (sight === undefined) return view.complete ? 'unknown' : 'silent';
-      return sight.asOfMs !== null && sight.staleSinceMs === null ? 'heard' : 'silent';
-    });
-    for (const [namespace, untilMs] of this.#blindIn)
-      if (now.monotonicMs > untilMs) this.#blindIn.delete(namespace);
+    this.#grants.sweep(this.#now(), this.#hearing);
+    if (this.#keeper.otherKeeper === null && this.#reports.view.complete)
+      this.#foreign.inherit(this.#limits.namespaces(), (namespace, claim) => {
+        const seen = this.#reports.view.get(claim.host, claim.id) !== undefined;
+        if (!seen && this.#hearing(claim.host) === 'silent') this.#grants.inherit(namespace, claim);
+      });
     this.#deps.metrics.gauge('moorage_arbiter_grants', this.#grants.size);
     this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
   }
+
+  readonly #hearing: HostHearing = (host) => {
+    const { view } = this.#reports;
+    const sight = view.host(host);
+    if (sight === undefined) return view.complete ? 'unknown' : 'silent';
+    return sight.asOfMs !== null && sight.staleSinceMs === null ? 'heard' : 'silent';
+  };
 
   #now(): Instant {
     return { monotonicMs: this.#deps.clock.monotonicMs(), wallMs: this.#deps.clock.nowMs() };

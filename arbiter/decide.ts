@@ -34,17 +34,17 @@ export function grantRefusal(now: Situation): GrantRefusal | null {
   if (now.quota === null) return null;
   if (now.otherKeeper !== null)
     return { code: 'standby', detail: standbyDetail(now.otherKeeper), retryAfterMs: VIEW_RETRY_MS };
-  if (now.holdMs > 0)
-    return {
-      code: 'starting',
-      detail: 'grants of another arbiter may still be out',
-      retryAfterMs: now.holdMs,
-    };
   if (!now.viewComplete)
     return {
       code: 'view-incomplete',
       detail: 'not every host has reported yet',
       retryAfterMs: VIEW_RETRY_MS,
+    };
+  if (now.holdMs > 0)
+    return {
+      code: 'starting',
+      detail: 'grants of another arbiter may still be out',
+      retryAfterMs: now.holdMs,
     };
   const over = overQuota(addAmounts(addAmounts(now.used, now.granted), now.asked), now.quota);
   return over === null

@@ -1,3 +1,4 @@
+import type { Claim } from '../src/core/claim.ts';
 import type { StartTerms } from '../src/core/ticket.ts';
 import { CLOCK_TOLERANCE_MS, TICKET_TTL_MS } from '../src/core/ticket.ts';
 import type { NamespaceAmounts } from '../src/wire/arbiter-api.ts';
@@ -24,11 +25,8 @@ interface Grant {
   readonly endWallMs: number;
 }
 
-/** What the book asks about hosts, of the merged view. */
-export interface HostsHeard {
-  /** `heard`: its reports are current. `silent`: it may run what nobody saw. `unknown`: not of this cell (any more). */
-  (host: string): 'heard' | 'silent' | 'unknown';
-}
+/** `heard`: its reports are current. `silent`: it may run what nobody saw. `unknown`: not of this cell (any more). */
+export type HostHearing = (host: string) => 'heard' | 'silent' | 'unknown';
 
 export interface Instant {
   readonly monotonicMs: number;
@@ -80,6 +78,15 @@ export class GrantBook {
     this.#sums.change(terms.namespace, amounts, 1);
   }
 
+  /** Another arbiter may have granted it, and it may run on a silent host unseen: held until that host is heard. */
+  inherit(namespace: string, claim: Claim): void {
+    const key = keyOf(claim.host, claim.id);
+    if (this.#find(key) !== undefined) return;
+    const amounts = amountsOf(claim);
+    this.#lingering.set(key, { namespace, host: claim.host, amounts, endMonotonicMs: 0, endWallMs: 0 });
+    this.#sums.change(namespace, amounts, 1);
+  }
+
   /** The allocation was seen on the host, or its ticket was never given out. */
   settle(host: string, id: string): void {
     const key = keyOf(host, id);
@@ -88,13 +95,13 @@ export class GrantBook {
   }
 
   /** Frees what ended unused. */
-  sweep(now: Instant, heard: HostsHeard): void {
+  sweep(now: Instant, hearing: HostHearing): void {
     for (const [key, grant] of this.#running) {
       if (now.monotonicMs < grant.endMonotonicMs || now.wallMs < grant.endWallMs) break;
       this.#running.delete(key);
       this.#lingering.set(key, grant);
     }
-    for (const [key, grant] of this.#lingering) if (heard(grant.host) !== 'silent') this.#drop(key, grant);
+    for (const [key, grant] of this.#lingering) if (hearing(grant.host) !== 'silent') this.#drop(key, grant);
   }
 
   #find(key: string): Grant | undefined {

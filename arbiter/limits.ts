@@ -25,7 +25,9 @@ export class Limits {
         if (now !== undefined && before === undefined) onQuota(namespace);
       },
       onBadRecord: (error, key) => {
-        this.#broken.add(key.slice(prefix.length));
+        const namespace = key.slice(prefix.length);
+        // A row that was good once keeps its value.
+        if (this.#quotas.get(namespace) === undefined) this.#broken.add(namespace);
         log.error({ key, error }, 'a quota cannot be read: its namespace gets no tickets');
       },
     });
@@ -47,8 +49,10 @@ export class Limits {
     return this.#broken.has(namespace) ? nothingFor(namespace) : null;
   }
 
+  /** Those that have a quota, readable or not. */
   *namespaces(): IterableIterator<string> {
     for (const [namespace] of this.#quotas.rows()) yield namespace;
+    yield* this.#broken;
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
 import { MemoryNetwork } from '../../src/adapters/memory/http.ts';
 import { callQueue } from '../../src/adapters/system/call-queue.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import type { Allocation } from '../../src/core/allocation.ts';
 import { cellKeys } from '../../src/core/keys.ts';
 import type { Quota, Switches } from '../../src/core/limits.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
@@ -171,5 +172,23 @@ export function reportOf(terms: StartTerms, changes: Partial<AllocationReport> =
     restarts: 0,
     tasks: {},
     ...changes,
+  };
+}
+
+/** The record that a scheduler commits before it starts what these terms name. */
+export function allocationOf(terms: StartTerms): Allocation {
+  return {
+    ...terms.claim,
+    namespace: terms.namespace,
+    job: terms.job,
+    jobVersion: 1,
+    group: 'web',
+    index: 0,
+    attempt: 1,
+    scheduler: terms.scheduler,
+    desired: 'run',
+    planId: 'p1',
+    epoch: terms.epoch,
+    createdAtMs: 0,
   };
 }

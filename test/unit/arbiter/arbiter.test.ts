@@ -4,7 +4,8 @@ import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
 import type { StartTerms, TicketBody } from '../../../src/core/ticket.ts';
 import type { TicketGrant } from '../../../src/wire/arbiter-api.ts';
 import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
-import { ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
+import { allocationCodec } from '../../../src/wire/records.ts';
+import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
 import { someTerms } from '../../support/tickets.ts';
 
 let world: ArbiterWorld;
@@ -30,7 +31,7 @@ async function ask(arbiter: Arbiter, ...placements: StartTerms[]): Promise<reado
 /** An arbiter that waited out what a predecessor may have granted. */
 async function seasoned(): Promise<Arbiter> {
   const { arbiter } = await world.startArbiter();
-  await world.clock.advance(GRANT_HELD_MS + 1);
+  await world.clock.advance(GRANT_HELD_MS + 2_000);
   return arbiter;
 }
 
@@ -112,7 +113,7 @@ describe('Arbiter', () => {
     await world.setQuota({ namespace: 'default', allocations: 5 });
     const { arbiter } = await world.startArbiter();
     expect(await ask(arbiter, terms(1), { ...terms(2), namespace: 'free' })).toEqual(['starting', 'granted']);
-    await world.clock.advance(GRANT_HELD_MS + 1);
+    await world.clock.advance(GRANT_HELD_MS + 2_000);
     expect(await ask(arbiter, terms(1))).toEqual(['granted']);
   });
 
@@ -120,7 +121,7 @@ describe('Arbiter', () => {
     await world.setQuota({ namespace: 'default', allocations: 1 });
     const first = await world.startArbiter('arbiter-1');
     const second = await world.startArbiter('arbiter-2');
-    await world.clock.advance(GRANT_HELD_MS + 1);
+    await world.clock.advance(GRANT_HELD_MS + 2_000);
     expect(await ask(first.arbiter, terms(1))).toEqual(['granted']);
     expect(await ask(second.arbiter, terms(2))).toEqual(['standby']);
     const client = new ArbiterClient(world.network.client());
@@ -132,8 +133,35 @@ describe('Arbiter', () => {
     await first.arbiter.close();
     await world.clock.advance(100);
     expect(await ask(second.arbiter, terms(2))).toEqual(['starting']);
-    await world.clock.advance(GRANT_HELD_MS);
+    await world.clock.advance(GRANT_HELD_MS + 2_000);
     expect(await ask(second.arbiter, terms(2))).toEqual(['granted']);
+  });
+
+  it('S4.18 I40 a successor counts what was committed to a silent host, which it cannot see running', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    world.addHost('host-b');
+    const unseen = allocationOf(terms(1, 400, 'host-b'));
+    await world.put(CELL.allocation('default', unseen.job, unseen.id), allocationCodec.encode(unseen));
+    world.silence('host-b');
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(2))).toEqual(['quota']);
+    world.silent.clear();
+    await world.clock.advance(3_000);
+    expect(await ask(arbiter, terms(2))).toEqual(['granted']);
+  });
+
+  it('the first quota of a namespace counts at once when no other arbiter was there, else after the wait', async () => {
+    const arbiter = await seasoned();
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    await world.clock.advance(0);
+    expect(await ask(arbiter, terms(1), terms(2))).toEqual(['granted', 'quota']);
+    await world.startArbiter('arbiter-2');
+    await world.setQuota({ namespace: 'other', allocations: 1 });
+    await world.clock.advance(0);
+    const other = { ...terms(3), namespace: 'other' };
+    expect(await ask(arbiter, other)).toEqual(['starting']);
+    await world.clock.advance(GRANT_HELD_MS + 2_000);
+    expect(await ask(arbiter, other)).toEqual(['granted']);
   });
 
   it('gives nothing while an operator pauses placement', async () => {
@@ -156,7 +184,7 @@ describe('Arbiter', () => {
     const alone = new ArbiterWorld();
     await alone.setQuota({ namespace: 'default', allocations: 9 });
     const { arbiter } = await alone.startArbiter();
-    await alone.clock.advance(GRANT_HELD_MS + 1);
+    await alone.clock.advance(GRANT_HELD_MS + 2_000);
     expect(await ask(arbiter, terms(1))).toEqual(['view-incomplete']);
     expect(arbiter.missing).toEqual(['view']);
     await alone.close();
