@@ -12,6 +12,11 @@ export interface Request {
   readonly signal?: AbortSignal;
 }
 
+/** A stream, and the monitor that it comes from. */
+export interface OpenStream extends HttpStream {
+  readonly from: string;
+}
+
 const TIMEOUT_MS = 15_000;
 
 /**
@@ -58,31 +63,33 @@ export class CellApi {
   }
 
   /** @throws CliError, ProblemError */
-  async stream(path: string, request: Request & { readonly idleTimeoutMs: number }): Promise<HttpStream> {
+  async stream(path: string, request: Request & { readonly idleTimeoutMs: number }): Promise<OpenStream> {
     return await this.#failover(true, async (base) => {
       const call = { timeoutMs: TIMEOUT_MS, ...request, method: 'GET', url: base + path } as const;
       const stream = await this.#http.stream(call);
-      if (stream.status >= 200 && stream.status < 300) return stream;
+      if (stream.status >= 200 && stream.status < 300) return { ...stream, from: base };
       throw problemErrorOf({ ...stream, body: await jsonOf(stream.chunks) });
     });
   }
 
-  /** The next call goes to another monitor first: this one's stream broke. */
-  moveOn(): void {
-    this.#preferred = (this.#preferred + 1) % this.#addresses.urls.length;
+  /** Calls no longer begin at this monitor: a stream of it broke. Several may find that out at once. */
+  moveOnFrom(base: string): void {
+    const { urls } = this.#addresses;
+    if (urls[this.#preferred] === base) this.#preferred = (this.#preferred + 1) % urls.length;
   }
 
   async #failover<T>(repeatable: boolean, call: (base: string) => Promise<T>): Promise<T> {
     const { urls } = this.#addresses;
+    const first = this.#preferred;
     let last: unknown;
     for (let tried = 0; tried < urls.length; tried++) {
-      const base = urls[this.#preferred] ?? '';
+      const base = urls[(first + tried) % urls.length] ?? '';
       try {
         return await call(base);
       } catch (error) {
         if (!worthAnother(error, repeatable)) throw this.#explained(error);
         last = error;
-        this.moveOn();
+        this.moveOnFrom(base);
       }
     }
     throw this.#explained(last);

@@ -47,7 +47,7 @@ export async function relay(
   let failingSinceMs: number | null = null;
   while (!options.signal.aborted) {
     const before = offset;
-    const state = { started: true };
+    const state = { started: true, from: '' };
     try {
       for await (const piece of open(api, source, options, offset, state)) {
         if (piece.offset > offset) options.onGap?.(piece.offset - offset);
@@ -63,7 +63,7 @@ export async function relay(
       failingSinceMs = offset > before ? null : (failingSinceMs ?? now);
       const silent = error instanceof HttpError && error.sent;
       if (!silent && failingSinceMs !== null && now - failingSinceMs > OUTAGE_MAX_MS) throw error;
-      api.moveOn();
+      api.moveOnFrom(state.from);
       await terminal.sleep(RETRY_MS, options.signal);
     }
   }
@@ -75,7 +75,7 @@ async function* open(
   source: LogSource,
   options: RelayOptions,
   offset: number,
-  state: { started: boolean },
+  state: { started: boolean; from: string },
 ): AsyncGenerator<{ offset: number; chunk: Uint8Array }> {
   const query = new URLSearchParams({
     ...source.query,
@@ -88,6 +88,7 @@ async function* open(
     idleTimeoutMs: IDLE_MS,
     signal: options.signal,
   });
+  state.from = answer.from;
   // The monitor waited a while for the start, and asks to be asked again.
   if (answer.status === 204 && options.follow) state.started = false;
   let at = Number(answer.headers[LOG_OFFSET_HEADER] ?? offset);

@@ -25,6 +25,7 @@ export async function events(context: Context, options: EventsOptions): Promise<
   const api = await context.api();
   // Without following, what is held is what was asked for; a follower wants what comes.
   let since = options.since ?? (options.follow ? 'now' : '0');
+  let from = '';
   while (!interrupted.aborted) {
     try {
       const query = new URLSearchParams({ follow: String(options.follow), since });
@@ -33,6 +34,7 @@ export async function events(context: Context, options: EventsOptions): Promise<
         idleTimeoutMs: IDLE_MS,
         signal: interrupted,
       });
+      from = stream.from;
       for await (const line of ndjson(stream.chunks)) {
         const event = line as CellEvent;
         // A beat or a mark of a gap has no kind of its own to show.
@@ -44,7 +46,7 @@ export async function events(context: Context, options: EventsOptions): Promise<
     } catch (error) {
       if (interrupted.aborted) break;
       if (!options.follow || !(error instanceof HttpError || error instanceof CliError)) throw error;
-      api.moveOn();
+      api.moveOnFrom(from);
     }
     await terminal.sleep(RETRY_MS, interrupted);
   }

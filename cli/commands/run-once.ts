@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
+import { problemErrorOf } from '../../src/clients/problem.ts';
 import type { Exit } from '../../src/core/allocation.ts';
 import type { Job } from '../../src/core/job.ts';
 import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file.ts';
@@ -29,6 +30,9 @@ export interface RunOnceOptions {
 
 /** One question to the monitor about the end; it answers earlier when the run ends earlier. */
 const EXIT_WAIT_MS = 20_000;
+/** How long no monitor at all may answer before the command gives up; the run itself goes on. */
+const OUTAGE_MAX_MS = 60_000;
+const RETRY_MS = 500;
 /** A run that starts at once needs no word; one that waits does. */
 const WHY_AFTER_MS = 2_000;
 const WHY_EVERY_MS = 5_000;
@@ -148,18 +152,26 @@ class Attached {
   }
 
   async #awaitExit(): Promise<RunExit> {
+    const { terminal } = this.#context;
+    const path = `${this.#name.path}/exit?waitMs=${String(EXIT_WAIT_MS)}`;
+    const request = { timeoutMs: EXIT_WAIT_MS + 10_000, signal: this.#done.signal };
+    let heardMs = terminal.nowMs();
     for (;;) {
-      const answer = await this.#api.answer(
-        'GET',
-        `${this.#name.path}/exit?waitMs=${String(EXIT_WAIT_MS)}`,
-        { timeoutMs: EXIT_WAIT_MS + 10_000 },
-        true,
-      );
-      if (answer.status === 200) {
-        this.#ended = true;
-        return answer.body as RunExit;
+      try {
+        const answer = await this.#api.answer('GET', path, request, true);
+        heardMs = terminal.nowMs();
+        if (answer.status === 200) {
+          this.#ended = true;
+          return answer.body as RunExit;
+        }
+        if (answer.status === 204) continue;
+        if (answer.status < 500) throw problemErrorOf(answer);
+      } catch (error) {
+        // All monitors may be away for a while; the run goes on without them.
+        const away = error instanceof CliError && terminal.nowMs() - heardMs < OUTAGE_MAX_MS;
+        if (!away || this.#done.signal.aborted) throw error;
       }
-      if (answer.status !== 204) await this.#context.terminal.sleep(1_000, this.#done.signal);
+      await terminal.sleep(RETRY_MS, this.#done.signal);
     }
   }
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { runAgent } from '../../host-agent/main.ts';
 import type { Resources } from '../../src/core/resources.ts';
 import { readCpu, readDisk, readMemory } from '../../src/wire/units.ts';

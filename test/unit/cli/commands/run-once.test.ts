@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { runOnce } from '../../../../cli/commands/run-once.ts';
+import { EXIT } from '../../../../cli/exit.ts';
+import type { RunExit } from '../../../../src/wire/monitor-api.ts';
+import type { Handler } from '../fakes.ts';
+import { FakeHttp, fakeContext } from '../fakes.ts';
+
+const A = 'http://a';
+const B = 'http://b';
+const options = { env: [], constraint: [], detach: false };
+
+const ENDED: RunExit = { state: 'failed', exit: { code: 7 }, reason: 'exit 7', host: 'h1', allocation: 'x' };
+
+function monitor(end: RunExit, out = 'hello\n', err = ''): Handler {
+  return (call, path) => {
+    if (call.method === 'POST')
+      return { status: 201, body: { namespace: 'default', job: 'run-1', created: true } };
+    if (path.includes('/exit')) return { body: end };
+    if (path.includes('/why')) return { body: { summary: 'waiting for room', groups: [] } };
+    const text = path.includes('stream=stdout') ? out : err;
+    const offset = Number(new URLSearchParams(path.split('?')[1]).get('offset'));
+    return { offset, chunks: text.length > offset ? [text.slice(offset)] : [] };
+  };
+}
+
+async function outcome(handlers: Readonly<Record<string, Handler>>) {
+  const http = new FakeHttp(handlers);
+  const { context, terminal } = fakeContext(http, Object.keys(handlers));
+  const code = await runOnce(context, ['sh', '-c', 'exit 7'], options);
+  return { code, http, terminal };
+}
+
+test("output to the same streams, and the child's exit code", async () => {
+  const { code, terminal } = await outcome({ [A]: monitor(ENDED, 'hello\n', 'oops\n') });
+  expect(code).toBe(7);
+  expect(terminal.stdout).toBe('hello\n');
+  expect(terminal.stderr).toBe('oops\n');
+});
+
+test.each<[string, Partial<RunExit>, number]>([
+  ['a success', { state: 'complete', exit: { code: 0 } }, 0],
+  ['a signal', { state: 'killed', exit: { signal: 'SIGKILL' } }, 137],
+  ['no place in time', { exit: null, host: null, allocation: null, reason: 'unplaceable' }, EXIT.unplaceable],
+  ['nobody knows', { state: 'lost', exit: { lost: 'host-reboot' } }, EXIT.ownFault],
+])('%s', async (_name, end, wanted) => {
+  const { code } = await outcome({ [A]: monitor({ ...ENDED, ...end }) });
+  expect(code).toBe(wanted);
+});
+
+test('I20 the same key goes to the next monitor when the first one may have taken the run', async () => {
+  const { code, http } = await outcome({ [A]: () => 'lost', [B]: monitor(ENDED) });
+  expect(code).toBe(7);
+  const posts = http.calls.filter((call) => call.method === 'POST');
+  expect(posts.map((call) => new URL(call.url).origin)).toEqual([A, B]);
+  expect(posts[0]?.headers).toEqual(posts[1]?.headers);
+  expect(posts[0]?.body).toEqual(posts[1]?.body);
+});
+
+test('a monitor that dies in the middle costs no byte and repeats none', async () => {
+  let alive = true;
+  const dying: Handler = (call, path) => {
+    if (!alive) return 'refused';
+    if (path.includes('stream=stdout')) {
+      alive = false;
+      return { chunks: ['hel', 'cut'] };
+    }
+    return path.includes('/exit') ? 'lost' : monitor(ENDED)(call, path);
+  };
+  const { code, terminal } = await outcome({ [A]: dying, [B]: monitor(ENDED) });
+  expect(code).toBe(7);
+  expect(terminal.stdout).toBe('hello\n');
+});
+
+test('--detach prints the id and nothing else', async () => {
+  const { context, terminal } = fakeContext(new FakeHttp({ [A]: monitor(ENDED) }), [A]);
+  expect(await runOnce(context, ['true'], { ...options, detach: true })).toBe(0);
+  expect(terminal.stdout).toBe('run-1\n');
+});
+
+test('a wrong flag is a usage error, before anything is sent', async () => {
+  const http = new FakeHttp({});
+  const { context } = fakeContext(http, [A]);
+  await expect(runOnce(context, ['true'], { ...options, cpu: '500' })).rejects.toMatchObject({
+    exitCode: EXIT.usage,
+    message: expect.stringContaining('did you mean "500m"?') as string,
+  });
+  await expect(runOnce(context, ['true'], { ...options, env: ['X'] })).rejects.toMatchObject({
+    exitCode: EXIT.usage,
+  });
+  expect(http.asked).toEqual([]);
+});
+
+test('a run is sent once only: no restart, no second host', async () => {
+  const { http } = await outcome({ [A]: monitor(ENDED) });
+  expect(http.calls[0]?.body).toMatchObject({
+    oneOff: true,
+    type: 'batch',
+    groups: expect.objectContaining({}) as object,
+  });
+  const body = http.calls[0]?.body as { groups: Record<string, { restart: object; reschedule: object }> };
+  const [group] = Object.values(body.groups);
+  expect(group?.restart).toMatchObject({ attempts: 0, on: 'never' });
+  expect(group?.reschedule).toMatchObject({ attempts: 0 });
+});

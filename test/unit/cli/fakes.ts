@@ -1,0 +1,110 @@
+import { CellApi } from '../../../cli/cell-api.ts';
+import type { Context } from '../../../cli/context.ts';
+import type { Output } from '../../../cli/output/print.ts';
+import type { Terminal } from '../../../cli/terminal.ts';
+import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../../src/ports/http.ts';
+import { HttpError } from '../../../src/ports/http.ts';
+
+/** Keeps what was written; its time is fifty times as fast as ours. */
+export class FakeTerminal implements Terminal {
+  stdout = '';
+  stderr = '';
+  readonly colour = false;
+  readonly interactive = false;
+  readonly env: Record<string, string | undefined> = {};
+  readonly cwd = '/nowhere';
+  #now = 1_000_000;
+
+  out(text: string | Uint8Array): void {
+    this.stdout += typeof text === 'string' ? text : new TextDecoder().decode(text);
+  }
+
+  err(text: string | Uint8Array): void {
+    this.stderr += typeof text === 'string' ? text : new TextDecoder().decode(text);
+  }
+
+  nowMs(): number {
+    return this.#now;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    this.#now += ms;
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms / 50);
+      signal?.addEventListener('abort', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
+
+export type Handler = (call: HttpCall, path: string) => Partial<HttpAnswer> | Chunks | 'refused' | 'lost';
+
+export interface Chunks {
+  readonly offset?: number;
+  /** The piece `cut` breaks the connection. */
+  readonly chunks: readonly string[];
+}
+
+/** A network of one handler for each base URL; everything asked is kept. */
+export class FakeHttp implements HttpClient {
+  readonly asked: string[] = [];
+  readonly calls: HttpCall[] = [];
+  readonly #handlers: Readonly<Record<string, Handler>>;
+
+  constructor(handlers: Readonly<Record<string, Handler>>) {
+    this.#handlers = handlers;
+  }
+
+  call(call: HttpCall): Promise<HttpAnswer> {
+    const answer = this.#ask(call) as Partial<HttpAnswer>;
+    return Promise.resolve({ status: 200, headers: {}, body: undefined, ...answer });
+  }
+
+  stream(call: HttpCall): Promise<HttpStream> {
+    const answer = this.#ask(call);
+    if ('chunks' in answer) {
+      const headers = { 'x-offset': String(answer.offset ?? 0) };
+      return Promise.resolve({ status: 200, headers, chunks: bytes(answer.chunks) });
+    }
+    const body = answer.body === undefined ? [] : [JSON.stringify(answer.body)];
+    return Promise.resolve({ status: answer.status ?? 200, headers: {}, chunks: bytes(body) });
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #ask(call: HttpCall): Partial<HttpAnswer> | Chunks {
+    const { origin, pathname, search } = new URL(call.url);
+    this.asked.push(`${call.method} ${origin}${pathname}${search}`);
+    this.calls.push(call);
+    const answer = this.#handlers[origin]?.(call, pathname + search) ?? 'refused';
+    if (answer === 'refused') throw new HttpError('ECONNREFUSED', { sent: false });
+    if (answer === 'lost') throw new HttpError('no answer', { sent: true });
+    return answer;
+  }
+}
+
+async function* bytes(parts: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    await Promise.resolve();
+    if (part === 'cut') throw new HttpError('cut', { sent: true });
+    yield new TextEncoder().encode(part);
+  }
+}
+
+export function fakeContext(http: FakeHttp, urls: readonly string[], output: Output = 'table') {
+  const terminal = new FakeTerminal();
+  const api = new CellApi(http, { urls, from: 'a test' });
+  const context: Context = {
+    terminal,
+    namespace: 'default',
+    output,
+    api: () => Promise.resolve(api),
+    interrupted: new AbortController().signal,
+  };
+  return { context, terminal, api };
+}

@@ -1,0 +1,76 @@
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../../cli/exit.ts';
+import { runCli } from '../../../cli/run-cli.ts';
+import { FakeTerminal } from './fakes.ts';
+
+/** A port that was free a moment ago, and that nobody listens at. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function cli(...args: string[]) {
+  const terminal = new FakeTerminal();
+  const code = await runCli(args, terminal, new AbortController().signal);
+  return { code, ...terminal, stdout: terminal.stdout, stderr: terminal.stderr };
+}
+
+test('help lists the verbs and is no failure', async () => {
+  const { code, stdout } = await cli('--help');
+  expect(code).toBe(EXIT.ok);
+  for (const verb of [
+    'run',
+    'validate',
+    'ps',
+    'why',
+    'logs',
+    'hosts',
+    'events',
+    'check',
+    'replay',
+    'agent',
+    'hollow',
+  ])
+    expect(stdout).toMatch(new RegExp(`^  ${verb}\\b`, 'm'));
+});
+
+test.each([
+  [['statsu'], /Did you mean status\?/],
+  [['ps', '-o', 'xml'], /Allowed choices are table, json, yaml, name/],
+  [['status'], /missing required argument/],
+  [['run'], /name a job file, or a command behind --/],
+  [['ps', '--', 'x'], /belong to: moorage run/],
+  [['run', 'a.yaml', '--', 'x'], /too much for one run/],
+  [['status', 'No_Such'], /is no name of a job/],
+  [['replay', '/nowhere', '--pods', '0'], /a whole number from 1/],
+  [['explain', 'group.cuont'], /did you mean "count"\?/],
+])('%j: usage, and what to type next', async (args, why) => {
+  const { code, stderr } = await cli(...args);
+  expect(code).toBe(EXIT.usage);
+  expect(stderr).toMatch(why);
+  expect(stderr).toMatch(/^next: moorage /m);
+});
+
+test('a job file that is not there, or is wrong, ends with 65', async () => {
+  expect(await cli('validate', '/nowhere.yaml')).toMatchObject({ code: EXIT.badSpec });
+  expect(await cli('run', '/nowhere.yaml')).toMatchObject({ code: EXIT.badSpec });
+  expect(await cli('replay', '/nowhere')).toMatchObject({ code: EXIT.badSpec });
+});
+
+test('a cell that is not there ends with 4', async () => {
+  const { code, stderr } = await cli('ps', '--address', `http://127.0.0.1:${String(await closedPort())}`);
+  expect(code).toBe(EXIT.unreachable);
+  expect(stderr).toMatch(/cannot reach the monitor at http:\/\/127\.0\.0\.1:/);
+  expect(stderr).toMatch(/^next: moorage dev/m);
+});
+
+test('explain shows a field, and the whole schema as JSON', async () => {
+  expect((await cli('explain', 'group.count')).stdout).toMatch(/1 to 100000/);
+  const schema = JSON.parse((await cli('explain', 'job', '-o', 'json')).stdout) as { title: string };
+  expect(schema.title).toBe('Moorage job');
+});
