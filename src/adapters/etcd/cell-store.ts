@@ -56,6 +56,8 @@ const CANARY_KEYS = 64;
 export class EtcdCellStore implements CellStore {
   readonly limits: StoreLimits;
   readonly #etcd: Etcd3;
+  /** For watches alone: twenty thousand events a second must not stand before a commit, nor a dead link between them. */
+  readonly #watching: Etcd3;
   readonly #options: EtcdStoreOptions;
   readonly #leases: LeaseKeeper;
   readonly #followings = new Set<EtcdFollowing>();
@@ -68,6 +70,7 @@ export class EtcdCellStore implements CellStore {
     this.#options = options;
     this.limits = options.limits ?? DEFAULT_STORE_LIMITS;
     this.#etcd = etcdClient(options);
+    this.#watching = etcdClient({ ...options, connectionName: 'watch' });
     this.#leases = new LeaseKeeper(this.#etcd, options.clock);
     const nonce = randomBytes(8);
     this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
@@ -141,7 +144,7 @@ export class EtcdCellStore implements CellStore {
   follow(prefix: string, follower: Follower): Following {
     if (this.#closed) throw new StoreError('closed', 'the store was closed', { retryable: false });
     const following = new EtcdFollowing(prefix, follower, {
-      etcd: this.#etcd,
+      etcd: this.#watching,
       clock: this.#options.clock,
       log: this.#options.log,
       canaryKey: this.#canaryKey,
@@ -175,6 +178,7 @@ export class EtcdCellStore implements CellStore {
     this.#canary.stop();
     this.#leases.close();
     this.#etcd.close();
+    this.#watching.close();
   }
 
   async #reading(read: () => Promise<Snapshot>): Promise<Snapshot> {

@@ -7,11 +7,18 @@ export interface EtcdClientOptions {
   readonly endpoints: readonly string[];
   /** Of every single call. Longer than an election (1 s) with its retries, shorter than a person's patience. */
   readonly callTimeoutMs?: number;
+  /** How long a connection may be silent before the peer is asked whether it is there. */
+  readonly keepAliveMs?: number;
+  /** Clients of another name have connections of their own, so that what holds one up does not hold up the other. */
+  readonly connectionName?: string;
   /** PEM files for TLS; without them the scheme of the endpoints decides. */
   readonly tls?: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string };
 }
 
 const CALL_TIMEOUT_MS = 5_000;
+/** Servers end connections on which they are asked more often than every 5 s. */
+const KEEP_ALIVE_MS = 6_000;
+const KEEP_ALIVE_TIMEOUT_MS = 2_000;
 /** The default of 4 MiB fails on a page of large records. Pages that are larger still are read again in halves. */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -32,9 +39,10 @@ export function etcdClient(options: EtcdClientOptions): Etcd3 {
     grpcOptions: {
       // grpc-js has retries of its own, below those of the client.
       'grpc.enable_retries': 0,
-      // A peer that went silent is noticed after 7 s. Servers refuse clients that ask more often than every 5 s.
-      'grpc.keepalive_time_ms': 5_000,
-      'grpc.keepalive_timeout_ms': 2_000,
+      'grpc.keepalive_time_ms': options.keepAliveMs ?? KEEP_ALIVE_MS,
+      'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT_MS,
+      // Connections are shared between all clients in the process whose options are the same, this one among them.
+      'grpc.primary_user_agent': `moorage-${options.connectionName ?? 'calls'}`,
       // By default a member that was away for long is tried again only every 2 minutes.
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,

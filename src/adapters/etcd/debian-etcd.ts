@@ -9,21 +9,27 @@ const run = promisify(execFile);
 const COMMAND_TIMEOUT_MS = 180_000;
 const PACKAGE = 'etcd-server';
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * Unpacks Debian's package into the folder, with the system's own tools, as any user, installing nothing. The package
  * manager checks the signatures.
  *
  * @returns the path of the binary
  */
-export async function unpackDebianEtcd(folder: string, onStep?: (text: string) => void): Promise<string> {
+export async function unpackDebianEtcd(
+  folder: string,
+  env: Environment,
+  onStep?: (text: string) => void,
+): Promise<string> {
   const binary = join(folder, 'usr', 'bin', 'etcd');
   if (await isExecutable(binary)) return binary;
   await mkdir(dirname(folder), { recursive: true });
   const work = await mkdtemp(join(dirname(folder), 'unpack-'));
   try {
     onStep?.(`downloading the Debian package ${PACKAGE}`);
-    const archive = await download(work);
-    await run('dpkg', ['-x', archive, join(work, 'root')], { timeout: COMMAND_TIMEOUT_MS });
+    const archive = await download(work, env);
+    await run('dpkg', ['-x', archive, join(work, 'root')], { timeout: COMMAND_TIMEOUT_MS, env });
     await rm(folder, { recursive: true, force: true });
     await rename(join(work, 'root'), folder);
     return binary;
@@ -32,22 +38,22 @@ export async function unpackDebianEtcd(folder: string, onStep?: (text: string) =
   }
 }
 
-async function download(work: string): Promise<string> {
+async function download(work: string, env: Environment): Promise<string> {
   try {
-    await aptGet(work, ['download', PACKAGE]);
+    await aptGet(work, env, ['download', PACKAGE]);
   } catch {
     // The system has no package lists, as in a slim image. Read them into folders of our own.
     const own = await privateFolders(work);
-    await aptGet(work, [...own, 'update']);
-    await aptGet(work, [...own, 'download', PACKAGE]);
+    await aptGet(work, env, [...own, 'update']);
+    await aptGet(work, env, [...own, 'download', PACKAGE]);
   }
   const archive = (await readdir(work)).find((name) => name.endsWith('.deb'));
   if (archive === undefined) throw new Error(`apt-get download ${PACKAGE} left no package`);
   return join(work, archive);
 }
 
-async function aptGet(cwd: string, args: readonly string[]): Promise<void> {
-  await run('apt-get', ['-q', ...args], { cwd, timeout: COMMAND_TIMEOUT_MS });
+async function aptGet(cwd: string, env: Environment, args: readonly string[]): Promise<void> {
+  await run('apt-get', ['-q', ...args], { cwd, env, timeout: COMMAND_TIMEOUT_MS });
 }
 
 /** The system's sources and keys, with lists and caches of our own. */

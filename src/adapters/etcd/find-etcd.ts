@@ -81,7 +81,7 @@ async function candidates(source: EtcdSource, cache: string, options: FindEtcdOp
     case 'path':
       return onPath(options.env['PATH'] ?? '');
     case 'debian':
-      return [await unpackDebianEtcd(join(cache, 'debian'), options.onStep)];
+      return [await unpackDebianEtcd(join(cache, 'debian'), options.env, options.onStep)];
     case 'upstream': {
       const release = options.release ?? UPSTREAM_RELEASE;
       const mirror = options.env['MOORAGE_ETCD_MIRROR'];
