@@ -3,6 +3,9 @@ import type { CellView } from '../src/runtime/cell-view.ts';
 import type { HostListAnswer, HostStatus } from '../src/wire/monitor-api.ts';
 import type { CellCopy } from './cell-copy.ts';
 
+/** `host-9` before `host-10`. One collator for all: making one costs more than a thousand comparisons. */
+const BY_NUMBER = new Intl.Collator('en', { numeric: true });
+
 /** @returns null when no such host ever registered, or its registration was taken back */
 export function hostStatus(copy: CellCopy, view: CellView, id: string): HostStatus | null {
   const host = copy.hosts.get(id)?.value;
@@ -27,6 +30,6 @@ export function hostList(copy: CellCopy, view: CellView): HostListAnswer {
     const status = hostStatus(copy, view, id);
     if (status !== null) hosts.push(status);
   }
-  hosts.sort((a, b) => a.host.id.localeCompare(b.host.id, 'en', { numeric: true }));
+  hosts.sort((a, b) => BY_NUMBER.compare(a.host.id, b.host.id));
   return { hosts, incomplete: !view.complete };
 }

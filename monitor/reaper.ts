@@ -272,10 +272,9 @@ export class Reaper {
   async #deleteOutcomes(outcomes: readonly Outcome[]): Promise<void> {
     const { store, keys } = this.#deps;
     for (let at = 0; at < outcomes.length; at += DELETES_MAX) {
-      const writes = outcomes.slice(at, at + DELETES_MAX).map((outcome): Write => ({
-        kind: 'delete',
-        key: keys.outcome(outcome.namespace, outcome.job, outcome.allocation),
-      }));
+      const gone = outcomes.slice(at, at + DELETES_MAX);
+      const outcomeKeys = gone.map((one) => keys.outcome(one.namespace, one.job, one.allocation));
+      const writes = outcomeKeys.map((key): Write => ({ kind: 'delete', key }));
       // Outcomes are created once and never changed: there is nothing to compare.
       await store.attempt({ compares: [], writes, readBack: [] });
       this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'outcome' }, writes.length);

@@ -126,7 +126,10 @@ export class HostView {
       if (known !== undefined && isAfter(known.mark, mark)) continue;
       const gone = this.#gone.get(report.id);
       if (gone !== undefined && isAfter(gone, mark)) continue;
-      this.#put(report, mark, known?.report, sink);
+      this.#seen.set(report.id, { report, mark });
+      // A `full` repeats what did not change; nobody needs to hear of that.
+      if (known === undefined || JSON.stringify(known.report) !== JSON.stringify(report))
+        sink.onSet(report, known?.report);
     }
     for (const [id, known] of this.#seen) {
       if (listed.has(id) || isAfter(known.mark, mark)) continue;
@@ -142,7 +145,8 @@ export class HostView {
     const last = known?.mark ?? this.#gone.get(report.id) ?? NO_MARK;
     if (!isAfter(mark, this.#settled) || !isAfter(mark, last)) return false;
     this.#gone.delete(report.id);
-    this.#put(report, mark, known?.report, sink);
+    this.#seen.set(report.id, { report, mark });
+    sink.onSet(report, known?.report);
     return true;
   }
 
@@ -155,12 +159,5 @@ export class HostView {
     if (this.#gone.size > TOMBSTONES_MAX) this.settle();
     if (known !== undefined) sink.onGone(known.report);
     return true;
-  }
-
-  #put(report: AllocationReport, mark: Mark, previous: AllocationReport | undefined, sink: MergeSink): void {
-    this.#seen.set(report.id, { report, mark });
-    // A `full` repeats what did not change; nobody needs to hear of that.
-    if (previous === undefined || JSON.stringify(previous) !== JSON.stringify(report))
-      sink.onSet(report, previous);
   }
 }
