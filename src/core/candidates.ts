@@ -1,4 +1,4 @@
-import { CapacityTree } from './capacity-tree.ts';
+import { CapacityTree, ROW } from './capacity-tree.ts';
 import type { Chance } from './chance.ts';
 
 /** Where the hosts of a search come from: a tree, or a list so short that looking at each is cheapest. */
@@ -7,44 +7,62 @@ export type Source = CapacityTree | readonly number[];
 /** What a search asks of its decision. */
 export interface Judge {
   readonly need: Float64Array;
-  /** May the host of the stratum, whose row shows enough, become a candidate? Then it is one. */
+  /** What is free now, a row a host. */
+  readonly rows: Float64Array;
+  /** May the host of the stratum, whose row shows enough, be chosen? */
   accepts(host: number, stratum: number): boolean;
-  /** Does the row of a host that was not found by a tree show enough? */
+  /** Does the row of a host that no tree has checked show enough? */
   shows(host: number): boolean;
-  /** What the host is worth, apart from what all hosts of its stratum share. */
-  worth(host: number): number;
+  /** What the host is worth, apart from what all hosts of its stratum share; `rows` at `offset` is its row. */
+  worth(host: number, rows: Float64Array, offset: number): number;
 }
 
 /**
- * The candidates of one stratum: fitting hosts with their scores, drawn in random order from a random start. `fill`
- * draws more; when a whole lap brings none, the stratum is dry, and stays so, as hosts only fill up during a decision.
+ * The candidates of one stratum: fitting hosts with their scores, drawn in random order from a random start, each once.
+ * Hosts only fill up while a decision is made, so what was passed over once need not be looked at again, and after one
+ * lap only those can be drawn that were candidates before and made room for others.
  */
 export class Candidates {
   readonly hosts: number[] = [];
   readonly scores: number[] = [];
-  dry = false;
   readonly #source: Source;
-  readonly #judge: Judge;
   readonly #stratum: number;
-  readonly #size: number;
+  readonly #judge: Judge;
+  readonly #start: number;
   #cursor: number;
+  /** The lap has passed the end and goes on from the beginning up to `start`. */
+  #wrapped = false;
+  #lapped = false;
+  /** Hosts that made room, the first at `resting`; null while there are none. */
+  #rested: number[] | null = null;
+  #resting = 0;
 
   constructor(source: Source, stratum: number, judge: Judge, chance: Chance) {
     this.#source = source;
     this.#stratum = stratum;
     this.#judge = judge;
-    this.#size = source instanceof CapacityTree ? source.size : source.length;
-    this.#cursor = this.#size > 1 ? chance.below(this.#size) : 0;
+    const size = source instanceof CapacityTree ? source.size : source.length;
+    this.#start = size > 1 ? chance.below(size) : 0;
+    this.#cursor = this.#start;
   }
 
+  /** Is every host that still fits a candidate now? */
+  get dry(): boolean {
+    return this.#lapped && this.#resting === (this.#rested?.length ?? 0);
+  }
+
+  /** Draws until there are so many candidates, or no more to be had. */
   fill(count: number): void {
-    while (!this.dry && this.hosts.length < count) {
-      const host = this.#next();
-      if (host < 0) this.dry = true;
-      else {
-        this.hosts.push(host);
-        this.scores.push(this.#judge.worth(host));
-      }
+    if (this.hosts.length >= count) return;
+    if (!this.#lapped) {
+      if (this.#source instanceof CapacityTree) this.#drawFromTree(this.#source, count);
+      else this.#drawFromList(this.#source, count);
+    }
+    while (this.#lapped && this.hosts.length < count && this.#rested !== null) {
+      const host = this.#rested[this.#resting];
+      if (host === undefined) return;
+      this.#resting += 1;
+      this.#addIfFits(host);
     }
   }
 
@@ -53,25 +71,17 @@ export class Candidates {
     let best = -1;
     let bestScore = -Infinity;
     const { scores } = this;
-    for (let i = 0; i < scores.length; i++) {
-      const score = scores[i]!;
+    for (let place = 0; place < scores.length; place++) {
+      const score = scores[place]!;
       if (score > bestScore) {
-        best = i;
+        best = place;
         bestScore = score;
       }
     }
     return best;
   }
 
-  keepOnly(holds: (host: number) => boolean): void {
-    for (let place = this.hosts.length - 1; place >= 0; place--)
-      if (!holds(this.hosts[place]!)) this.drop(place);
-  }
-
-  rescore(): void {
-    for (let i = 0; i < this.hosts.length; i++) this.scores[i] = this.#judge.worth(this.hosts[i]!);
-  }
-
+  /** Removes a candidate for good. */
   drop(place: number): void {
     const host = this.hosts.pop();
     const score = this.scores.pop();
@@ -80,40 +90,66 @@ export class Candidates {
     this.scores[place] = score;
   }
 
-  #next(): number {
-    return this.#source instanceof CapacityTree
-      ? this.#nextOfTree(this.#source)
-      : this.#nextOfList(this.#source);
+  /** Removes a candidate that may be drawn again when all others have been. */
+  rest(place: number): void {
+    (this.#rested ??= []).push(this.hosts[place]!);
+    this.drop(place);
   }
 
-  #nextOfTree(tree: CapacityTree): number {
-    const start = this.#cursor;
-    let position = start;
-    let wrapped = false;
-    for (;;) {
-      position = tree.seek(position, this.#judge.need);
-      if (position < 0 && !wrapped) {
-        wrapped = true;
-        position = 0;
+  rescore(): void {
+    for (let place = 0; place < this.hosts.length; place++) {
+      const host = this.hosts[place]!;
+      this.scores[place] = this.#judge.worth(host, this.#judge.rows, host * ROW);
+    }
+  }
+
+  keepOnly(holds: (host: number) => boolean): void {
+    for (let place = this.hosts.length - 1; place >= 0; place--)
+      if (!holds(this.hosts[place]!)) this.drop(place);
+  }
+
+  #drawFromTree(tree: CapacityTree, count: number): void {
+    const { need } = this.#judge;
+    while (this.hosts.length < count) {
+      const position = tree.seek(this.#cursor, need);
+      if (this.#wrapped ? position < 0 || position >= this.#start : position < 0 && this.#start === 0) {
+        this.#lapped = true;
+        return;
+      }
+      if (position < 0) {
+        this.#wrapped = true;
+        this.#cursor = 0;
         continue;
       }
-      if (position < 0 || (wrapped && position >= start)) return -1;
+      this.#cursor = position + 1;
       const host = tree.hostAt(position);
-      position += 1;
-      if (!this.#judge.accepts(host, this.#stratum)) continue;
-      this.#cursor = position;
-      return host;
+      if (this.#judge.accepts(host, this.#stratum)) this.#add(host, tree.values, tree.offsetOf(position));
     }
   }
 
-  #nextOfList(list: readonly number[]): number {
-    for (let step = 0; step < this.#size; step++) {
-      const place = (this.#cursor + step) % this.#size;
-      const host = list[place]!;
-      if (!this.#judge.shows(host) || !this.#judge.accepts(host, this.#stratum)) continue;
-      this.#cursor = (place + 1) % this.#size;
-      return host;
+  #drawFromList(list: readonly number[], count: number): void {
+    while (this.hosts.length < count) {
+      if (!this.#wrapped && this.#cursor >= list.length) {
+        this.#wrapped = true;
+        this.#cursor = 0;
+      }
+      if (this.#wrapped && this.#cursor >= this.#start) {
+        this.#lapped = true;
+        return;
+      }
+      const host = list[this.#cursor]!;
+      this.#cursor += 1;
+      this.#addIfFits(host);
     }
-    return -1;
+  }
+
+  #addIfFits(host: number): void {
+    if (!this.#judge.shows(host) || !this.#judge.accepts(host, this.#stratum)) return;
+    this.#add(host, this.#judge.rows, host * ROW);
+  }
+
+  #add(host: number, rows: Float64Array, offset: number): void {
+    this.hosts.push(host);
+    this.scores.push(this.#judge.worth(host, rows, offset));
   }
 }

@@ -29,10 +29,15 @@ export class CapacityTree {
   #leaves = LEAVES_MIN;
   #size = 0;
   #at = new Int32Array(LEAVES_MIN);
-  readonly #positions = new Map<number, number>();
+  readonly #positions: Positions;
   /** Node n has children 2n and 2n + 1; the leaves come last. */
   #values = new Float64Array(2 * LEAVES_MIN * ROW).fill(NOTHING);
   #shuffle = 1;
+
+  /** @param positions where the positions of hosts are kept: `ManyHosts` for nearly all of a cell, else `FewHosts` */
+  constructor(positions: Positions) {
+    this.#positions = positions;
+  }
 
   get size(): number {
     return this.#size;
@@ -64,7 +69,7 @@ export class CapacityTree {
 
   remove(host: number): void {
     const position = this.#positions.get(host);
-    if (position === undefined) return;
+    if (position < 0) return;
     this.#positions.delete(host);
     const last = --this.#size;
     if (position !== last) this.#move(last, position);
@@ -74,7 +79,7 @@ export class CapacityTree {
   /** Sets what is free on the host: the row of `rows` that begins at `offset`, or nothing at all. */
   update(host: number, rows: Float64Array, offset: number, takesWork: boolean): void {
     const position = this.#positions.get(host);
-    if (position === undefined) return;
+    if (position < 0) return;
     const values = this.#values;
     const leaf = this.offsetOf(position);
     for (let i = 0; i < DIMENSIONS; i++) values[leaf + i] = takesWork ? (rows[offset + i] ?? 0) : NOTHING;
@@ -157,6 +162,50 @@ export class CapacityTree {
   #below(bound: number): number {
     this.#shuffle = (Math.imul(this.#shuffle, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((this.#shuffle / 4_294_967_296) * bound);
+  }
+}
+
+/** Position by host index; −1: none. */
+export interface Positions {
+  get(host: number): number;
+  set(host: number, position: number): void;
+  delete(host: number): void;
+}
+
+export class ManyHosts implements Positions {
+  #positions = new Int32Array(LEAVES_MIN).fill(-1);
+
+  get(host: number): number {
+    return this.#positions[host] ?? -1;
+  }
+
+  set(host: number, position: number): void {
+    if (host >= this.#positions.length) {
+      const wider = new Int32Array(2 * host).fill(-1);
+      wider.set(this.#positions);
+      this.#positions = wider;
+    }
+    this.#positions[host] = position;
+  }
+
+  delete(host: number): void {
+    this.set(host, -1);
+  }
+}
+
+export class FewHosts implements Positions {
+  readonly #positions = new Map<number, number>();
+
+  get(host: number): number {
+    return this.#positions.get(host) ?? -1;
+  }
+
+  set(host: number, position: number): void {
+    this.#positions.set(host, position);
+  }
+
+  delete(host: number): void {
+    this.#positions.delete(host);
   }
 }
 

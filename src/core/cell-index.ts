@@ -1,4 +1,4 @@
-import { CapacityTree, ROW } from './capacity-tree.ts';
+import { CapacityTree, FewHosts, ManyHosts, ROW } from './capacity-tree.ts';
 import { HostClasses } from './host-classes.ts';
 import type { Host } from './host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
@@ -7,9 +7,6 @@ import { fillRow, shiftRow, takesWork } from './host-slot.ts';
 /** Part trees may hold so many times the cell's hosts together; what was used longest ago goes first. */
 const PART_HOSTS_FACTOR = 4;
 const PART_HOSTS_SPARE = 4096;
-/** What an Int32Array holds at most; then the marks begin again. */
-const MARK_MAX = 0x7fff_ffff;
-
 /** A tree over the hosts of some classes only. */
 interface Part {
   readonly tree: CapacityTree;
@@ -20,12 +17,10 @@ interface Part {
 export class CellIndex {
   readonly classes = new HostClasses();
   /** All hosts. */
-  readonly all = new CapacityTree();
+  readonly all = new CapacityTree(new ManyHosts());
   readonly #slots: (HostSlot | undefined)[] = [];
   readonly #unused: number[] = [];
   #rows = new Float64Array(16 * ROW);
-  #marks = new Int32Array(16);
-  #mark = 0;
   /** By `partOf`'s key, the one used longest ago first. */
   readonly #parts = new Map<string, Part>();
   #partsOfClass: CapacityTree[][] = [];
@@ -35,21 +30,6 @@ export class CellIndex {
   /** What is free, a row of `ROW` numbers by host index. Read only. */
   get rows(): Float64Array {
     return this.#rows;
-  }
-
-  /** Scratch for one decision: a host is marked when its number here is the one that `newMark` returned. */
-  get marks(): Int32Array {
-    return this.#marks;
-  }
-
-  /** A number that no host bears yet. */
-  newMark(): number {
-    if (this.#mark === MARK_MAX) {
-      this.#marks.fill(0);
-      this.#mark = 0;
-    }
-    this.#mark += 1;
-    return this.#mark;
   }
 
   /** The slot of a registered host. */
@@ -110,7 +90,7 @@ export class CellIndex {
   }
 
   #grow(classes: readonly number[]): CapacityTree {
-    const tree = new CapacityTree();
+    const tree = new CapacityTree(new FewHosts());
     for (const number of classes) {
       for (const index of this.classes.classes[number]?.hosts ?? []) {
         tree.add(index);
@@ -155,9 +135,6 @@ export class CellIndex {
       const wider = new Float64Array(2 * this.#rows.length);
       wider.set(this.#rows);
       this.#rows = wider;
-      const marks = new Int32Array(2 * this.#marks.length);
-      marks.set(this.#marks);
-      this.#marks = marks;
     }
   }
 }

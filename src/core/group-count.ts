@@ -47,6 +47,11 @@ export class GroupCount {
     return this.#byHost !== null || this.#byValue.length > 0;
   }
 
+  /** May `allows` ever say no? */
+  get forbids(): boolean {
+    return this.#onePerHost || this.#distinct.length > 0;
+  }
+
   /** May a pick forbid hosts other than its own? */
   get forbidsValues(): boolean {
     return this.#distinct.length > 0;

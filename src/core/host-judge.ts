@@ -21,12 +21,13 @@ export class HostJudge implements Judge {
   readonly #selection: Selection;
   readonly #group: GroupCount;
   readonly #exactByRow: boolean;
+  /** Nothing but the row decides. */
+  readonly #plain: boolean;
   readonly #weights: LeftWeights;
   /** What the request itself takes off the emptiness. */
   readonly #asked: number;
   readonly #avoided: ReadonlySet<number>;
   #onlyAvoided = false;
-  #mark: number;
 
   constructor(
     state: CellState,
@@ -41,11 +42,15 @@ export class HostJudge implements Judge {
     this.#selection = selection;
     this.#group = group;
     this.#exactByRow = exactByRow(request.ask, selection);
-    this.#mark = state.index.newMark();
     needOf(request.ask, this.need);
     this.#weights = leftWeights(state.scale);
     this.#asked = this.#emptiness(this.need, 0);
-    this.#avoided = new Set(request.avoidHosts.map((id) => state.indexOf(id)).filter((index) => index >= 0));
+    this.#avoided = avoidedBy(request, state);
+    this.#plain = selection.all && this.#exactByRow && this.#avoided.size === 0 && !group.forbids;
+  }
+
+  get rows(): Float64Array {
+    return this.#index.rows;
   }
 
   /** Are there hosts that are looked at only when no other fits? */
@@ -56,18 +61,14 @@ export class HostJudge implements Judge {
   /** From now on only the avoided hosts are accepted. */
   turnToAvoided(): void {
     this.#onlyAvoided = true;
-    this.#mark = this.#index.newMark();
   }
 
   accepts(host: number, stratum: number): boolean {
-    const { marks } = this.#index;
-    if (marks[host] === this.#mark) return false;
+    if (this.#plain) return true;
     const { all, stratumOf } = this.#selection;
     if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
     if (this.avoids && this.#avoided.has(host) !== this.#onlyAvoided) return false;
-    if (!this.#allowed(host)) return false;
-    marks[host] = this.#mark;
-    return true;
+    return this.#allowed(host);
   }
 
   shows(host: number): boolean {
@@ -79,21 +80,21 @@ export class HostJudge implements Judge {
     return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
   }
 
-  /** The host is a candidate no more, and may be drawn again. */
-  release(host: number): void {
-    this.#index.marks[host] = 0;
-  }
-
-  worth(host: number): number {
-    const empty = this.#emptiness(this.#index.rows, host * ROW) - this.#asked;
+  worth(host: number, rows: Float64Array, offset: number): number {
+    const empty = this.#emptiness(rows, offset) - this.#asked;
     let score = loadScore(this.#policy.score, empty) - this.#group.company(host);
     if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
     if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
     return score;
   }
 
+  /** What the host is worth now, after a pick. */
+  worthNow(host: number): number {
+    return this.worth(host, this.#index.rows, host * ROW);
+  }
+
   #allowed(host: number): boolean {
-    if (this.#group.counts && !this.#group.allows(host)) return false;
+    if (this.#group.forbids && !this.#group.allows(host)) return false;
     if (this.#exactByRow) return true;
     const slot = this.#index.slot(host);
     return slot.host !== undefined && fitsBeyondRow(slot, slot.host, this.#request.ask, this.#selection);
@@ -111,4 +112,11 @@ export class HostJudge implements Judge {
     }
     return sum;
   }
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+function avoidedBy({ avoidHosts }: PlacementRequest, state: CellState): ReadonlySet<number> {
+  if (avoidHosts.length === 0) return NONE;
+  return new Set(avoidHosts.map((id) => state.indexOf(id)).filter((index) => index >= 0));
 }

@@ -11,7 +11,12 @@ import { WEIGHT_FULL } from './scores.ts';
 export interface Stratum {
   readonly classes: readonly number[];
   readonly hosts: number;
+  /** The hosts themselves, where they are few enough to be looked at one by one; else null. */
+  readonly list: readonly number[] | null;
 }
+
+/** A stratum of no more hosts is looked at host by host. */
+const LIST_MAX = 64;
 
 /** More strata than this are searched as one: dividing would cost more than it brings. */
 export const STRATA_MAX = 1024;
@@ -120,7 +125,7 @@ function select(key: string, index: CellIndex, request: PlacementRequest): Selec
   }
   const mixed = found.size > STRATA_MAX;
   const parts = mixed ? [[...found.values()].flat()] : [...found.values()];
-  const strata = parts.map((members) => ({ classes: members, hosts: countHosts(classes, members) }));
+  const strata = parts.map((members) => stratumOfClasses(classes, members));
   for (const [number, stratum] of strata.entries())
     for (const each of stratum.classes) stratumOf[each] = number;
   const hostConstraints = group.constraints.filter(onId);
@@ -171,8 +176,11 @@ function numberValues(classes: readonly HostClass[], name: string): { of: Int32A
   return { of, count: numbers.size };
 }
 
-function countHosts(classes: readonly HostClass[], members: readonly number[]): number {
-  return members.reduce((sum, number) => sum + (classes[number]?.hosts.length ?? 0), 0);
+function stratumOfClasses(classes: readonly HostClass[], members: readonly number[]): Stratum {
+  let hosts = 0;
+  for (const number of members) hosts += classes[number]?.hosts.length ?? 0;
+  const list = hosts <= LIST_MAX ? members.flatMap((number) => classes[number]?.hosts ?? []) : null;
+  return { classes: members, hosts, list };
 }
 
 /** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */

@@ -8,8 +8,6 @@ import type { HostJudge } from './host-judge.ts';
 import type { PlacementPolicy } from './placement-request.ts';
 import type { Selection, Stratum } from './selection.ts';
 
-/** A stratum of no more hosts is looked at host by host. */
-const LIST_MAX = 64;
 /** A stratum that is rarer than one host in so many gets a tree of its own; else the tree of all finds it quickly. */
 const RARE = 8;
 const CLASSES_NAMED_MAX = 16;
@@ -94,11 +92,8 @@ export class StrataSearch {
       return;
     }
     // A host that is worth less after each pick must not keep the others of the sample out.
-    if (this.#keeps || candidates.dry) candidates.scores[place] = this.#judge.worth(host);
-    else {
-      candidates.drop(place);
-      this.#judge.release(host);
-    }
+    if (this.#keeps || candidates.dry) candidates.scores[place] = this.#judge.worthNow(host);
+    else candidates.rest(place);
   }
 
   #weigh(): void {
@@ -158,10 +153,10 @@ export class StrataSearch {
     return new Candidates(this.#sourceOf(stratum, number), number, this.#judge, this.#chance);
   }
 
-  #sourceOf({ classes, hosts }: Stratum, number: number): Source {
+  #sourceOf({ classes, hosts, list }: Stratum, number: number): Source {
     if (this.#named !== null) return this.#named;
-    const { all, classes: divided } = this.#index;
-    if (hosts <= LIST_MAX) return classes.flatMap((each) => divided.classes[each]?.hosts ?? []);
+    if (list !== null) return list;
+    const { all } = this.#index;
     if (hosts * RARE > all.size) return all;
     // Named by its classes where those are few, so that requests of different wishes share the tree.
     const few = classes.length <= CLASSES_NAMED_MAX;
