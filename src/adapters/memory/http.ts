@@ -36,6 +36,11 @@ export interface MemoryNetworkOptions {
   readonly log?: Log;
 }
 
+type StreamCall = Parameters<HttpClient['stream']>[0];
+
+/** Calls back when the idle time is over. @returns cancels; undefined without a clock */
+type Silence = (tooLong: () => void) => (() => void) | undefined;
+
 interface Listening {
   readonly routes: readonly Route[];
   readonly options: ListenOptions;
@@ -106,10 +111,15 @@ export class MemoryNetwork {
     };
   }
 
-  async #stream(from: string, call: HttpCall, signal: AbortSignal): Promise<HttpStream> {
+  async #stream(from: string, call: StreamCall, signal: AbortSignal): Promise<HttpStream> {
     const { reply, caller } = await this.#exchange(from, call, signal);
+    const silence: Silence = (tooLong) => this.#options.clock?.after(call.idleTimeoutMs, tooLong);
     const chunks = reply.stream ?? oneChunk(bodyText(reply));
-    return { status: reply.status, headers: headersOf(reply), chunks: piped(chunks, caller, call.signal) };
+    return {
+      status: reply.status,
+      headers: headersOf(reply),
+      chunks: piped(chunks, caller, call.signal, silence),
+    };
   }
 
   async #exchange(from: string, call: HttpCall, signal: AbortSignal) {
@@ -181,13 +191,15 @@ async function* piped(
   chunks: AsyncIterable<Uint8Array | string>,
   caller: AbortController,
   leaves: AbortSignal | undefined,
+  silence: Silence,
 ): AsyncGenerator<Uint8Array> {
   const leave = (): void => caller.abort();
   leaves?.addEventListener('abort', leave, { once: true });
   const source = chunks[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await orAbort(source.next(), caller.signal, 'the connection was cut');
+      const heard = silence(leave);
+      const next = await orAbort(source.next(), caller.signal, 'the connection was cut').finally(heard);
       if (next.done === true) return;
       yield typeof next.value === 'string' ? Buffer.from(next.value) : next.value;
     }

@@ -192,7 +192,7 @@ describe('the quota law', () => {
     let granted = 0;
     let used = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(acts, { minLength: 10, maxLength: 50 }), async (script) => {
+      fc.asyncProperty(fc.array(acts, { minLength: 20, maxLength: 50, size: 'max' }), async (script) => {
         const truth = new Truth();
         await truth.begin();
         for (const act of script) {
@@ -203,7 +203,7 @@ describe('the quota law', () => {
         used += truth.used;
         await truth.world.close();
       }),
-      { numRuns: 60 },
+      { numRuns: 80 },
     );
     expect(granted).toBeGreaterThan(200);
     expect(used).toBeGreaterThan(60);
