@@ -27,7 +27,9 @@ async function world(...fates: Fate[]) {
       handle: async ({ signal }) => ({ status: 200, stream: quiet(signal, reached) }),
     },
   ];
-  const { address, close } = await network.server().listen(routes, LISTEN);
+  const listener = await network.server().listen(routes, LISTEN);
+  const { address } = listener;
+  const close = (): Promise<void> => listener.close(0);
   const client = network.client('me');
   const post = (what: string) =>
     client.call({ method: 'POST', url: `${address}/v1/do/${what}`, timeoutMs: 1_000 });
@@ -78,7 +80,7 @@ describe('MemoryNetwork', () => {
     await clock.advance(1_999);
     expect([read, reached]).toEqual([['first'], []]);
     if (how === 'cut') network.cut(address);
-    if (how === 'close') await close(0);
+    if (how === 'close') await close();
     if (how === 'leave') leave.abort();
     await clock.advance(2);
     await ended;
