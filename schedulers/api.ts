@@ -1,0 +1,60 @@
+import type { Metrics } from '../src/ports/telemetry.ts';
+import type { Route, RouteReply } from '../src/ports/http.ts';
+import type { SchedulerEvent, SchedulerStatus, Why } from '../src/wire/scheduler-api.ts';
+
+/** What the API shows; the scheduler gives it. */
+export interface SchedulerView {
+  status(): SchedulerStatus;
+  /** undefined: the job is not ours. */
+  why(namespace: string, job: string): Why | undefined;
+  events(signal: AbortSignal): AsyncIterable<SchedulerEvent>;
+  isReady(): boolean;
+}
+
+/** The routes of `wire/scheduler-api.ts`. None of them changes anything. */
+export function schedulerRoutes(view: SchedulerView, metrics: Metrics): readonly Route[] {
+  return [
+    get('/v1/status', () => ({ status: 200, body: view.status() })),
+    get('/v1/jobs/:namespace/:job/why', ({ params }) =>
+      whyReply(view.why(params['namespace'] ?? '', params['job'] ?? '')),
+    ),
+    get('/v1/events', ({ signal }) => ({
+      status: 200,
+      contentType: 'application/x-ndjson',
+      stream: lines(view.events(signal)),
+    })),
+    get('/livez', () => ({ status: 200, body: { live: true } })),
+    get('/readyz', () => readyReply(view.isReady())),
+    get('/metrics', async () => ({
+      status: 200,
+      contentType: 'text/plain; version=0.0.4',
+      stream: once(await metrics.render()),
+    })),
+  ];
+}
+
+function get(
+  path: string,
+  reply: (request: Parameters<Route['handle']>[0]) => RouteReply | Promise<RouteReply>,
+): Route {
+  return { method: 'GET', path, handle: async (request) => reply(request) };
+}
+
+function whyReply(why: Why | undefined): RouteReply {
+  if (why !== undefined) return { status: 200, body: why };
+  const body = { status: 404, code: 'not-owned', detail: 'this scheduler does not work on the job' };
+  return { status: 404, body };
+}
+
+function readyReply(ready: boolean): RouteReply {
+  if (ready) return { status: 200, body: { ready } };
+  return { status: 503, body: { status: 503, code: 'starting', detail: 'the store has not been read yet' } };
+}
+
+async function* lines(events: AsyncIterable<SchedulerEvent>): AsyncGenerator<string> {
+  for await (const event of events) yield `${JSON.stringify(event)}\n`;
+}
+
+async function* once(text: string): AsyncGenerator<string> {
+  yield text;
+}

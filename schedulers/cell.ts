@@ -1,0 +1,123 @@
+import { CellState } from '../src/core/cell-state.ts';
+import { meets } from '../src/core/expression.ts';
+import { hasDriver } from '../src/core/filters.ts';
+import type { Eligibility, Host } from '../src/core/host.ts';
+import type { Group } from '../src/core/job.ts';
+import type { CellKeys } from '../src/core/keys.ts';
+import { LedgerBook } from '../src/core/ledger-book.ts';
+import type { Ledger } from '../src/core/ledger.ts';
+import { EMPTY_LEDGER, usedOf } from '../src/core/ledger.ts';
+import { hasNegative, subtractResources } from '../src/core/resources.ts';
+import type { MatchingHost, Standing } from '../src/core/slot-view.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import type { TableRow } from '../src/runtime/table.ts';
+import { Table } from '../src/runtime/table.ts';
+import type { Codec } from '../src/wire/codec.ts';
+import { eligibilityCodec, hostCodec, ledgerCodec } from '../src/wire/records.ts';
+
+export interface CellListener {
+  /** The host may take more than before: it joined, came alive, was made ready, or something on it was released. */
+  onRoom(host: string): void;
+  /** The verdict about the host changed: jobs that run there must be looked at. */
+  onStanding(host: string): void;
+}
+
+/** A sign of life says by being there; what it says is the host's business. */
+const presence: Codec<string> = { encode: (text) => text, decode: (text) => text };
+
+/**
+ * A scheduler's private copy of the cell: four rooms of the store, joined. Allocations are not among them; the ledgers
+ * say all that placing needs.
+ */
+export class PrivateCell {
+  readonly state = new CellState();
+  readonly book = new LedgerBook();
+  readonly ready: Promise<unknown>;
+  readonly #listener: CellListener;
+  readonly #tables: readonly { close(): void }[];
+  readonly #eligibility: Table<Eligibility>;
+  readonly #ledgers: Table<Ledger>;
+
+  constructor(store: CellStore, keys: CellKeys, log: Log, listener: CellListener) {
+    this.#listener = listener;
+    const onBadRecord = (error: Error, key: string): void => log.error({ key, error }, 'unreadable record');
+    const hosts = new Table<Host>(store, keys.hosts, hostCodec, {
+      onBadRecord,
+      onChange: (name, now) => this.#onHost(name, now?.value),
+    });
+    const alive = new Table<string>(store, keys.alive, presence, {
+      onChange: (name, now) => this.#onAlive(name, now !== undefined),
+    });
+    this.#ledgers = new Table<Ledger>(store, keys.ledgers, ledgerCodec, {
+      onBadRecord,
+      onChange: (name, now) => this.#onLedger(name, now),
+    });
+    this.#eligibility = new Table<Eligibility>(store, keys.eligibility, eligibilityCodec, {
+      onBadRecord,
+      onChange: (name) => listener.onStanding(name),
+    });
+    this.#tables = [hosts, alive, this.#ledgers, this.#eligibility];
+    const readies = [hosts.ready, alive.ready, this.#ledgers.ready, this.#eligibility.ready];
+    this.ready = Promise.all(readies);
+  }
+
+  /** The ledger carries the verdict that commits obey; the deadline of a drain stands only in the verdict itself. */
+  standing(host: string): Standing {
+    const drainDeadlineMs = this.#eligibility.get(host)?.value.drainDeadlineMs ?? null;
+    return { state: this.book.get(host).ledger.state, drainDeadlineMs };
+  }
+
+  /** For system jobs: every host that can run the group, whether or not it takes work now. */
+  matching(group: Group): readonly MatchingHost[] {
+    const result: MatchingHost[] = [];
+    for (const { host, ledger, alive } of this.state.views()) {
+      if (!hasDriver(host) || !group.constraints.every((expression) => meets(host, expression))) continue;
+      result.push({ host: host.id, ready: alive && ledger.state === 'ready' });
+    }
+    return result;
+  }
+
+  /** After a commit: the book knows the new ledger before the watch tells of it. */
+  syncLedger(host: string): void {
+    const { ledger, revision } = this.book.get(host);
+    this.state.setLedger(host, ledger, revision);
+  }
+
+  close(): void {
+    for (const table of this.#tables) table.close();
+  }
+
+  #onHost(name: string, host: Host | undefined): void {
+    if (host === undefined) {
+      this.state.removeHost(name);
+      this.#listener.onStanding(name);
+      return;
+    }
+    this.state.setHost(host);
+    this.#listener.onRoom(name);
+  }
+
+  #onAlive(host: string, alive: boolean): void {
+    this.state.setAlive(host, alive);
+    if (alive) this.#listener.onRoom(host);
+  }
+
+  #onLedger(host: string, now: TableRow<Ledger> | undefined): void {
+    const before = this.book.get(host).ledger;
+    const revision = now?.modRevision ?? this.#ledgers.revision;
+    if (!this.book.observe(host, now?.value ?? null, revision)) return;
+    const ledger = now?.value ?? EMPTY_LEDGER;
+    this.state.setLedger(host, ledger, revision);
+    if (before.state !== ledger.state) this.#listener.onStanding(host);
+    if (hasMoreRoom(before, ledger)) this.#listener.onRoom(host);
+  }
+}
+
+/** Is there anything that fits the new ledger and did not fit the old one? May say yes where there is not. */
+function hasMoreRoom(before: Ledger, now: Ledger): boolean {
+  if (before.state !== now.state) return now.state === 'ready';
+  if (now.ports.length < before.ports.length) return true;
+  if (before.gpuMilli.some((milli, device) => milli > (now.gpuMilli[device] ?? 0))) return true;
+  return hasNegative(subtractResources(usedOf(now), usedOf(before)));
+}

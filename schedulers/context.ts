@@ -1,0 +1,69 @@
+import type { CellKeys } from '../src/core/keys.ts';
+import type { Plan, PlanOutcome } from '../src/core/plan.ts';
+import type { AllocationReport } from '../src/core/report.ts';
+import type { HostClient } from '../src/clients/host-client.ts';
+import type { CallQueue } from '../src/ports/call-queue.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { Digest } from '../src/ports/crypto.ts';
+import type { HttpClient } from '../src/ports/http.ts';
+import type { Random } from '../src/ports/random.ts';
+import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import type { PrivateCell } from './cell.ts';
+import type { SchedulerEvents } from './events.ts';
+import type { SchedulerOptions } from './options.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import type { SchedulerStats } from './stats.ts';
+import type { SchedulerEventKind } from '../src/wire/scheduler-api.ts';
+
+/** The world as a scheduler sees it. */
+export interface SchedulerWorld {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly digest: Digest;
+  readonly makeQueue: (concurrency: number) => CallQueue;
+}
+
+/**
+ * What the parts of a scheduler share for as long as one session lasts. When `signal` is aborted the session is over:
+ * nothing may be ordered or written any more, and all of this is dropped.
+ */
+export interface Term {
+  readonly world: SchedulerWorld;
+  readonly options: SchedulerOptions;
+  readonly signal: AbortSignal;
+  /** The cell's incarnation: the first half of every epoch. */
+  readonly incarnation: string;
+  readonly cell: PrivateCell;
+  readonly hosts: HostClient;
+  /** Bounds the calls to hosts, whatever they are for. */
+  readonly hostCalls: CallQueue;
+  readonly stats: SchedulerStats;
+  readonly events: SchedulerEvents;
+  commit(plan: Plan): Promise<PlanOutcome>;
+  /** The job's turn will come. */
+  look(job: OwnedJob): void;
+  /** The same, not before then. */
+  lookAt(job: OwnedJob, atMs: number): void;
+  /** The store may hold what we do not know of: decide nothing for the job until it was read again. */
+  reload(job: OwnedJob, delayMs?: number): void;
+  /** A commit said that the job is another's. */
+  lose(job: OwnedJob): void;
+  /** The host may take more than it did a moment ago. */
+  room(host: string): void;
+  /** Something said about an allocation, by whichever way it came. */
+  report(report: AllocationReport): void;
+  /** The entry is gone from the store: out of memory with it. */
+  dropEntry(job: OwnedJob, entry: Entry): void;
+  say(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void;
+}
+
+/** Is the entry still ours to act on? */
+export function isCurrent(term: Term, job: OwnedJob, entry: Entry): boolean {
+  return !term.signal.aborted && !job.dropped && job.entries.get(entry.allocation.id) === entry;
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '../src/ports/clock.ts';
+import { Broadcast } from '../src/runtime/broadcast.ts';
+import type { SchedulerEvent } from '../src/wire/scheduler-api.ts';
+
+/** Events kept for those who come later: a few minutes of a busy scheduler; monitors keep the long history. */
+const EVENTS_KEPT_MAX = 2_048;
+/** How far a reader may fall behind before it is sent away. */
+const READER_QUEUE_MAX = 4_096;
+
+/** What a scheduler did, for the event stream. Bounded: old events go, slow readers are ended. */
+export class SchedulerEvents {
+  readonly #scheduler: string;
+  readonly #clock: Clock;
+  readonly #broadcast = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
+  #kept: SchedulerEvent[] = [];
+  #seq = 0;
+
+  constructor(scheduler: string, clock: Clock) {
+    this.#scheduler = scheduler;
+    this.#clock = clock;
+  }
+
+  say(event: Omit<SchedulerEvent, 'seq' | 'atMs' | 'scheduler'>): void {
+    this.#seq += 1;
+    const whole = {
+      seq: this.#seq,
+      atMs: Math.floor(this.#clock.nowMs()),
+      scheduler: this.#scheduler,
+      ...event,
+    };
+    this.#kept.push(whole);
+    // Twice the bound before half goes: moving the list at each event would cost more than keeping it.
+    if (this.#kept.length >= 2 * EVENTS_KEPT_MAX) this.#kept = this.#kept.slice(-EVENTS_KEPT_MAX);
+    this.#broadcast.send(whole);
+  }
+
+  /** The kept ones, then as they happen, until the signal is aborted. */
+  subscribe(signal: AbortSignal): AsyncIterable<SchedulerEvent> {
+    return this.#broadcast.subscribe(signal, this.#kept.slice(-EVENTS_KEPT_MAX));
+  }
+
+  close(): void {
+    this.#broadcast.close();
+  }
+}

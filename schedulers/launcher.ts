@@ -1,0 +1,232 @@
+import type { Atomicity, ConflictReason, PlanOutcome } from '../src/core/plan.ts';
+import { shortText } from '../src/core/filters.ts';
+import { Backoff } from '../src/runtime/backoff.ts';
+import type { Term } from './context.ts';
+import { isCurrent } from './context.ts';
+import type { LaunchBook } from './launch-terms.ts';
+import { startTermsOf } from './launch-terms.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import type { Starter } from './starter.ts';
+import type { TicketDesk } from './ticket-desk.ts';
+import type { TicketOutcome } from '../src/clients/arbiter-client.ts';
+
+/** Conflicting tries in a row before a group is put off (I11): eight losses mean that others are faster just here. */
+export const CONFLICTS_MAX = 8;
+
+/** How long a group waits when it was refused, doubling: long enough for others to get through. */
+const BLOCK = { firstMs: 100, maxMs: 10_000 };
+/** After a fault of the store, before the job is read again. */
+const RELOAD_DELAY_MS = 1_000;
+/** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
+const TICKET_RETRY_MS = 5_000;
+
+/**
+ * Brings decided placements to the hosts, in the order that S4.27 asks for: they are in memory already; then tickets,
+ * then the commit, and only what is committed is started. What is refused on the way is taken back.
+ */
+export class Launcher {
+  readonly #term: Term;
+  readonly #book: LaunchBook;
+  readonly #desk: TicketDesk;
+  readonly #starter: Starter;
+  /** Placements between decision and commit. */
+  #underWay = 0;
+
+  constructor(term: Term, parts: { book: LaunchBook; desk: TicketDesk; starter: Starter }) {
+    this.#term = term;
+    this.#book = parts.book;
+    this.#desk = parts.desk;
+    this.#starter = parts.starter;
+  }
+
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /** @param entries of one job, already assumed; for `all-or-nothing` they stand or fall together */
+  async launch(
+    job: OwnedJob,
+    planId: string,
+    entries: readonly Entry[],
+    atomicity: Atomicity,
+  ): Promise<void> {
+    this.#underWay += entries.length;
+    try {
+      const ready = await this.#withTickets(job, entries, atomicity);
+      if (ready.length > 0) await this.#commit(job, planId, ready, atomicity);
+    } finally {
+      this.#underWay -= entries.length;
+      if (!job.dropped) this.#term.look(job);
+    }
+  }
+
+  async #withTickets(
+    job: OwnedJob,
+    entries: readonly Entry[],
+    atomicity: Atomicity,
+  ): Promise<readonly Entry[]> {
+    if (!this.#term.options.enforcement) return entries;
+    const answers = await Promise.all(entries.map((entry) => this.#ask(job, entry)));
+    const ready: Entry[] = [];
+    for (const [i, entry] of entries.entries()) {
+      const answer = answers[i];
+      if (answer !== undefined && 'ticket' in answer) {
+        entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
+        ready.push(entry);
+      } else {
+        this.#takeBack(job, entry);
+        if (answer !== undefined) this.#ticketRefused(job, entry, answer);
+      }
+    }
+    const isPartOfGang = atomicity === 'all-or-nothing' && ready.length < entries.length;
+    if (!isPartOfGang && !job.dropped && !this.#term.signal.aborted) return ready;
+    for (const entry of ready) this.#takeBack(job, entry);
+    return [];
+  }
+
+  #ask(job: OwnedJob, entry: Entry): Promise<TicketOutcome> {
+    const host = this.#term.cell.state.hostOf(entry.allocation.host);
+    const launch = this.#book.of(job, entry.allocation);
+    if (host === undefined || launch === null)
+      return Promise.resolve({ id: entry.allocation.id, unanswered: 'the host has left' });
+    return this.#desk.ask(startTermsOf(entry.allocation, host, launch.digest));
+  }
+
+  #ticketRefused(job: OwnedJob, entry: Entry, answer: TicketOutcome): void {
+    if (job.dropped || 'ticket' in answer) return;
+    this.#term.stats.ticketsRefused += 1;
+    const isRefusal = 'refusal' in answer;
+    const why = isRefusal ? `${answer.refusal.code}: ${answer.refusal.detail}` : answer.unanswered;
+    const delayMs = isRefusal ? (answer.refusal.retryAfterMs ?? TICKET_RETRY_MS) : null;
+    this.#block(job, entry.allocation.group, `waiting for a ticket: ${why}`, delayMs);
+    this.#term.say('refused-ticket', job, why, entry);
+  }
+
+  async #commit(
+    job: OwnedJob,
+    planId: string,
+    entries: readonly Entry[],
+    atomicity: Atomicity,
+  ): Promise<void> {
+    const { stats, world } = this.#term;
+    for (const entry of entries) entry.stage = 'commit';
+    const startedMs = world.clock.monotonicMs();
+    const places = entries.map((entry) => entry.allocation);
+    let outcome: PlanOutcome;
+    try {
+      outcome = await this.#term.commit({ id: planId, atomicity, places, evictions: [], releases: [] });
+    } catch (error) {
+      // Whatever was done of it stands in the store under the ids chosen above: the job is read again.
+      world.log.warn({ job: job.key, error }, 'a commit failed');
+      this.#term.reload(job, RELOAD_DELAY_MS);
+      for (const entry of entries) this.#takeBack(job, entry);
+      return;
+    }
+    stats.addCommit(world.clock.monotonicMs() - startedMs);
+    this.#land(job, entries, outcome);
+  }
+
+  #land(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
+    const { cell, stats } = this.#term;
+    const conflicted = new Set<string>();
+    const landed = new Set<string>();
+    for (const entry of entries) {
+      const { allocation } = entry;
+      const part = outcome.get(allocation.id);
+      if (part === undefined) throw new Error(`the plan's outcome leaves out ${allocation.id}`);
+      cell.syncLedger(allocation.host);
+      if (part.kind === 'conflicted') {
+        stats.conflicted += 1;
+        this.#takeBack(job, entry);
+        this.#conflicted(job, entry, part.why);
+        conflicted.add(allocation.group);
+        continue;
+      }
+      cell.state.settle(allocation.id);
+      // Until now it may have counted twice, once by the watch: somebody may sleep for that reason alone.
+      this.#term.room(allocation.host);
+      stats[part.kind] += 1;
+      landed.add(allocation.group);
+      entry.revision = part.revision;
+      entry.stage = 'start';
+      this.#term.say(part.kind === 'rebased' ? 'rebased' : 'placed', job, `on ${allocation.host}`, entry);
+      if (isCurrent(this.#term, job, entry)) void this.#starter.start(job, entry);
+    }
+    for (const group of landed) this.#succeeded(job, group);
+    for (const group of conflicted) if (!landed.has(group)) this.#failedTry(job, group);
+  }
+
+  #conflicted(job: OwnedJob, entry: Entry, why: ConflictReason): void {
+    if (job.dropped) return;
+    job.group(entry.allocation.group).conflicts += 1;
+    if (why.reason === 'not-owner') {
+      this.#term.lose(job);
+      return;
+    }
+    this.#term.say('conflict', job, `lost ${entry.allocation.host}: ${conflictText(why)}`, entry);
+  }
+
+  #succeeded(job: OwnedJob, group: string): void {
+    const state = job.group(group);
+    state.conflictsInARow = 0;
+    state.blocks = 0;
+  }
+
+  #failedTry(job: OwnedJob, group: string): void {
+    if (job.dropped) return;
+    const state = job.group(group);
+    state.conflictsInARow += 1;
+    if (state.conflictsInARow < CONFLICTS_MAX) return;
+    const times = String(state.conflictsInARow);
+    state.conflictsInARow = 0;
+    this.#block(job, group, `lost to other schedulers ${times} times in a row`, null);
+    this.#term.say('parked', job, state.blockedWhy);
+  }
+
+  /** @param delayMs null: the next step of the backoff */
+  #block(job: OwnedJob, group: string, why: string, delayMs: number | null): void {
+    const { clock, random } = this.#term.world;
+    const state = job.group(group);
+    state.blockedWhy = why;
+    const nowMs = clock.nowMs();
+    // One refusal for each of many placements of one try is one reason to wait.
+    if (state.blockedUntilMs > nowMs) return;
+    state.blocks += 1;
+    state.blockedUntilMs = nowMs + (delayMs ?? blockMs(state.blocks, new Backoff(BLOCK, random)));
+    this.#term.lookAt(job, state.blockedUntilMs);
+  }
+
+  #takeBack(job: OwnedJob, entry: Entry): void {
+    this.#term.cell.state.forget(entry.allocation.id);
+    this.#term.room(entry.allocation.host);
+    this.#term.dropEntry(job, entry);
+  }
+}
+
+function blockMs(blocks: number, backoff: Backoff): number {
+  let delayMs = backoff.nextMs();
+  for (let i = 1; i < Math.min(blocks, BLOCK_DOUBLINGS_MAX); i++) delayMs = backoff.nextMs();
+  return delayMs;
+}
+
+/** From `firstMs` to `maxMs` of BLOCK. */
+const BLOCK_DOUBLINGS_MAX = 8;
+
+export function conflictText(why: ConflictReason): string {
+  switch (why.reason) {
+    case 'no-fit':
+      return shortText(why.short);
+    case 'version':
+      return 'its ledger had moved on';
+    case 'not-owner':
+      return 'the job belongs to another scheduler';
+    case 'changed':
+      return 'the allocation had changed';
+    case 'plan-refused':
+      return 'another part of the plan did not fit';
+    case 'too-large':
+      return 'the plan is larger than one transaction';
+    case 'contended':
+      return 'its ledger moved faster than we could follow';
+  }
+}

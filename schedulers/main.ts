@@ -1,0 +1,61 @@
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { undiciClient } from '../src/adapters/http/client.ts';
+import { fastifyServer } from '../src/adapters/http/server.ts';
+import { callQueue } from '../src/adapters/system/call-queue.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { systemRandom } from '../src/adapters/system/random.ts';
+import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import type { SchedulerSettings } from './options.ts';
+import { compileOptions } from './options.ts';
+import { Scheduler } from './scheduler.ts';
+
+export type { SchedulerSettings } from './options.ts';
+
+export interface SchedulerMainOptions extends SchedulerSettings {
+  readonly cell: string;
+  /** `http://127.0.0.1:2379`, one or several. */
+  readonly etcd: readonly string[];
+  /** Port 0: any free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly log: Log;
+}
+
+export interface RunningScheduler {
+  /** Base URL of its API. */
+  readonly address: string;
+  /** Hands its jobs over and closes everything; within a few seconds. */
+  stop(): Promise<void>;
+  /** Rejects when it cannot go on; resolves after `stop`. */
+  readonly ended: Promise<void>;
+}
+
+/** Questions have no body worth the name. */
+const BODY_BYTES_MAX = 16 * 1024;
+
+/** Starts a scheduler on the machine it runs on. Resolves when its API serves. */
+export async function runScheduler(options: SchedulerMainOptions): Promise<RunningScheduler> {
+  const { log } = options;
+  const settings = compileOptions(options);
+  const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+  const http = undiciClient();
+  const world = {
+    ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
+    ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex, makeQueue: callQueue },
+  };
+  const scheduler = new Scheduler(world, settings);
+  const listen = { ...options.listen, bodyBytesMax: BODY_BYTES_MAX };
+  const address = await scheduler.start(fastifyServer({ log }), listen);
+  log.info({ address, kind: settings.kind, policy: settings.placement.name }, 'the scheduler listens');
+  return {
+    address,
+    ended: scheduler.ended,
+    stop: async () => {
+      await scheduler.stop();
+      await http.close();
+      await store.close();
+    },
+  };
+}

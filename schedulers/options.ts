@@ -1,0 +1,97 @@
+import { OUTCOMES_PER_SLOT_MAX } from '../src/core/outcome-of.ts';
+import type { SchedulerKind } from '../src/core/job.ts';
+import type { PlacementPolicy } from '../src/core/placement.ts';
+import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../src/core/placement.ts';
+import type { Atomicity, ConflictCheck } from '../src/core/plan.ts';
+import { batchPolicy } from './policies/batch.ts';
+import { servicePolicy } from './policies/service.ts';
+import { systemPolicy } from './policies/system.ts';
+import type { SchedulerPolicy } from './policy.ts';
+
+/** What may be said about a scheduler; all but `id` and `kind` has a default. */
+export interface SchedulerSettings {
+  readonly id: string;
+  readonly kind: SchedulerKind;
+  readonly conflictCheck?: ConflictCheck;
+  /** For all jobs; gang groups are all-or-nothing in any case. */
+  readonly atomicity?: Atomicity;
+  /** Transactions under way at once: more than 16 only adds waiting (docs: what etcd carries). */
+  readonly inFlightMax?: number;
+  readonly sliceMax?: number;
+  /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`; without it the kind's own. */
+  readonly score?: string;
+  /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
+  readonly thinkMs?: { readonly job: number; readonly task: number };
+  /** Ask arbiters for tickets. Off: hosts must not ask for them either (S4.19). */
+  readonly enforcement?: boolean;
+  /** After this silence the scheduler's jobs are taken over. */
+  readonly sessionTtlMs?: number;
+  /** null: keep all. */
+  readonly outcomesPerSlot?: number | null;
+  readonly version?: string;
+}
+
+export interface SchedulerOptions {
+  readonly id: string;
+  readonly kind: SchedulerKind;
+  readonly conflictCheck: ConflictCheck;
+  readonly atomicity: Atomicity;
+  readonly inFlightMax: number;
+  readonly sliceMax: number;
+  readonly placement: PlacementPolicy;
+  readonly thinkMs: { readonly job: number; readonly task: number } | null;
+  readonly enforcement: boolean;
+  readonly sessionTtlMs: number;
+  readonly outcomesPerSlot: number | null;
+  readonly version: string;
+}
+
+const POLICIES: Readonly<Record<SchedulerKind, SchedulerPolicy>> = {
+  batch: batchPolicy,
+  service: servicePolicy,
+  system: systemPolicy,
+};
+
+export const SCORE_POLICIES: readonly PlacementPolicy[] = [
+  BINPACK,
+  SERVICE,
+  LEVEL,
+  RANDOM_FIT,
+  { name: 'fgd', score: 'fgd', sample: 32, sameHostCost: 0 },
+];
+
+/** @throws when the score policy's name is unknown */
+export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
+  const policy = POLICIES[settings.kind];
+  return {
+    id: settings.id,
+    kind: settings.kind,
+    conflictCheck: settings.conflictCheck ?? 'resource-fit',
+    atomicity: settings.atomicity ?? 'incremental',
+    inFlightMax: settings.inFlightMax ?? 8,
+    sliceMax: settings.sliceMax ?? policy.sliceMax,
+    placement: settings.score === undefined ? policy.placement : scoreNamed(settings.score),
+    thinkMs: settings.thinkMs ?? null,
+    enforcement: settings.enforcement ?? true,
+    sessionTtlMs: settings.sessionTtlMs ?? 10_000,
+    outcomesPerSlot:
+      settings.outcomesPerSlot === undefined ? OUTCOMES_PER_SLOT_MAX : settings.outcomesPerSlot,
+    version: settings.version ?? '0',
+  };
+}
+
+function scoreNamed(name: string): PlacementPolicy {
+  const policy = SCORE_POLICIES.find((known) => known.name === name);
+  if (policy !== undefined) return policy;
+  const known = SCORE_POLICIES.map((each) => each.name).join(', ');
+  throw new Error(`there is no score policy ${name}; there are ${known}`);
+}
+
+/** What a scheduler's role record says: the kind first, since only schedulers of one kind share jobs. */
+export function policyText(options: SchedulerOptions): string {
+  return `${options.kind}/${options.placement.name}`;
+}
+
+export function kindOfPolicyText(policy: string): string {
+  return policy.split('/')[0] ?? '';
+}

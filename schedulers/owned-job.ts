@@ -1,0 +1,166 @@
+import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import type { Explanation } from '../src/core/explain.ts';
+import { jobKeyOf } from '../src/core/ids.ts';
+import type { Job, JobRecord } from '../src/core/job.ts';
+import type { AllocationReport } from '../src/core/report.ts';
+
+/**
+ * Where an allocation stands on its way:
+ *
+ *   ticket → commit → start → started        each step by the launcher; a refusal takes it out again
+ *                  └→ (taken over) verify → start | started
+ *   any committed one → stopping (its record says `desired: stop`) → releasing → gone
+ */
+export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
+
+/** One allocation of an owned job, from the decision until its release is durable. */
+export interface Entry {
+  allocation: Allocation;
+  /** The mod revision of its record; 0 while it is not committed. */
+  revision: number;
+  report: AllocationReport | null;
+  stage: Stage;
+  ticket: { readonly text: string; readonly expiresMs: number } | null;
+  /** Its record is being rewritten. */
+  marking: boolean;
+  /** The order to stop it is on its way to the host. */
+  ordering: boolean;
+  /** Its release is being committed. */
+  releasing: boolean;
+}
+
+/** How the search for places for one group goes. */
+export interface GroupState {
+  tries: number;
+  /** Conflicts in all, and since the last success. */
+  conflicts: number;
+  conflictsInARow: number;
+  /** No try before this time. */
+  blockedUntilMs: number;
+  blockedWhy: string;
+  /** Tries that were put off in a row, for the backoff. */
+  blocks: number;
+  /** Nothing fits: waits until something changes that could make it fit. */
+  parked: boolean;
+  parkedSinceMs: number;
+  explanation: Explanation | null;
+  explainedAtMs: number;
+  /** Fills that the last look wanted. */
+  pending: number;
+}
+
+/** Everything that a scheduler knows of a job that it owns. Dropped whole when the job goes to another. */
+export class OwnedJob {
+  readonly namespace: string;
+  readonly name: string;
+  /** `namespace/name` */
+  readonly key: string;
+  record: JobRecord;
+  recordRevision: number;
+  /** The creation revision of the owner key: what every commit for this job compares. */
+  readonly ownerRevision: number;
+  readonly entries = new Map<string, Entry>();
+  /** Outcomes by slot, oldest first. */
+  readonly #history = new Map<string, Outcome[]>();
+  readonly versions = new Map<number, Job>();
+  readonly groups = new Map<string, GroupState>();
+  /** Hosts that refused a start of this job, and until when to keep away from them. */
+  readonly avoid = new Map<string, number>();
+  /** No longer ours: whoever comes back from a call with it must do nothing. */
+  dropped = false;
+  /** Something could not be done while a commit was under way: look again after it. */
+  again = false;
+  /** The store may hold what we do not know of; read it again before the next decision. */
+  stale = false;
+  /** Its owner key is being deleted. */
+  finishing = false;
+  /** Outcomes for slots without a place are being written. */
+  failing = false;
+  /** The next look that time alone asks for (wall clock), and how to call it off. */
+  lookAtMs = Number.POSITIVE_INFINITY;
+  cancelTimer: () => void = () => undefined;
+
+  constructor(record: JobRecord, recordRevision: number, ownerRevision: number) {
+    this.record = record;
+    this.namespace = record.job.namespace;
+    this.name = record.job.name;
+    this.key = jobKeyOf(this.namespace, this.name);
+    this.recordRevision = recordRevision;
+    this.ownerRevision = ownerRevision;
+  }
+
+  group(name: string): GroupState {
+    let state = this.groups.get(name);
+    if (state === undefined) this.groups.set(name, (state = newGroupState()));
+    return state;
+  }
+
+  outcomes(): Outcome[] {
+    return [...this.#history.values()].flat();
+  }
+
+  /** Replaces all that was known of ends. */
+  setOutcomes(outcomes: Iterable<Outcome>): void {
+    this.#history.clear();
+    for (const outcome of outcomes) this.addOutcome(outcome);
+  }
+
+  addOutcome(outcome: Outcome): void {
+    const slot = slotKey(outcome);
+    const history = this.#history.get(slot);
+    if (history === undefined) this.#history.set(slot, [outcome]);
+    else if (history.every((known) => known.allocation !== outcome.allocation)) history.push(outcome);
+    history?.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
+  }
+
+  dropOutcome(outcome: Outcome): void {
+    const slot = slotKey(outcome);
+    const rest = (this.#history.get(slot) ?? []).filter((known) => known.allocation !== outcome.allocation);
+    if (rest.length === 0) this.#history.delete(slot);
+    else this.#history.set(slot, rest);
+  }
+
+  /** The ends of the slot that the entry fills, oldest first. */
+  slotHistory(entry: Entry): readonly Outcome[] {
+    return this.#history.get(slotKey(entry.allocation)) ?? [];
+  }
+
+  /** Hosts to keep away from now; the list shrinks with time. */
+  avoided(nowMs: number): readonly string[] {
+    for (const [host, untilMs] of this.avoid) if (untilMs <= nowMs) this.avoid.delete(host);
+    return [...this.avoid.keys()];
+  }
+}
+
+function slotKey({ group, index }: { readonly group: string; readonly index: number }): string {
+  return `${group}/${String(index)}`;
+}
+
+function newGroupState(): GroupState {
+  return {
+    tries: 0,
+    conflicts: 0,
+    conflictsInARow: 0,
+    blockedUntilMs: 0,
+    blockedWhy: '',
+    blocks: 0,
+    parked: false,
+    parkedSinceMs: 0,
+    explanation: null,
+    explainedAtMs: 0,
+    pending: 0,
+  };
+}
+
+export function newEntry(allocation: Allocation, revision: number, stage: Stage): Entry {
+  return {
+    allocation,
+    revision,
+    report: null,
+    stage,
+    ticket: null,
+    marking: false,
+    ordering: false,
+    releasing: false,
+  };
+}

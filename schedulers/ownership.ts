@@ -1,0 +1,287 @@
+import type { JobRecord, SchedulerKind } from '../src/core/job.ts';
+import { schedulerKindOf } from '../src/core/job.ts';
+import type { CellKeys } from '../src/core/keys.ts';
+import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../src/core/ownership.ts';
+import type { Owner, RoleRecord } from '../src/core/role.ts';
+import type { CellStore, Session } from '../src/ports/cell-store.ts';
+import { StoreError } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import type { TableRow } from '../src/runtime/table.ts';
+import { Table } from '../src/runtime/table.ts';
+import { jobCodec, ownerCodec, roleCodec } from '../src/wire/records.ts';
+import { kindOfPolicyText } from './options.ts';
+
+export interface OwnershipDeps {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly session: Session;
+  readonly signal: AbortSignal;
+  readonly self: Owner;
+  /** The job is ours; `ownerRevision` is what every commit for it must compare. */
+  onOwned(key: string, row: TableRow<JobRecord>, ownerRevision: number): void;
+  /** The job is no longer ours: nothing may be done for it any more. */
+  onLost(key: string): void;
+  /** The record of a job of ours changed; undefined: it was deleted. */
+  onRecord(key: string, row: TableRow<JobRecord> | undefined): void;
+}
+
+/** Owner keys created in one transaction: far below the store's floor of 128 operations. */
+const TAKE_MAX = 50;
+/** After a fault of the store, before the next try to take jobs. */
+const TAKE_RETRY_MS = 1_000;
+
+/**
+ * Which jobs this scheduler works on. A job without an owner goes to the first of the living schedulers of its kind, in
+ * the job's own rendezvous order; the others step in later, rank by rank. Whoever creates the owner key has it.
+ *
+ * An owner that has finished a job deletes its key. The others see that it did so while it lived, take its word, and
+ * leave the job alone until its record changes or that scheduler is gone; then somebody looks again.
+ */
+export class Ownership {
+  readonly ready: Promise<unknown>;
+  readonly #deps: OwnershipDeps;
+  readonly #jobs: Table<JobRecord>;
+  readonly #owners: Table<Owner>;
+  readonly #roles: Table<RoleRecord>;
+  /** Creation revisions of our owner keys. */
+  readonly #owned = new Map<string, number>();
+  /** Jobs that their owner has done with, at this revision of their record. */
+  readonly #settled = new Map<string, Settled>();
+  /** Jobs without an owner, and from when on we may take them (monotonic). */
+  readonly #waiting = new Map<string, number>();
+  #started = false;
+  #taking = false;
+  #cancelTick: () => void = () => undefined;
+
+  constructor(deps: OwnershipDeps) {
+    this.#deps = deps;
+    const { store, keys } = deps;
+    const onBadRecord = (error: Error, key: string): void =>
+      deps.log.error({ key, error }, 'unreadable record');
+    this.#roles = new Table<RoleRecord>(store, `${keys.roles}scheduler/`, roleCodec, {
+      onBadRecord,
+      onChange: (name, now) => this.#onRole(name, now !== undefined),
+    });
+    this.#owners = new Table<Owner>(store, keys.owners, ownerCodec, {
+      onBadRecord,
+      onChange: (name, now, before) => this.#onOwner(name, now, before),
+    });
+    this.#jobs = new Table<JobRecord>(store, keys.jobs, jobCodec, {
+      onBadRecord,
+      onChange: (name, now) => this.#onJob(name, now),
+    });
+    this.ready = Promise.all([this.#roles.ready, this.#owners.ready, this.#jobs.ready]);
+  }
+
+  /** Begins to take jobs, once all tables are there: half a view would take what belongs to others. */
+  start(): void {
+    this.#started = true;
+    for (const [key] of this.#jobs.rows()) this.#consider(key);
+  }
+
+  close(): void {
+    this.#cancelTick();
+    for (const table of [this.#jobs, this.#owners, this.#roles]) table.close();
+  }
+
+  get size(): number {
+    return this.#owned.size;
+  }
+
+  revisionOf(key: string): number | undefined {
+    return this.#owned.get(key);
+  }
+
+  /**
+   * Nothing is left to do for the job as its record stood at `recordRevision`: gives up the owner key.
+   * @returns false: the record has changed meanwhile, look again
+   */
+  async finish(key: string, recordRevision: number): Promise<boolean> {
+    const ownerRevision = this.#owned.get(key);
+    if (ownerRevision === undefined) return true;
+    const { store, keys } = this.#deps;
+    // Before the attempt: the watch may tell of the deletion before the reply does.
+    const settled = { recordRevision, by: this.#deps.self.scheduler, ownerRevision };
+    this.#settled.set(key, settled);
+    // A job that was deleted has no record to compare with; its revision is 0 in the store and here.
+    const jobRevision = this.#jobs.get(key) === undefined ? 0 : recordRevision;
+    const reply = await store.attempt({
+      compares: [
+        { key: keys.owners + key, target: 'createRevision', equals: ownerRevision },
+        { key: keys.jobs + key, target: 'modRevision', equals: jobRevision },
+      ],
+      writes: [{ kind: 'delete', key: keys.owners + key }],
+      readBack: [],
+    });
+    if (reply.outcome !== 'applied') {
+      if (this.#settled.get(key) === settled) this.#settled.delete(key);
+      return false;
+    }
+    if (this.#owned.get(key) === ownerRevision) this.#lose(key);
+    if (this.#jobs.get(key)?.modRevision !== recordRevision) this.#consider(key);
+    return true;
+  }
+
+  #onJob(key: string, now: TableRow<JobRecord> | undefined): void {
+    if (this.#owned.has(key)) this.#deps.onRecord(key, now);
+    else if (now === undefined) this.#forget(key);
+    else this.#consider(key);
+  }
+
+  #forget(key: string): void {
+    this.#settled.delete(key);
+    this.#waiting.delete(key);
+  }
+
+  #onOwner(key: string, now: TableRow<Owner> | undefined, before: TableRow<Owner> | undefined): void {
+    const held = this.#owned.get(key);
+    // Late news of a key that we have given up since.
+    if (now !== undefined && this.#settled.get(key)?.ownerRevision === now.createRevision) return;
+    if (now !== undefined && this.#isOurs(now.value)) {
+      if (held !== undefined && held !== now.createRevision) this.#lose(key);
+      this.#adopt(key, now.createRevision);
+      return;
+    }
+    // The watch may be late: news from before our own creation says nothing about it.
+    const isOlder = held !== undefined && (now?.modRevision ?? this.#owners.revision) < held;
+    if (isOlder) return;
+    if (held !== undefined) this.#lose(key);
+    if (now !== undefined) {
+      this.#waiting.delete(key);
+      return;
+    }
+    const by = before?.value.scheduler;
+    const recordRevision = this.#jobs.get(key)?.modRevision;
+    const isTheirWord =
+      by !== undefined && by !== this.#deps.self.scheduler && this.#roles.get(by) !== undefined;
+    if (isTheirWord && recordRevision !== undefined)
+      this.#settled.set(key, { recordRevision, by, ownerRevision: 0 });
+    this.#consider(key);
+  }
+
+  #onRole(name: string, isThere: boolean): void {
+    if (!isThere) {
+      for (const [key, { by }] of this.#settled) {
+        if (by !== name) continue;
+        this.#settled.delete(key);
+        this.#consider(key);
+      }
+    }
+    for (const key of this.#waiting.keys()) this.#consider(key);
+  }
+
+  #isOurs(owner: Owner): boolean {
+    return owner.scheduler === this.#deps.self.scheduler && owner.sinceMs === this.#deps.self.sinceMs;
+  }
+
+  #consider(key: string): void {
+    if (!this.#started) return;
+    const row = this.#jobs.get(key);
+    if (row === undefined || this.#owned.has(key) || this.#owners.get(key) !== undefined) return;
+    if (schedulerKindOf(row.value.job) !== this.#deps.self.kind) return;
+    if (this.#settled.get(key)?.recordRevision === row.modRevision) return;
+    const delayMs = stepInDelayMs(ownerRank(key, this.#others(), this.#deps.self.scheduler));
+    const dueMs = this.#deps.clock.monotonicMs() + delayMs;
+    this.#waiting.set(key, Math.min(dueMs, this.#waiting.get(key) ?? dueMs));
+    if (delayMs === 0) void this.#takeDue();
+    else this.#tick(STEP_IN_MS / 2);
+  }
+
+  *#others(): IterableIterator<string> {
+    for (const [name, { value }] of this.#roles.rows()) {
+      if (kindOfPolicyText(value.policy) === this.#deps.self.kind) yield name;
+    }
+  }
+
+  #tick(delayMs: number): void {
+    this.#cancelTick();
+    if (this.#deps.signal.aborted) return;
+    this.#cancelTick = this.#deps.clock.after(delayMs, () => void this.#takeDue());
+  }
+
+  async #takeDue(): Promise<void> {
+    if (this.#taking) return;
+    this.#taking = true;
+    // Lets what comes in the same turn, such as a whole snapshot of jobs, go into the same transactions.
+    await Promise.resolve();
+    let retryMs = STEP_IN_MS / 2;
+    try {
+      for (let due = this.#due(); due.length > 0 && !this.#deps.signal.aborted; due = this.#due())
+        await this.#take(due);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.#deps.log.warn({ error }, 'cannot take jobs');
+      retryMs = TAKE_RETRY_MS;
+    } finally {
+      this.#taking = false;
+    }
+    if (this.#waiting.size > 0) this.#tick(retryMs);
+  }
+
+  #due(): string[] {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const due: string[] = [];
+    for (const [key, dueMs] of this.#waiting) {
+      if (dueMs <= nowMs) due.push(key);
+      if (due.length === TAKE_MAX) break;
+    }
+    return due;
+  }
+
+  async #take(due: readonly string[]): Promise<void> {
+    const { store, keys, self, session } = this.#deps;
+    const value = ownerCodec.encode(self);
+    const ownerKeys = due.map((key) => keys.owners + key);
+    const reply = await store.attempt({
+      compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),
+      writes: ownerKeys.map((key) => ({ kind: 'put' as const, key, value, session })),
+      readBack: ownerKeys,
+    });
+    if (reply.outcome === 'applied') {
+      for (const key of due) this.#adopt(key, reply.revision);
+    } else if (reply.outcome === 'refused') {
+      // Somebody was faster for some of them; the table will say who. The rest goes into the next try.
+      for (const key of due) {
+        const found = reply.found.get(keys.owners + key);
+        if (found === undefined) continue;
+        this.#waiting.delete(key);
+        if (found.value === value) this.#adopt(key, found.createRevision);
+      }
+    } else {
+      // If it was done after all, the table will show our own value, and the job is adopted then.
+      const laterMs = this.#deps.clock.monotonicMs() + TAKE_RETRY_MS;
+      for (const key of due) this.#waiting.set(key, laterMs);
+    }
+  }
+
+  #adopt(key: string, ownerRevision: number): void {
+    this.#waiting.delete(key);
+    if (this.#owned.has(key) || this.#deps.signal.aborted) return;
+    const row = this.#jobs.get(key);
+    if (row === undefined) return;
+    this.#owned.set(key, ownerRevision);
+    this.#settled.delete(key);
+    this.#deps.onOwned(key, row, ownerRevision);
+  }
+
+  #lose(key: string): void {
+    this.#owned.delete(key);
+    this.#deps.onLost(key);
+  }
+}
+
+export function ownerOf(id: string, kind: SchedulerKind, sinceMs: number): Owner {
+  return { scheduler: id, kind, sinceMs };
+}
+
+/** An owner's word that nothing is left to do. */
+interface Settled {
+  /** Of the job's record as the owner saw it. */
+  readonly recordRevision: number;
+  readonly by: string;
+  /** Of the owner key that was given up for it, when it was ours; otherwise 0. */
+  readonly ownerRevision: number;
+}

@@ -1,0 +1,116 @@
+import type { CellState } from '../src/core/cell-state.ts';
+import { freeOf } from '../src/core/ledger.ts';
+import type { Resources } from '../src/core/resources.ts';
+import { NO_RESOURCES, shortOf } from '../src/core/resources.ts';
+import { askOf } from '../src/core/ask.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { OwnedJob } from './owned-job.ts';
+
+/** Between two wakings: in a full cell something is released all the time, and each waking is a walk over hosts. */
+const WAKE_EVERY_MS = 100;
+/** Jobs woken at once; the others follow in the next round. */
+const WAKES_MAX = 256;
+/** A job that nothing woke is looked at in any case: the level-triggered repair of a missed change. */
+const PARKED_MAX_MS = 30_000;
+
+/**
+ * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a verdict. What became
+ * free since the last waking is kept as one vector, larger than each of the hosts in every dimension; who does not fit
+ * into that fits on none of them and sleeps on.
+ */
+export class Parking {
+  readonly #clock: Clock;
+  readonly #state: CellState;
+  readonly #wake: (job: OwnedJob) => void;
+  readonly #jobs = new Set<OwnedJob>();
+  #free: Resources | null = null;
+  #cancel: (() => void) | null = null;
+
+  constructor(parts: {
+    readonly clock: Clock;
+    readonly state: CellState;
+    readonly wake: (job: OwnedJob) => void;
+  }) {
+    this.#clock = parts.clock;
+    this.#state = parts.state;
+    this.#wake = parts.wake;
+  }
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  park(job: OwnedJob): void {
+    this.#jobs.add(job);
+  }
+
+  leave(job: OwnedJob): void {
+    this.#jobs.delete(job);
+  }
+
+  /** The host may take more than before. */
+  room(hostId: string): void {
+    if (this.#jobs.size === 0) return;
+    const host = this.#state.hostOf(hostId);
+    if (host === undefined) return;
+    this.#free = largest(this.#free ?? NO_RESOURCES, freeOf(host, this.#state.ledgerOf(hostId)));
+    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+  }
+
+  /** Wakes who waited too long. */
+  repair(nowMs: number): void {
+    for (const job of [...this.#jobs]) {
+      const isOld = [...job.groups.values()].some(
+        (group) => group.parked && nowMs - group.parkedSinceMs >= PARKED_MAX_MS,
+      );
+      if (isOld) this.#unpark(job, () => true);
+    }
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#jobs.clear();
+  }
+
+  #round(): void {
+    this.#cancel = null;
+    const free = this.#free;
+    if (free === null) return;
+    let woken = 0;
+    for (const job of [...this.#jobs]) {
+      if (woken === WAKES_MAX) {
+        this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+        return;
+      }
+      if (this.#unpark(job, (ask) => shortOf(ask, free) === null)) woken += 1;
+    }
+    this.#free = null;
+  }
+
+  #unpark(job: OwnedJob, couldFit: (ask: Resources) => boolean): boolean {
+    let any = false;
+    for (const [name, state] of job.groups) {
+      if (!state.parked) continue;
+      const group = job.record.job.groups[name];
+      if (group !== undefined && !couldFit(askOf(group).resources)) continue;
+      state.parked = false;
+      any = true;
+    }
+    if (!any) return false;
+    this.#jobs.delete(job);
+    this.#wake(job);
+    return true;
+  }
+}
+
+function largest(a: Resources, b: Resources): Resources {
+  const scalars: Record<string, number> = { ...a.scalars };
+  for (const [name, amount] of Object.entries(b.scalars))
+    scalars[name] = Math.max(scalars[name] ?? 0, amount);
+  return {
+    cpuMilli: Math.max(a.cpuMilli, b.cpuMilli),
+    memoryMib: Math.max(a.memoryMib, b.memoryMib),
+    diskMib: Math.max(a.diskMib, b.diskMib),
+    scalars,
+  };
+}

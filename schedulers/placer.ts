@@ -1,0 +1,178 @@
+import type { Allocation } from '../src/core/allocation.ts';
+import type { Ask } from '../src/core/ask.ts';
+import { askOf } from '../src/core/ask.ts';
+import type { Explanation } from '../src/core/explain.ts';
+import { explain } from '../src/core/explain.ts';
+import { makeId } from '../src/core/ids.ts';
+import type { Group } from '../src/core/job.ts';
+import type { Placement, PlacementRequest } from '../src/core/placement.ts';
+import { place } from '../src/core/placement.ts';
+import type { Fill } from '../src/core/slot-view.ts';
+import type { Term } from './context.ts';
+import { claimOf } from './launch-terms.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import { newEntry } from './owned-job.ts';
+
+/** Random bytes that one id takes. */
+const ID_BYTES = 16;
+
+/**
+ * Finds places for slots and takes them in memory: what it returns is assumed in the private cell, and waits for
+ * tickets and commit.
+ */
+export class Placer {
+  readonly #term: Term;
+  readonly #asks = new WeakMap<Group, Ask>();
+
+  constructor(term: Term) {
+    this.#term = term;
+  }
+
+  /**
+   * @param fills of one group; at most as many are placed as there are
+   * @returns the placed ones, in the order of `fills`, shorter where no place was found
+   */
+  place(job: OwnedJob, group: Group, fills: readonly Fill[], planId: string): Entry[] {
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    const ids = new Ids(this.#term, fills.length, nowMs);
+    const entries: Entry[] = [];
+    for (const part of byAvoided(fills)) {
+      const places = this.#places(job, group, part, nowMs);
+      for (const [i, placement] of places.entries()) {
+        const fill = part[i];
+        if (fill === undefined || placement === null) continue;
+        const made = { id: ids.next(), planId, nowMs };
+        entries.push(this.#assume(job, group, fill, placement, made));
+      }
+    }
+    return entries;
+  }
+
+  /** Why one more of the group has no place now. Walks over the cell. */
+  explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
+    const nowMs = this.#term.world.clock.nowMs();
+    return explain(this.#term.cell.state, this.#request(job, pinned(group, fill?.host), 1, fill, nowMs));
+  }
+
+  /** Takes the placement in memory; only a commit makes it true. */
+  #assume(
+    job: OwnedJob,
+    group: Group,
+    fill: Fill,
+    placement: Placement,
+    made: { readonly id: string; readonly planId: string; readonly nowMs: number },
+  ): Entry {
+    const { cell, incarnation, options } = this.#term;
+    const allocation: Allocation = {
+      id: made.id,
+      host: placement.host,
+      precedence: job.record.job.precedence,
+      resources: this.#askOf(group).resources,
+      gpus: placement.gpus,
+      ports: placement.ports,
+      namespace: job.namespace,
+      job: job.name,
+      jobVersion: job.record.version,
+      group: group.name,
+      index: fill.index,
+      attempt: fill.attempt,
+      scheduler: options.id,
+      desired: 'run',
+      planId: made.planId,
+      epoch: { incarnation, counter: cell.book.get(placement.host).ledger.counter },
+      createdAtMs: made.nowMs,
+      ...(fill.replaces === undefined ? {} : { replaces: fill.replaces }),
+    };
+    cell.state.assume(claimOf(allocation));
+    const entry = newEntry(allocation, 0, 'ticket');
+    job.entries.set(allocation.id, entry);
+    return entry;
+  }
+
+  #places(job: OwnedJob, group: Group, fills: readonly Fill[], nowMs: number): readonly (Placement | null)[] {
+    const { cell, options, world } = this.#term;
+    const [first] = fills;
+    if (first?.host === undefined) {
+      const request = this.#request(job, group, fills.length, first, nowMs);
+      return place(cell.state, request, world.random, options.placement).chosen;
+    }
+    return fills.map((fill) => {
+      const request = this.#request(job, pinned(group, fill.host), 1, fill, nowMs);
+      return place(cell.state, request, world.random, options.placement).chosen[0] ?? null;
+    });
+  }
+
+  #request(
+    job: OwnedJob,
+    group: Group,
+    count: number,
+    fill: Fill | undefined,
+    nowMs: number,
+  ): PlacementRequest {
+    return {
+      namespace: job.namespace,
+      job: job.name,
+      group,
+      ask: this.#askOf(group),
+      precedence: job.record.job.precedence,
+      count,
+      hostsHeld: hostsHeld(job, group),
+      avoidHosts: [...(fill?.avoidHosts ?? []), ...job.avoided(nowMs)],
+    };
+  }
+
+  #askOf(group: Group): Ask {
+    let ask = this.#asks.get(group);
+    if (ask === undefined) this.#asks.set(group, (ask = askOf(group)));
+    return ask;
+  }
+}
+
+/** Slots that keep away from the same hosts are placed together: one walk for many. Pinned ones stay together. */
+function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
+  const parts = new Map<string, Fill[]>();
+  for (const fill of fills) {
+    const key = fill.host === undefined ? fill.avoidHosts.join(',') : '@';
+    const part = parts.get(key);
+    if (part === undefined) parts.set(key, [fill]);
+    else part.push(fill);
+  }
+  return parts.values();
+}
+
+/** The group with one host as its only choice. */
+function pinned(group: Group, host: string | undefined): Group {
+  if (host === undefined) return group;
+  const only = { attribute: 'id', operator: '==', value: host, text: `host.id == ${host}` } as const;
+  return { ...group, constraints: [only, ...group.constraints] };
+}
+
+const NOBODY: readonly string[] = Object.freeze([]);
+
+/** Hosts of the group's present allocations. Most groups ask for neither distance nor spread, and need no list. */
+function hostsHeld(job: OwnedJob, group: Group): readonly string[] {
+  if (job.record.job.type === 'batch' && group.distinct.length === 0 && group.spread.length === 0)
+    return NOBODY;
+  const held: string[] = [];
+  for (const { allocation } of job.entries.values())
+    if (allocation.group === group.name && allocation.desired === 'run') held.push(allocation.host);
+  return held;
+}
+
+/** Ids for a whole slice from one draw of random bytes. */
+class Ids {
+  readonly #bytes: Uint8Array;
+  readonly #nowMs: number;
+  #next = 0;
+
+  constructor(term: Term, count: number, nowMs: number) {
+    this.#bytes = term.world.random.bytes(count * ID_BYTES);
+    this.#nowMs = nowMs;
+  }
+
+  next(): string {
+    const from = this.#next * ID_BYTES;
+    this.#next += 1;
+    return makeId(this.#nowMs, this.#bytes.subarray(from, from + ID_BYTES));
+  }
+}

@@ -1,0 +1,5 @@
+import { LEVEL } from '../../src/core/placement.ts';
+import type { SchedulerPolicy } from '../policy.ts';
+
+/** One on each matching host: the job says where, so there is nothing to score. */
+export const systemPolicy: SchedulerPolicy = { kind: 'system', placement: LEVEL, sliceMax: 256 };

@@ -1,0 +1,106 @@
+import type { AllocationReport } from '../src/core/report.ts';
+import type { RoleRecord } from '../src/core/role.ts';
+import type { CellView } from '../src/runtime/cell-view.ts';
+import type { ReportSource } from '../src/runtime/report-follower.ts';
+import { ReportFollower } from '../src/runtime/report-follower.ts';
+import { Table } from '../src/runtime/table.ts';
+import { roleCodec } from '../src/wire/records.ts';
+import type { SchedulerWorld } from './context.ts';
+
+/** Without a monitor: how soon a host that got its first allocation is followed. */
+const REFRESH_DELAY_MS = 100;
+
+/**
+ * What hosts say of our allocations. Through one monitor's merged stream while there is a monitor; while there is none,
+ * from the hosts themselves that hold an allocation of ours (S4.6).
+ */
+export class Reports {
+  readonly ready: Promise<void>;
+  readonly #world: SchedulerWorld;
+  readonly #monitors: Table<RoleRecord>;
+  readonly #merged: ReportFollower;
+  readonly #direct: ReportFollower;
+  readonly #hosts: () => readonly ReportSource[];
+  #started = false;
+  #isDirect = false;
+  #cancelRefresh: (() => void) | null = null;
+
+  constructor(
+    world: SchedulerWorld,
+    parts: {
+      /** The hosts that hold allocations of ours. */
+      readonly hosts: () => readonly ReportSource[];
+      readonly onReport: (report: AllocationReport) => void;
+    },
+  ) {
+    this.#world = world;
+    this.#hosts = parts.hosts;
+    const { http, clock, random, log } = world;
+    const handlers = { onReport: parts.onReport };
+    this.#monitors = new Table<RoleRecord>(world.store, `${world.keys.roles}monitor/`, roleCodec, {
+      onBadRecord: (error, key) => log.error({ key, error }, 'unreadable record'),
+      onChange: () => this.refresh(),
+    });
+    this.ready = this.#monitors.ready;
+    const common = { http, clock, random, log, handlers };
+    this.#merged = new ReportFollower({
+      ...common,
+      sources: () => this.#monitorSources(),
+      options: { mode: 'any-one' },
+    });
+    this.#direct = new ReportFollower({
+      ...common,
+      sources: () => (this.#isDirect ? this.#hosts() : []),
+      options: { mode: 'all' },
+    });
+  }
+
+  start(): void {
+    this.#started = true;
+    this.refresh();
+  }
+
+  /** The monitors, or the hosts that hold something of ours, may have changed. */
+  refresh(): void {
+    if (!this.#started) return;
+    const isDirect = this.#monitors.size === 0;
+    const wasDirect = this.#isDirect;
+    this.#isDirect = isDirect;
+    if (!isDirect) this.#merged.refresh();
+    if (isDirect || wasDirect) this.#refreshDirect();
+  }
+
+  /** What is known of the allocation on its host; undefined: nothing yet. */
+  get(host: string, id: string): AllocationReport | undefined {
+    return this.#view.get(host, id);
+  }
+
+  /** Is the host heard now, so that what it does not report is not there? */
+  isHeard(host: string): boolean {
+    const sight = this.#view.host(host);
+    return sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
+  }
+
+  async close(): Promise<void> {
+    this.#started = false;
+    this.#cancelRefresh?.();
+    this.#monitors.close();
+    await Promise.all([this.#merged.close(), this.#direct.close()]);
+  }
+
+  get #view(): CellView {
+    return this.#isDirect ? this.#direct.view : this.#merged.view;
+  }
+
+  /** At most ten times a second: it walks over all that is ours. */
+  #refreshDirect(): void {
+    this.#cancelRefresh ??= this.#world.clock.after(REFRESH_DELAY_MS, () => {
+      this.#cancelRefresh = null;
+      this.#direct.refresh();
+    });
+  }
+
+  #monitorSources(): readonly ReportSource[] {
+    return [...this.#monitors.rows()].map(([name, { value }]) => ({ name, url: value.address }));
+  }
+}

@@ -1,0 +1,180 @@
+import type { RoleRecord } from '../src/core/role.ts';
+import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.ts';
+import type { Session } from '../src/ports/cell-store.ts';
+import { StoreError } from '../src/ports/cell-store.ts';
+import { Backoff } from '../src/runtime/backoff.ts';
+import { openMeta } from '../src/runtime/cell-meta.ts';
+import { sleep } from '../src/runtime/sleep.ts';
+import { roleCodec } from '../src/wire/records.ts';
+import type { SchedulerEvent, SchedulerStatus } from '../src/wire/scheduler-api.ts';
+import { schedulerRoutes } from './api.ts';
+import type { SchedulerWorld } from './context.ts';
+import { SchedulerEvents } from './events.ts';
+import type { SchedulerOptions } from './options.ts';
+import { policyText } from './options.ts';
+import { SchedulerStats } from './stats.ts';
+import { SchedulerTerm } from './term.ts';
+import { uuidOf } from './uuid.ts';
+import { whyOf } from './why.ts';
+
+/** Between two terms: a session was lost, or could not be opened. */
+const TERM_RETRY = { firstMs: 200, maxMs: 5_000 };
+
+/**
+ * A scheduler: term after term, each under a session of its own. A lost session ends its term at once: all that was
+ * known and planned in it is dropped, and the next term starts over from the store.
+ */
+export class Scheduler {
+  readonly options: SchedulerOptions;
+  readonly #world: SchedulerWorld;
+  readonly #stats = new SchedulerStats();
+  readonly #events: SchedulerEvents;
+  readonly #stop = new AbortController();
+  readonly #startedAtMs: number;
+  readonly #startedMonotonicMs: number;
+  #term: SchedulerTerm | null = null;
+  #listener: HttpListener | null = null;
+  #unknownResolvedBefore = 0;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(world: SchedulerWorld, options: SchedulerOptions) {
+    this.#world = world;
+    this.options = options;
+    this.#events = new SchedulerEvents(options.id, world.clock);
+    this.#startedAtMs = Math.floor(world.clock.nowMs());
+    this.#startedMonotonicMs = world.clock.monotonicMs();
+  }
+
+  /** Serves the API and begins to work. @returns the API's base URL */
+  async start(server: HttpServer, listen: ListenOptions): Promise<string> {
+    const routes = schedulerRoutes(
+      {
+        status: () => this.status(),
+        why: (namespace, job) => {
+          const owned = this.#term?.job(`${namespace}/${job}`);
+          return owned === undefined || this.#term === null ? undefined : whyOf(this.#term, owned);
+        },
+        events: (signal) => this.events(signal),
+        isReady: () => this.#term?.ready ?? false,
+      },
+      this.#world.metrics,
+    );
+    this.#listener = await server.listen(routes, listen);
+    this.#ended = this.#work(this.#listener.address);
+    return this.#listener.address;
+  }
+
+  /** Resolves when it has stopped; rejects when it cannot go on, such as on a cell of another schema. */
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+
+  /** Hands its jobs over: with the session they are free for others at once (I67). */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#events.close();
+    await this.#listener?.close(STOP_GRACE_MS);
+    await this.#ended;
+  }
+
+  /** What it did, as it does it: the last ones kept, then on until the signal is aborted. */
+  events(signal: AbortSignal): AsyncIterable<SchedulerEvent> {
+    return this.#events.subscribe(signal);
+  }
+
+  status(): SchedulerStatus {
+    const stats = this.#stats;
+    const sinceMs = Math.max(1, this.#world.clock.monotonicMs() - this.#startedMonotonicMs);
+    const committer = this.#term?.committer.stats;
+    return {
+      id: this.options.id,
+      kind: this.options.kind,
+      policy: this.options.placement.name,
+      jobsOwned: this.#term?.jobsOwned ?? 0,
+      pending: this.#term?.pending ?? 0,
+      decisions: stats.decisions,
+      committed: stats.committed,
+      rebased: stats.rebased,
+      conflicted: stats.conflicted,
+      unknownResolved: this.#unknownResolvedBefore + (committer?.unknownResolved ?? 0),
+      ticketsRefused: stats.ticketsRefused,
+      startsRefused: stats.startsRefused,
+      busyFraction: Math.min(1, stats.busyMs / sinceMs),
+      commitP50Ms: stats.commitMs(0.5),
+      commitP99Ms: stats.commitMs(0.99),
+    };
+  }
+
+  async #work(address: string): Promise<void> {
+    const { clock, random, log } = this.#world;
+    const backoff = new Backoff(TERM_RETRY, random);
+    while (!this.#stop.signal.aborted) {
+      try {
+        await this.#serveTerm(address, () => backoff.reset());
+      } catch (error) {
+        if (!(error instanceof StoreError) || !error.retryable) throw error;
+        log.warn({ error }, 'a term could not begin');
+      }
+      await sleep(clock, backoff.nextMs(), this.#stop.signal);
+    }
+  }
+
+  async #serveTerm(address: string, onBegun: () => void): Promise<void> {
+    const { store, keys, clock, random, log } = this.#world;
+    const meta = await openMeta(store, keys, {
+      nowMs: Math.floor(clock.nowMs()),
+      makeUuid: () => uuidOf(random.bytes(16)),
+    });
+    const session = await store.openSession({ ttlMs: this.options.sessionTtlMs });
+    const over = new AbortController();
+    const end = (): void => over.abort();
+    session.lost.addEventListener('abort', end, { once: true });
+    this.#stop.signal.addEventListener('abort', end, { once: true });
+    if (session.lost.aborted || this.#stop.signal.aborted) end();
+    const term = new SchedulerTerm({
+      ...{ world: this.#world, options: this.options, session, signal: over.signal },
+      ...{ incarnation: meta.incarnation, stats: this.#stats, events: this.#events },
+    });
+    this.#term = term;
+    try {
+      await this.#register(session, address);
+      onBegun();
+      await term.run();
+      if (!this.#stop.signal.aborted) log.warn({}, 'the session is lost: starting over from the store');
+    } finally {
+      end();
+      this.#stop.signal.removeEventListener('abort', end);
+      this.#unknownResolvedBefore += term.committer.stats.unknownResolved;
+      this.#term = null;
+      await term.close();
+      await session.close();
+    }
+  }
+
+  /** Overwrites what an earlier life of the same id left; safety hangs on owner keys, never on this one. */
+  async #register(session: Session, address: string): Promise<void> {
+    const { store, keys } = this.#world;
+    const record: RoleRecord = {
+      kind: 'scheduler',
+      id: this.options.id,
+      address,
+      version: this.options.version,
+      policy: policyText(this.options),
+      startedAtMs: this.#startedAtMs,
+    };
+    const key = keys.role('scheduler', this.options.id);
+    const reply = await store.attempt({
+      compares: [],
+      writes: [{ kind: 'put', key, value: roleCodec.encode(record), session }],
+      readBack: [],
+    });
+    if (reply.outcome === 'unknown')
+      throw new StoreError('timeout', 'the registration was not answered', {
+        retryable: true,
+        cause: reply.cause,
+      });
+  }
+}
+
+/** Event streams and slow readers of the API get this long before they are cut. */
+const STOP_GRACE_MS = 1_000;

@@ -1,0 +1,236 @@
+import type { Allocation } from '../src/core/allocation.ts';
+import type { Host } from '../src/core/host.ts';
+import type { AllocationReport } from '../src/core/report.ts';
+import type { StartOutcome } from '../src/clients/host-client.ts';
+import { HttpError } from '../src/ports/http.ts';
+import { Backoff } from '../src/runtime/backoff.ts';
+import { sleep } from '../src/runtime/sleep.ts';
+import { ProblemError } from '../src/wire/problem.ts';
+import type { Term } from './context.ts';
+import { isCurrent } from './context.ts';
+import type { LaunchBook } from './launch-terms.ts';
+import { orderedBy, startTermsOf } from './launch-terms.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import type { Releaser } from './releaser.ts';
+import type { TicketDesk } from './ticket-desk.ts';
+
+const RETRY = { firstMs: 200, maxMs: 5_000 };
+/** A ticket that ends sooner than this would run out on its way to the host. */
+const TICKET_MARGIN_MS = 2_000;
+/** Orders that surely never reached the host, before the place is given up for another host. */
+const UNSENT_MAX = 4;
+/** Tickets that a host may call expired before its clock is taken for wrong and another host is chosen. */
+const EXPIRED_MAX = 3;
+/** How long a job keeps away from a host that refused it. */
+export const AVOID_MS = 60_000;
+
+type Step = 'done' | 'again';
+
+/**
+ * Orders hosts to start what is committed. A refusal gives the claim back and keeps the job away from that host for a
+ * while (S4.29). An answer that never came is resolved by asking the host for the allocation; only the same host is
+ * ever asked again, with the same order, which it does once.
+ */
+export class Starter {
+  readonly #term: Term;
+  readonly #book: LaunchBook;
+  readonly #desk: TicketDesk;
+  readonly #releaser: Releaser;
+
+  constructor(term: Term, parts: { book: LaunchBook; desk: TicketDesk; releaser: Releaser }) {
+    this.#term = term;
+    this.#book = parts.book;
+    this.#desk = parts.desk;
+    this.#releaser = parts.releaser;
+  }
+
+  /** A fresh allocation: nobody has ordered it before. */
+  start(job: OwnedJob, entry: Entry): Promise<void> {
+    return this.#drive(job, entry, { mayBeSent: false });
+  }
+
+  /** One whose start may have been ordered before, by us or by a scheduler that died (S4.30): asks first. */
+  verify(job: OwnedJob, entry: Entry): Promise<void> {
+    return this.#drive(job, entry, { mayBeSent: true });
+  }
+
+  async #drive(job: OwnedJob, entry: Entry, from: { readonly mayBeSent: boolean }): Promise<void> {
+    const run: Run = {
+      ask: from.mayBeSent,
+      mayBeSent: from.mayBeSent,
+      unsent: 0,
+      expired: 0,
+      refusedTickets: 0,
+    };
+    const backoff = new Backoff(RETRY, this.#term.world.random);
+    while (this.#isWanted(job, entry)) {
+      const host = this.#term.cell.state.hostOf(entry.allocation.host);
+      if (host !== undefined) {
+        const step = run.ask
+          ? await this.#ask(job, entry, host, run)
+          : await this.#order(job, entry, host, run);
+        if (step === 'done') return;
+      }
+      // The delay also bounds what an unreachable host costs: one call every few seconds for each of its allocations.
+      if (!run.ask || run.unsent > 0 || host === undefined || entry.stage === 'verify')
+        await sleep(this.#term.world.clock, backoff.nextMs(), this.#term.signal);
+    }
+  }
+
+  /** Once a stop is in the store, stopping is all there is to do, and that is the stopper's. */
+  #isWanted(job: OwnedJob, entry: Entry): boolean {
+    return (
+      isCurrent(this.#term, job, entry) &&
+      entry.stage !== 'started' &&
+      !entry.releasing &&
+      entry.allocation.desired === 'run'
+    );
+  }
+
+  async #ask(job: OwnedJob, entry: Entry, host: Host, run: Run): Promise<Step> {
+    const report = await this.#read(host, entry.allocation);
+    if (!this.#isWanted(job, entry)) return 'done';
+    if (report === 'unknown') return 'again';
+    if (report !== null) {
+      this.#started(job, entry, report);
+      return 'done';
+    }
+    run.ask = false;
+    return this.#order(job, entry, host, run);
+  }
+
+  /** @returns null: the host has no record of it */
+  async #read(host: Host, allocation: Allocation): Promise<AllocationReport | null | 'unknown'> {
+    try {
+      return await this.#term.hostCalls.add(() => this.#term.hosts.get(host.address, allocation.id));
+    } catch (error) {
+      if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
+      return 'unknown';
+    }
+  }
+
+  async #order(job: OwnedJob, entry: Entry, host: Host, run: Run): Promise<Step> {
+    const { allocation } = entry;
+    const launch = this.#book.of(job, allocation);
+    if (launch === null) return this.#giveUp(job, entry, host, run, 'the spec of its version is gone');
+    const hasTicket = await this.#ensureTicket(entry, host, launch.digest, run);
+    if (!this.#isWanted(job, entry)) return 'done';
+    if (!hasTicket) {
+      if (run.refusedTickets < TICKET_TRIES_MAX) return 'again';
+      return this.#giveUp(job, entry, host, run, 'no ticket for the start of what is committed');
+    }
+    entry.stage = 'start';
+    const outcome = await this.#term.hostCalls.add(() => {
+      // It may have waited long for its turn in the queue.
+      if (!this.#isWanted(job, entry)) return Promise.resolve<StartOutcome | null>(null);
+      return this.#term.hosts.start(host.address, {
+        commandId: `${allocation.id}-start-${String(run.expired)}`,
+        allocation: orderedBy(this.#term.options.id, allocation),
+        launch: launch.launch,
+        ticket: entry.ticket?.text ?? null,
+      });
+    });
+    if (outcome === null || !this.#isWanted(job, entry)) return 'done';
+    return this.#landed(job, entry, host, run, outcome);
+  }
+
+  async #landed(job: OwnedJob, entry: Entry, host: Host, run: Run, outcome: StartOutcome): Promise<Step> {
+    if (outcome.kind === 'started') {
+      this.#started(job, entry, outcome.report);
+      return 'done';
+    }
+    if (outcome.kind === 'unknown') {
+      if (outcome.sent) {
+        run.mayBeSent = true;
+        run.ask = true;
+        return 'again';
+      }
+      run.unsent += 1;
+      const isHopeless = run.unsent >= UNSENT_MAX && !run.mayBeSent;
+      return isHopeless ? this.#refused(job, entry, host, `cannot be reached: ${outcome.detail}`) : 'again';
+    }
+    if (outcome.code === 'ticket-expired' && run.expired < EXPIRED_MAX) {
+      run.expired += 1;
+      entry.ticket = null;
+      return 'again';
+    }
+    return this.#refused(job, entry, host, `${outcome.code}: ${outcome.detail}`);
+  }
+
+  async #ensureTicket(entry: Entry, host: Host, digest: string, run: Run): Promise<boolean> {
+    const { options, world } = this.#term;
+    if (!options.enforcement) return true;
+    const isGood = entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS;
+    if (isGood) return true;
+    const answer = await this.#desk.ask(startTermsOf(orderedBy(options.id, entry.allocation), host, digest));
+    if ('ticket' in answer) {
+      entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
+      return true;
+    }
+    if ('refusal' in answer) {
+      run.refusedTickets += 1;
+      this.#term.stats.ticketsRefused += 1;
+    }
+    return false;
+  }
+
+  #started(job: OwnedJob, entry: Entry, report: AllocationReport): void {
+    const isNews = entry.stage !== 'started';
+    entry.stage = 'started';
+    if (report.state === 'rejected') {
+      this.#reject(job, entry, report.reason);
+      return;
+    }
+    if (isNews) this.#term.say('started', job, `on ${entry.allocation.host}: ${report.state}`, entry);
+    this.#term.report(report);
+  }
+
+  /** The host said no, or surely heard nothing: nothing runs there, the claim may go. */
+  #refused(job: OwnedJob, entry: Entry, host: Host, why: string): Step {
+    this.#term.stats.startsRefused += 1;
+    this.#reject(job, entry, why);
+    this.#term.world.log.info({ job: job.key, host: host.id, why }, 'a host refused a start');
+    return 'done';
+  }
+
+  #reject(job: OwnedJob, entry: Entry, why: string): void {
+    job.avoid.set(entry.allocation.host, this.#term.world.clock.nowMs() + AVOID_MS);
+    this.#term.say('refused-host', job, why, entry);
+    this.#releaser.release(job, entry, null);
+  }
+
+  /**
+   * An order may be on its way, and the allocation shall not start any more: the host is told to stop it, which makes it
+   * refuse an order that comes late.
+   */
+  async #giveUp(job: OwnedJob, entry: Entry, host: Host, run: Run, why: string): Promise<Step> {
+    if (!run.mayBeSent) return this.#refused(job, entry, host, why);
+    const { allocation } = entry;
+    const outcome = await this.#term.hostCalls.add(() =>
+      this.#term.hosts.stop(host.address, allocation.id, {
+        commandId: `${allocation.id}-give-up`,
+        epoch: allocation.epoch,
+        mode: 'remove',
+        cause: why,
+      }),
+    );
+    if (!this.#isWanted(job, entry)) return 'done';
+    if (outcome.kind === 'absent') return this.#refused(job, entry, host, why);
+    if (outcome.kind !== 'stopping') return 'again';
+    this.#started(job, entry, outcome.report);
+    return 'done';
+  }
+}
+
+/** Refusals of a ticket for what is committed already, before its claim is given back. */
+const TICKET_TRIES_MAX = 5;
+
+interface Run {
+  /** Ask the host before anything else. */
+  ask: boolean;
+  /** Some order for this allocation may have reached the host. */
+  mayBeSent: boolean;
+  unsent: number;
+  expired: number;
+  refusedTickets: number;
+}

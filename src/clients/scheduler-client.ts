@@ -1,0 +1,54 @@
+import type { HttpClient } from '../ports/http.ts';
+import type { SchedulerEvent, SchedulerStatus, Why } from '../wire/scheduler-api.ts';
+import { ndjson } from './ndjson.ts';
+import { bodyOf, problemErrorOf, problemOf } from './problem.ts';
+
+export interface SchedulerClientOptions {
+  /** For one question. */
+  readonly timeoutMs: number;
+  /** An event stream that is silent for longer than this is given up; a scheduler may have nothing to do for long. */
+  readonly eventsIdleMs: number;
+}
+
+const DEFAULTS: SchedulerClientOptions = { timeoutMs: 5_000, eventsIdleMs: 24 * 3600 * 1000 };
+
+/** A scheduler's API for those who call it. `address` is its own, as registered in `roles/scheduler/`. */
+export class SchedulerClient {
+  readonly #http: HttpClient;
+  readonly #options: SchedulerClientOptions;
+
+  constructor(http: HttpClient, options: Partial<SchedulerClientOptions> = {}) {
+    this.#http = http;
+    this.#options = { ...DEFAULTS, ...options };
+  }
+
+  /** @throws HttpError, ProblemError */
+  async status(address: string): Promise<SchedulerStatus> {
+    const { timeoutMs } = this.#options;
+    return bodyOf<SchedulerStatus>(
+      await this.#http.call({ method: 'GET', url: `${address}/v1/status`, timeoutMs }),
+    );
+  }
+
+  /** @returns null when the scheduler does not work on the job. @throws HttpError, ProblemError */
+  async why(address: string, namespace: string, job: string): Promise<Why | null> {
+    const { timeoutMs } = this.#options;
+    const url = `${address}/v1/jobs/${namespace}/${job}/why`;
+    const answer = await this.#http.call({ method: 'GET', url, timeoutMs });
+    if (answer.status === 404 && problemOf(answer).code === 'not-owned') return null;
+    return bodyOf<Why>(answer);
+  }
+
+  /** The events that it kept, then on as they happen. @throws HttpError, ProblemError; NdjsonError on the way */
+  async events(address: string, signal?: AbortSignal): Promise<AsyncIterable<SchedulerEvent>> {
+    const answer = await this.#http.stream({
+      method: 'GET',
+      url: `${address}/v1/events`,
+      timeoutMs: this.#options.timeoutMs,
+      idleTimeoutMs: this.#options.eventsIdleMs,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    if (answer.status !== 200) throw problemErrorOf({ ...answer, body: undefined });
+    return ndjson(answer.chunks) as AsyncIterable<SchedulerEvent>;
+  }
+}
