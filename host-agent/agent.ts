@@ -64,6 +64,7 @@ export class HostAgent implements AllocationHost {
   readonly #turns = new Turns();
   readonly #listeners = new Map<string, Set<() => void>>();
   #host: Host;
+  readonly #release: () => Promise<void>;
   #stopEvents: () => void = () => undefined;
 
   private constructor(ports: AgentPorts, crypto: AgentCrypto, settings: AgentSettings, opened: Opened) {
@@ -72,6 +73,7 @@ export class HostAgent implements AllocationHost {
     this.#journal = opened.journal;
     this.#host = opened.host;
     this.stateId = opened.stateId;
+    this.#release = opened.release;
     this.feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     this.#ledger = new LocalLedger(() => this.#host);
     this.#gate = new Gate({ journal: opened.journal, ...crypto, host: () => this.#host });
@@ -87,12 +89,17 @@ export class HostAgent implements AllocationHost {
     crypto: AgentCrypto,
     settings: AgentSettings,
   ): Promise<HostAgent> {
-    const { stateId, incarnation } = await openStateFolder(ports, facts.id);
-    const journal = await Journal.open(ports);
-    const host: Host = { ...facts, bootId: ports.processes.bootId, incarnation };
-    const agent = new HostAgent(ports, crypto, settings, { stateId, journal, host });
-    await agent.#recover();
-    return agent;
+    const { stateId, incarnation, release } = await openStateFolder(ports, facts.id);
+    try {
+      const journal = await Journal.open(ports);
+      const host: Host = { ...facts, bootId: ports.processes.bootId, incarnation };
+      const agent = new HostAgent(ports, crypto, settings, { stateId, journal, host, release });
+      await agent.#recover();
+      return agent;
+    } catch (error) {
+      await release();
+      throw error;
+    }
   }
 
   get host(): Host {
@@ -196,6 +203,9 @@ export class HostAgent implements AllocationHost {
     this.#stopEvents();
     this.feed.close();
     await Promise.all([...this.#runs.values()].map((run) => run.close()));
+    await this.#release().catch((error: unknown) =>
+      this.#ports.log.warn({ error }, 'cannot unlock the state folder'),
+    );
   }
 
   // --- what allocations ask of their host -----------------------------------------------------------------------------
@@ -423,6 +433,7 @@ interface Opened {
   readonly stateId: string;
   readonly journal: Journal;
   readonly host: Host;
+  release(): Promise<void>;
 }
 
 function noAllocation(id: string): ProblemError {

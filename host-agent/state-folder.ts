@@ -14,6 +14,8 @@ export interface StateFolder {
   readonly stateId: string;
   /** Of this start of the agent: larger than that of any earlier one. */
   readonly incarnation: number;
+  /** Lets another agent of this same process have the folder; a process that ends has let go anyway. */
+  release(): Promise<void>;
 }
 
 const LOCKS = 'locks';
@@ -23,16 +25,27 @@ const LOCKS = 'locks';
  * @throws StateFolderError when another agent runs on it (S2.19), or it belongs to another host
  */
 export async function openStateFolder(ports: AgentPorts, host: string): Promise<StateFolder> {
-  await takeLock(ports);
-  return { stateId: await readIdentity(ports, host), incarnation: await nextIncarnation(ports) };
+  const lock = await takeLock(ports);
+  const release = async (): Promise<void> => {
+    await ports.disk.publish(lockPath(lock + 1), lockFile.encode(NOBODY), { durable: false });
+  };
+  try {
+    return { stateId: await readIdentity(ports, host), incarnation: await nextIncarnation(ports), release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
 }
 
+/** Of no boot of any machine. */
+const NOBODY: ProcessIdentity = { boot: 'none', pid: 1, start: 0 };
+
 /**
- * Locks are numbered, made once each, and never given back: the one with the highest number holds the folder while its
- * process runs. Who finds that process gone makes the next number; of two that do so one succeeds. Who was so slow that a
+ * Locks are numbered and made once each: the one with the highest number holds the folder while the process that it names
+ * runs. Who finds that process gone makes the next number; of two that do so one succeeds. Who was so slow that a
  * still higher one came meanwhile finds it afterwards, and steps back.
  */
-async function takeLock(ports: AgentPorts): Promise<void> {
+async function takeLock(ports: AgentPorts): Promise<number> {
   const highest = await highestLock(ports);
   if (highest > 0 && (await isHeld(ports, highest))) throw inUse(ports);
   const mine = highest + 1;
@@ -41,6 +54,7 @@ async function takeLock(ports: AgentPorts): Promise<void> {
   if ((await highestLock(ports)) > mine) throw inUse(ports);
   for (const name of await ports.disk.list(LOCKS))
     if (Number(name) < mine) await ports.disk.remove(`${LOCKS}/${name}`);
+  return mine;
 }
 
 async function highestLock(ports: AgentPorts): Promise<number> {

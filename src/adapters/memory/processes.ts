@@ -104,6 +104,7 @@ export class HollowProcesses implements Processes {
   }
 
   isAlive(identity: ProcessIdentity): Promise<boolean> {
+    if (identity.boot !== this.bootId) return Promise.resolve(false);
     if (identity.pid === this.self.pid) return Promise.resolve(true);
     return Promise.resolve([...this.#running.values()].some((task) => task.identity.pid === identity.pid));
   }

@@ -1,0 +1,22 @@
+// A host-agent in a process of its own, for tests that kill it: prints its address, ends on SIGTERM.
+import { runAgent } from '../../host-agent/main.ts';
+import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
+import { systemClock } from '../../src/adapters/system/clock.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+
+const [stateFolder = '', shim = ''] = process.argv.slice(2);
+const agent = await runAgent({
+  cell: 'test',
+  etcd: [],
+  id: 'host-a',
+  version: 'test',
+  listen: { host: '127.0.0.1', port: 0 },
+  log: silentLog,
+  stateFolder,
+  requireTickets: false,
+  shim: { kind: 'native', path: shim },
+  store: new MemoryCellStore({ clock: systemClock }),
+  settings: { logBounds: { segmentBytes: 64 * 1024, segmentsMax: 64 } },
+});
+process.once('SIGTERM', () => void agent.stop().then(() => process.exit(0)));
+process.stdout.write(`${JSON.stringify({ address: agent.address, incarnation: agent.incarnation })}\n`);

@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
+import { undiciClient } from '../../src/adapters/http/client.ts';
+import { HostClient } from '../../src/clients/host-client.ts';
+import type { AllocationReport } from '../../src/core/report.ts';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const hook = join(root, 'test', 'support', 'ts-hook.mjs');
+
+/** The compiled shim, made in a folder of its own; null where there is no C compiler. */
+export function buildShim(folder: string): string | null {
+  const path = join(folder, 'moorage-shim');
+  const done = spawnSync(process.execPath, [join(root, 'host-agent', 'native', 'build.mjs'), path], {
+    encoding: 'utf8',
+  });
+  if (done.status !== 0) throw new Error(done.stderr);
+  return done.stderr.includes('no C compiler') ? null : path;
+}
+
+/** The shim in TypeScript, run from its sources. */
+export const PLAIN_SHIM: ShimProgram = {
+  kind: 'command',
+  argv: [process.execPath, '--import', hook, join(root, 'host-agent', 'shim', 'main.ts')],
+};
+
+export interface TestFolder {
+  readonly path: string;
+  [Symbol.dispose](): void;
+}
+
+export function stateFolder(): TestFolder {
+  const path = mkdtempSync(join(tmpdir(), 'moorage-host-'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) };
+}
+
+export interface AgentChild {
+  readonly address: string;
+  readonly incarnation: number;
+  readonly pid: number;
+  /** Ends it with the signal. Resolves when it is gone. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+}
+
+/** A host-agent in a process of its own. @throws with what it said when it does not come up */
+export async function startAgentChild(folder: string, shim: string): Promise<AgentChild> {
+  const entry = join(root, 'test', 'support', 'agent-child.ts');
+  const child = spawn(process.execPath, ['--import', hook, entry, folder, shim], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const gone = new Promise<void>((finish) => child.once('exit', () => finish()));
+  const ready = await readyLine(child);
+  return {
+    ...ready,
+    pid: child.pid ?? 0,
+    end: async (signal) => {
+      child.kill(signal);
+      await gone;
+    },
+  };
+}
+
+function readyLine(child: ChildProcess): Promise<{ address: string; incarnation: number }> {
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  return new Promise((done, fail) => {
+    child.once('exit', () => fail(new Error(`the agent did not come up: ${said}`)));
+    if (child.stdout === null) return;
+    createInterface({ input: child.stdout }).once('line', (line) =>
+      done(JSON.parse(line) as { address: string; incarnation: number }),
+    );
+  });
+}
+
+/** Asks until the report satisfies the test. Bounded by the test's own deadline. */
+export async function untilReport(
+  client: HostClient,
+  address: string,
+  id: string,
+  test: (report: AllocationReport) => boolean,
+): Promise<AllocationReport> {
+  for (;;) {
+    const report = await client.get(address, id);
+    if (report !== null && test(report)) return report;
+    await new Promise((next) => setTimeout(next, 20));
+  }
+}
+
+export async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts);
+}
+
+export function hostClient(): { client: HostClient; close(): Promise<void> } {
+  const http = undiciClient();
+  return { client: new HostClient(http), close: () => http.close() };
+}
