@@ -41,8 +41,11 @@ const MAY_IMPORT: Record<Room, readonly (Room | '*')[]> = {
   sim: [...ROLE_SEES, 'schedulers', 'host-agent', 'monitor', 'arbiter'],
 };
 
-/** The places where roles meet adapters: a main joins its own role to the world. */
-const MAIN = /(^|\/)(hollow-)?main\.ts$/;
+/**
+ * The places where roles meet adapters: a main joins its own role to the world. The shim is a program of its own, the
+ * stand-in for the native one: Node's own modules are all it has.
+ */
+const MAIN = /(^|\/)(hollow-)?main\.ts$|^host-agent\/shim\//;
 
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);
@@ -60,10 +63,15 @@ function sources(folder: string): string[] {
 
 function importsOf(file: string): Import[] {
   const text = readFileSync(join(root, file), 'utf8');
-  const found = text.matchAll(/(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'([^']+)'|import\(\s*'([^']+)'\s*\)/g);
+  const found = text.matchAll(
+    /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'([^']+)'|import\(\s*'([^']+)'\s*\)/g,
+  );
   return [...found].map((match) => {
     const target = match[1] ?? match[2] ?? '';
-    return { from: file, to: target.startsWith('.') ? relative(root, resolve(root, dirname(file), target)) : target };
+    return {
+      from: file,
+      to: target.startsWith('.') ? relative(root, resolve(root, dirname(file), target)) : target,
+    };
   });
 }
 
@@ -109,16 +117,22 @@ describe('the house is in order', () => {
   });
 
   it('leaves no unfinished mark in the sources', () => {
-    const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', '@ts-' + 'ignore', '@ts-' + 'nocheck'].join('|'));
+    const marks = new RegExp(
+      ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', '@ts-' + 'ignore', '@ts-' + 'nocheck'].join('|'),
+    );
     const marked = files.filter((file) => marks.test(readFileSync(join(root, file), 'utf8')));
     expect(marked).toEqual([]);
   });
 
-  it('S1.8 the only code that deletes an allocation record is the commit', () => {
-    const deleting = files.filter((file) => {
-      const text = readFileSync(join(root, file), 'utf8');
-      return /kind: 'delete'[^}]*allocation/.test(text);
-    });
-    expect(deleting.filter((file) => !['src/core/commit.ts'].includes(file) && !file.startsWith('sim/'))).toEqual([]);
+  it('S1.8 allocation records are deleted by the commit alone; every other place that deletes is known', () => {
+    const deleting = files
+      .filter((file) => !file.startsWith('src/adapters/') && !file.startsWith('src/ports/'))
+      .filter((file) => readFileSync(join(root, file), 'utf8').includes("kind: 'delete'"));
+    expect(deleting.sort()).toEqual([
+      'monitor/reaper.ts', // jobs, runs and outcomes past retention
+      'schedulers/ownership.ts', // owner keys
+      'schedulers/releaser.ts', // surplus outcomes
+      'src/runtime/commit-attempt.ts', // allocations
+    ]);
   });
 });
