@@ -3,13 +3,15 @@ import { CPU, GPU_TOTAL, MEMORY, ROW } from './capacity-tree.ts';
 import type { CellIndex } from './cell-index.ts';
 import type { CellState } from './cell-state.ts';
 import { meets } from './expression.ts';
+import type { Fragmentation } from './fragmentation.ts';
+import { lossRuleOf } from './fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from './host-slot.ts';
 import { takesWork } from './host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
 import type { LeftWeights } from './scores.ts';
-import { leftWeights, loadScore, WEIGHT_FULL } from './scores.ts';
+import { gpuLossScore, leftWeights, loadScore, WEIGHT_FULL } from './scores.ts';
 import type { Selection } from './selection.ts';
 
 /** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */
@@ -20,6 +22,7 @@ export class HostJudge implements Judge {
   readonly #policy: PlacementPolicy;
   readonly #selection: Selection;
   readonly #group: GroupCount;
+  readonly #fragmentation: Fragmentation | null;
   readonly #exactByRow: boolean;
   /** Nothing but the row decides. */
   readonly #plain: boolean;
@@ -41,6 +44,7 @@ export class HostJudge implements Judge {
     this.#policy = policy;
     this.#selection = selection;
     this.#group = group;
+    this.#fragmentation = lossRuleOf(policy);
     this.#exactByRow = exactByRow(request.ask, selection);
     needOf(request.ask, this.need);
     this.#weights = leftWeights(state.scale);
@@ -82,7 +86,7 @@ export class HostJudge implements Judge {
 
   worth(host: number, rows: Float64Array, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
-    let score = loadScore(this.#policy.score, empty) - this.#group.company(host);
+    let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.company(host);
     if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
     if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
     return score;
@@ -91,6 +95,15 @@ export class HostJudge implements Judge {
   /** What the host is worth now, after a pick. */
   worthNow(host: number): number {
     return this.worth(host, this.#index.rows, host * ROW);
+  }
+
+  #load(host: number, cpuMilli: number, empty: number): number {
+    if (this.#fragmentation === null) return loadScore(this.#policy.score, empty);
+    const { gpuUsed, host: registered } = this.#index.slot(host);
+    const state = { cpuMilli, models: registered?.gpuModels ?? [], usedMilli: gpuUsed };
+    const { resources, gpu } = this.#request.ask;
+    const loss = this.#fragmentation.leastLoss(state, resources.cpuMilli, gpu);
+    return gpuLossScore(loss?.lossMilli ?? 0, empty);
   }
 
   #allowed(host: number): boolean {

@@ -71,3 +71,8 @@ export const RANDOM_FIT: PlacementPolicy = {
   sample: 1,
   sameHostCost: 0,
 };
+
+/** Keeps GPUs usable for the tasks of the mix. Scoring costs more here, and more candidates bring more. */
+export function keepGpusWhole(mix: TaskMix): PlacementPolicy {
+  return { name: 'fgd', score: 'fgd', sample: 128, sameHostCost: 0, mix };
+}

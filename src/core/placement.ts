@@ -1,11 +1,15 @@
+import { CPU, ROW } from './capacity-tree.ts';
 import type { CellState } from './cell-state.ts';
 import type { Chance } from './chance.ts';
+import { lossRuleOf } from './fragmentation.ts';
 import { chooseGpus } from './gpu-choice.ts';
 import { GroupCount } from './group-count.ts';
 import { HostJudge } from './host-judge.ts';
+import type { Host } from './host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
 import type { Placement, PlacementPolicy, PlacementRequest, PlacementResult } from './placement-request.ts';
 import { choosePorts } from './port-choice.ts';
+import type { GpuShare } from './resources.ts';
 import type { Found } from './strata-search.ts';
 import { StrataSearch } from './strata-search.ts';
 
@@ -109,11 +113,20 @@ class Picking {
     const { host } = slot;
     if (host === undefined) throw new Error(`chose ${slot.id}, which is not registered`);
     const { ask } = this.#request;
-    const order = this.#policy.score === 'spread' ? 'emptiest' : 'fullest';
-    const gpus = chooseGpus(host.gpuModels, slot.gpuUsed, ask.gpu, order);
+    const gpus = this.#gpusOn(slot, host);
     const chosen = choosePorts(ask.ports, host.portRange, slot.ports ?? NO_PORTS_USED, this.#chance);
     if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which has no room`);
     return { host: slot.id, gpus, ports: chosen.ports };
+  }
+
+  #gpusOn({ index, gpuUsed }: HostSlot, { gpuModels }: Host): readonly GpuShare[] | null {
+    const { gpu, resources } = this.#request.ask;
+    const rule = lossRuleOf(this.#policy);
+    if (rule === null || gpu === null)
+      return chooseGpus(gpuModels, gpuUsed, gpu, this.#policy.score === 'spread' ? 'emptiest' : 'fullest');
+    const cpuMilli = this.#state.index.rows[index * ROW + CPU]!;
+    const state = { cpuMilli, models: gpuModels, usedMilli: gpuUsed };
+    return rule.leastLoss(state, resources.cpuMilli, gpu)?.gpus ?? null;
   }
 }
 

@@ -1,3 +1,4 @@
+import { lossRuleOf } from './fragmentation.ts';
 import { attributeOf, meets, plainAttribute } from './expression.ts';
 import type { Held, HostView } from './filters.ts';
 import type { Group } from './job.ts';
@@ -54,6 +55,18 @@ export function loadScore(score: ScoreName, empty: number): number {
   return score === 'spread' ? empty : 1 - empty;
 }
 
+/**
+ * The load's part of the score under `fgd`, 0 to 1: the logistic curve of the loss as in the paper, and where losses
+ * are equal, as they often are, the fuller host.
+ */
+export function gpuLossScore(lossMilli: number, empty: number): number {
+  const curve = 1 / (1 + Math.exp(lossMilli / GPU_MILLI_PER_DEVICE));
+  return (curve + TIE_WEIGHT * (1 - empty)) / (1 + TIE_WEIGHT);
+}
+
+/** The published scores are whole hundredths; within one of those, the fuller host may win. */
+const TIE_WEIGHT = 0.01;
+
 /** What the group's wishes add, whatever the load: affinities and even spread. */
 export function wishScore(view: HostView, group: Group, held: Held): number {
   let score = 0;
@@ -90,10 +103,20 @@ export function scoreOf(
   scale: Scale,
 ): number {
   const empty = emptiness(leftOn(view, request), leftWeights(scale));
+  const load = loadOn(view, request, policy, empty);
   const company = held.byHost.get(view.host.id) ?? 0;
-  return (
-    loadScore(policy.score, empty) + wishScore(view, request.group, held) - company * policy.sameHostCost
-  );
+  return load + wishScore(view, request.group, held) - company * policy.sameHostCost;
+}
+
+function loadOn(view: HostView, { ask }: PlacementRequest, policy: PlacementPolicy, empty: number): number {
+  const rule = lossRuleOf(policy);
+  if (rule === null) return loadScore(policy.score, empty);
+  const { host, ledger } = view;
+  const usedMilli = host.gpuModels.map((_, device) => ledger.gpuMilli[device] ?? 0);
+  const { cpuMilli } = freeOf(host, ledger);
+  const state = { cpuMilli, models: host.gpuModels, usedMilli };
+  const loss = rule.leastLoss(state, ask.resources.cpuMilli, ask.gpu);
+  return gpuLossScore(loss?.lossMilli ?? 0, empty);
 }
 
 function leftOn({ host, ledger }: HostView, { ask }: PlacementRequest): Left {

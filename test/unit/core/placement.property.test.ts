@@ -5,6 +5,7 @@ import type { Claim } from '../../../src/core/claim.ts';
 import type { Host } from '../../../src/core/host.ts';
 import type { Affinity, Expression } from '../../../src/core/job.ts';
 import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../src/core/ledger.ts';
+import type { TaskMix } from '../../../src/core/fragmentation.ts';
 import type { PlacementPolicy, PlacementRequest } from '../../../src/core/placement.ts';
 import { place } from '../../../src/core/placement.ts';
 import { rankByWalk } from '../../../src/core/reference.ts';
@@ -157,9 +158,17 @@ const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
   }),
 );
 
+const mix: TaskMix = [
+  { cpuMilli: 1000, gpu: null, weight: 2 },
+  { cpuMilli: 500, gpu: { count: 1, milliEach: 500, models: [] }, weight: 3 },
+  { cpuMilli: 2000, gpu: { count: 1, milliEach: 500, models: [] }, weight: 1 },
+  { cpuMilli: 4000, gpu: { count: 2, milliEach: 1000, models: ['T4'] }, weight: 1 },
+];
+
 const anyPolicy: fc.Arbitrary<PlacementPolicy> = fc.record({
   name: fc.constant('any'),
-  score: fc.constantFrom('binpack' as const, 'spread' as const),
+  score: fc.constantFrom('binpack' as const, 'spread' as const, 'fgd' as const, 'random' as const),
+  mix: fc.constant(mix),
   sample: fc.constantFrom(1, 2, 5, Infinity),
   sameHostCost: fc.constantFrom(0, 0.5),
 });

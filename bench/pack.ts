@@ -1,0 +1,239 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { CellState } from '../src/core/cell-state.ts';
+import type { TaskMix } from '../src/core/fragmentation.ts';
+import type { Host } from '../src/core/host.ts';
+import type { Group } from '../src/core/job.ts';
+import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
+import { BINPACK, keepGpusWhole, place, RANDOM_FIT } from '../src/core/placement.ts';
+import type { GpuRequest } from '../src/core/resources.ts';
+import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../src/core/resources.ts';
+import { seededRandom } from '../src/core/seeded-random.ts';
+
+/**
+ * How much of a real GPU cluster the policies give away: the upstream experiment of "Beware of Fragmentation" on its
+ * own hosts and pod lists, beside the published means. A list is filled up by random repeats to 130 % of the GPUs and
+ * shuffled; each pod is offered once; nothing leaves.
+ *
+ *   node dist/bench/pack.js --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
+ */
+const { values } = parseArgs({
+  options: {
+    traces: { type: 'string' },
+    lists: { type: 'string', default: '' },
+    policies: { type: 'string', default: '' },
+    seeds: { type: 'string', default: '5' },
+  },
+});
+if (values.traces === undefined) throw new Error('say where the lists lie: --traces FOLDER');
+const folder = values.traces;
+
+interface Pod {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly gpu: GpuRequest | null;
+}
+
+type Policy = (mix: TaskMix) => PlacementPolicy;
+
+const policies: Record<string, Policy> = {
+  binpack: () => BINPACK,
+  'binpack-all': () => ({ ...BINPACK, sample: Infinity }),
+  fgd: keepGpusWhole,
+  'fgd-all': (mix) => ({ ...keepGpusWhole(mix), sample: Infinity }),
+  random: () => RANDOM_FIT,
+};
+const PUBLISHED: Record<string, string> = {
+  binpack: 'BestFit',
+  'binpack-all': 'BestFit',
+  fgd: 'FGD',
+  'fgd-all': 'FGD',
+  random: 'Random',
+};
+const DEFAULT_POLICIES = 'binpack,fgd';
+const OFFERED_MAX = 1.3;
+
+function rowsOf(file: string): Record<string, string>[] {
+  const [head = '', ...lines] = readFileSync(join(folder, file), 'utf8').trim().split(/\r?\n/);
+  const names = head.split(',');
+  return lines.map((line) => {
+    const cells = line.split(',');
+    return Object.fromEntries(names.map((name, n) => [name, cells[n] ?? '']));
+  });
+}
+
+const amounts = (cpuMilli: number, memoryMib: number): Host['capacity'] => ({
+  cpuMilli,
+  memoryMib,
+  diskMib: 0,
+  scalars: NO_SCALARS,
+});
+
+function readHosts(): Host[] {
+  return rowsOf('openb_node_list_gpu_node.csv').map((row) => ({
+    id: row['sn'] ?? '',
+    address: '',
+    capacity: amounts(Number(row['cpu_milli']), Number(row['memory_mib'])),
+    reserved: amounts(0, 0),
+    gpuModels: Array.from({ length: Number(row['gpu']) }, () => row['model'] ?? ''),
+    portRange: { first: 1, last: 0 },
+    attributes: {},
+    bootId: '',
+    incarnation: 1,
+    agentVersion: '',
+  }));
+}
+
+function readPods(list: string): Pod[] {
+  return rowsOf(`openb_pod_list_${list}.csv`).map((row) => {
+    const count = Number(row['num_gpu']);
+    const models = [...new Set((row['gpu_spec'] ?? '').split('|'))].filter((model) => model !== '');
+    const gpu = count === 0 ? null : { count, milliEach: Number(row['gpu_milli']), models };
+    return { cpuMilli: Number(row['cpu_milli']), memoryMib: Number(row['memory_mib']), gpu };
+  });
+}
+
+const gpuOf = ({ gpu }: Pod): number => (gpu === null ? 0 : gpu.count * gpu.milliEach);
+
+/** The list repeated or thinned at random to the wanted load, in random order. */
+function offered(pods: readonly Pod[], gpuMilli: number, seed: number): Pod[] {
+  const random = seededRandom(seed);
+  const result = [...pods];
+  let sum = result.reduce((total, pod) => total + gpuOf(pod), 0);
+  while (sum < gpuMilli) {
+    const pod = pods[random.below(pods.length)]!;
+    result.push(pod);
+    sum += gpuOf(pod);
+  }
+  for (let last = result.length - 1; last > 0; last--) {
+    const other = random.below(last + 1);
+    [result[last], result[other]] = [result[other]!, result[last]!];
+  }
+  // The shuffled end is as random a choice as any.
+  for (let last = result.at(-1); last !== undefined && sum - gpuOf(last) > gpuMilli; last = result.at(-1)) {
+    sum -= gpuOf(last);
+    result.pop();
+  }
+  return result;
+}
+
+const GROUP: Group = {
+  name: 'pod',
+  count: 1,
+  parallelism: null,
+  gang: false,
+  ports: {},
+  constraints: [],
+  affinities: [],
+  spread: [],
+  distinct: [],
+  tasks: {},
+  restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
+  reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
+  deadlineMs: null,
+  waitMaxMs: null,
+};
+
+function requestOf(pod: Pod): PlacementRequest {
+  return {
+    namespace: 'default',
+    job: 'pod',
+    group: GROUP,
+    ask: { resources: amounts(pod.cpuMilli, pod.memoryMib), gpu: pod.gpu, ports: {} },
+    precedence: 50,
+    count: 1,
+    hostsHeld: [],
+    avoidHosts: [],
+  };
+}
+
+interface Packed {
+  /** GPU given away, % of all, when 100 % and when 130 % had been offered. */
+  readonly at100: number;
+  readonly at130: number;
+  readonly cpuMs: number;
+}
+
+function pack(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPolicy, seed: number): Packed {
+  const state = new CellState();
+  for (const host of hosts) {
+    state.setHost(host);
+    state.setAlive(host.id, true);
+  }
+  const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
+  const random = seededRandom(seed + 1000);
+  let asked = 0;
+  let given = 0;
+  let at100 = 0;
+  const cpu = process.cpuUsage();
+  for (const [n, pod] of pods.entries()) {
+    const request = requestOf(pod);
+    const [chosen] = place(state, request, random, policy).chosen;
+    asked += gpuOf(pod);
+    if (chosen !== undefined) {
+      state.assume({ id: String(n), precedence: 50, resources: request.ask.resources, ...chosen });
+      given += gpuOf(pod);
+    }
+    if (asked <= total) at100 = given;
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs: (user + system) / 1000 };
+}
+
+function mixOf(pods: readonly Pod[]): TaskMix {
+  const kinds = new Map<string, { cpuMilli: number; gpu: GpuRequest | null; weight: number }>();
+  for (const { cpuMilli, gpu } of pods) {
+    const key = JSON.stringify([cpuMilli, gpu]);
+    const kind = kinds.get(key) ?? { cpuMilli, gpu, weight: 0 };
+    kind.weight += 1;
+    kinds.set(key, kind);
+  }
+  return [...kinds.values()];
+}
+
+function published(list: string, policy: string): { at100: number; at130: number } | null {
+  const name = PUBLISHED[policy];
+  const rows = rowsOf(join('published', 'analysis_allo_discrete.csv')).filter(
+    (row) =>
+      row['workload'] === `openb_pod_list_${list}` && (row['sc_policy'] ?? '').endsWith(`-${name ?? ''}`),
+  );
+  if (rows.length === 0) return null;
+  return {
+    at100: mean(rows.map((row) => Number(row['100']))),
+    at130: mean(rows.map((row) => Number(row['130']))),
+  };
+}
+
+const mean = (numbers: readonly number[]): number => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
+
+const hosts = readHosts();
+const gpuMilli = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
+const lists =
+  values.lists === ''
+    ? readdirSync(folder).flatMap((file) => /^openb_pod_list_(.*)\.csv$/.exec(file)?.[1] ?? [])
+    : values.lists.split(',');
+const names = (values.policies === '' ? DEFAULT_POLICIES : values.policies).split(',');
+const seeds = Array.from({ length: Number(values.seeds) }, (_, n) => n + 1);
+for (const list of lists) {
+  const pods = readPods(list);
+  const mix = mixOf(pods);
+  for (const name of names) {
+    const policy = policies[name]?.(mix);
+    if (policy === undefined)
+      throw new Error(`no policy ${name}; there are ${Object.keys(policies).join(' ')}`);
+    const runs = seeds.map((seed) => pack(hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), policy, seed));
+    const [at100, at130] = [mean(runs.map((run) => run.at100)), mean(runs.map((run) => run.at130))];
+    const known = published(list, name);
+    const beside =
+      known === null
+        ? ''
+        : ` published_${PUBLISHED[name] ?? ''}=${known.at100.toFixed(2)}/${known.at130.toFixed(2)}` +
+          ` difference=${(at100 - known.at100).toFixed(2)}/${(at130 - known.at130).toFixed(2)}`;
+    console.log(
+      `pack list=${list} policy=${name} sample=${String(policy.sample)} hosts=${String(hosts.length)} ` +
+        `seeds=1-${String(seeds.length)} gpu_percent_at_100=${at100.toFixed(2)} at_130=${at130.toFixed(2)}${beside} ` +
+        `cpu_ms_each_run=${mean(runs.map((run) => run.cpuMs)).toFixed(0)}`,
+    );
+  }
+}
