@@ -5,11 +5,16 @@ import type { AgentFlags } from '../roles/agent.ts';
 import type { ArbiterFlags } from '../roles/arbiter.ts';
 import type { HollowFlags } from '../roles/hollow.ts';
 import type { MonitorFlags } from '../roles/monitor.ts';
+import type { SchedulerFlags } from '../roles/scheduler.ts';
+import { SCHEDULER_KINDS } from '../../src/core/job.ts';
 import { collect, wholeNumber } from '../verbs.ts';
 import { addDevVerb } from './dev-verb.ts';
 
 /** The largest cell that the design speaks of. */
 const HOLLOW_MAX = 100_000;
+/** More transactions at once only wait in the store. */
+const IN_FLIGHT_MAX = 64;
+const SLICE_MAX = 100_000;
 
 /** The roles of a cell as verbs, and the development cell that starts them all. */
 export function addRoleVerbs(program: Command, input: ProgramInput): void {
@@ -42,6 +47,30 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--no-tickets', 'start tasks without a ticket')
     .action((flags: HollowFlags) =>
       run({}, async (context) => (await import('../roles/hollow.ts')).serveHollow(context, flags)),
+    );
+  roleVerb(program, 'scheduler', 'places the jobs of one kind, beside any number of others')
+    .addOption(
+      new Option('--kind <kind>', 'which jobs it works on').choices(SCHEDULER_KINDS).makeOptionMandatory(),
+    )
+    .option('--score <policy>', 'how it chooses hosts: binpack, service, level, random-fit, fgd')
+    .addOption(
+      new Option('--conflict-check <kind>', 'what counts as a conflict').choices(['resource-fit', 'version']),
+    )
+    .addOption(
+      new Option('--atomicity <kind>', 'what a conflict refuses').choices(['incremental', 'all-or-nothing']),
+    )
+    .option('--in-flight <n>', 'transactions under way at once', wholeNumber(1, IN_FLIGHT_MAX))
+    .option(
+      '--slice <n>',
+      'placements decided for one job before the next has its turn',
+      wholeNumber(1, SLICE_MAX),
+    )
+    .option('--think-job <time>', "for studies: a decision's time for each job")
+    .option('--think-task <time>', "for studies: a decision's time for each task")
+    .option('--no-tickets', 'start tasks without a ticket')
+    .option('--session-ttl <time>', 'its jobs are taken over after this silence (default: 10s)')
+    .action((flags: SchedulerFlags) =>
+      run({}, async (context) => (await import('../roles/scheduler.ts')).serveScheduler(context, flags)),
     );
   roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
     .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')

@@ -1,0 +1,53 @@
+import { runScheduler } from '../../schedulers/main.ts';
+import type { SchedulerSettings } from '../../schedulers/options.ts';
+import type { Atomicity, ConflictCheck } from '../../src/core/plan.ts';
+import type { SchedulerKind } from '../../src/core/job.ts';
+import { readDuration } from '../../src/wire/units.ts';
+import type { Context } from '../context.ts';
+import type { RoleFlags } from './options.ts';
+import { readAmount, roleBasics } from './options.ts';
+import { serveRole } from './serve.ts';
+
+export interface SchedulerFlags extends RoleFlags {
+  readonly kind: SchedulerKind;
+  readonly score?: string;
+  readonly conflictCheck?: ConflictCheck;
+  readonly atomicity?: Atomicity;
+  readonly inFlight?: number;
+  readonly slice?: number;
+  readonly thinkJob?: string;
+  readonly thinkTask?: string;
+  readonly tickets: boolean;
+  readonly sessionTtl?: string;
+}
+
+export function serveScheduler(context: Context, flags: SchedulerFlags): Promise<number> {
+  const basics = roleBasics(flags, 'scheduler');
+  const settings: SchedulerSettings = {
+    id: basics.id,
+    kind: flags.kind,
+    version: basics.version,
+    enforcement: flags.tickets,
+    ...given('score', flags.score),
+    ...given('conflictCheck', flags.conflictCheck),
+    ...given('atomicity', flags.atomicity),
+    ...given('inFlightMax', flags.inFlight),
+    ...given('sliceMax', flags.slice),
+    ...given('thinkMs', thinkMs(flags)),
+    ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
+  };
+  return serveRole(context, basics.id, () => runScheduler({ ...basics, ...settings }));
+}
+
+function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['thinkMs'] {
+  if (thinkJob === undefined && thinkTask === undefined) return undefined;
+  return { job: duration('--think-job', thinkJob) ?? 0, task: duration('--think-task', thinkTask) ?? 0 };
+}
+
+function duration(flag: string, text: string | undefined): number | undefined {
+  return text === undefined ? undefined : readAmount(flag, text, readDuration);
+}
+
+function given<K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> {
+  return value === undefined ? {} : ({ [key]: value } as Record<K, V>);
+}
