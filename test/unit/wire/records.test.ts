@@ -179,9 +179,9 @@ describe('records', () => {
 
   it('keeps every allocation', () => {
     fc.assert(
-      fc.property(allocation, (one) =>
-        expect(allocationCodec.decode(allocationCodec.encode(one))).toEqual(one),
-      ),
+      fc.property(allocation, (one) => {
+        expect(allocationCodec.decode(allocationCodec.encode(one))).toEqual(one);
+      }),
     );
   });
 

@@ -1,0 +1,55 @@
+import { EventEmitter } from 'node:events';
+import type { Etcd3 } from 'etcd3';
+import { expect, it } from 'vitest';
+import { EtcdFollowing } from '../../../../src/adapters/etcd/following.ts';
+import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import { Recorder } from '../../../contract/cell-store.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
+
+it('a watch that is far behind lists again instead of catching up', async () => {
+  const clock = new ManualClock();
+  const streams: EventEmitter[] = [];
+  const open = async (): Promise<EventEmitter> => {
+    const stream = Object.assign(new EventEmitter(), { write: () => undefined, cancel: () => undefined });
+    streams.push(stream);
+    return stream;
+  };
+  let revision = 10;
+  const seen = new Recorder();
+  const following = new EtcdFollowing('/a/', seen, {
+    etcd: { watchClient: { watch: open } } as unknown as Etcd3,
+    ...{ clock, log: silentLog, canaryKey: '/canary', behindMax: 100, onClose: () => undefined },
+    list: async () => ({ revision, entries: new Map() }),
+  });
+  await following.ready;
+  await settle();
+  const send = (modRevision: number, storeRevision: number): boolean | undefined =>
+    streams.at(-1)?.emit('data', {
+      ...{
+        header: { revision: String(storeRevision) },
+        watch_id: '1',
+        canceled: false,
+        compact_revision: '0',
+      },
+      events: [
+        {
+          type: 'PUT',
+          kv: {
+            key: Buffer.from('/a/x'),
+            value: Buffer.from('1'),
+            create_revision: '11',
+            mod_revision: String(modRevision),
+          },
+        },
+      ],
+    });
+  send(11, 111);
+  expect(seen.revisions).toHaveLength(1);
+  expect(streams).toHaveLength(1);
+  revision = 500;
+  send(12, 113);
+  await clock.advance(1_000);
+  expect(seen.snapshots.map((snapshot) => snapshot.revision)).toEqual([10, 500]);
+  expect(streams).toHaveLength(2);
+  following.close();
+});

@@ -1,0 +1,125 @@
+import { EventEmitter } from 'node:events';
+import type { Etcd3 } from 'etcd3';
+import { describe, expect, it } from 'vitest';
+import { versionWarning } from '../../../../src/adapters/etcd/server-info.ts';
+import { WatchStream } from '../../../../src/adapters/etcd/watch-stream.ts';
+import type { StoreError } from '../../../../src/ports/cell-store.ts';
+import { settle } from '../../../support/manual-clock.ts';
+
+/** The server's side of a watch stream, played by the test. */
+class ServerSide extends EventEmitter {
+  readonly requests: unknown[] = [];
+  cancelled = false;
+
+  write(request: unknown): void {
+    this.requests.push(request);
+  }
+
+  cancel(): void {
+    this.cancelled = true;
+  }
+
+  /** Events as `[revision, key, value]`; a missing value is a deletion. */
+  send(events: readonly [number, string, string?][], more: object = {}): void {
+    this.emit('data', {
+      ...{
+        header: { revision: '50' },
+        watch_id: '1',
+        created: false,
+        canceled: false,
+        compact_revision: '0',
+      },
+      events: events.map(([revision, key, value]) => ({
+        type: value === undefined ? 'DELETE' : 'PUT',
+        kv: {
+          ...{ key: Buffer.from(key), value: Buffer.from(value ?? '') },
+          ...{ mod_revision: String(revision), create_revision: String(revision) },
+        },
+      })),
+      ...more,
+    });
+  }
+}
+
+async function opened() {
+  const server = new ServerSide();
+  const told: string[] = [];
+  const ends: StoreError[] = [];
+  const etcd = { watchClient: { watch: async () => server } } as unknown as Etcd3;
+  const stream = new WatchStream({
+    ...{
+      etcd,
+      range: { key: Buffer.from('/a/'), range_end: Buffer.from('/a0') },
+      fromRevision: 10,
+      canaryKey: '/canary',
+    },
+    onRevision: (changes, revision) =>
+      told.push(
+        `${String(revision)}: ${changes.map((c) => (c.kind === 'put' ? c.entry.key : `-${c.key}`)).join(' ')}`,
+      ),
+    onCanary: (value) => told.push(`canary ${value}`),
+    onLag: (behind) => told.push(`behind ${String(behind)}`),
+    onEnd: (cause) => ends.push(cause),
+  });
+  await settle();
+  return { server, told, ends, stream };
+}
+
+describe('watch stream', () => {
+  it('trap 6: drops what was told before, and gathers each revision in order', async () => {
+    const { server, told } = await opened();
+    server.send([
+      [9, '/a/late', 'x'],
+      [10, '/a/x', '1'],
+      [10, '/a/y', '1'],
+      [12, '/a/x'],
+    ]);
+    server.send([
+      [10, '/a/x', '1'],
+      [12, '/a/x'],
+      [13, '/a/x', '2'],
+    ]);
+    expect(told).toEqual(['10: /a/x /a/y', '12: -/a/x', 'behind 38', '13: /a/x', 'behind 37']);
+  });
+
+  it('keeps the canary apart', async () => {
+    const { server, told } = await opened();
+    expect(server.requests).toHaveLength(2);
+    server.send([[40, '/canary', 'n:1']], { watch_id: '2' });
+    expect(told).toEqual(['canary n:1']);
+  });
+
+  for (const [name, end] of [
+    ['an error', (server: ServerSide) => server.emit('error', new Error('14 UNAVAILABLE'))],
+    ['the end of the stream', (server: ServerSide) => server.emit('end')],
+    ['a cancellation', (server: ServerSide) => server.send([], { canceled: true })],
+    ['a compaction', (server: ServerSide) => server.send([], { canceled: true, compact_revision: '30' })],
+  ] as const) {
+    it(`trap 3: ends once on ${name}, and tells nothing after it`, async () => {
+      const { server, told, ends } = await opened();
+      end(server);
+      end(server);
+      server.send([[20, '/a/x', '1']]);
+      expect(ends).toHaveLength(1);
+      expect(ends[0]?.retryable).toBe(true);
+      expect(told).toEqual([]);
+      expect(server.cancelled).toBe(true);
+    });
+  }
+
+  it('closed by its owner, it ends without a word', async () => {
+    const { server, ends, stream } = await opened();
+    stream.close();
+    server.emit('error', new Error('1 CANCELLED'));
+    expect(ends).toEqual([]);
+  });
+});
+
+describe('versions of etcd', () => {
+  it('are spoken of when they are past their life or have known faults', () => {
+    expect(versionWarning('3.4.23')).toContain('end of life');
+    expect(versionWarning('3.3.10')).toContain('too old');
+    expect(versionWarning('3.5.16')).toContain('3.5.28');
+    for (const sound of ['3.5.28', '3.6.9', '3.7.0', '3.6.10-rc.1']) expect(versionWarning(sound)).toBeNull();
+  });
+});

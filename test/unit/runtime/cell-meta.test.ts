@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import { cellKeys } from '../../../src/core/keys.ts';
+import { seededRandom } from '../../../src/core/seeded-random.ts';
+import { openMeta, SchemaError } from '../../../src/runtime/cell-meta.ts';
+import { metaCodec } from '../../../src/wire/records.ts';
+import { FaultyStore } from '../../support/faulty-store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const keys = cellKeys('test');
+
+describe('the meta record', () => {
+  const maker = (name: string) => ({ nowMs: 5, makeUuid: () => name });
+
+  it('is made by whoever comes first, and read by all others', async () => {
+    const store = new MemoryCellStore({ clock: new ManualClock() });
+    const metas = await Promise.all(['a', 'b', 'c'].map((name) => openMeta(store, keys, maker(name))));
+    expect(new Set(metas.map((meta) => meta.incarnation)).size).toBe(1);
+    expect(metas[0]).toMatchObject({ schema: 1, createdAtMs: 5 });
+  });
+
+  it('is the same for its maker when the reply of the creation was lost', async () => {
+    const faulty = new FaultyStore(new MemoryCellStore({ clock: new ManualClock() }), seededRandom(1));
+    faulty.next = () => 'reply-lost';
+    expect((await openMeta(faulty.store, keys, maker('a'))).incarnation).toBe('a');
+  });
+
+  it('of another schema is refused', async () => {
+    const store = new MemoryCellStore({ clock: new ManualClock() });
+    const value = metaCodec.encode({ schema: 2, incarnation: 'a', createdAtMs: 1 });
+    await store.attempt({ compares: [], writes: [{ kind: 'put', key: keys.meta, value }], readBack: [] });
+    await expect(openMeta(store, keys, maker('b'))).rejects.toThrow(SchemaError);
+  });
+});
