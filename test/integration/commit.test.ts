@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/adapters/system/clock.ts';
+import { cellKeys } from '../../src/core/keys.ts';
+import type { Atomicity, PartOutcome } from '../../src/core/plan.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { Revision } from '../../src/ports/cell-store.ts';
+import { Table } from '../../src/runtime/table.ts';
+import { allocationCodec } from '../../src/wire/records.ts';
+import { audit, committerWorld, own, planOf, testAllocation, testHost } from '../support/commit-world.ts';
+import { useEtcd } from '../support/etcd.ts';
+
+const etcd = useEtcd();
+const SEED = 20_260_801;
+
+describe('commits of several schedulers against one etcd', () => {
+  for (const conflictCheck of ['resource-fit', 'version'] as const) {
+    it(`I1 I3 I6 hold at every revision under ${conflictCheck}, seed ${String(SEED)}`, async () => {
+      const keys = cellKeys(etcd.cellName());
+      const random = seededRandom(SEED);
+      const ids = Array.from({ length: 20 }, (_, n) => `h${String(n)}`);
+      const hosts = new Map(ids.map((id) => [id, testHost(id)]));
+      const direct = etcd.store();
+      const { revision: before } = await direct.read([]);
+      const ends: { id: string; end: PartOutcome }[] = [];
+      const schedulers = ['a', 'b', 'c'].map(async (job) => {
+        const store = etcd.store();
+        const world = committerWorld({ store, keys, hosts, clock: systemClock, random, conflictCheck });
+        await own(direct, keys, world, job);
+        const mine = new Table(store, keys.allocationsOf('default', job), allocationCodec);
+        await mine.ready;
+        const open: Promise<void>[] = [];
+        for (let n = 0; n < 60; n++) {
+          const atomicity: Atomicity = random.below(5) === 0 ? 'all-or-nothing' : 'incremental';
+          const places = Array.from({ length: 1 + random.below(6) }, (_, index) =>
+            testAllocation(`${job}-${String(n)}-${String(index)}`, ids[random.below(ids.length)] ?? 'h0', {
+              job,
+            }),
+          );
+          const releases = [...mine.rows()]
+            .slice(0, random.below(8))
+            .map(([, row]) => ({ allocation: row.value, revision: row.modRevision, outcome: null }));
+          const plan = planOf(`${job}-${String(n)}`, { atomicity, places, releases });
+          const committed = world.committer.commit(plan).then((outcome) => {
+            for (const { id } of places) ends.push({ id, end: outcome.get(id)! });
+            if (atomicity !== 'all-or-nothing') return;
+            expect(
+              new Set([...outcome.values()].map((end) => ('revision' in end ? end.revision : 0))).size,
+            ).toBe(1);
+          });
+          open.push(committed);
+          if (n % 3 === 0) await committed;
+        }
+        await Promise.all(open);
+        return world.committer.stats;
+      });
+      const stats = await Promise.all(schedulers);
+      const history: Revision[] = [];
+      for await (const revision of direct.history(keys.root, before + 1)) history.push(revision);
+      const found = audit(history, keys, hosts);
+      expect(found.faults).toEqual([]);
+      for (const { id, end } of ends)
+        expect(found.created.get(id)).toBe(end.kind === 'conflicted' ? undefined : end.revision);
+      // Nothing was shown if they never met.
+      expect(stats.reduce((sum, one) => sum + one.refused, 0)).toBeGreaterThan(0);
+      expect(stats.reduce((sum, one) => sum + one.committed, 0)).toBeGreaterThan(20);
+      expect(stats.reduce((sum, one) => sum + one.conflicted, 0)).toBeGreaterThan(0);
+    });
+  }
+});
