@@ -433,7 +433,7 @@ interface Opened {
   readonly stateId: string;
   readonly journal: Journal;
   readonly host: Host;
-  release(): Promise<void>;
+  readonly release: () => Promise<void>;
 }
 
 function noAllocation(id: string): ProblemError {

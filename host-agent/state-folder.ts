@@ -15,7 +15,7 @@ export interface StateFolder {
   /** Of this start of the agent: larger than that of any earlier one. */
   readonly incarnation: number;
   /** Lets another agent of this same process have the folder; a process that ends has let go anyway. */
-  release(): Promise<void>;
+  readonly release: () => Promise<void>;
 }
 
 const LOCKS = 'locks';

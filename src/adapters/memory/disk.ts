@@ -1,5 +1,4 @@
-import type { Disk } from '../../ports/disk.ts';
-import { DiskError } from '../../ports/disk.ts';
+import type { Disk, DiskError } from '../../ports/disk.ts';
 
 export interface MemoryDiskOptions {
   readonly freeBytes?: number;

@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { AppendQueue } from '../../../../src/adapters/disk/append-queue.ts';
+import { nodeDisk } from '../../../../src/adapters/disk/node-disk.ts';
+import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
+import type { Disk } from '../../../../src/ports/disk.ts';
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+const disks: readonly (readonly [string, () => Disk])[] = [
+  ['memory', () => new MemoryDisk()],
+  [
+    'file system',
+    () => {
+      const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
+      folders.push(folder);
+      return nodeDisk(folder);
+    },
+  ],
+];
+
+describe.each(disks)('a disk: %s', (_name, make) => {
+  it('a record is published once; of many at once one wins, and the record is the winner’s', async () => {
+    const disk = make();
+    const done = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => disk.publish('a/b/record', `writer ${String(i)}`)),
+    );
+    expect(done.filter((one) => one === 'published')).toHaveLength(1);
+    expect(await disk.read('a/b/record')).toBe(`writer ${String(done.indexOf('published'))}`);
+    expect(await disk.list('a/b')).toEqual(['record']);
+  });
+
+  it('absence is a value', async () => {
+    const disk = make();
+    expect(await disk.read('no/where')).toBeNull();
+    expect(await disk.sizeOf('no/where')).toBeNull();
+    expect(await disk.list('no/where')).toEqual([]);
+    expect(await disk.readRange('no/where', 0, 10)).toHaveLength(0);
+    await disk.remove('no/where');
+  });
+
+  it('replaces, appends in the order of the calls, reads ranges', async () => {
+    const disk = make();
+    await disk.replace('one', 'first');
+    await disk.replace('one', 'second');
+    expect(await disk.read('one')).toBe('second');
+    await Promise.all(['a', 'b', 'c', 'd'].map((text) => disk.append('log', text)));
+    await disk.append('log', 'é');
+    expect(await disk.read('log')).toBe('abcdé');
+    expect(await disk.sizeOf('log')).toBe(6);
+    expect(Buffer.from(await disk.readRange('log', 1, 2)).toString()).toBe('bc');
+    expect(await disk.readRange('log', 6, 10)).toHaveLength(0);
+  });
+
+  it('removes trees, moves, and tells of changes', async () => {
+    const disk = make();
+    await disk.publish('tree/a/one', '1');
+    await disk.publish('tree/b', '2');
+    await disk.move('tree/b', 'away/far/b');
+    expect(await disk.read('away/far/b')).toBe('2');
+    expect(await disk.list('tree')).toEqual(['a']);
+    const changed = new Promise<void>((resolve) => {
+      const stop = disk.watch('tree', () => {
+        stop();
+        resolve();
+      });
+    });
+    await disk.publish('tree/c', '3');
+    await changed;
+    await disk.remove('tree');
+    expect(await disk.list('tree')).toEqual([]);
+    expect(await disk.freeBytes()).toBeGreaterThan(0);
+  });
+});
+
+describe('the disk of a machine', () => {
+  it('what the device refuses is an error of its own, with what was tried', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
+    folders.push(folder);
+    writeFileSync(join(folder, 'file'), '');
+    await expect(nodeDisk(folder).publish('file/below', 'x')).rejects.toMatchObject({
+      name: 'DiskError',
+      code: 'io',
+    });
+  });
+
+  it('appends that come while one is written share the next sync; a failure reaches exactly those it is about', async () => {
+    const writes: string[] = [];
+    let fail = false;
+    const queue = new AppendQueue(async (text) => {
+      writes.push(text);
+      await Promise.resolve();
+      if (fail) throw new Error('full');
+    });
+    await Promise.all(['a', 'b', 'c'].map((text) => queue.add(text)));
+    expect(writes).toEqual(['abc']);
+    fail = true;
+    const refused = queue.add('d');
+    await expect(refused).rejects.toThrow('full');
+    fail = false;
+    await queue.add('e');
+    expect(writes).toEqual(['abc', 'd', 'e']);
+  });
+});

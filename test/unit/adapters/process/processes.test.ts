@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { signalFrame } from '../../../../src/adapters/process/ctl.ts';
+import {
+  findMarked,
+  identityOfSelf,
+  isRunning,
+  listeningPorts,
+  parseStat,
+  readBootId,
+} from '../../../../src/adapters/process/proc-files.ts';
+
+describe('what the kernel says of processes', () => {
+  it('a name with brackets and blanks does not shift the fields', () => {
+    const rest = Array.from({ length: 30 }, (_, i) => String(i + 4)).join(' ');
+    expect(parseStat(`12 (a) b (c) S ${rest}`)).toEqual({ state: 'S', start: 22 });
+  });
+
+  it('I30 a number alone is no process: the start time must be the same', async () => {
+    const self = identityOfSelf(readBootId());
+    expect(await isRunning(self)).toBe(true);
+    expect(await isRunning({ ...self, start: self.start + 1 })).toBe(false);
+    expect(await isRunning({ ...self, pid: 2 ** 22 + 1 })).toBe(false);
+  });
+
+  it('finds the processes of an attempt by their mark, wherever they hang', async () => {
+    const attempt = `mark.${String(process.pid)}.1`;
+    const child = spawn('sleep', ['1000'], { env: { MOORAGE_ATTEMPT: attempt }, detached: true });
+    await new Promise((done) => child.once('spawn', done));
+    expect(await findMarked(attempt)).toEqual([child.pid]);
+    expect(await findMarked(`${attempt}0`)).toEqual([]);
+    child.kill('SIGKILL');
+    await new Promise((done) => child.once('exit', done));
+    expect(await findMarked(attempt)).toEqual([]);
+  });
+
+  it('sees who listens, whatever the address', async () => {
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as { port: number };
+    expect((await listeningPorts()).has(port)).toBe(true);
+    await new Promise((done) => server.close(done));
+    expect((await listeningPorts()).has(port)).toBe(false);
+  });
+
+  it('a signal that this system does not have is refused before it is sent', () => {
+    expect(signalFrame(7, 'SIGTERM').toString('hex')).toBe('0d0000005307000000000000000f000000');
+    expect(() => signalFrame(1, 'SIGNONE')).toThrow(/no signal SIGNONE/);
+  });
+});

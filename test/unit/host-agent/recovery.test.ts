@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { HostWorld } from '../../support/host-world.ts';
+import { someStart, someStop, someTask } from '../../support/host-orders.ts';
+
+const running = (report: { state: string }): boolean => report.state === 'running';
+
+async function host(): Promise<HostWorld> {
+  const world = new HostWorld();
+  await world.open();
+  return world;
+}
+
+describe('the next agent', () => {
+  it('I27 takes over what runs and finds what ended meanwhile', async () => {
+    const world = await host();
+    const [long, short] = [someStart(), someStart({ tasks: [someTask({ env: { HOLLOW_RUN_MS: '500' } })] })];
+    for (const order of [long, short]) {
+      await world.agent.start(order);
+      await world.until(order.allocation.id, running);
+    }
+    await world.loseAgent();
+    await world.clock.advance(1_000);
+    await world.open();
+    expect(world.agent.report(long.allocation.id).state).toBe('running');
+    expect(world.agent.report(short.allocation.id)).toMatchObject({ state: 'complete', exit: { code: 0 } });
+    expect(world.processes.running).toEqual([`${long.allocation.id}.main.1`]);
+  });
+
+  it('S0.19 goes on with restarts, counting those of before', async () => {
+    const world = await host();
+    const order = someStart({
+      tasks: [someTask({ env: { HOLLOW_RUN_MS: '100', HOLLOW_EXIT_CODE: '1' } })],
+      restart: { attempts: 4, windowMs: 3_600_000, delayMs: 50, on: 'failure' },
+    });
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, (report) => report.restarts === 2);
+    await world.loseAgent();
+    await world.open();
+    const ended = await world.until(id, (report) => report.released);
+    expect(ended).toMatchObject({ state: 'failed', restarts: 4 });
+  });
+
+  it('goes on with a stop that was under way', async () => {
+    const world = await host();
+    const order = someStart({
+      tasks: [
+        someTask({ env: { HOLLOW_IGNORES_SIGNALS: '1' }, stop: { signal: 'SIGTERM', graceMs: 1_000 } }),
+      ],
+    });
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, running);
+    await world.agent.stop(id, someStop({ cause: 'enough' }));
+    await world.loseAgent();
+    await world.open();
+    const ended = await world.until(id, (report) => report.released);
+    expect(ended).toMatchObject({ state: 'killed', reason: 'enough', exit: { signal: 'SIGKILL' } });
+  });
+
+  it('starts what was accepted and had not begun', async () => {
+    const world = await host();
+    const order = someStart();
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, running);
+    const spec = (await world.disk.read(`allocations/${id}/spec.json`)) ?? '';
+    const fresh = new HostWorld();
+    await fresh.disk.publish(`allocations/${id}/spec.json`, spec);
+    await fresh.open();
+    await fresh.until(id, running);
+  });
+
+  it('I33 after a reboot nothing is taken over, and all that ran is lost', async () => {
+    const world = await host();
+    const [ran, ended] = [someStart(), someStart({ tasks: [someTask({ env: { HOLLOW_RUN_MS: '10' } })] })];
+    for (const order of [ran, ended]) await world.agent.start(order);
+    await world.until(ran.allocation.id, running);
+    await world.until(ended.allocation.id, (report) => report.released);
+    await world.loseAgent();
+    world.reboot('another-boot');
+    await world.open();
+    const lost = await world.until(ran.allocation.id, (report) => report.released);
+    expect(lost).toMatchObject({ state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } });
+    expect(world.agent.report(ended.allocation.id).state).toBe('complete');
+    expect(world.processes.running).toEqual([]);
+    const next = someStart({
+      allocation: { resources: { cpuMilli: 1_000, memoryMib: 1, diskMib: 0, scalars: {} } },
+    });
+    await world.agent.start(next);
+    await world.until(next.allocation.id, running);
+  });
+
+  it('I31 S2.17 any one file torn at any length: the agent comes up, and what it does not concern runs on', async () => {
+    const model = await host();
+    const [order, other] = [someStart(), someStart()];
+    for (const one of [order, other]) {
+      await model.agent.start(one);
+      await model.until(one.allocation.id, running);
+    }
+    const { id } = order.allocation;
+    const attempt = `attempts/${id}.main.1`;
+    const files = ['spec.json', 'launch', 'claim', 'started'].map((name) => `${attempt}/${name}`);
+    const all = [...files, `allocations/${id}/spec.json`, 'journal', 'identity', 'incarnation'];
+    await model.loseAgent();
+    for (const file of all) {
+      const whole = (await model.disk.read(file)) ?? '';
+      for (const length of [0, 1, Math.floor(whole.length / 2), whole.length - 2]) {
+        await model.disk.replace(file, whole.slice(0, length));
+        await model.open();
+        const known = model.agent.listing().allocations.map((one) => `${one.id} ${one.state}`);
+        expect(known, `${file} cut to ${String(length)}`).toContain(`${other.allocation.id} running`);
+        expect(model.processes.running).toContain(`${id}.main.1`);
+        await model.loseAgent();
+        await model.disk.replace(file, whole);
+      }
+    }
+  });
+
+  it('S2.19 a second agent on one state folder is refused while the first is there', async () => {
+    const world = await host();
+    const first = world.agent;
+    await expect(world.open()).rejects.toThrow(/another agent runs on the state folder/);
+    await first.close();
+    await world.open();
+    expect(world.agent.host.incarnation).toBeGreaterThan(first.host.incarnation);
+    expect(world.agent.stateId).toBe(first.stateId);
+  });
+
+  it('an unreadable record is an orphan that a stop ends', async () => {
+    const world = await host();
+    const order = someStart();
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, running);
+    await world.loseAgent();
+    await world.disk.replace(`allocations/${id}/spec.json`, 'garbage');
+    await world.open();
+    expect(world.agent.orphans).toEqual([id]);
+    expect(world.processes.running).toEqual([`${id}.main.1`]);
+    await expect(world.agent.stop(id, someStop())).rejects.toMatchObject({
+      problem: { code: 'no-allocation' },
+    });
+    expect(world.processes.running).toEqual([]);
+    expect(world.agent.orphans).toEqual([]);
+    expect(await world.disk.list('quarantine')).toHaveLength(1);
+  });
+});
