@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const source = join(here, 'shim.c');
 const target = process.argv[2] ?? join(here, '..', '..', 'dist', 'host-agent', 'native', 'moorage-shim');
-const FLAGS = ['-Wall', '-Wextra', '-Werror', '-O2', '-static'];
+const FLAGS = ['-Wall', '-Wextra', '-Werror', '-O2'];
 
 if (!existsSync(target) || statSync(target).mtimeMs < statSync(source).mtimeMs) compile();
 
@@ -16,15 +16,15 @@ function compile() {
   mkdirSync(dirname(target), { recursive: true });
   // Renamed into place: running shims keep the file they were started from.
   const fresh = `${target}.${process.pid}`;
-  const done = spawnSync('cc', [...FLAGS, '-o', fresh, source], { encoding: 'utf8' });
-  if (done.error?.code === 'ENOENT') {
-    process.stderr.write('no C compiler (cc) here: tasks will run under the slower shim in TypeScript\n');
-    return;
-  }
-  if (done.status !== 0) {
-    process.stderr.write(`the shim does not compile:\n${done.stderr}`);
-    process.exitCode = 1;
-    return;
-  }
-  renameSync(fresh, target);
+  // A static shim takes a tenth of the memory; not every system has the C library for it.
+  const why = compileTo(fresh, ['-static']) && compileTo(fresh, []);
+  if (why === '') renameSync(fresh, target);
+  else process.stderr.write(`${why}: tasks will run under the slower shim in TypeScript\n`);
+}
+
+/** @returns why it could not be done; empty when it was */
+function compileTo(path, more) {
+  const done = spawnSync('cc', [...FLAGS, ...more, '-o', path, source], { encoding: 'utf8' });
+  if (done.error?.code === 'ENOENT') return 'no C compiler (cc) here';
+  return done.status === 0 ? '' : `the shim does not compile here:\n${done.stderr}`;
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,8 +18,9 @@ export function buildShim(folder: string): string | null {
   const done = spawnSync(process.execPath, [join(root, 'host-agent', 'native', 'build.mjs'), path], {
     encoding: 'utf8',
   });
-  if (done.status !== 0) throw new Error(done.stderr);
-  return done.stderr.includes('no C compiler') ? null : path;
+  if (existsSync(path)) return path;
+  if (done.stderr.includes('no C compiler')) return null;
+  throw new Error(done.stderr);
 }
 
 /** The shim in TypeScript, run from its sources. */
