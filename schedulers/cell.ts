@@ -38,6 +38,8 @@ export class PrivateCell {
   readonly #tables: readonly { close(): void }[];
   readonly #eligibility: Table<Eligibility>;
   readonly #ledgers: Table<Ledger>;
+  /** The ledger that the state was last given, by host. */
+  readonly #applied = new Map<string, Ledger>();
 
   constructor(store: CellStore, keys: CellKeys, log: Log, listener: CellListener) {
     this.#listener = listener;
@@ -78,10 +80,18 @@ export class PrivateCell {
     return result;
   }
 
-  /** After a commit: the book knows the new ledger before the watch tells of it. */
+  /**
+   * Takes over what the book knows of the host, whether a reply to our own commit or the watch brought it: both must tell
+   * of the room that a release makes, since only the first of them is news.
+   */
   syncLedger(host: string): void {
     const { ledger, revision } = this.book.get(host);
+    const before = this.#applied.get(host) ?? EMPTY_LEDGER;
+    if (ledger === before) return;
+    this.#applied.set(host, ledger);
     this.state.setLedger(host, ledger, revision);
+    if (before.state !== ledger.state) this.#listener.onStanding(host);
+    if (hasMoreRoom(before, ledger)) this.#listener.onRoom(host);
   }
 
   close(): void {
@@ -104,13 +114,8 @@ export class PrivateCell {
   }
 
   #onLedger(host: string, now: TableRow<Ledger> | undefined): void {
-    const before = this.book.get(host).ledger;
     const revision = now?.modRevision ?? this.#ledgers.revision;
-    if (!this.book.observe(host, now?.value ?? null, revision)) return;
-    const ledger = now?.value ?? EMPTY_LEDGER;
-    this.state.setLedger(host, ledger, revision);
-    if (before.state !== ledger.state) this.#listener.onStanding(host);
-    if (hasMoreRoom(before, ledger)) this.#listener.onRoom(host);
+    if (this.book.observe(host, now?.value ?? null, revision)) this.syncLedger(host);
   }
 }
 

@@ -105,7 +105,8 @@ export class Releaser {
     this.#term.dropEntry(job, entry);
     const ended = outcome === null ? 'claim given back' : `${outcome.state}: ${outcome.reason}`;
     this.#term.say('released', job, ended, entry);
-    void this.#remove(entry);
+    // A kept outcome keeps the host's record and its output too; the monitors' reaper ends both together.
+    if (outcome === null || allocation.desired === 'remove') void this.#remove(allocation.host, allocation.id);
     const surplus = allocation.desired === 'remove' ? job.slotHistory(entry) : this.#surplus(job, entry);
     if (surplus.length > 0) void this.#prune(job, surplus);
     this.#term.look(job);
@@ -135,25 +136,29 @@ export class Releaser {
         })),
         readBack: [],
       });
-      if (reply.outcome === 'applied') for (const outcome of surplus) job.dropOutcome(outcome);
+      if (reply.outcome !== 'applied') return;
+      for (const outcome of surplus) {
+        job.dropOutcome(outcome);
+        void this.#remove(outcome.host, outcome.allocation);
+      }
     } catch (error) {
       log.debug({ job: job.key, error }, 'surplus outcomes stay for now');
     }
   }
 
-  /** The outcome is durable: the host may forget the record. Said again until it is heard, for a while. */
-  async #remove({ allocation }: Entry): Promise<void> {
+  /** The outcome is durable, or gone: the host may forget the record. Said again until it is heard, for a while. */
+  async #remove(hostId: string, id: string): Promise<void> {
     const { clock, random, log } = this.#term.world;
     const backoff = new Backoff(REMOVE_RETRY, random);
     for (let tries = 0; tries < REMOVE_TRIES_MAX && !this.#term.signal.aborted; tries++) {
-      const host = this.#term.cell.state.hostOf(allocation.host);
+      const host = this.#term.cell.state.hostOf(hostId);
       if (host === undefined) return;
       const outcome = await this.#term.hostCalls.add(() =>
-        this.#term.hosts.remove(host.address, allocation.id, `${allocation.id}-remove`),
+        this.#term.hosts.remove(host.address, id, `${id}-remove`),
       );
       if (outcome.kind === 'removed') return;
       await sleep(clock, backoff.nextMs(), this.#term.signal);
     }
-    if (!this.#term.signal.aborted) log.info({ allocation: allocation.id }, 'a host still keeps a record');
+    if (!this.#term.signal.aborted) log.info({ allocation: id }, 'a host still keeps a record');
   }
 }

@@ -130,7 +130,7 @@ export class SchedulerTerm implements Term {
       book: this.cell.book,
       hostOf: (id) => this.cell.state.hostOf(id),
       ownerRevisionOf: (namespace, job) => this.#ownership.revisionOf(`${namespace}/${job}`),
-      onLedger: (host, ledger, revision) => this.cell.state.setLedger(host, ledger, revision),
+      onLedger: (host) => this.cell.syncLedger(host),
       options: {
         conflictCheck: options.conflictCheck,
         inFlightMax: options.inFlightMax,
