@@ -11,6 +11,7 @@ const PART_HOSTS_SPARE = 4096;
 interface Part {
   readonly tree: CapacityTree;
   readonly classes: readonly number[];
+  lastUse: number;
 }
 
 /** The tables that placing reads: one row of free amounts a host, and trees over them that every change updates. */
@@ -18,10 +19,12 @@ export class CellIndex {
   readonly classes = new HostClasses();
   /** All hosts. */
   readonly all = new CapacityTree(new ManyHosts());
+  /** Scratch for the need of the request at hand: one decision is made at a time. */
+  readonly need = new Float64Array(ROW);
   readonly #slots: (HostSlot | undefined)[] = [];
   readonly #unused: number[] = [];
   #rows = new Float64Array(16 * ROW);
-  /** By `partOf`'s key, the one used longest ago first. */
+  #uses = 0;
   readonly #parts = new Map<string, Part>();
   #partsOfClass: CapacityTree[][] = [];
   #partHosts = 0;
@@ -76,12 +79,12 @@ export class CellIndex {
   partOf(key: string, classes: readonly number[]): CapacityTree {
     if (this.#partsVersion !== this.classes.version) this.#dropParts();
     const known = this.#parts.get(key);
+    this.#uses += 1;
     if (known !== undefined) {
-      this.#parts.delete(key);
-      this.#parts.set(key, known);
+      known.lastUse = this.#uses;
       return known.tree;
     }
-    const part = { tree: this.#grow(classes), classes };
+    const part = { tree: this.#grow(classes), classes, lastUse: this.#uses };
     this.#parts.set(key, part);
     this.#partHosts += part.tree.size;
     for (const number of classes) (this.#partsOfClass[number] ??= []).push(part.tree);
@@ -111,7 +114,9 @@ export class CellIndex {
 
   #trim(keep: string): void {
     const most = PART_HOSTS_FACTOR * this.all.size + PART_HOSTS_SPARE;
-    for (const [key, part] of this.#parts) {
+    if (this.#partHosts <= most) return;
+    const oldestFirst = [...this.#parts].sort(([, a], [, b]) => a.lastUse - b.lastUse);
+    for (const [key, part] of oldestFirst) {
       if (this.#partHosts <= most || key === keep) return;
       this.#parts.delete(key);
       this.#partHosts -= part.tree.size;

@@ -4,7 +4,7 @@ import type { HostView } from './filters.ts';
 import type { Host } from './host.ts';
 import { allocatable } from './host.ts';
 import type { HostSlot } from './host-slot.ts';
-import { newSlot } from './host-slot.ts';
+import { newSlot, NO_CLAIMS } from './host-slot.ts';
 import type { Ledger } from './ledger.ts';
 import { EMPTY_LEDGER, withClaim } from './ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
@@ -81,7 +81,9 @@ export class CellState {
     if (this.#inFlight.has(claim.id)) throw new Error(`claim ${claim.id} is assumed already`);
     this.#inFlight.set(claim.id, claim);
     const slot = this.#slot(claim.host);
-    slot.inFlight.push(claim);
+    // Most hosts have one at a time, and a list made for one takes less than a list that may grow.
+    if (slot.inFlight.length === 0) slot.inFlight = [claim];
+    else slot.inFlight.push(claim);
     this.index.shift(slot, claim, 1);
   }
 
@@ -138,6 +140,7 @@ export class CellState {
     const place = slot.inFlight.indexOf(claim);
     const last = slot.inFlight.pop();
     if (last !== undefined && last !== claim) slot.inFlight[place] = last;
+    if (slot.inFlight.length === 0) slot.inFlight = NO_CLAIMS;
     this.index.shift(slot, claim, -1);
   }
 }

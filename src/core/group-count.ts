@@ -1,5 +1,6 @@
 import type { CellIndex } from './cell-index.ts';
 import { plainAttribute } from './expression.ts';
+import type { Spread } from './job.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from './scores.ts';
 import type { Selection } from './selection.ts';
@@ -24,21 +25,12 @@ export class GroupCount {
     const { distinct, spread } = request.group;
     this.#selection = selection;
     this.#classOf = index.classes.classOf;
-    this.#onePerHost = distinct.some((name) => plainAttribute(name) === 'id');
-    let cost = policy.sameHostCost;
-    const wishes: { at: number; weight: number }[] = [];
-    for (const { attribute, weight } of spread) {
-      const name = plainAttribute(attribute);
-      if (name === 'id') cost += weight / WEIGHT_FULL;
-      else wishes.push({ at: selection.attributes.indexOf(name), weight: weight / WEIGHT_FULL });
-    }
-    this.companyCost = cost;
-    this.#spread = wishes;
-    this.#distinct = distinct
-      .map(plainAttribute)
-      .filter((name) => name !== 'id')
-      .map((name) => selection.attributes.indexOf(name));
-    this.#byHost = cost !== 0 || this.#onePerHost ? new Map() : null;
+    this.companyCost =
+      policy.sameHostCost + spread.reduce((sum, wish) => sum + (isId(wish) ? cost(wish) : 0), 0);
+    this.#spread = spread.length === 0 ? NO_LIST : spread.filter((wish) => !isId(wish)).map(at(selection));
+    this.#onePerHost = distinct.some((attribute) => isId({ attribute }));
+    this.#distinct = distinct.length === 0 ? NO_LIST : numbersOf(selection, distinct);
+    this.#byHost = this.companyCost !== 0 || this.#onePerHost ? new Map() : null;
     this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
   }
 
@@ -91,6 +83,27 @@ export class GroupCount {
     }
     return score;
   }
+}
+
+const NO_LIST: readonly never[] = [];
+
+function isId({ attribute }: { readonly attribute: string }): boolean {
+  return plainAttribute(attribute) === 'id';
+}
+
+function cost({ weight }: Spread): number {
+  return weight / WEIGHT_FULL;
+}
+
+function at(selection: Selection): (wish: Spread) => { readonly at: number; readonly weight: number } {
+  return (wish) => ({ at: selection.attributes.indexOf(plainAttribute(wish.attribute)), weight: cost(wish) });
+}
+
+function numbersOf(selection: Selection, attributes: readonly string[]): readonly number[] {
+  return attributes
+    .map(plainAttribute)
+    .filter((name) => name !== 'id')
+    .map((name) => selection.attributes.indexOf(name));
 }
 
 function largest(counts: Int32Array): number {

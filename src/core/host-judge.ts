@@ -16,7 +16,7 @@ import type { Selection } from './selection.ts';
 
 /** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */
 export class HostJudge implements Judge {
-  readonly need = new Float64Array(ROW);
+  readonly need: Float64Array;
   readonly #index: CellIndex;
   readonly #request: PlacementRequest;
   readonly #policy: PlacementPolicy;
@@ -46,6 +46,7 @@ export class HostJudge implements Judge {
     this.#group = group;
     this.#fragmentation = lossRuleOf(policy);
     this.#exactByRow = exactByRow(request.ask, selection);
+    this.need = state.index.need;
     needOf(request.ask, this.need);
     this.#weights = leftWeights(state.scale);
     this.#asked = this.#emptiness(this.need, 0);

@@ -17,7 +17,7 @@ export interface HostSlot {
   revision: number;
   alive: boolean;
   /** Own claims that the known ledger does not include yet. */
-  readonly inFlight: Claim[];
+  inFlight: Claim[];
   /** Thousandths in use by device: ledger and claims in flight. */
   gpuUsed: number[];
   /** Ports in use, with how often each is counted; null: none. */
@@ -29,6 +29,9 @@ export interface HostSlot {
 /** What a claim takes, whoever makes it. */
 export type Use = Pick<Claim, 'resources' | 'gpus' | 'ports'>;
 
+/** Shared by all slots that have none; never written. */
+export const NO_CLAIMS: Claim[] = [];
+
 export function newSlot(id: string): HostSlot {
   return {
     id,
@@ -37,7 +40,7 @@ export function newSlot(id: string): HostSlot {
     ledger: EMPTY_LEDGER,
     revision: 0,
     alive: false,
-    inFlight: [],
+    inFlight: NO_CLAIMS,
     gpuUsed: [],
     ports: null,
     scalars: null,

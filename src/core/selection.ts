@@ -9,6 +9,8 @@ import { WEIGHT_FULL } from './scores.ts';
 
 /** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
 export interface Stratum {
+  /** Names the stratum's tree: by its classes where they are few, so that groups of other wishes share it. */
+  readonly key: string;
   readonly classes: readonly number[];
   readonly hosts: number;
   /** The hosts themselves, where they are few enough to be looked at one by one; else null. */
@@ -17,6 +19,8 @@ export interface Stratum {
 
 /** A stratum of no more hosts is looked at host by host. */
 const LIST_MAX = 64;
+
+const CLASSES_NAMED_MAX = 16;
 
 /** More strata than this are searched as one: dividing would cost more than it brings. */
 export const STRATA_MAX = 1024;
@@ -125,7 +129,7 @@ function select(key: string, index: CellIndex, request: PlacementRequest): Selec
   }
   const mixed = found.size > STRATA_MAX;
   const parts = mixed ? [[...found.values()].flat()] : [...found.values()];
-  const strata = parts.map((members) => stratumOfClasses(classes, members));
+  const strata = parts.map((members) => stratumOfClasses(key, classes, members));
   for (const [number, stratum] of strata.entries())
     for (const each of stratum.classes) stratumOf[each] = number;
   const hostConstraints = group.constraints.filter(onId);
@@ -176,11 +180,18 @@ function numberValues(classes: readonly HostClass[], name: string): { of: Int32A
   return { of, count: numbers.size };
 }
 
-function stratumOfClasses(classes: readonly HostClass[], members: readonly number[]): Stratum {
+function stratumOfClasses(
+  selection: string,
+  classes: readonly HostClass[],
+  members: readonly number[],
+): Stratum {
+  const few = members.length <= CLASSES_NAMED_MAX;
+  // The first class tells the strata of one selection apart.
+  const key = few ? members.join() : `${selection}\n#${String(members[0] ?? -1)}`;
   let hosts = 0;
   for (const number of members) hosts += classes[number]?.hosts.length ?? 0;
   const list = hosts <= LIST_MAX ? members.flatMap((number) => classes[number]?.hosts ?? []) : null;
-  return { classes: members, hosts, list };
+  return { key, classes: members, hosts, list };
 }
 
 /** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */

@@ -6,11 +6,17 @@ import type { Chance } from './chance.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostJudge } from './host-judge.ts';
 import type { PlacementPolicy } from './placement-request.ts';
+import { WEIGHT_FULL } from './scores.ts';
 import type { Selection, Stratum } from './selection.ts';
 
 /** A stratum that is rarer than one host in so many gets a tree of its own; else the tree of all finds it quickly. */
 const RARE = 8;
-const CLASSES_NAMED_MAX = 16;
+/** Of many strata that are wished for alike, the sample is drawn from so many: each one more has its own tree to visit. */
+const LEVEL_STRATA = 8;
+
+/** Where there is one stratum, nothing is divided. */
+const NO_WISHES = new Float64Array(1);
+const ONE_SEEN = new Int32Array(1);
 
 /** A candidate where it stands. */
 export interface Found {
@@ -58,17 +64,20 @@ export class StrataSearch {
     this.#sample = Math.max(1, policy.sample);
     const { hostsNamed, hostAffinities, strata } = selection;
     this.#named = hostsNamed?.map((id) => state.indexOf(id)).filter((index) => index >= 0) ?? null;
-    const liked = hostAffinities.reduce((sum, { weight }) => sum + Math.max(0, weight), 0);
-    this.#worthMax = group.companyCost < 0 ? Infinity : 1 + liked;
+    let most = group.companyCost < 0 ? Infinity : 1;
+    for (const { weight } of hostAffinities) most += Math.max(0, weight / WEIGHT_FULL);
+    this.#worthMax = most;
     this.#keeps = group.companyCost <= 0 && policy.score !== 'spread';
-    this.#wishes = new Float64Array(strata.length);
-    this.#seen = new Int32Array(strata.length);
+    const many = strata.length > 1;
+    this.#wishes = many ? new Float64Array(strata.length) : NO_WISHES;
+    this.#seen = many ? new Int32Array(strata.length) : ONE_SEEN;
   }
 
   /** The best of the sample, or null when no host at all fits. */
   best(): Found | null {
     this.#best = null;
     this.#bestScore = -Infinity;
+    if (this.#selection.strata.length === 0) return null;
     if (this.#selection.strata.length === 1) {
       this.#look(0, 0, this.#sample);
       return this.#best;
@@ -116,7 +125,7 @@ export class StrataSearch {
   #lookAtLevel(level: number): void {
     let equals = 0;
     for (const wish of this.#wishes) if (wish === level) equals += 1;
-    const share = Math.max(1, Math.ceil(this.#sample / equals));
+    const share = Math.max(1, Math.ceil(this.#sample / Math.min(equals, LEVEL_STRATA)));
     this.#lookAround(level, share);
     if (equals > 1 && this.#drawn < this.#sample) this.#lookAround(level, share + this.#sample - this.#drawn);
   }
@@ -150,16 +159,14 @@ export class StrataSearch {
   #open(number: number): Candidates {
     const stratum = this.#selection.strata[number];
     if (stratum === undefined) throw new Error(`no stratum ${String(number)}`);
-    return new Candidates(this.#sourceOf(stratum, number), number, this.#judge, this.#chance);
+    return new Candidates(this.#sourceOf(stratum), number, this.#judge, this.#chance);
   }
 
-  #sourceOf({ classes, hosts, list }: Stratum, number: number): Source {
+  #sourceOf({ key, classes, hosts, list }: Stratum): Source {
     if (this.#named !== null) return this.#named;
     if (list !== null) return list;
     const { all } = this.#index;
     if (hosts * RARE > all.size) return all;
-    // Named by its classes where those are few, so that requests of different wishes share the tree.
-    const few = classes.length <= CLASSES_NAMED_MAX;
-    return this.#index.partOf(few ? classes.join() : `${this.#selection.key}\n#${String(number)}`, classes);
+    return this.#index.partOf(key, classes);
   }
 }
