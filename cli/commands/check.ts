@@ -69,7 +69,15 @@ export async function checkCell(etcd: readonly string[], cell: string): Promise<
       throw new CliError(EXIT.unreachable, `the store holds no cell "${cell}"`, 'moorage check --cell NAME');
     // The hosts first: what they run must have been committed before, so it must be in the history read after.
     const { listings, silentHosts } = await askHosts(store, keys);
-    return { report: await checkHistory(store, keys, listings), silentHosts };
+    const report = await checkHistory(store, keys, listings);
+    const meta = await store.read([keys.meta]);
+    if (report.verdict === 'nothing-seen' && !meta.entries.has(keys.meta))
+      throw new CliError(
+        EXIT.workloadFailed,
+        `the store holds no cell "${cell}": there was nothing to look at`,
+        'moorage check --cell NAME',
+      );
+    return { report, silentHosts };
   } finally {
     await store.close();
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
@@ -35,13 +36,16 @@ export interface ReplayOptions {
   readonly address: readonly string[];
 }
 
-const NAMESPACE = 'replay';
 const SAY_EVERY_MS = 5_000;
 
 /** Loads a trace onto a cell and says what became of every pod. */
 export async function replay(context: Context, folder: string, options: ReplayOptions): Promise<number> {
   const pods = choosePods(folder, options);
-  if (options.address.length > 0) return await run(context, await context.api(), folder, pods, options);
+  if (options.address.length > 0) {
+    // A cell that others use may hold an earlier replay's jobs.
+    const namespace = `replay-${randomUUID().slice(0, 8)}`;
+    return await run(context, await context.api(), { folder, pods, options, namespace });
+  }
   const hosts = chooseHosts(folder, options.nodes);
   const steps = new Steps((text) => context.terminal.err(text));
   const { conflictCheck, schedulers } = options;
@@ -52,7 +56,7 @@ export async function replay(context: Context, folder: string, options: ReplayOp
     steps.line(`cell "${cell.folder.name}" for ${String(pods.length)} pods`);
     await cell.start();
     const api = new CellApi(fetchClient(), { urls: cell.monitors, from: 'the replay' });
-    let code = await run(context, api, folder, pods, options);
+    let code = await run(context, api, { folder, pods, options, namespace: 'replay' });
     if (options.check && !context.interrupted.aborted) code = Math.max(code, await verify(context, cell));
     if (options.keep) await stay(context, cell, steps);
     failed = false;
@@ -67,13 +71,15 @@ export async function replay(context: Context, folder: string, options: ReplayOp
   }
 }
 
-async function run(
-  context: Context,
-  api: CellApi,
-  folder: string,
-  pods: readonly TracePod[],
-  options: ReplayOptions,
-): Promise<number> {
+interface Load {
+  readonly folder: string;
+  readonly pods: readonly TracePod[];
+  readonly options: ReplayOptions;
+  readonly namespace: string;
+}
+
+async function run(context: Context, api: CellApi, load: Load): Promise<number> {
+  const { folder, pods, options, namespace } = load;
   const { terminal, interrupted: signal } = context;
   const sleep = (ms: number): Promise<void> => terminal.sleep(ms, signal);
   const nowMs = (): number => terminal.nowMs();
@@ -85,13 +91,13 @@ async function run(
   };
   const startMs = nowMs();
   const submitting = submitPods(api, pods, {
-    ...{ namespace: NAMESPACE, signal, sleep },
+    ...{ namespace, signal, sleep },
     onProgress: (done) => say(() => `submitted ${String(done)} of ${String(pods.length)}`),
   });
   const submitted = await submitting;
   const submitSeconds = (nowMs() - startMs) / 1000;
   const settled = await untilSettled(api, {
-    ...{ namespace: NAMESPACE, pods: submitted.accepted, signal, sleep, nowMs },
+    ...{ namespace, pods: submitted.accepted, signal, sleep, nowMs },
     timeoutMs: options.timeoutSeconds * 1000,
     onProgress: (placed, { schedulers }) =>
       say(
@@ -102,10 +108,10 @@ async function run(
   if (signal.aborted) return EXIT.signalBase + 2;
   const long = { timeoutMs: 60_000 };
   const [reasons, hosts, schedulers, allocations] = await Promise.all([
-    reasonsOf(api, NAMESPACE, settled.waitingNames),
+    reasonsOf(api, namespace, settled.waitingNames),
     api.get<HostListAnswer>('/v1/hosts', long),
     api.get<SchedulerListAnswer>('/v1/schedulers'),
-    api.get<{ allocations: readonly AllocationStatus[] }>(`/v1/allocations?namespace=${NAMESPACE}`, long),
+    api.get<{ allocations: readonly AllocationStatus[] }>(`/v1/allocations?namespace=${namespace}`, long),
   ]);
   const placeSeconds = placingSeconds(allocations.allocations);
   const batch = schedulers.schedulers.filter((one) => one.kind === 'batch');

@@ -32,7 +32,7 @@ export async function submitPods(
   const one = async (pod: TracePod): Promise<void> => {
     for (let tries = 1; ; tries++) {
       try {
-        await api.post('/v1/jobs', { body: podJob(pod, options.namespace), signal: options.signal }, true);
+        await api.post('/v1/jobs', { body: podJob(pod, options.namespace) }, true);
         accepted += 1;
         return;
       } catch (error) {
