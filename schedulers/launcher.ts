@@ -1,6 +1,6 @@
 import type { Atomicity, ConflictReason, PlanOutcome } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
-import { Backoff } from '../src/runtime/backoff.ts';
+import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
 import type { LaunchBook } from './launch-terms.ts';
@@ -13,8 +13,6 @@ import type { TicketOutcome } from '../src/clients/arbiter-client.ts';
 /** Conflicting tries in a row before a group is put off (I11): eight losses mean that others are faster just here. */
 export const CONFLICTS_MAX = 8;
 
-/** How long a group waits when it was refused, doubling: long enough for others to get through. */
-const BLOCK = { firstMs: 100, maxMs: 10_000 };
 /** After a fault of the store, before the job is read again. */
 const RELOAD_DELAY_MS = 1_000;
 /** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
@@ -98,7 +96,7 @@ export class Launcher {
     const isRefusal = 'refusal' in answer;
     const why = isRefusal ? `${answer.refusal.code}: ${answer.refusal.detail}` : answer.unanswered;
     const delayMs = isRefusal ? (answer.refusal.retryAfterMs ?? TICKET_RETRY_MS) : null;
-    this.#block(job, entry.allocation.group, `waiting for a ticket: ${why}`, delayMs);
+    block(this.#term, job, entry.allocation.group, `waiting for a ticket: ${why}`, delayMs);
     this.#term.say('refused-ticket', job, why, entry);
   }
 
@@ -167,9 +165,7 @@ export class Launcher {
   }
 
   #succeeded(job: OwnedJob, group: string): void {
-    const state = job.group(group);
-    state.conflictsInARow = 0;
-    state.blocks = 0;
+    job.group(group).conflictsInARow = 0;
   }
 
   #failedTry(job: OwnedJob, group: string): void {
@@ -179,21 +175,8 @@ export class Launcher {
     if (state.conflictsInARow < CONFLICTS_MAX) return;
     const times = String(state.conflictsInARow);
     state.conflictsInARow = 0;
-    this.#block(job, group, `lost to other schedulers ${times} times in a row`, null);
+    block(this.#term, job, group, `lost to other schedulers ${times} times in a row`, null);
     this.#term.say('parked', job, state.blockedWhy);
-  }
-
-  /** @param delayMs null: the next step of the backoff */
-  #block(job: OwnedJob, group: string, why: string, delayMs: number | null): void {
-    const { clock, random } = this.#term.world;
-    const state = job.group(group);
-    state.blockedWhy = why;
-    const nowMs = clock.nowMs();
-    // One refusal for each of many placements of one try is one reason to wait.
-    if (state.blockedUntilMs > nowMs) return;
-    state.blocks += 1;
-    state.blockedUntilMs = nowMs + (delayMs ?? blockMs(state.blocks, new Backoff(BLOCK, random)));
-    this.#term.lookAt(job, state.blockedUntilMs);
   }
 
   #takeBack(job: OwnedJob, entry: Entry): void {
@@ -202,15 +185,6 @@ export class Launcher {
     this.#term.dropEntry(job, entry);
   }
 }
-
-function blockMs(blocks: number, backoff: Backoff): number {
-  let delayMs = backoff.nextMs();
-  for (let i = 1; i < Math.min(blocks, BLOCK_DOUBLINGS_MAX); i++) delayMs = backoff.nextMs();
-  return delayMs;
-}
-
-/** From `firstMs` to `maxMs` of BLOCK. */
-const BLOCK_DOUBLINGS_MAX = 8;
 
 export function conflictText(why: ConflictReason): string {
   switch (why.reason) {

@@ -89,9 +89,9 @@ function scoreNamed(name: string): PlacementPolicy {
 
 /** What a scheduler's role record says: the kind first, since only schedulers of one kind share jobs. */
 export function policyText(options: SchedulerOptions): string {
-  return `${options.kind}/${options.placement.name}`;
+  return `${options.kind}-${options.placement.name}`;
 }
 
 export function kindOfPolicyText(policy: string): string {
-  return policy.split('/')[0] ?? '';
+  return policy.split('-')[0] ?? '';
 }

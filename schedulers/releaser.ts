@@ -106,7 +106,8 @@ export class Releaser {
     const ended = outcome === null ? 'claim given back' : `${outcome.state}: ${outcome.reason}`;
     this.#term.say('released', job, ended, entry);
     // A kept outcome keeps the host's record and its output too; the monitors' reaper ends both together.
-    if (outcome === null || allocation.desired === 'remove') void this.#remove(allocation.host, allocation.id);
+    if (outcome === null || allocation.desired === 'remove')
+      void this.#remove(allocation.host, allocation.id);
     const surplus = allocation.desired === 'remove' ? job.slotHistory(entry) : this.#surplus(job, entry);
     if (surplus.length > 0) void this.#prune(job, surplus);
     this.#term.look(job);

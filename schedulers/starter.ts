@@ -6,6 +6,7 @@ import { HttpError } from '../src/ports/http.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { ProblemError } from '../src/wire/problem.ts';
+import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
 import type { LaunchBook } from './launch-terms.ts';
@@ -56,6 +57,7 @@ export class Starter {
 
   async #drive(job: OwnedJob, entry: Entry, from: { readonly mayBeSent: boolean }): Promise<void> {
     const run: Run = {
+      hurried: from.mayBeSent,
       ask: from.mayBeSent,
       mayBeSent: from.mayBeSent,
       unsent: 0,
@@ -71,9 +73,10 @@ export class Starter {
           : await this.#order(job, entry, host, run);
         if (step === 'done') return;
       }
-      // The delay also bounds what an unreachable host costs: one call every few seconds for each of its allocations.
-      if (!run.ask || run.unsent > 0 || host === undefined || entry.stage === 'verify')
-        await sleep(this.#term.world.clock, backoff.nextMs(), this.#term.signal);
+      // The first answer that was lost is asked for at once. After that the delay bounds what an unreachable host
+      // costs: one call every few seconds for each of its allocations.
+      if (run.ask && !run.hurried && host !== undefined) run.hurried = true;
+      else await sleep(this.#term.world.clock, backoff.nextMs(), this.#term.signal);
     }
   }
 
@@ -181,6 +184,7 @@ export class Starter {
       this.#reject(job, entry, report.reason);
       return;
     }
+    job.group(entry.allocation.group).blocks = 0;
     if (isNews) this.#term.say('started', job, `on ${entry.allocation.host}: ${report.state}`, entry);
     this.#term.report(report);
   }
@@ -194,6 +198,8 @@ export class Starter {
   }
 
   #reject(job: OwnedJob, entry: Entry, why: string): void {
+    // It was chosen though it is to be avoided: no other host fits, and asking at once again would only be refused.
+    if (job.avoid.has(entry.allocation.host)) block(this.#term, job, entry.allocation.group, why, null);
     job.avoid.set(entry.allocation.host, this.#term.world.clock.nowMs() + AVOID_MS);
     this.#term.say('refused-host', job, why, entry);
     this.#releaser.release(job, entry, null);
@@ -228,6 +234,8 @@ const TICKET_TRIES_MAX = 5;
 interface Run {
   /** Ask the host before anything else. */
   ask: boolean;
+  /** It was asked once without a delay. */
+  hurried: boolean;
   /** Some order for this allocation may have reached the host. */
   mayBeSent: boolean;
   unsent: number;

@@ -240,7 +240,8 @@ export class SchedulerTerm implements Term {
     if (job.dropped || atMs >= job.lookAtMs) return;
     job.cancelTimer();
     job.lookAtMs = atMs;
-    const delayMs = Math.min(LOOK_AHEAD_MAX_MS, Math.max(0, atMs - this.world.clock.nowMs()));
+    // Whole milliseconds, and at least one: a timer that fires a fraction early must not be set again for that fraction.
+    const delayMs = Math.min(LOOK_AHEAD_MAX_MS, Math.max(1, Math.ceil(atMs - this.world.clock.nowMs())));
     job.cancelTimer = this.world.clock.after(delayMs, () => {
       job.lookAtMs = Number.POSITIVE_INFINITY;
       this.look(job);
