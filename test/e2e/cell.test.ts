@@ -79,7 +79,10 @@ describe('jobs', () => {
   });
 
   it('names each host and what it lacks when a job fits nowhere', async () => {
-    const file = jobFile('huge.yaml', 'name: huge\ntype: batch\ncommand: ["true"]\nresources: { cpu: "64", memory: 64Mi }\n');
+    const file = jobFile(
+      'huge.yaml',
+      'name: huge\ntype: batch\ncommand: ["true"]\nresources: { cpu: "64", memory: 64Mi }\n',
+    );
     const submitted = await moorage('run', '--detach', file);
     expect(submitted.code).toBe(0);
     const why = await eventually(
@@ -94,11 +97,31 @@ describe('jobs', () => {
 
 describe('bad input', () => {
   const bad: [string, string, RegExp][] = [
-    ['an unknown field', 'name: bad\ntype: batch\ncommand: ["true"]\nreplicas: 3\n', /bad\.yaml:4:1: error: .*replicas.*count/s],
-    ['a wrong unit', 'name: bad\ncommand: ["true"]\nresources: { memory: 128m }\n', /bad\.yaml:3:\d+: error: .*128Mi/s],
-    ['a zero count', 'name: bad\ngroups: { a: { count: 0, tasks: { t: { command: ["true"] } } } }\n', /bad\.yaml:2:\d+: error: .*count/s],
-    ['a negative amount', 'name: bad\ncommand: ["true"]\nresources: { cpu: "-1" }\n', /bad\.yaml:3:\d+: error: .*cpu/s],
-    ['a huge amount', 'name: bad\ncommand: ["true"]\nresources: { memory: 99999999999Gi }\n', /bad\.yaml:3:\d+: error: .*memory/s],
+    [
+      'an unknown field',
+      'name: bad\ntype: batch\ncommand: ["true"]\nreplicas: 3\n',
+      /bad\.yaml:4:1: error: .*replicas.*count/s,
+    ],
+    [
+      'a wrong unit',
+      'name: bad\ncommand: ["true"]\nresources: { memory: 128m }\n',
+      /bad\.yaml:3:\d+: error: .*128Mi/s,
+    ],
+    [
+      'a zero count',
+      'name: bad\ngroups: { a: { count: 0, tasks: { t: { command: ["true"] } } } }\n',
+      /bad\.yaml:2:\d+: error: .*count/s,
+    ],
+    [
+      'a negative amount',
+      'name: bad\ncommand: ["true"]\nresources: { cpu: "-1" }\n',
+      /bad\.yaml:3:\d+: error: .*cpu/s,
+    ],
+    [
+      'a huge amount',
+      'name: bad\ncommand: ["true"]\nresources: { memory: 99999999999Gi }\n',
+      /bad\.yaml:3:\d+: error: .*memory/s,
+    ],
     ['a duplicate key', 'name: bad\nname: worse\ncommand: ["true"]\n', /bad\.yaml:2:\d+: error/],
     ['no YAML at all', 'name: [bad\n', /bad\.yaml:\d+:\d+: error/],
   ];

@@ -1,0 +1,49 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+
+describe('the demonstration', () => {
+  it('shows a job, a one-off run and a conflict with its winner, exits 0, and leaves nothing behind', async () => {
+    using folder = testFolder();
+    const shown = await runCli(['dev', '--once'], { cwd: folder.path });
+    expect(shown.stderr).toBe('');
+    expect(shown.code).toBe(0);
+    for (let part = 0; part < 4; part++) expect(shown.stdout).toContain(`part ${String(part)}`);
+    expect(shown.stdout).toMatch(/hello from .*, on host-\d/);
+    expect(shown.stdout).toContain('exit code 7');
+    expect(shown.stdout).toMatch(/won: {2}batch-\d with collide-/);
+    expect(shown.stdout).toMatch(/lost: batch-\d with collide-.*cpu/);
+    expect(readdirSync(join(folder.path, '.moorage', 'cells'))).toEqual([]);
+  }, 120_000);
+});
+
+describe('several cells from one folder', () => {
+  it('stand side by side with data of their own, and a second start finds the jobs of the first', async () => {
+    using folder = testFolder();
+    const one = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+    const two = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+    expect(one.file.cell).toBe('dev');
+    expect(two.file.cell).toBe('dev-2');
+    const runs = await Promise.all(
+      [one, two].map(({ file }) =>
+        runCli(['run', '--name', 'where', '--', 'sh', '-c', 'echo $MOORAGE_HOST'], {
+          cwd: folder.path,
+          env: { MOORAGE_ADDR: file.monitors.join(',') },
+        }),
+      ),
+    );
+    for (const run of runs) expect(run).toMatchObject({ code: 0, stdout: 'host-1\n' });
+    const stopped = await Promise.all([one.stop(), two.stop()]);
+    expect(stopped.map(({ code }) => code)).toEqual([0, 0]);
+
+    const again = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+    expect(again.file.cell).toBe('dev');
+    const jobs = await runCli(['ps', '-o', 'name'], { cwd: folder.path });
+    expect(jobs.stdout).toMatch(/where/);
+    const run = await runCli(['run', '--', 'true'], { cwd: folder.path });
+    expect(run.code).toBe(0);
+    expect((await again.stop()).code).toBe(0);
+    expect(existsSync(join(folder.path, '.moorage', 'cells', 'dev', 'lock'))).toBe(false);
+  }, 120_000);
+});
