@@ -13,6 +13,8 @@ export type StartBehaviour = 'run' | 'complete' | 'fail' | { readonly refuse: St
 export class FakeHost {
   readonly id: string;
   behaviour: (request: StartRequest) => StartBehaviour = () => 'run';
+  /** The next start is refused with this, without being final. */
+  refuseOnce: StartRefusal | null = null;
   /** Every start that was obeyed, by allocation id; at most one for each (I13). */
   readonly starts: StartRequest[] = [];
   /** Every PUT that arrived. */
@@ -86,6 +88,9 @@ export class FakeHost {
     const known = this.reports.get(allocation.id);
     if (known !== undefined) return { status: 200, body: { report: known } };
     if (this.#dead.has(allocation.id)) return problem(409, 'stopped');
+    const once = this.refuseOnce;
+    this.refuseOnce = null;
+    if (once !== null) return problem(403, once);
     const behaviour = this.behaviour(request);
     if (typeof behaviour === 'object') {
       this.#dead.add(allocation.id);

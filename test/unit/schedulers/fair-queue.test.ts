@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FairQueue } from '../../../schedulers/fair-queue.ts';
+
+describe('FairQueue', () => {
+  it('S3.47 gives every namespace its turn, whoever has more jobs', () => {
+    const queue = new FairQueue();
+    for (let i = 0; i < 100; i++) queue.push('large', 50, `large/${String(i)}`);
+    queue.push('small', 50, 'small/0');
+    queue.push('small', 50, 'small/1');
+    const turns: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      const job = queue.next() ?? '';
+      turns.push(job.split('/')[0] ?? '');
+      queue.charge(turns[i] ?? '', 10);
+    }
+    expect(turns.filter((namespace) => namespace === 'small')).toHaveLength(2);
+  });
+
+  it('takes the higher precedence first, and equals in turn', () => {
+    const queue = new FairQueue();
+    queue.push('n', 10, 'low');
+    queue.push('n', 90, 'a');
+    queue.push('n', 90, 'b');
+    expect(queue.next()).toBe('a');
+    queue.push('n', 90, 'a');
+    expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual(['b', 'a', 'low', undefined]);
+  });
+
+  it('an idle namespace does not save up its idle time', () => {
+    const queue = new FairQueue();
+    queue.push('busy', 50, 'busy/0');
+    queue.push('idle', 50, 'idle/0');
+    expect([queue.next(), queue.next()].sort()).toEqual(['busy/0', 'idle/0']);
+    queue.charge('busy', 1_000);
+    queue.push('busy', 50, 'busy/1');
+    queue.next();
+    queue.push('busy', 50, 'busy/2');
+    queue.push('idle', 50, 'idle/1');
+    expect(queue.next()).toBeDefined();
+    expect(queue.size).toBe(1);
+  });
+
+  it('returns what was put in, each once, and nothing that was taken out', () => {
+    const job = fc.record({
+      namespace: fc.constantFrom('a', 'b', 'c'),
+      precedence: fc.nat(3),
+      name: fc.nat(9),
+    });
+    fc.assert(
+      fc.property(fc.array(job), fc.array(fc.nat(9)), (pushed, removed) => {
+        const queue = new FairQueue();
+        const left = new Set<string>();
+        for (const { namespace, precedence, name } of pushed) {
+          queue.push(namespace, precedence, String(name));
+          left.add(String(name));
+        }
+        for (const name of removed) {
+          queue.remove(String(name));
+          left.delete(String(name));
+        }
+        expect(queue.size).toBe(left.size);
+        const seen: string[] = [];
+        for (let next = queue.next(); next !== undefined; next = queue.next()) seen.push(next);
+        expect(seen.sort()).toEqual([...left].sort());
+      }),
+    );
+  });
+});
