@@ -64,9 +64,6 @@ export async function checkCell(etcd: readonly string[], cell: string): Promise<
   const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
   try {
     const keys = cellKeys(cell);
-    const meta = await store.read([keys.meta]);
-    if (!meta.entries.has(keys.meta))
-      throw new CliError(EXIT.unreachable, `the store holds no cell "${cell}"`, 'moorage check --cell NAME');
     // The hosts first: what they run must have been committed before, so it must be in the history read after.
     const { listings, silentHosts } = await askHosts(store, keys);
     const report = await checkHistory(store, keys, listings);

@@ -8,7 +8,7 @@ import { EXIT, usageError } from '../exit.ts';
 import type { JobName } from '../job-name.ts';
 import { jobName } from '../job-name.ts';
 import { printValue } from '../output/print.ts';
-import { clockTime, exitText } from '../output/words.ts';
+import { clockTime } from '../output/words.ts';
 import { followLogs } from './logs.ts';
 import { readJobFile } from './validate.ts';
 
@@ -127,10 +127,7 @@ class Progress {
   #end(status: JobStatus, code: number): number {
     const failed = status.outcomes.filter((outcome) => outcome.state !== 'complete').at(-1);
     if (code !== EXIT.ok && failed !== undefined)
-      say(
-        this.#context,
-        `last failure on ${failed.host === '' ? 'no host' : failed.host}: ${failed.reason} ${exitText(failed.exit)}`.trimEnd(),
-      );
+      say(this.#context, `last failure on ${failed.host === '' ? 'no host' : failed.host}: ${failed.reason}`);
     if (code !== EXIT.ok) this.#context.terminal.err(`next: moorage status ${this.#name.job}\n`);
     return code;
   }

@@ -70,7 +70,8 @@ export async function runOnce(
 
 function oneOffJob(context: Context, command: readonly string[], options: RunOnceOptions): Job {
   const file = {
-    name: options.name ?? `run-${randomUUID().slice(0, 8)}`,
+    // The monitor adds an id of its own.
+    name: options.name ?? 'run',
     namespace: context.namespace,
     type: 'batch',
     oneOff: true,

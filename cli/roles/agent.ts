@@ -30,7 +30,7 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
     );
   const stateFolder = flags.data;
   const basics = roleBasics(flags, 'agent');
-  return serveRole(context, basics.id, () =>
+  return serveRole(context, basics, false, () =>
     runAgent({
       ...basics,
       stateFolder,

@@ -12,5 +12,5 @@ export interface ArbiterFlags extends RoleFlags {
 export function serveArbiter(context: Context, flags: ArbiterFlags): Promise<number> {
   const basics = roleBasics(flags, 'arbiter');
   const signingKeyFile = join(keysFolder(flags.keys, 'arbiter'), 'arbiter.secret');
-  return serveRole(context, basics.id, () => runArbiter({ ...basics, signingKeyFile }));
+  return serveRole(context, basics, true, () => runArbiter({ ...basics, signingKeyFile }));
 }

@@ -1,6 +1,13 @@
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { CliError, EXIT } from '../exit.ts';
 
+/** What to do about the roles' own refusals to start, by the error's name. */
+const HINTS: Readonly<Record<string, string>> = {
+  StateFolderError: 'give each agent a folder of its own with --data',
+  HostTakenError: 'give each agent a name of its own with --id',
+  KeyFileError: 'check the folder that --keys names',
+};
+
 /** What keeps a role from starting, in one line, with what to do about it. */
 export function faultOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
@@ -19,6 +26,8 @@ export function faultOf(error: unknown): CliError {
       'run the version of Moorage that made this cell, or name another with --cell',
       error,
     );
+  const hint = error instanceof Error ? HINTS[error.name] : undefined;
+  if (hint !== undefined) return new CliError(EXIT.unreachable, message, hint, error);
   const code = codeOf(error);
   if (code === 'EADDRINUSE')
     return new CliError(

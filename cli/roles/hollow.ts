@@ -26,7 +26,9 @@ const MEMORY_MIB = 8 * 1024;
 export function serveHollow(context: Context, flags: HollowFlags): Promise<number> {
   const basics = roleBasics(flags, 'hollow');
   const hosts = flags.hosts === undefined ? equalHosts(basics.id, flags) : readHostsFile(flags.hosts);
-  return serveRole(context, basics.id, () => runHollow({ ...basics, hosts, ...pinnedKeys(flags, 'hollow') }));
+  return serveRole(context, basics, true, () =>
+    runHollow({ ...basics, hosts, ...pinnedKeys(flags, 'hollow') }),
+  );
 }
 
 function equalHosts(id: string, flags: HollowFlags): HollowHost[] {

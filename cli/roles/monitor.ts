@@ -13,7 +13,7 @@ export interface MonitorFlags extends RoleFlags {
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
   const { lostAfter, runRetention } = flags;
-  return serveRole(context, basics.id, () =>
+  return serveRole(context, basics, true, () =>
     runMonitor({
       ...basics,
       ...(lostAfter === undefined

@@ -36,7 +36,7 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('thinkMs', thinkMs(flags)),
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };
-  return serveRole(context, basics.id, () => runScheduler({ ...basics, ...settings }));
+  return serveRole(context, basics, true, () => runScheduler({ ...basics, ...settings }));
 }
 
 function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['thinkMs'] {

@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
 import { faultOf } from './faults.ts';
+import type { RoleBasics } from './options.ts';
+import { probeStore } from './probe-store.ts';
 
 /** What each role's `main.ts` gives back. */
 export interface RunningRole {
@@ -15,19 +17,24 @@ const STOP_MAX_MS = 10_000;
 /**
  * Starts a role, prints its ready line, and keeps it until SIGTERM or Ctrl-C, or until it ends by itself.
  *
+ * @param needsStore false: it starts while the store is away too
+ *
  * The ready line is one JSON object on standard output: whoever started the process waits for it. With
  * `MOORAGE_STOP_WITH_PARENT` in the environment the role also stops when its standard input closes, so that it cannot
  * outlive a parent that was killed.
  */
 export async function serveRole(
   context: Context,
-  id: string,
+  basics: RoleBasics,
+  needsStore: boolean,
   start: () => Promise<RunningRole>,
 ): Promise<number> {
   const { terminal, interrupted } = context;
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
   let role: RunningRole;
+  const { id } = basics;
   try {
+    await probeStore(terminal, basics, needsStore);
     role = await start();
   } catch (error) {
     throw faultOf(error);

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { EXIT } from '../../../../cli/exit.ts';
+import { faultOf } from '../../../../cli/roles/faults.ts';
+import { amounts } from '../../../../cli/roles/agent.ts';
+import { readAttributes, readListen, readPorts } from '../../../../cli/roles/options.ts';
+import { StoreError } from '../../../../src/ports/cell-store.ts';
+import { SchemaError } from '../../../../src/runtime/cell-meta.ts';
+
+test.each([
+  ['127.0.0.1:7070', { host: '127.0.0.1', port: 7070 }],
+  [':7070', { host: '127.0.0.1', port: 7070 }],
+  ['0', { host: '127.0.0.1', port: 0 }],
+  ['[::1]:80', { host: '::1', port: 80 }],
+])('--listen %s', (text, wanted) => {
+  expect(readListen(text)).toEqual(wanted);
+});
+
+test.each(['host', '127.0.0.1:99999', 'a:b', ''])('--listen %j is refused', (text) => {
+  expect(() => readListen(text)).toThrow(/HOST:PORT/);
+});
+
+test('--ports', () => {
+  expect(readPorts('20000-20499')).toEqual({ first: 20_000, last: 20_499 });
+  for (const wrong of ['5-4', '0-9', '1-70000', '80']) expect(() => readPorts(wrong)).toThrow(/FIRST-LAST/);
+});
+
+test('--attribute and the amounts of a host', () => {
+  expect(readAttributes(['zone=a', 'note=b=c'])).toEqual({ zone: 'a', note: 'b=c' });
+  expect(() => readAttributes(['zone'])).toThrow(/NAME=VALUE/);
+  expect(amounts({ cpu: '96', memory: '4Gi' })).toEqual({ cpuMilli: 96_000, memoryMib: 4096 });
+  expect(() => amounts({ memory: '4' })).toThrow(/needs a unit/);
+});
+
+test.each([
+  [
+    'a taken port',
+    Object.assign(new Error('listen'), { code: 'EADDRINUSE' }),
+    /the port is taken/,
+    /--listen/,
+  ],
+  [
+    'a port taken below another error',
+    new Error('x', { cause: Object.assign(new Error(), { code: 'EADDRINUSE' }) }),
+    /the port is taken/,
+    /--listen/,
+  ],
+  ['no store', new StoreError('unavailable', 'gone', { retryable: true }), /the store: gone/, /--etcd/],
+  [
+    'another store',
+    new StoreError('wrong-server', 'other', { retryable: false }),
+    /the store: other/,
+    /etcd 3\.4/,
+  ],
+  ['another schema', new SchemaError(7), /schema 7/, /--cell/],
+])('%s keeps a role from starting: one line, exit code 4, and what to do', (_name, error, message, hint) => {
+  const fault = faultOf(error);
+  expect(fault.exitCode).toBe(EXIT.unreachable);
+  expect(fault.message).toMatch(message);
+  expect(fault.hint).toMatch(hint);
+});
