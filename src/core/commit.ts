@@ -77,21 +77,36 @@ function single(part: HostPart): Unit {
 
 interface GrowingPart {
   readonly host: string;
-  readonly places: Allocation[];
-  readonly evictions: Eviction[];
-  readonly releases: Release[];
+  places: Allocation[];
+  evictions: Eviction[];
+  releases: Release[];
 }
+
+/** Stands for every empty list, since most parts have two of them; never written to. */
+const NONE: never[] = [];
 
 function byHost(plan: Plan): Map<string, GrowingPart> {
   const parts = new Map<string, GrowingPart>();
   const partOf = (host: string): GrowingPart => {
     let part = parts.get(host);
-    if (part === undefined) parts.set(host, (part = { host, places: [], evictions: [], releases: [] }));
+    if (part === undefined) parts.set(host, (part = { host, places: NONE, evictions: NONE, releases: NONE }));
     return part;
   };
-  for (const place of plan.places) partOf(place.host).places.push(place);
-  for (const eviction of plan.evictions) partOf(eviction.victim.host).evictions.push(eviction);
-  for (const release of plan.releases) partOf(release.allocation.host).releases.push(release);
+  for (const place of plan.places) {
+    const part = partOf(place.host);
+    if (part.places === NONE) part.places = [place];
+    else part.places.push(place);
+  }
+  for (const eviction of plan.evictions) {
+    const part = partOf(eviction.victim.host);
+    if (part.evictions === NONE) part.evictions = [eviction];
+    else part.evictions.push(eviction);
+  }
+  for (const release of plan.releases) {
+    const part = partOf(release.allocation.host);
+    if (part.releases === NONE) part.releases = [release];
+    else part.releases.push(release);
+  }
   return parts;
 }
 

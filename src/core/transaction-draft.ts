@@ -53,6 +53,8 @@ export class TransactionDraft {
   readonly #operationsMax: number;
   readonly #ledgers = new Map<string, DraftLedger>();
   readonly #owners = new Map<string, OwnerCompare>();
+  /** Units of one job come one after the other. */
+  #lastOwner: OwnerCompare | null = null;
   readonly #compared: AllocationCompare[] = [];
   readonly #puts: Allocation[] = [];
   readonly #deletes: Allocation[] = [];
@@ -121,7 +123,10 @@ export class TransactionDraft {
       drafts.push(result);
     }
     for (const draft of drafts) this.#ledgers.set(draft.host, draft);
-    for (const owner of owners) this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
+    for (const owner of owners) {
+      this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
+      this.#lastOwner = owner;
+    }
     for (const part of unit.parts) this.#record(part);
     return 'added';
   }
@@ -152,8 +157,8 @@ export class TransactionDraft {
     let verdicts: Map<string, ConflictReason> | null = null;
     for (const part of unit.parts) {
       for (const { id, namespace, job } of part.places) {
-        const last = more[more.length - 1];
-        if (last !== undefined && last.job === job && last.namespace === namespace) continue;
+        const last = more[more.length - 1] ?? this.#lastOwner;
+        if (last !== null && last.job === job && last.namespace === namespace) continue;
         if (this.#owners.has(ownerKey(namespace, job))) continue;
         const createRevision = this.#knowledge.ownerRevisionOf(namespace, job);
         if (createRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'not-owner' });

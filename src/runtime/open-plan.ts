@@ -5,6 +5,8 @@ import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../core/pla
 /** A unit refused this often shares its transactions with fewer others, so that it is not refused for their sake. */
 const REFUSALS_BEFORE_SHARING_LESS = 2;
 
+const NO_VERDICTS: Verdicts = new Map();
+
 /** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
 export class OpenPlan {
   readonly outcome: Promise<PlanOutcome>;
@@ -94,8 +96,8 @@ export class PendingUnit {
 
   /** Places on hosts whose ledger somebody else has moved since the plan was made. */
   movedSinceSeen(revisionOf: (host: string) => number): Verdicts {
+    if (this.#seen === null) return NO_VERDICTS;
     const verdicts = new Map<string, ConflictReason>();
-    if (this.#seen === null) return verdicts;
     for (const part of this.unit.parts) {
       if (this.#seen.get(part.host) === revisionOf(part.host)) continue;
       for (const place of part.places) verdicts.set(place.id, { reason: 'version' });

@@ -4,16 +4,18 @@ import type { Epoch } from '../core/epoch.ts';
 import type { GpuShare } from '../core/resources.ts';
 import type { Codec } from './codec.ts';
 import {
+  amountsText,
   asCount,
   asCounts,
   asList,
   asOneOf,
   asText,
   parseFields,
+  quote,
   readAmounts,
   RECORD_VERSION,
   unknownFields,
-  writeAmounts,
+  unknownFieldsText,
   wrong,
 } from './record-fields.ts';
 
@@ -21,6 +23,8 @@ const KIND = 'allocation';
 const PRECEDENCE_MAX = 100;
 const NO_GPUS: readonly GpuShare[] = Object.freeze([]);
 const NO_PORTS: Readonly<Record<string, number>> = Object.freeze({});
+/** Of an allocation in memory without any of the optional ones. */
+const FIELDS = 17;
 const KNOWN = new Set(
   (
     'v id host precedence resources gpus ports namespace job jobVersion group index attempt scheduler desired planId ' +
@@ -37,23 +41,65 @@ const KNOWN = new Set(
  */
 export const allocationCodec: Codec<Allocation> = { encode: encodeAllocation, decode: decodeAllocation };
 
-function encodeAllocation(allocation: Allocation): string {
-  const { id, host, precedence, resources, gpus, ports, epoch, ...rest } = allocation;
-  const record: Record<string, unknown> = {
-    v: RECORD_VERSION,
-    id,
-    host,
-    precedence,
-    resources: writeAmounts(resources),
-  };
-  if (gpus.length > 0) record['gpus'] = gpus.map((share) => [share.device, share.milli]);
-  for (const _label in ports) {
-    record['ports'] = ports;
-    break;
+function encodeAllocation(a: Allocation): string {
+  let text =
+    `{"v":${String(RECORD_VERSION)},"id":${quote(a.id)},"host":${quote(a.host)},"precedence":${String(a.precedence)}` +
+    `,"resources":${amountsText(a.resources)}`;
+  if (a.gpus.length > 0)
+    text += `,"gpus":[${a.gpus.map(({ device, milli }) => `[${String(device)},${String(milli)}]`).join(',')}]`;
+  if (hasFields(a.ports)) text += `,"ports":${JSON.stringify(a.ports)}`;
+  text += `,"index":${String(a.index)},"attempt":${String(a.attempt)}${decisionText(a)}`;
+  let fields = FIELDS;
+  if (a.cause !== undefined) {
+    text += `,"cause":${JSON.stringify(a.cause)}`;
+    fields += 1;
   }
-  record['epoch'] = [epoch.incarnation, epoch.counter];
-  Object.assign(record, rest);
-  return JSON.stringify(record);
+  if (a.replaces !== undefined) {
+    text += `,"replaces":${quote(a.replaces)}`;
+    fields += 1;
+  }
+  if (a.evicts !== undefined) {
+    text += `,"evicts":${JSON.stringify(a.evicts)}`;
+    fields += 1;
+  }
+  if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
+  return `${text}}`;
+}
+
+/** The part that allocations of one decision share, for the last of them: they are written one after the other. */
+let lastDecision: Allocation | null = null;
+let lastDecisionText = '';
+
+function decisionText(a: Allocation): string {
+  if (lastDecision === null || !isSameDecision(lastDecision, a)) {
+    lastDecision = a;
+    lastDecisionText =
+      `,"namespace":${quote(a.namespace)},"job":${quote(a.job)},"jobVersion":${String(a.jobVersion)}` +
+      `,"group":${quote(a.group)},"scheduler":${quote(a.scheduler)},"desired":"${a.desired}"` +
+      `,"planId":${quote(a.planId)},"epoch":[${quote(a.epoch.incarnation)},${String(a.epoch.counter)}]` +
+      `,"createdAtMs":${String(a.createdAtMs)}`;
+  }
+  return lastDecisionText;
+}
+
+function isSameDecision(a: Allocation, b: Allocation): boolean {
+  return (
+    a.planId === b.planId &&
+    a.group === b.group &&
+    a.job === b.job &&
+    a.namespace === b.namespace &&
+    a.jobVersion === b.jobVersion &&
+    a.scheduler === b.scheduler &&
+    a.desired === b.desired &&
+    a.createdAtMs === b.createdAtMs &&
+    a.epoch.counter === b.epoch.counter &&
+    a.epoch.incarnation === b.epoch.incarnation
+  );
+}
+
+function hasFields(value: object): boolean {
+  for (const _name in value) return true;
+  return false;
 }
 
 function decodeAllocation(text: string): Allocation {

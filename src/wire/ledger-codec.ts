@@ -5,6 +5,7 @@ import { GPU_MILLI_PER_DEVICE } from '../core/resources.ts';
 import type { Codec } from './codec.ts';
 import type { Fields } from './record-fields.ts';
 import {
+  amountsText,
   asCount,
   asList,
   asObject,
@@ -13,7 +14,7 @@ import {
   readAmounts,
   RECORD_VERSION,
   unknownFields,
-  writeAmounts,
+  unknownFieldsText,
   wrong,
 } from './record-fields.ts';
 
@@ -21,6 +22,8 @@ const KIND = 'ledger';
 const PRECEDENCE = /^(?:0|[1-9][0-9]?|100)$/;
 const PORT_MAX = 65_535;
 const KNOWN = new Set(['v', 'state', 'counter', 'bands', 'gpuMilli', 'ports']);
+/** Of a ledger in memory, which has no `v`. */
+const FIELDS = KNOWN.size - 1;
 const NO_NUMBERS: readonly number[] = Object.freeze([]);
 
 /**
@@ -31,19 +34,21 @@ const NO_NUMBERS: readonly number[] = Object.freeze([]);
 export const ledgerCodec: Codec<Ledger> = { encode: encodeLedger, decode: decodeLedger };
 
 function encodeLedger(ledger: Ledger): string {
-  const { state, counter, bands, gpuMilli, ports, ...rest } = ledger;
-  const record: Record<string, unknown> = { v: RECORD_VERSION };
-  if (state !== 'ready') record['state'] = state;
-  if (counter !== 0) record['counter'] = counter;
-  let written: Record<string, unknown> | null = null;
-  for (const precedence in bands) {
-    (written ??= {})[precedence] = writeAmounts(bands[precedence as unknown as number] as Resources);
-  }
-  if (written !== null) record['bands'] = written;
-  if (gpuMilli.length > 0) record['gpuMilli'] = gpuMilli;
-  if (ports.length > 0) record['ports'] = ports;
-  Object.assign(record, rest);
-  return JSON.stringify(record);
+  let text = `{"v":${String(RECORD_VERSION)}`;
+  if (ledger.state !== 'ready') text += `,"state":"${ledger.state}"`;
+  if (ledger.counter !== 0) text += `,"counter":${String(ledger.counter)}`;
+  text += bandsText(ledger.bands);
+  if (ledger.gpuMilli.length > 0) text += `,"gpuMilli":[${ledger.gpuMilli.join(',')}]`;
+  if (ledger.ports.length > 0) text += `,"ports":[${ledger.ports.join(',')}]`;
+  if (Object.keys(ledger).length > FIELDS) text += unknownFieldsText(ledger, KNOWN);
+  return `${text}}`;
+}
+
+function bandsText(bands: Ledger['bands']): string {
+  let text = '';
+  for (const precedence in bands)
+    text += `${text === '' ? '' : ','}"${precedence}":${amountsText(bands[precedence as unknown as number] as Resources)}`;
+  return text === '' ? '' : `,"bands":{${text}}`;
 }
 
 function decodeLedger(text: string): Ledger {

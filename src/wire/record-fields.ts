@@ -84,9 +84,29 @@ export function readAmounts(kind: string, place: string, value: unknown): Resour
   };
 }
 
-export function writeAmounts(r: Resources): readonly unknown[] {
+/** The text of `readAmounts`' value. */
+export function amountsText(r: Resources): string {
+  const amounts = `[${String(r.cpuMilli)},${String(r.memoryMib)},${String(r.diskMib)}`;
   const hasScalars = r.scalars !== NO_SCALARS && Object.keys(r.scalars).length > 0;
-  return hasScalars ? [r.cpuMilli, r.memoryMib, r.diskMib, r.scalars] : [r.cpuMilli, r.memoryMib, r.diskMib];
+  return hasScalars ? `${amounts},${JSON.stringify(r.scalars)}]` : `${amounts}]`;
+}
+
+/** Printable ASCII without quotes and backslashes: such text is its own JSON string. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** The text as a JSON string. */
+export function quote(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+/** `,"name":value` for each of the value's fields that is not among the known ones. */
+export function unknownFieldsText(value: object, known: ReadonlySet<string>): string {
+  let text = '';
+  for (const [name, field] of Object.entries(value)) {
+    const written = known.has(name) ? undefined : (JSON.stringify(field) as string | undefined);
+    if (written !== undefined) text += `,${JSON.stringify(name)}:${written}`;
+  }
+  return text;
 }
 
 /** What is there besides the known fields: a newer version wrote it, and it must survive our writing (I64). */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Etcd3, IRequestOp, ITxnResponse } from 'etcd3';
+import type { Etcd3, ICompare, IRequestOp, ITxnRequest, ITxnResponse } from 'etcd3';
 import { CompareResult, CompareTarget } from 'etcd3';
 import type {
   Attempt,
@@ -111,25 +111,7 @@ export class EtcdCellStore implements CellStore {
     checkAttempt(attempt, this.limits);
     let reply: ITxnResponse;
     try {
-      reply = await this.#etcd.kv.txn({
-        compare: attempt.compares.map(({ key, target, equals }) =>
-          target === 'modRevision'
-            ? {
-                key: Buffer.from(key),
-                target: CompareTarget.Mod,
-                result: CompareResult.Equal,
-                mod_revision: equals,
-              }
-            : {
-                key: Buffer.from(key),
-                target: CompareTarget.Create,
-                result: CompareResult.Equal,
-                create_revision: equals,
-              },
-        ),
-        success: attempt.writes.map(operationOf),
-        failure: attempt.readBack.map((key) => ({ request_range: { key: Buffer.from(key) } })),
-      });
+      reply = await this.#etcd.kv.txn(requestOf(attempt));
     } catch (error) {
       if (!mayBeApplied(error)) throw storeErrorOf(error);
       return { outcome: 'unknown', cause: error instanceof Error ? error : new Error(String(error)) };
@@ -201,8 +183,33 @@ export class EtcdCellStore implements CellStore {
   };
 }
 
-function operationOf(write: Write): IRequestOp {
-  const key = Buffer.from(write.key);
+/** Callers put the same keys at the same places of compares, writes and read-backs; each is turned into bytes once. */
+function requestOf({ compares, writes, readBack }: Attempt): ITxnRequest {
+  const compare = compares.map(({ key, target, equals }): ICompare & { readonly key: Buffer } =>
+    target === 'modRevision'
+      ? {
+          key: Buffer.from(key),
+          target: CompareTarget.Mod,
+          result: CompareResult.Equal,
+          mod_revision: equals,
+        }
+      : {
+          key: Buffer.from(key),
+          target: CompareTarget.Create,
+          result: CompareResult.Equal,
+          create_revision: equals,
+        },
+  );
+  const bytesOf = (key: string, place: number): Buffer =>
+    (compares[place]?.key === key ? compare[place]?.key : undefined) ?? Buffer.from(key);
+  return {
+    compare,
+    success: writes.map((write, place) => operationOf(write, bytesOf(write.key, place))),
+    failure: readBack.map((key, place) => ({ request_range: { key: bytesOf(key, place) } })),
+  };
+}
+
+function operationOf(write: Write, key: Buffer): IRequestOp {
   if (write.kind === 'delete') return { request_delete_range: { key } };
   const value = Buffer.from(write.value);
   return write.session === undefined

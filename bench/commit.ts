@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { startEtcd } from '../src/adapters/etcd/etcd-process.ts';
+import { findEtcd } from '../src/adapters/etcd/find-etcd.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { systemRandom } from '../src/adapters/system/random.ts';
+import { silentLog, silentMetrics } from '../src/adapters/telemetry/silent.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import { makeRawWriter } from './raw-commits.ts';
+import { makeWholePath } from './whole-commits.ts';
+
+/**
+ * How many durable placements a second one scheduler makes, measured against what the same client writes to the same etcd
+ * with no scheduling at all: the same transactions, from values that were made before. Both alternate in one run, since
+ * the machine drifts; what counts is the ratio.
+ */
+const { values } = parseArgs({
+  options: {
+    hosts: { type: 'string', default: '10000' },
+    placements: { type: 'string', default: '25600' },
+    together: { type: 'string', default: '64' },
+    inFlight: { type: 'string', default: '8' },
+    rounds: { type: 'string', default: '5' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+const hosts = Number(values.hosts);
+const placements = Number(values.placements);
+/** Placements of one transaction: each on a host of its own. */
+const together = Number(values.together);
+const inFlight = Number(values.inFlight);
+const seed = Number(values.seed);
+
+const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+const found = await findEtcd({ env: process.env });
+const etcd = await startEtcd({ binary: found.path, dataFolder: folder });
+const endpoints = [etcd.clientUrl];
+const store = new EtcdCellStore({ endpoints, clock: systemClock, log: silentLog });
+const raw = makeRawWriter({ endpoints, keys: cellKeys('raw'), hosts, together, inFlight });
+const whole = await makeWholePath({
+  ...{ store, keys: cellKeys('whole'), hosts, together, inFlight, seed },
+  ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
+});
+
+try {
+  const rates: { readonly raw: Rate; readonly whole: Rate }[] = [];
+  // The first round warms both up and is not counted.
+  for (let round = 0; round <= Number(values.rounds); round++) {
+    const one = {
+      raw: await rateOf(() => raw.write(placements)),
+      whole: await rateOf(() => whole.write(placements)),
+    };
+    if (round > 0) rates.push(one);
+  }
+  const sizes = `hosts=${String(hosts)} together=${String(together)} in_flight=${String(inFlight)}`;
+  for (const path of ['raw', 'whole'] as const) {
+    const perSecond = median(rates.map((one) => one[path].perSecond)).toFixed(0);
+    const cpuUs = median(rates.map((one) => one[path].cpuUsEach)).toFixed(1);
+    console.log(
+      `commit ${path} ${sizes} etcd=${found.version} seed=${String(seed)} per_second=${perSecond} client_cpu_us_each=${cpuUs}`,
+    );
+  }
+  const { transactions, refused, rebased } = whole.stats();
+  console.log(
+    `commit stats transactions=${String(transactions)} refused=${String(refused)} rebased=${String(rebased)}`,
+  );
+  const ratios = rates.map((one) => one.whole.perSecond / one.raw.perSecond);
+  const range = `${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}`;
+  console.log(
+    `commit ratio whole-to-raw seed=${String(seed)} value=${median(ratios).toFixed(2)} rounds=${range} wanted=>=0.70`,
+  );
+} finally {
+  await whole.close();
+  raw.close();
+  await store.close();
+  await etcd.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+interface Rate {
+  readonly perSecond: number;
+  /** Of this process: what the machine's other work does not change much. */
+  readonly cpuUsEach: number;
+}
+
+async function rateOf(write: () => Promise<void>): Promise<Rate> {
+  const cpu = process.cpuUsage();
+  const startMs = performance.now();
+  await write();
+  const seconds = (performance.now() - startMs) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: placements / seconds, cpuUsEach: (user + system) / placements };
+}
+
+function median(numbers: readonly number[]): number {
+  return [...numbers].sort((a, b) => a - b)[numbers.length >> 1] ?? 0;
+}

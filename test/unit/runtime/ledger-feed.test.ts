@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
+import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import { cellKeys } from '../../../src/core/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
+import { LedgerBook } from '../../../src/core/ledger-book.ts';
+import { LedgerFeed } from '../../../src/runtime/ledger-feed.ts';
+import { ledgerCodec } from '../../../src/wire/records.ts';
+import { testAllocation } from '../../support/commit-world.ts';
+import { ManualClock, settle } from '../../support/manual-clock.ts';
+
+const keys = cellKeys('test');
+
+it('the ledger feed tells of what the book does not know yet, and of nothing twice', async () => {
+  const clock = new ManualClock();
+  const cell = new MemoryCell({ clock });
+  const store = new MemoryCellStore({ clock, cell });
+  const far = new MemoryCellStore({ clock, cell });
+  const book = new LedgerBook();
+  const told: string[] = [];
+  const feed = new LedgerFeed(far, keys, book, {
+    onLedger: (host) => told.push(`${host}@${String(book.get(host).revision)}`),
+    onBadRecord: (error, key) => told.push(`bad ${key}: ${error.kind}`),
+  });
+  const write = async (host: string, value: string | null): Promise<number> => {
+    const key = keys.ledger(host);
+    const change =
+      value === null ? ({ kind: 'delete', key } as const) : ({ kind: 'put', key, value } as const);
+    await store.attempt({ compares: [], writes: [change], readBack: [] });
+    return cell.revision;
+  };
+  await feed.ready;
+  const used = withClaim(EMPTY_LEDGER, testAllocation('a', 'h1'));
+  const first = await write('h1', ledgerCodec.encode(used));
+  await settle();
+  expect(told).toEqual([`h1@${String(first)}`]);
+  expect(book.get('h1').ledger).toEqual(used);
+
+  // Known from the reply to a commit before the watch tells it.
+  book.observe('h1', EMPTY_LEDGER, first + 1);
+  await write('h1', '{"v":1}');
+  await settle();
+  expect(told).toHaveLength(1);
+
+  far.cutOff();
+  await write('h1', null);
+  const second = await write('h2', '{"v":1}');
+  await write('h3', 'garbage');
+  far.reconnect();
+  await settle();
+  expect(told.slice(1)).toEqual(['h1@0', `h2@${String(second)}`, `bad ${keys.ledger('h3')}: ledger`]);
+  await write('h2', null);
+  await settle();
+  expect(told.slice(4)).toEqual(['h2@0']);
+  feed.close();
+});
