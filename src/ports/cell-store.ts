@@ -24,7 +24,7 @@ export interface CellStore {
    * Never retried underneath. `unknown` means that the write may or may not have been done, and may still be done for a
    * little while; the caller reads back something that only this attempt could have written (`runtime/read-back.ts`).
    * @throws StoreError with code `too-large` before anything is sent when the attempt is over the store's limits, and
-   *   `no-space` or `unavailable` when it certainly was not applied
+   *   `no-space`, `unavailable` or `closed` (a session of its puts has ended) when it certainly was not applied
    */
   attempt(attempt: Attempt): Promise<AttemptReply>;
 
