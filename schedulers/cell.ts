@@ -21,6 +21,8 @@ export interface CellListener {
   onRoom(host: string): void;
   /** The verdict about the host changed: jobs that run there must be looked at. */
   onStanding(host: string): void;
+  /** The host joined, left, changed, or its session came or went: what `matching` says of it may be different. */
+  onHost(host: string): void;
 }
 
 /** A sign of life says by being there; what it says is the host's business. */
@@ -101,16 +103,17 @@ export class PrivateCell {
   #onHost(name: string, host: Host | undefined): void {
     if (host === undefined) {
       this.state.removeHost(name);
-      this.#listener.onStanding(name);
-      return;
+    } else {
+      this.state.setHost(host);
+      this.#listener.onRoom(name);
     }
-    this.state.setHost(host);
-    this.#listener.onRoom(name);
+    this.#listener.onHost(name);
   }
 
   #onAlive(host: string, alive: boolean): void {
     this.state.setAlive(host, alive);
     if (alive) this.#listener.onRoom(host);
+    this.#listener.onHost(host);
   }
 
   #onLedger(host: string, now: TableRow<Ledger> | undefined): void {

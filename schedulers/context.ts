@@ -43,6 +43,8 @@ export interface Term {
   readonly hosts: HostClient;
   /** Bounds the calls to hosts, whatever they are for. */
   readonly hostCalls: CallQueue;
+  /** The same for calls that failed before: hosts that do not answer must not hold up those that do. */
+  readonly hostRetries: CallQueue;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
   commit(plan: Plan): Promise<PlanOutcome>;

@@ -25,6 +25,8 @@ export interface Entry {
   marking: boolean;
   /** The order to stop it is on its way to the host. */
   ordering: boolean;
+  /** When the host last said that it heard the order (monotonic); null: not yet. */
+  orderedMs: number | null;
   /** Its release is being committed. */
   releasing: boolean;
 }
@@ -161,6 +163,7 @@ export function newEntry(allocation: Allocation, revision: number, stage: Stage)
     ticket: null,
     marking: false,
     ordering: false,
+    orderedMs: null,
     releasing: false,
   };
 }

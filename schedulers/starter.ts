@@ -2,6 +2,7 @@ import type { Allocation } from '../src/core/allocation.ts';
 import type { Host } from '../src/core/host.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { StartOutcome } from '../src/clients/host-client.ts';
+import type { CallQueue } from '../src/ports/call-queue.ts';
 import { HttpError } from '../src/ports/http.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
@@ -57,6 +58,7 @@ export class Starter {
 
   async #drive(job: OwnedJob, entry: Entry, from: { readonly mayBeSent: boolean }): Promise<void> {
     const run: Run = {
+      calls: this.#term.hostCalls,
       hurried: from.mayBeSent,
       ask: from.mayBeSent,
       mayBeSent: from.mayBeSent,
@@ -72,6 +74,7 @@ export class Starter {
           ? await this.#ask(job, entry, host, run)
           : await this.#order(job, entry, host, run);
         if (step === 'done') return;
+        run.calls = this.#term.hostRetries;
       }
       // The first answer that was lost is asked for at once. After that the delay bounds what an unreachable host
       // costs: one call every few seconds for each of its allocations.
@@ -91,7 +94,7 @@ export class Starter {
   }
 
   async #ask(job: OwnedJob, entry: Entry, host: Host, run: Run): Promise<Step> {
-    const report = await this.#read(host, entry.allocation);
+    const report = await this.#read(host, entry.allocation, run);
     if (!this.#isWanted(job, entry)) return 'done';
     if (report === 'unknown') return 'again';
     if (report !== null) {
@@ -103,9 +106,9 @@ export class Starter {
   }
 
   /** @returns null: the host has no record of it */
-  async #read(host: Host, allocation: Allocation): Promise<AllocationReport | null | 'unknown'> {
+  async #read(host: Host, allocation: Allocation, run: Run): Promise<AllocationReport | null | 'unknown'> {
     try {
-      return await this.#term.hostCalls.add(() => this.#term.hosts.get(host.address, allocation.id));
+      return await run.calls.add(() => this.#term.hosts.get(host.address, allocation.id));
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
       return 'unknown';
@@ -123,7 +126,7 @@ export class Starter {
       return this.#giveUp(job, entry, host, run, 'no ticket for the start of what is committed');
     }
     entry.stage = 'start';
-    const outcome = await this.#term.hostCalls.add(() => {
+    const outcome = await run.calls.add(() => {
       // It may have waited long for its turn in the queue.
       if (!this.#isWanted(job, entry)) return Promise.resolve<StartOutcome | null>(null);
       return this.#term.hosts.start(host.address, {
@@ -212,7 +215,7 @@ export class Starter {
   async #giveUp(job: OwnedJob, entry: Entry, host: Host, run: Run, why: string): Promise<Step> {
     if (!run.mayBeSent) return this.#refused(job, entry, host, why);
     const { allocation } = entry;
-    const outcome = await this.#term.hostCalls.add(() =>
+    const outcome = await run.calls.add(() =>
       this.#term.hosts.stop(host.address, allocation.id, {
         commandId: `${allocation.id}-give-up`,
         epoch: allocation.epoch,
@@ -232,6 +235,8 @@ export class Starter {
 const TICKET_TRIES_MAX = 5;
 
 interface Run {
+  /** Where calls wait for their turn: those that are repeated wait among themselves. */
+  calls: CallQueue;
   /** Ask the host before anything else. */
   ask: boolean;
   /** It was asked once without a delay. */

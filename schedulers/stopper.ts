@@ -1,6 +1,7 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import { forgottenOutcome } from '../src/core/outcome-of.ts';
 import type { Stop } from '../src/core/slot-view.ts';
+import type { CallQueue } from '../src/ports/call-queue.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
@@ -13,6 +14,8 @@ import type { Releaser } from './releaser.ts';
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
 const MARKS_MAX = 100;
 const RETRY = { firstMs: 200, maxMs: 5_000 };
+/** A host that heard an order and does not come to its end is told again after this time. */
+const ORDER_AGAIN_MS = 10_000;
 const RELOAD_DELAY_MS = 1_000;
 
 /**
@@ -46,8 +49,10 @@ export class Stopper {
 
   /** Tells the hosts of what the store says already; after a take-over, and again when an order was lost. */
   orderAll(job: OwnedJob): void {
+    const nowMs = this.#term.world.clock.monotonicMs();
     for (const entry of job.entries.values()) {
-      const isDone = entry.releasing || entry.ordering || entry.report?.released === true;
+      const isHeard = entry.orderedMs !== null && nowMs - entry.orderedMs < ORDER_AGAIN_MS;
+      const isDone = isHeard || entry.releasing || entry.ordering || entry.report?.released === true;
       if (entry.revision === 0 || entry.allocation.desired === 'run' || isDone || entry.marking) continue;
       void this.#order(job, entry);
     }
@@ -96,6 +101,7 @@ export class Stopper {
       entry.allocation = stopped;
       entry.revision = revision;
       entry.marking = false;
+      entry.orderedMs = null;
       this.#term.say('stopping', job, stopped.cause ?? stopped.desired, entry);
       if (isCurrent(this.#term, job, entry) && entry.report?.released !== true) void this.#order(job, entry);
     }
@@ -105,9 +111,14 @@ export class Stopper {
   async #order(job: OwnedJob, entry: Entry): Promise<void> {
     entry.ordering = true;
     const backoff = new Backoff(RETRY, this.#term.world.random);
+    let calls = this.#term.hostCalls;
     try {
       while (isCurrent(this.#term, job, entry) && !entry.releasing && entry.report?.released !== true) {
-        if (await this.#tell(job, entry)) return;
+        if (await this.#tell(job, entry, calls)) {
+          entry.orderedMs = this.#term.world.clock.monotonicMs();
+          return;
+        }
+        calls = this.#term.hostRetries;
         await sleep(this.#term.world.clock, backoff.nextMs(), this.#term.signal);
       }
     } finally {
@@ -116,7 +127,7 @@ export class Stopper {
   }
 
   /** @returns the host has heard it */
-  async #tell(job: OwnedJob, entry: Entry): Promise<boolean> {
+  async #tell(job: OwnedJob, entry: Entry, calls: CallQueue): Promise<boolean> {
     const { allocation } = entry;
     const host = this.#term.cell.state.hostOf(allocation.host);
     if (host === undefined || allocation.desired === 'run') return false;
@@ -127,9 +138,7 @@ export class Stopper {
       mode: allocation.desired,
       cause: allocation.cause ?? allocation.desired,
     };
-    const outcome = await this.#term.hostCalls.add(() =>
-      this.#term.hosts.stop(host.address, allocation.id, request),
-    );
+    const outcome = await calls.add(() => this.#term.hosts.stop(host.address, allocation.id, request));
     if (!isCurrent(this.#term, job, entry)) return true;
     switch (outcome.kind) {
       case 'stopping':

@@ -44,6 +44,8 @@ import { TicketDesk } from './ticket-desk.ts';
 
 /** Calls to hosts at once; the rest wait in order. */
 const HOST_CALLS_MAX = 128;
+/** Calls at once to hosts that did not answer the first time. */
+const HOST_RETRIES_MAX = 32;
 /** Jobs being read from the store at once. */
 const LOADS_MAX = 16;
 /** Placements between decision and commit; beyond it deciding waits, or memory would hold what the store cannot take. */
@@ -54,6 +56,8 @@ const BREATH_MS = 10;
 const BREATH_TURNS = 64;
 /** The level-triggered repair: what a lost message left behind is found after this time. */
 const SWEEP_MS = 5_000;
+/** Every so many sweeps each job is looked at, whether or not anything told of it. */
+const SWEEPS_PER_LOOK = 6;
 /** Allocations asked about in one sweep, so that a silent monitor does not make us flood the hosts. */
 const VERIFIES_MAX = 256;
 /** A fresh allocation may take this long to show in the monitors' view before its host is asked. */
@@ -78,6 +82,7 @@ export class SchedulerTerm implements Term {
   readonly cell: PrivateCell;
   readonly hosts: HostClient;
   readonly hostCalls;
+  readonly hostRetries;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
   readonly committer: Committer;
@@ -99,6 +104,7 @@ export class SchedulerTerm implements Term {
   readonly #queue = new FairQueue();
   readonly #work = new Waker();
   #cancelSweep: () => void = () => undefined;
+  #sweeps = 0;
   #ready = false;
 
   constructor(parts: {
@@ -119,17 +125,20 @@ export class SchedulerTerm implements Term {
     this.events = parts.events;
     this.hosts = new HostClient(world.http);
     this.hostCalls = world.makeQueue(HOST_CALLS_MAX);
+    this.hostRetries = world.makeQueue(HOST_RETRIES_MAX);
     this.#loads = world.makeQueue(LOADS_MAX);
     const { store, keys, clock, random, log, metrics } = world;
     this.cell = new PrivateCell(store, keys, log, {
       onRoom: (host) => this.room(host),
       onStanding: (host) => this.#onStanding(host),
+      onHost: () => this.#lookAtSystemJobs(),
     });
     this.committer = new Committer({
       ...{ store, keys, clock, random, log, metrics },
       book: this.cell.book,
       hostOf: (id) => this.cell.state.hostOf(id),
-      ownerRevisionOf: (namespace, job) => this.#ownership.revisionOf(`${namespace}/${job}`),
+      ownerRevisionOf: (namespace, job) =>
+        this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
       onLedger: (host) => this.cell.syncLedger(host),
       options: {
         conflictCheck: options.conflictCheck,
@@ -260,7 +269,6 @@ export class SchedulerTerm implements Term {
 
   room(host: string): void {
     this.#parking.room(host);
-    for (const job of this.#systemJobs) this.look(job);
   }
 
   dropEntry(job: OwnedJob, entry: Entry): void {
@@ -463,6 +471,10 @@ export class SchedulerTerm implements Term {
 
   #onStanding(host: string): void {
     for (const { job, entry } of this.#entries.values()) if (entry.allocation.host === host) this.look(job);
+    this.#lookAtSystemJobs();
+  }
+
+  #lookAtSystemJobs(): void {
     for (const job of this.#systemJobs) this.look(job);
   }
 
@@ -507,7 +519,10 @@ export class SchedulerTerm implements Term {
       if (entry.stage !== 'started' || entry.releasing || isShown || isFresh) continue;
       if (verifies++ < VERIFIES_MAX) void this.#check(job, entry);
     }
-    for (const job of this.#jobs.values()) if (job.record.desired === 'stop' || job.again) this.look(job);
+    this.#sweeps += 1;
+    const isWhole = this.#sweeps % SWEEPS_PER_LOOK === 0;
+    for (const job of this.#jobs.values())
+      if (isWhole || job.record.desired === 'stop' || job.again) this.look(job);
   }
 
   /** The view does not show what the host accepted: asks the host itself. */
