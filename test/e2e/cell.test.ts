@@ -91,7 +91,7 @@ describe('jobs', () => {
     );
     for (const host of ['host-1', 'host-2', 'host-3']) expect(why.stdout).toContain(host);
     expect(why.stdout).toMatch(/cpu/);
-    expect((await moorage('stop', 'huge', '--yes')).code).toBe(0);
+    expect((await moorage('stop', 'huge')).code).toBe(0);
   });
 });
 
