@@ -1,5 +1,3 @@
-import type { Resources } from './resources.ts';
-
 /** What a namespace may use at most, over all schedulers; a dimension of null has no limit. */
 export interface Quota {
   readonly namespace: string;
@@ -16,10 +14,3 @@ export interface Switches {
 }
 
 export const SWITCHES_OFF: Switches = Object.freeze({ pausePlacement: false, pauseEviction: false });
-
-/** Use of one namespace, for comparison with its quota. */
-export interface NamespaceUse {
-  readonly resources: Resources;
-  readonly gpuMilli: number;
-  readonly allocations: number;
-}

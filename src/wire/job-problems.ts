@@ -130,7 +130,7 @@ function nameOf(found: unknown): string {
   if (Array.isArray(found)) return 'a list';
   if (typeof found === 'object') return 'a map';
   if (typeof found === 'string') return `the text "${found.slice(0, 40)}"`;
-  return typeof found === 'number' ? `the number ${String(found)}` : String(found);
+  return typeof found === 'number' ? `the number ${String(found)}` : `a ${typeof found}`;
 }
 
 function boundText(issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): string {

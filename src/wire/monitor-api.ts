@@ -151,8 +151,6 @@ export type SchedulerListAnswer = {
   readonly unreachable: readonly string[];
 };
 
-export type WhyAnswer = Why;
-
 /** The record behind an idempotency key: `runs/<namespace>/<key>`. */
 export interface RunRecord {
   readonly job: string;

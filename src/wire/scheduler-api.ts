@@ -1,4 +1,6 @@
-import type { Shortfall } from '../core/resources.ts';
+import type { HostRefusal } from '../core/filters.ts';
+
+export type { HostRefusal } from '../core/filters.ts';
 
 /**
  * A scheduler's API: what it did and why. Nothing can be changed through it.
@@ -50,22 +52,12 @@ export interface WhyGroup {
   /** `parked`, `waiting-for-ticket`, `starting`, `running`, ... */
   readonly stage: string;
   readonly detail: string;
-  /** One row a host, at most `WHY_HOSTS_MAX`; the nearest miss first. */
+  /** One row a host, at most `EXPLAIN_HOSTS_MAX`; the nearest miss first. */
   readonly hosts: readonly HostRefusal[];
   readonly hostsTotal: number;
   /** How many hosts each check refused, commonest first. */
   readonly refusals: readonly { readonly check: string; readonly hosts: number }[];
 }
-
-export interface HostRefusal {
-  readonly host: string;
-  /** The check that refused: `constraint`, `resources`, `distinct`, `eligibility`, `driver`. */
-  readonly check: string;
-  readonly detail: string;
-  readonly short?: Shortfall;
-}
-
-export const WHY_HOSTS_MAX = 50;
 
 /** Something that a scheduler did, for the event stream of the monitors. */
 export interface SchedulerEvent {
