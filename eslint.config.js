@@ -9,7 +9,10 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
@@ -18,15 +21,26 @@ export default tseslint.config(
   },
   {
     // Rule 8 of the design: time, randomness and identity are arguments. The roles see the world through ports only.
-    files: ['src/core/**', 'src/runtime/**', 'src/clients/**', 'schedulers/**', 'host-agent/**', 'monitor/**', 'arbiter/**', 'sim/**'],
+    files: [
+      'src/core/**',
+      'src/runtime/**',
+      'src/clients/**',
+      'schedulers/**',
+      'host-agent/**',
+      'monitor/**',
+      'arbiter/**',
+      'sim/**',
+    ],
     ignores: ['**/main.ts', '**/hollow-main.ts', 'host-agent/shim/**', 'host-agent/native/**'],
     rules: {
       'no-restricted-globals': [
         'error',
-        ...['setTimeout', 'setInterval', 'setImmediate', 'fetch', 'performance', 'process', 'crypto'].map((name) => ({
-          name,
-          message: 'Take it from a port: the simulator must be able to stand in.',
-        })),
+        ...['setTimeout', 'setInterval', 'setImmediate', 'fetch', 'performance', 'process', 'crypto'].map(
+          (name) => ({
+            name,
+            message: 'Take it from a port: the simulator must be able to stand in.',
+          }),
+        ),
       ],
       'no-restricted-properties': [
         'error',

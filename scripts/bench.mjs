@@ -11,7 +11,9 @@ const file = join(folder, `${name ?? ''}.js`);
 if (name === undefined || !existsSync(file)) {
   // A bench reads its own options; what it only shares with others does not.
   const known = readdirSync(folder)
-    .filter((entry) => entry.endsWith('.js') && readFileSync(join(folder, entry), 'utf8').includes('parseArgs'))
+    .filter(
+      (entry) => entry.endsWith('.js') && readFileSync(join(folder, entry), 'utf8').includes('parseArgs'),
+    )
     .map((entry) => entry.slice(0, -'.js'.length));
   process.stderr.write(`usage: npm run bench -- NAME [options]; NAME is one of: ${known.join(', ')}\n`);
   process.exit(64);

@@ -27,7 +27,9 @@ export function prepare(say = (line) => process.stderr.write(`${line}\n`)) {
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > NODE_FLOOR[0] || (major === NODE_FLOOR[0] && minor >= NODE_FLOOR[1])) return;
-  fail(`Moorage needs Node ${NODE_FLOOR.join('.')} or later; this is ${process.versions.node}. Get one from nodejs.org.`);
+  fail(
+    `Moorage needs Node ${NODE_FLOOR.join('.')} or later; this is ${process.versions.node}. Get one from nodejs.org.`,
+  );
 }
 
 function step(say, name, isCurrent, act) {
@@ -43,11 +45,17 @@ function packagesAreCurrent() {
 }
 
 function lockHash() {
-  return createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+  return createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
 }
 
 function install() {
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], 'install the packages');
+  run(
+    'npm',
+    ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    'install the packages',
+  );
   writeFileSync(join(root, 'node_modules', '.moorage-lock'), lockHash());
 }
 
@@ -63,12 +71,19 @@ function newestMs(path) {
   if (!existsSync(path)) return 0;
   const stat = statSync(path);
   if (!stat.isDirectory()) return stat.mtimeMs;
-  return readdirSync(path).reduce((newest, name) => Math.max(newest, newestMs(join(path, name))), stat.mtimeMs);
+  return readdirSync(path).reduce(
+    (newest, name) => Math.max(newest, newestMs(join(path, name))),
+    stat.mtimeMs,
+  );
 }
 
 function build() {
   const started = new Date();
-  run(process.execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'], 'build');
+  run(
+    process.execPath,
+    [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'],
+    'build',
+  );
   run(process.execPath, [join('host-agent', 'native', 'build.mjs')], 'build the shim');
   const stamp = join(root, 'dist', '.built');
   writeFileSync(stamp, started.toISOString());
@@ -94,7 +109,8 @@ function lock() {
       if (error.code !== 'EEXIST') fail(`cannot write ${path}: ${error.message}`);
     }
     if (!isAlive(readOwner(path))) rmSync(path, { force: true });
-    else if (Date.now() > deadline) fail(`another preparation holds ${path}; remove the file if none is running`);
+    else if (Date.now() > deadline)
+      fail(`another preparation holds ${path}; remove the file if none is running`);
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
   }
 }

@@ -109,13 +109,16 @@ export class MemoryCell {
   /** Forgets what was before the revision. */
   compact(revision: number): void {
     this.#oldest = Math.max(this.#oldest, Math.min(revision, this.#revision));
-    for (const past of this.#history) if (past.revision < this.#oldest) applyChanges(this.#base, past.changes);
+    for (const past of this.#history)
+      if (past.revision < this.#oldest) applyChanges(this.#base, past.changes);
     this.#history = this.#history.filter((past) => past.revision >= this.#oldest);
   }
 
   #checkKept(revision: number): void {
     if (revision < this.#oldest)
-      throw new StoreError('compacted', `revision ${String(revision)} is no longer kept`, { retryable: false });
+      throw new StoreError('compacted', `revision ${String(revision)} is no longer kept`, {
+        retryable: false,
+      });
   }
 
   grantLease(ttlMs: number): string {
