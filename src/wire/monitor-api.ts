@@ -3,13 +3,14 @@ import type { Eligibility, Host } from '../core/host.ts';
 import type { JobRecord } from '../core/job.ts';
 import type { AllocationReport } from '../core/report.ts';
 import type { Resources } from '../core/resources.ts';
-import type { SchedulerStatus, Why } from './scheduler-api.ts';
+import type { SchedulerStatus } from './scheduler-api.ts';
 
 /**
  * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`.
  *
  *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
- *                                              `If-Match: <version>` guards; 409 when another version is there
+ *                                              `If-Match: <version>` guards; 409 when another version is there;
+ *                                              `?again=true`: a new version even of an equal spec
  *   GET  /v1/jobs                              → { jobs: JobSummary[] }
  *   GET  /v1/jobs/:namespace/:job              → JobStatus
  *   GET  /v1/jobs/:namespace/:job/why          → Why
@@ -71,6 +72,12 @@ export interface AllocationCounts {
   readonly failed: number;
 }
 
+export interface JobListAnswer {
+  readonly jobs: readonly JobSummary[];
+  /** As in HostListAnswer: counts may be too low. */
+  readonly incomplete: boolean;
+}
+
 export interface JobStatus {
   readonly summary: JobSummary;
   readonly record: JobRecord;
@@ -87,6 +94,11 @@ export interface AllocationStatus {
   /** When this monitor last heard of the host; null: never. */
   readonly asOfMs: number | null;
   readonly stale: boolean;
+}
+
+export interface AllocationListAnswer {
+  readonly allocations: readonly AllocationStatus[];
+  readonly incomplete: boolean;
 }
 
 export interface RunAnswer {
@@ -150,6 +162,13 @@ export type SchedulerListAnswer = {
   readonly schedulers: readonly SchedulerStatus[];
   readonly unreachable: readonly string[];
 };
+
+export interface VersionAnswer {
+  readonly version: string;
+  readonly role: string;
+  readonly id: string;
+  readonly startedAtMs: number;
+}
 
 /** The record behind an idempotency key: `runs/<namespace>/<key>`. */
 export interface RunRecord {
