@@ -56,6 +56,10 @@ export class CapacityTree {
     return this.#at[position] ?? 0;
   }
 
+  has(host: number): boolean {
+    return this.#positions.get(host) >= 0;
+  }
+
   /** Adds a host that is not in the tree, with nothing free; `update` says what it has. */
   add(host: number): void {
     if (this.#size === this.#leaves) this.#grow();

@@ -1,4 +1,5 @@
 import { CapacityTree, FewHosts, ManyHosts, ROW } from './capacity-tree.ts';
+import { EvictableIndex } from './evictable-index.ts';
 import { HostClasses } from './host-classes.ts';
 import type { Host } from './host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
@@ -19,6 +20,8 @@ export class CellIndex {
   readonly classes = new HostClasses();
   /** All hosts. */
   readonly all = new CapacityTree(new ManyHosts());
+  /** All hosts by what they would have free if the lower precedences gave way. */
+  readonly evictable = new EvictableIndex(this);
   /** Scratch for the need of the request at hand: one decision is made at a time. */
   readonly need = new Float64Array(ROW);
   readonly #slots: (HostSlot | undefined)[] = [];
@@ -33,6 +36,16 @@ export class CellIndex {
   /** What is free, a row of `ROW` numbers by host index. Read only. */
   get rows(): Float64Array {
     return this.#rows;
+  }
+
+  /** All host indices are below. */
+  get indexBound(): number {
+    return this.#slots.length;
+  }
+
+  /** The slot of the host, null when no host has the index. */
+  slotAt(index: number): HostSlot | null {
+    return this.#slots[index] ?? null;
   }
 
   /** The slot of a registered host. */
@@ -58,6 +71,7 @@ export class CellIndex {
     this.classes.remove(slot.index);
     this.#slots[slot.index] = undefined;
     this.#unused.push(slot.index);
+    this.evictable.mark(slot.index);
     slot.index = -1;
   }
 
@@ -107,6 +121,7 @@ export class CellIndex {
     const { index } = slot;
     const takes = takesWork(slot);
     this.all.update(index, this.#rows, index * ROW, takes);
+    this.evictable.mark(index);
     const parts = this.#partsOfClass[this.classes.classOf[index] ?? -1];
     if (parts === undefined || this.#partsVersion !== this.classes.version) return;
     for (const tree of parts) tree.update(index, this.#rows, index * ROW, takes);

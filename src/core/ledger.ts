@@ -98,6 +98,21 @@ export function withoutClaim(ledger: Ledger, claim: Claim): Ledger {
   return withoutPorts(withoutUse(ledger, claim), claim);
 }
 
+/** Is there as much in the ledger as the claim's use? */
+export function holdsUse(ledger: Ledger, claim: Claim): boolean {
+  const { resources } = claim;
+  const band = ledger.bands[claim.precedence];
+  const enough =
+    resources.cpuMilli <= (band?.cpuMilli ?? 0) &&
+    resources.memoryMib <= (band?.memoryMib ?? 0) &&
+    resources.diskMib <= (band?.diskMib ?? 0);
+  if (!enough) return false;
+  for (const name in resources.scalars) {
+    if ((resources.scalars[name] as number) > (band?.scalars[name] ?? 0)) return false;
+  }
+  return claim.gpus.every((share) => share.milli <= (ledger.gpuMilli[share.device] ?? 0));
+}
+
 /** The ledger after the claim began to give way: its use is free for the newcomer, its ports are still held. */
 export function withoutUse(ledger: Ledger, claim: Claim): Ledger {
   const band = subtractResources(ledger.bands[claim.precedence] ?? NO_RESOURCES, claim.resources);

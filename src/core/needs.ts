@@ -69,7 +69,7 @@ function scalarsFit(slot: HostSlot, { resources }: Ask): boolean {
 }
 
 /** Fixed ports free and different; and beside them still enough for the labels that take any. */
-function portsFit(slot: HostSlot, { portRange }: Host, { ports }: Ask): boolean {
+export function portsFit(slot: HostSlot, { portRange }: Host, { ports }: Ask): boolean {
   const fixed = new Set<number>();
   let any = 0;
   for (const label in ports) {

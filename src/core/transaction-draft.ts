@@ -4,7 +4,7 @@ import type { HostPart, Unit, Verdicts } from './commit.ts';
 import { allOf } from './commit.ts';
 import type { Host } from './host.ts';
 import type { Ledger } from './ledger.ts';
-import { fitShortfall, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
+import { fitShortfall, holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
 import type { ConflictReason } from './plan.ts';
 
@@ -238,18 +238,4 @@ function withoutAllocation(ledger: Ledger, allocation: Allocation): Ledger | nul
 function holdsPorts(ledger: Ledger, claim: Claim): boolean {
   for (const label in claim.ports) if (!ledger.ports.includes(claim.ports[label] as number)) return false;
   return true;
-}
-
-function holdsUse(ledger: Ledger, claim: Claim): boolean {
-  const { resources } = claim;
-  const band = ledger.bands[claim.precedence];
-  const enough =
-    resources.cpuMilli <= (band?.cpuMilli ?? 0) &&
-    resources.memoryMib <= (band?.memoryMib ?? 0) &&
-    resources.diskMib <= (band?.diskMib ?? 0);
-  if (!enough) return false;
-  for (const name in resources.scalars) {
-    if ((resources.scalars[name] as number) > (band?.scalars[name] ?? 0)) return false;
-  }
-  return claim.gpus.every((share) => share.milli <= (ledger.gpuMilli[share.device] ?? 0));
 }
