@@ -4,6 +4,7 @@ import type { CellStore } from '../src/ports/cell-store.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { ReportFollower } from '../src/runtime/report-follower.ts';
+import type { BulkWrites } from './bulk-writes.ts';
 import type { CellCopy } from './cell-copy.ts';
 import type { EventLog } from './event-log.ts';
 import type { JobBook } from './job-status.ts';
@@ -30,6 +31,7 @@ export interface MonitorState {
   readonly book: JobBook;
   readonly watch: JobWatch;
   readonly writes: JobWrites;
+  readonly bulk: BulkWrites;
   readonly runs: Runs;
   readonly verdicts: Verdicts;
   readonly relay: ReportRelay;

@@ -1,4 +1,5 @@
 import { HostClient } from '../src/clients/host-client.ts';
+import type { Job } from '../src/core/job.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import { LedgerBook } from '../src/core/ledger-book.ts';
 import type { AllocationReport } from '../src/core/report.ts';
@@ -10,7 +11,8 @@ import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { HostChange, HostSight } from '../src/runtime/cell-view.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import { ReportFollower } from '../src/runtime/report-follower.ts';
-import type { CellEvent } from '../src/wire/monitor-api.ts';
+import type { CellEvent, SubmitAnswer } from '../src/wire/monitor-api.ts';
+import { BulkWrites } from './bulk-writes.ts';
 import type { CellChange } from './cell-copy.ts';
 import { CellCopy } from './cell-copy.ts';
 import { eventOfChange, eventOfReport, eventOfScheduler } from './cell-events.ts';
@@ -146,10 +148,13 @@ export class Monitor {
     const book = new JobBook(copy, follower.view);
     const watch = new JobWatch();
     const hosts = new HostClient(http);
+    const writes = new JobWrites({ store, keys, clock });
+    const submit = (job: Job): Promise<SubmitAnswer> => writes.submit(job, { ifMatch: null });
     return {
       ...{ id, version, startedAtMs: clock.nowMs(), store, keys, clock, log, metrics },
       ...{ copy, follower, book, watch, hosts },
-      writes: new JobWrites({ store, keys, clock }),
+      writes,
+      bulk: new BulkWrites({ store, keys, clock, submit }),
       runs: new Runs({ store, keys, clock, random }),
       verdicts: new Verdicts({ store, keys, clock }),
       relay: new ReportRelay(follower, clock),

@@ -45,6 +45,18 @@ export function guarded(
   };
 }
 
+/** The answer for one part of a request that fails by itself. @throws what is no refusal and no fault of the store */
+export function problemOfPart(error: unknown): Problem {
+  try {
+    const problem = problemOf(error);
+    if (problem !== null) return problem;
+  } catch (refusal) {
+    if (refusal instanceof ProblemError) return refusal.problem;
+    throw refusal;
+  }
+  throw error;
+}
+
 function problemOf(error: unknown): Problem | null {
   if (error instanceof ProblemError) return error.problem;
   if (!(error instanceof StoreError)) return null;

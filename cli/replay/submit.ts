@@ -1,3 +1,4 @@
+import { BULK_JOBS_MAX, type BulkAnswer } from '../../src/wire/monitor-api.ts';
 import { ProblemError } from '../../src/wire/problem.ts';
 import type { CellApi } from '../cell-api.ts';
 import type { TracePod } from './openb.ts';
@@ -9,13 +10,14 @@ export interface Submitted {
   readonly refused: ReadonlyMap<string, number>;
 }
 
-/** Calls under way at once: enough to keep a monitor and its store busy, few enough to leave the schedulers the rest. */
-const IN_FLIGHT = 32;
+/** Jobs of one call: its transactions keep the store busy, and a monitor's other callers wait some ten milliseconds. */
+const TOGETHER = Math.min(500, BULK_JOBS_MAX);
 /** A pod whose submission met a busy store is sent again: the same file twice is one job. */
 const TRIES_MAX = 8;
 const RETRY_MS = 500;
+const TIMEOUT_MS = 60_000;
 
-/** Submits each pod as a job of its own, in order, some at a time. */
+/** Submits each pod as a job of its own, in order, many in one call. */
 export async function submitPods(
   api: CellApi,
   pods: readonly TracePod[],
@@ -27,33 +29,45 @@ export async function submitPods(
   },
 ): Promise<Submitted> {
   const refused = new Map<string, number>();
-  let next = 0;
   let accepted = 0;
-  const one = async (pod: TracePod): Promise<void> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        await api.post('/v1/jobs', { body: podJob(pod, options.namespace) }, true);
-        accepted += 1;
-        return;
-      } catch (error) {
-        const busy = !(error instanceof ProblemError) || error.problem.status >= 500;
-        if (busy && tries < TRIES_MAX && !options.signal.aborted) {
-          await options.sleep(RETRY_MS);
-          continue;
-        }
-        if (!(error instanceof ProblemError)) throw error;
-        refused.set(error.problem.code, (refused.get(error.problem.code) ?? 0) + 1);
-        return;
+  for (let at = 0; at < pods.length && !options.signal.aborted; at += TOGETHER) {
+    let left = pods.slice(at, at + TOGETHER);
+    for (let tries = 1; left.length > 0 && !options.signal.aborted; tries++) {
+      const isLast = tries >= TRIES_MAX;
+      const again: TracePod[] = [];
+      for (const [i, code] of (await sendAll(api, left, options.namespace, isLast)).entries()) {
+        const pod = left[i];
+        if (code === null) accepted += 1;
+        else if (pod !== undefined && code === BUSY && !isLast) again.push(pod);
+        else refused.set(code, (refused.get(code) ?? 0) + 1);
       }
+      left = again;
+      if (left.length > 0) await options.sleep(RETRY_MS);
     }
-  };
-  const worker = async (): Promise<void> => {
-    while (next < pods.length && !options.signal.aborted) {
-      const pod = pods[next++];
-      if (pod !== undefined) await one(pod);
-      options.onProgress(next);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, pods.length) }, worker));
+    options.onProgress(Math.min(pods.length, at + TOGETHER));
+  }
   return { accepted, refused };
+}
+
+const BUSY = 'busy';
+
+/** @returns for each pod null, or why it was not taken */
+async function sendAll(
+  api: CellApi,
+  pods: readonly TracePod[],
+  namespace: string,
+  isLast: boolean,
+): Promise<readonly (string | null)[]> {
+  try {
+    const body = pods.map((pod) => podJob(pod, namespace));
+    const { results } = await api.post<BulkAnswer>('/v1/jobs/bulk', { body, timeoutMs: TIMEOUT_MS }, true);
+    return results.map((result) => {
+      if (!('problem' in result)) return null;
+      return result.problem.status >= 500 ? BUSY : result.problem.code;
+    });
+  } catch (error) {
+    if (isLast) throw error;
+    if (error instanceof ProblemError && error.problem.status < 500) throw error;
+    return pods.map(() => BUSY);
+  }
 }

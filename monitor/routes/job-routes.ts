@@ -1,10 +1,11 @@
 import type { Job } from '../../src/core/job.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { parseJobObject } from '../../src/wire/job-file.ts';
-import type { JobSummary } from '../../src/wire/monitor-api.ts';
+import type { BulkResult, JobSummary } from '../../src/wire/monitor-api.ts';
+import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/monitor-api.ts';
 import type { MonitorState } from '../monitor-state.ts';
 import { patience } from '../patience.ts';
-import { countIn, jobKeyIn, namespaceIn, noSuchJob, refuse } from '../refusals.ts';
+import { countIn, jobKeyIn, namespaceIn, noSuchJob, problemOfPart, refuse } from '../refusals.ts';
 
 /** A long poll longer than this is cut by somebody between. */
 const WAIT_MS_MAX = 60_000;
@@ -14,6 +15,12 @@ const CATCH_UP_MS = 1_000;
 export function jobRoutes(state: MonitorState): Route[] {
   return [
     { method: 'POST', path: '/v1/jobs', handle: (request) => submit(state, request) },
+    {
+      method: 'POST',
+      path: '/v1/jobs/bulk',
+      bodyBytesMax: BULK_BYTES_MAX,
+      handle: (request) => submitMany(state, request),
+    },
     { method: 'GET', path: '/v1/jobs', handle: async (request) => list(state, request) },
     { method: 'GET', path: '/v1/jobs/:namespace/:job', handle: (request) => status(state, request) },
     { method: 'GET', path: '/v1/jobs/:namespace/:job/why', handle: (request) => why(state, request) },
@@ -36,6 +43,27 @@ async function submit(state: MonitorState, request: RouteRequest): Promise<Route
     headers: { etag: `"${String(answer.version)}"` },
     body: answer,
   };
+}
+
+async function submitMany(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const { body } = request;
+  if (!Array.isArray(body) || body.length === 0 || body.length > BULK_JOBS_MAX)
+    throw refuse(400, 'bad-request', `a list of 1 to ${String(BULK_JOBS_MAX)} jobs is needed`);
+  const results = new Array<BulkResult | undefined>(body.length).fill(undefined);
+  const jobs: Job[] = [];
+  const places: number[] = [];
+  for (const [place, file] of body.entries()) {
+    try {
+      jobs.push({ ...readJob(file), oneOff: false });
+      places.push(place);
+    } catch (error) {
+      results[place] = { problem: problemOfPart(error) };
+    }
+  }
+  const submitted = await state.bulk.submit(jobs, request.headers['traceparent']);
+  for (const [i, one] of submitted.entries())
+    results[places[i] ?? 0] = 'answer' in one ? one.answer : { problem: problemOfPart(one.error) };
+  return { status: 200, body: { results } };
 }
 
 async function run(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

@@ -72,6 +72,8 @@ export interface Route {
   readonly method: Method;
   /** `/v1/allocations/:id` */
   readonly path: string;
+  /** Where this route takes more than `ListenOptions.bodyBytesMax`. */
+  readonly bodyBytesMax?: number;
   readonly handle: (request: RouteRequest) => Promise<RouteReply>;
 }
 

@@ -3,14 +3,16 @@ import type { Eligibility, Host } from '../core/host.ts';
 import type { JobRecord } from '../core/job.ts';
 import type { AllocationReport } from '../core/report.ts';
 import type { Resources } from '../core/resources.ts';
+import type { Problem } from './problem.ts';
 import type { SchedulerStatus } from './scheduler-api.ts';
 
 /**
  * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`.
  *
  *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
- *                                              `If-Match: <version>` guards; 409 when another version is there;
- *                                              `?again=true`: a new version even of an equal spec
+ *                                              `If-Match: <version>` guards; 409 when another version is there
+ *   POST /v1/jobs/bulk                         a list of up to `BULK_JOBS_MAX` job files → BulkAnswer, 200 whatever became of
+ *                                              each of them
  *   GET  /v1/jobs                              → { jobs: JobSummary[] }
  *   GET  /v1/jobs/:namespace/:job              → JobStatus
  *   GET  /v1/jobs/:namespace/:job/why          → Why
@@ -40,6 +42,18 @@ export interface SubmitAnswer {
   /** false: the same spec was there already, nothing changed. */
   readonly changed: boolean;
 }
+
+/** Jobs in one bulk submission; longer lists are sent in parts. */
+export const BULK_JOBS_MAX = 1_000;
+/** Job files are small; a thousand of the largest allowed ones would not be an honest request. */
+export const BULK_BYTES_MAX = 4 * 1024 * 1024;
+
+/** What became of each job of a bulk submission, in its order: as if it had been submitted by itself. */
+export interface BulkAnswer {
+  readonly results: readonly BulkResult[];
+}
+
+export type BulkResult = SubmitAnswer | { readonly problem: Problem };
 
 export interface JobSummary {
   readonly namespace: string;

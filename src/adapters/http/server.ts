@@ -111,6 +111,7 @@ function mount(app: FastifyInstance, route: Route, open: Set<AbortController>, l
   app.route({
     method: route.method,
     url: route.path,
+    ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     handler: async (request, reply) => {
       // The request is here in full. From now on silence is ours: a long poll or a stream with nothing to say.
       request.raw.socket.setTimeout(0);

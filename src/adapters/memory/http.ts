@@ -147,7 +147,8 @@ export class MemoryNetwork {
     if (found === null) return problemReply(problemOfStatus(404));
     try {
       const text = call.body === undefined ? '' : JSON.stringify(call.body);
-      if (Buffer.byteLength(text) > peer.options.bodyBytesMax) return problemReply(problemOfStatus(413));
+      const bytesMax = found.route.bodyBytesMax ?? peer.options.bodyBytesMax;
+      if (Buffer.byteLength(text) > bytesMax) return problemReply(problemOfStatus(413));
       const body = text === '' ? undefined : parseStrictJson(text);
       const request: RouteRequest = { ...found.values, headers: call.headers ?? {}, body, signal };
       return await found.route.handle(request);

@@ -1,0 +1,176 @@
+import { canonicalJson } from '../src/core/canonical-json.ts';
+import type { Job, JobRecord } from '../src/core/job.ts';
+import type { CellKeys } from '../src/core/keys.ts';
+import type { AttemptReply, CellStore, Snapshot, Write } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { SubmitAnswer } from '../src/wire/monitor-api.ts';
+import { jobCodec } from '../src/wire/records.ts';
+import { refuse } from './refusals.ts';
+
+export interface BulkWritesDeps {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly clock: Clock;
+  /** The way of a single job, with all its checks: for names that are taken. */
+  submit(job: Job): Promise<SubmitAnswer>;
+}
+
+/** How one job of many ended: what a submission of its own would have returned or thrown. */
+export type Submitted = { readonly answer: SubmitAnswer } | { readonly error: unknown };
+
+/** A job of the list, with its place there. */
+interface Item {
+  readonly at: number;
+  readonly key: string;
+  readonly record: JobRecord;
+  readonly text: string;
+  readonly size: number;
+}
+
+/** A job takes two writes: its record and its first version. */
+const WRITES_PER_JOB = 2;
+/** Transactions under way for one list, and single submissions: enough to keep the store busy while the next is made. */
+const IN_FLIGHT_MAX = 4;
+/** The longest UTF-8 form of one UTF-16 unit: sizes are estimated from above. */
+const UTF8_BYTES_MAX = 3;
+
+/**
+ * Submits many jobs in few transactions. Each is taken for new at first, which a list of jobs mostly is; those whose
+ * name is taken go the way of a single submission, one after the other, and the rest of their transaction once more.
+ */
+export class BulkWrites {
+  readonly #deps: BulkWritesDeps;
+
+  constructor(deps: BulkWritesDeps) {
+    this.#deps = deps;
+  }
+
+  /** @returns one result for each job, in the order of the jobs. Never rejects for a single job's sake. */
+  async submit(jobs: readonly Job[], traceparent: string | undefined): Promise<readonly Submitted[]> {
+    const results = new Array<Submitted | undefined>(jobs.length).fill(undefined);
+    const chunks = this.#chunks(jobs, traceparent, results);
+    const lane = async (): Promise<void> => {
+      for (let next = chunks.next(); next.done !== true; next = chunks.next())
+        for (const item of await this.#create(next.value, results))
+          results[item.at] = await this.#submitOne(item.record.job);
+    };
+    await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, lane));
+    return results.map((result) => result ?? { error: new Error('a job was left out') });
+  }
+
+  /** Lists that fit one transaction each, in operations and bytes. */
+  *#chunks(
+    jobs: readonly Job[],
+    traceparent: string | undefined,
+    results: (Submitted | undefined)[],
+  ): Generator<readonly Item[]> {
+    const { operationsMax, bytesMax } = this.#deps.store.limits;
+    const jobsMax = Math.floor(operationsMax / WRITES_PER_JOB);
+    const keys = new Set<string>();
+    let chunk: Item[] = [];
+    let size = 0;
+    for (const [at, job] of jobs.entries()) {
+      const item = this.#itemOf(job, at, traceparent);
+      if (keys.has(item.key)) {
+        results[at] = {
+          error: refuse(409, 'named-twice', 'the list names this job before', { path: 'name' }),
+        };
+        continue;
+      }
+      keys.add(item.key);
+      if (chunk.length === jobsMax || (chunk.length > 0 && size + item.size > bytesMax)) {
+        yield chunk;
+        chunk = [];
+        size = 0;
+      }
+      chunk.push(item);
+      size += item.size;
+    }
+    if (chunk.length > 0) yield chunk;
+  }
+
+  #itemOf(job: Job, at: number, traceparent: string | undefined): Item {
+    const record: JobRecord = {
+      job,
+      version: 1,
+      desired: 'run',
+      submittedAtMs: this.#deps.clock.nowMs(),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    };
+    const key = this.#deps.keys.job(job.namespace, job.name);
+    const text = jobCodec.encode(record);
+    // The key stands in the compare, in the writes and among what is read back.
+    const size = UTF8_BYTES_MAX * WRITES_PER_JOB * (text.length + 2 * key.length + KEY_TAIL);
+    return { at, key, record, text, size };
+  }
+
+  /** @returns those that are there already, or may be */
+  async #create(chunk: readonly Item[], results: (Submitted | undefined)[]): Promise<readonly Item[]> {
+    let left = chunk;
+    const known: Item[] = [];
+    // The second time without those that were there; should others be faster once more, one by one will do.
+    for (let tries = 0; tries < 2 && left.length > 0; tries++) {
+      let reply: AttemptReply | null;
+      try {
+        reply = await this.#attempt(left);
+      } catch (error) {
+        for (const { at } of left) results[at] = { error };
+        return known;
+      }
+      if (reply.outcome === 'refused') {
+        const { found } = reply;
+        known.push(...left.filter(({ key }) => found.has(key)));
+        left = left.filter(({ key }) => !found.has(key));
+        continue;
+      }
+      const done = reply.outcome === 'applied' ? left : await this.#thoseThere(left);
+      for (const { at, record } of done) results[at] = { answer: answerOf(record.job) };
+      return [...known, ...left.filter((item) => !done.includes(item))];
+    }
+    return [...known, ...left];
+  }
+
+  #attempt(items: readonly Item[]): Promise<AttemptReply> {
+    const { store, keys } = this.#deps;
+    return store.attempt({
+      compares: items.map(({ key }) => ({ key, target: 'modRevision', equals: 0 })),
+      writes: items.flatMap(({ key, record, text }): Write[] => [
+        { kind: 'put', key, value: text },
+        { kind: 'put', key: keys.version(record.job.namespace, record.job.name, 1), value: text },
+      ]),
+      readBack: items.map(({ key }) => key),
+    });
+  }
+
+  /**
+   * After an unknown outcome: the records that lie in the store as we wanted them. The others go the way of single
+   * submissions, which compare with what is there; should the lost write still land, that is seen then.
+   */
+  async #thoseThere(items: readonly Item[]): Promise<readonly Item[]> {
+    let snapshot: Snapshot;
+    try {
+      snapshot = await this.#deps.store.read(items.map(({ key }) => key));
+    } catch {
+      return [];
+    }
+    return items.filter(({ key, record }) => {
+      const entry = snapshot.entries.get(key);
+      return entry !== undefined && canonicalJson(jobCodec.decode(entry.value)) === canonicalJson(record);
+    });
+  }
+
+  async #submitOne(job: Job): Promise<Submitted> {
+    try {
+      return { answer: await this.#deps.submit(job) };
+    } catch (error) {
+      return { error };
+    }
+  }
+}
+
+/** What a version's key is longer than its job's. */
+const KEY_TAIL = 32;
+
+function answerOf({ namespace, name }: Job): SubmitAnswer {
+  return { namespace, name, version: 1, changed: true };
+}
