@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { MonitorAddresses } from '../src/clients/monitor-round.ts';
 import { CliError, EXIT } from './exit.ts';
 
 /** What `moorage dev` writes beside its data: see `cli/dev/data-folder.ts`. */
@@ -16,12 +17,6 @@ export interface AddressSources {
   readonly option: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-}
-
-export interface MonitorAddresses {
-  readonly urls: readonly string[];
-  /** Where they came from, for errors. */
-  readonly from: string;
 }
 
 export const DEFAULT_ADDRESS = 'http://127.0.0.1:7070';

@@ -1,4 +1,4 @@
-import type { CellApi } from './cell-api.ts';
+import type { MonitorClient } from '../src/clients/monitor-client.ts';
 import { outputOf } from './output/print.ts';
 import type { Output } from './output/print.ts';
 import type { Terminal } from './terminal.ts';
@@ -15,29 +15,47 @@ export interface Context {
   readonly terminal: Terminal;
   readonly namespace: string;
   readonly output: Output;
-  /** Loaded when it is first asked for: not every command talks to a cell. */
-  api(): Promise<CellApi>;
+  /** `-o wide`: a table with all there is to show. */
+  readonly wide: boolean;
+  /** Loaded when it is first asked for: not every command talks to a cell. Its calls end at the first interrupt. */
+  api(): Promise<MonitorClient>;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly interrupted: AbortSignal;
+  /** From here on an interrupt begins an end in order, however long it takes; other commands are left at once. */
+  endInOrder(): void;
 }
 
-export function makeContext(terminal: Terminal, options: GlobalOptions, interrupted: AbortSignal): Context {
-  let api: Promise<CellApi> | null = null;
+export interface ContextInput {
+  readonly terminal: Terminal;
+  readonly options: GlobalOptions;
+  readonly interrupted: AbortSignal;
+  readonly endInOrder: () => void;
+}
+
+export function makeContext({ terminal, options, interrupted, endInOrder }: ContextInput): Context {
+  let api: Promise<MonitorClient> | null = null;
+  const form = options.output ?? 'table';
   return {
     terminal,
     namespace: options.namespace ?? terminal.env.MOORAGE_NAMESPACE ?? 'default',
-    output: outputOf(options.output ?? 'table'),
-    api: () => (api ??= connect(terminal, options.address ?? [])),
+    output: outputOf(form === 'wide' ? 'table' : form),
+    wide: form === 'wide',
+    api: () => (api ??= connect(terminal, options.address ?? [], interrupted)),
     interrupted,
+    endInOrder,
   };
 }
 
-async function connect(terminal: Terminal, option: readonly string[]): Promise<CellApi> {
-  const [{ fetchClient }, { CellApi }, { monitorAddresses }] = await Promise.all([
+async function connect(
+  terminal: Terminal,
+  option: readonly string[],
+  interrupted: AbortSignal,
+): Promise<MonitorClient> {
+  const [{ fetchClient }, { MonitorClient }, { monitorAddresses }] = await Promise.all([
     import('../src/adapters/http/fetch-client.ts'),
-    import('./cell-api.ts'),
+    import('../src/clients/monitor-client.ts'),
     import('./cell-address.ts'),
   ]);
   const addresses = monitorAddresses({ option, env: terminal.env, cwd: terminal.cwd });
-  return new CellApi(fetchClient(), addresses);
+  return new MonitorClient(fetchClient(), addresses, interrupted);
 }

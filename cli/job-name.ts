@@ -1,20 +1,22 @@
+import type { JobRef } from '../src/clients/monitor-client.ts';
 import { isId } from '../src/core/ids.ts';
 import { usageError } from './exit.ts';
 
-export interface JobName {
-  readonly namespace: string;
-  readonly job: string;
-  /** `/v1/jobs/<namespace>/<job>` */
-  readonly path: string;
-}
-
 /** `hello`, or `team-a/hello` whatever `--namespace` says. */
-export function jobName(written: string, namespace: string): JobName {
+export function jobName(written: string, namespace: string): JobRef {
   const slash = written.indexOf('/');
   const space = slash < 0 ? namespace : written.slice(0, slash);
   const job = slash < 0 ? written : written.slice(slash + 1);
-  if (!isId(space) || !isId(job)) throw usageError(`"${written}" is no name of a job`, 'moorage ps');
-  return { namespace: space, job, path: `/v1/jobs/${space}/${job}` };
+  checkedNamespace(space);
+  // The beginning of a name may end with a dash.
+  if (!isId(`${job}0`) && !isId(job)) throw usageError(`"${written}" is no name of a job`, 'moorage ps');
+  return { namespace: space, job };
+}
+
+/** @throws CliError */
+export function checkedNamespace(namespace: string): string {
+  if (!isId(namespace)) throw usageError(`"${namespace}" is no name of a namespace`, 'moorage ps -A');
+  return namespace;
 }
 
 /** Without the namespace where it is the usual one. */

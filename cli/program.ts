@@ -4,6 +4,7 @@ import { addJobVerbs } from './program/job-verbs.ts';
 import { addToolVerbs } from './program/tool-verbs.ts';
 import { addRoleVerbs } from './program/role-verbs.ts';
 import type { Runner } from './verbs.ts';
+import { globalOptions } from './verbs.ts';
 
 export interface ProgramInput {
   readonly run: Runner;
@@ -21,6 +22,7 @@ export function buildProgram(input: ProgramInput): Command {
     .showHelpAfterError('next: moorage help')
     .version('moorage', '-V, --version', 'see also: moorage version')
     .exitOverride();
+  globalOptions(program);
   addJobVerbs(program, input);
   addCellVerbs(program, input);
   addToolVerbs(program, input);

@@ -1,17 +1,11 @@
-import { HttpError } from '../src/ports/http.ts';
-import type { LogStream } from '../src/wire/host-api.ts';
-import { LOG_OFFSET_HEADER } from '../src/wire/host-api.ts';
+import type { JobRef, LogCall, LogTrouble, MonitorClient } from '../src/clients/monitor-client.ts';
 import { ProblemError } from '../src/wire/problem.ts';
-import type { CellApi } from './cell-api.ts';
-import { CliError } from './exit.ts';
-import type { JobName } from './job-name.ts';
 import type { Terminal } from './terminal.ts';
 
 /** One output stream of one allocation. */
 export interface LogSource {
-  readonly name: JobName;
-  readonly stream: LogStream;
-  readonly query: Readonly<Record<string, string>>;
+  readonly name: JobRef;
+  readonly call: Pick<LogCall, 'stream' | 'group' | 'index' | 'allocation' | 'task'>;
 }
 
 export interface RelayOptions {
@@ -24,83 +18,48 @@ export interface RelayOptions {
   readonly onGap?: (bytes: number) => void;
 }
 
-/** A task may be silent for long; a dead connection looks the same. Asking anew at the last offset tells them apart. */
-const IDLE_MS = 60_000;
-/** How long a stream may fail without one byte before the command gives up. */
+/** How long no stream may begin before the command gives up. */
 const OUTAGE_MAX_MS = 60_000;
 const RETRY_MS = 250;
 
 /**
- * Writes a stream's bytes as they come, each exactly once. When the connection breaks, it goes on at another monitor from
- * the last offset.
+ * Writes a stream's bytes as they come, each exactly once.
  *
  * @returns the offset behind the last byte written
- * @throws CliError when no monitor could be reached for a minute; ProblemError when there is no such log
+ * @throws HttpError when no monitor could be reached for a minute; ProblemError when there is no such log
  */
 export async function relay(
-  api: CellApi,
+  api: MonitorClient,
   terminal: Terminal,
-  source: LogSource,
-  options: RelayOptions,
+  { name, call }: LogSource,
+  { follow, signal, from = 0, write, onGap }: RelayOptions,
 ): Promise<number> {
-  let offset = options.from ?? 0;
-  let failingSinceMs: number | null = null;
-  while (!options.signal.aborted) {
-    const before = offset;
-    const state = { started: true, from: '' };
-    try {
-      for await (const piece of open(api, source, options, offset, state)) {
-        if (piece.offset > offset) options.onGap?.(piece.offset - offset);
-        options.write(piece.chunk);
-        offset = piece.offset + piece.chunk.length;
-        failingSinceMs = null;
-      }
-      if (state.started) return offset;
-    } catch (error) {
-      if (options.signal.aborted) return offset;
-      if (!(error instanceof HttpError || error instanceof CliError)) throw error;
-      const now = terminal.nowMs();
-      failingSinceMs = offset > before ? null : (failingSinceMs ?? now);
-      const silent = error instanceof HttpError && error.sent;
-      if (!silent && failingSinceMs !== null && now - failingSinceMs > OUTAGE_MAX_MS) throw error;
-      api.moveOnFrom(state.from);
-      await terminal.sleep(RETRY_MS, options.signal);
-    }
+  let offset = from;
+  const goOn = patientOver(terminal, signal);
+  for await (const piece of api.logs(name, { ...call, follow, signal, offset, goOn })) {
+    if (piece.offset > offset) onGap?.(piece.offset - offset);
+    write(piece.chunk);
+    offset = piece.offset + piece.chunk.length;
   }
   return offset;
 }
 
-async function* open(
-  api: CellApi,
-  source: LogSource,
-  options: RelayOptions,
-  offset: number,
-  state: { started: boolean; from: string },
-): AsyncGenerator<{ offset: number; chunk: Uint8Array }> {
-  const query = new URLSearchParams({
-    ...source.query,
-    stream: source.stream,
-    offset: String(offset),
-    follow: String(options.follow),
-  });
-  const answer = await api.stream(`${source.name.path}/logs?${query.toString()}`, {
-    timeoutMs: IDLE_MS,
-    idleTimeoutMs: IDLE_MS,
-    signal: options.signal,
-  });
-  state.from = answer.from;
-  // The monitor waited a while for the start, and asks to be asked again.
-  if (answer.status === 204 && options.follow) state.started = false;
-  let at = Number(answer.headers[LOG_OFFSET_HEADER] ?? offset);
-  for await (const chunk of answer.chunks) {
-    yield { offset: at, chunk };
-    at += chunk.length;
-  }
+/** All monitors may be away for a while; what a task wrote waits for them. */
+function patientOver(terminal: Terminal, signal: AbortSignal): (trouble: LogTrouble) => Promise<boolean> {
+  let failingSinceMs: number | null = null;
+  return async ({ wasOpen }) => {
+    const nowMs = terminal.nowMs();
+    // A stream that had begun is no outage, only silence or a cut.
+    failingSinceMs = wasOpen ? null : (failingSinceMs ?? nowMs);
+    if (failingSinceMs !== null && nowMs - failingSinceMs > OUTAGE_MAX_MS) return false;
+    await terminal.sleep(RETRY_MS, signal);
+    return true;
+  };
 }
 
 /** The rest of a log of something that has ended; a host that has forgotten it has no rest. */
 export async function relayRest(
-  api: CellApi,
+  api: MonitorClient,
   terminal: Terminal,
   source: LogSource,
   options: RelayOptions,

@@ -22,22 +22,58 @@ export async function runCli(
   const program = buildProgram({
     command,
     run: async (options: GlobalOptions, action: (context: Context) => Promise<number> | number) => {
-      code = await action(makeContext(terminal, options, interrupted));
+      const leave = leaving(terminal, interrupted);
+      const context = makeContext({ terminal, options, interrupted, endInOrder: leave.never });
+      try {
+        code = await Promise.race([Promise.resolve(action(context)), leave.now]);
+      } finally {
+        leave.never();
+      }
     },
   });
-  program.configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) });
-  for (const sub of program.commands) configure(sub, terminal);
-  try {
-    if (command !== null && own[0] !== 'run')
+  program.hook('preAction', (_, verb) => {
+    if (command !== null && verb.name() !== 'run')
       throw new CliError(
         EXIT.usage,
         '"--" and a command belong to: moorage run',
         'moorage run -- echo hello',
       );
+    passOn(program, verb);
+  });
+  program.configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) });
+  for (const sub of program.commands) configure(sub, terminal);
+  try {
     await program.parseAsync(own, { from: 'user' });
     return code;
   } catch (error) {
     return await report(error, terminal, interrupted);
+  }
+}
+
+/** What a command is still given to say after an interrupt. */
+const LAST_WORDS_MS = 700;
+
+/** Resolves soon after the interrupt, unless told never to. */
+function leaving(terminal: Terminal, interrupted: AbortSignal): { now: Promise<number>; never: () => void } {
+  const never = new AbortController();
+  const now = new Promise<number>((resolve) => {
+    const leave = async (): Promise<void> => {
+      await terminal.sleep(LAST_WORDS_MS, never.signal);
+      if (!never.signal.aborted) resolve(EXIT.signalBase + 2);
+    };
+    if (interrupted.aborted) void leave();
+    else interrupted.addEventListener('abort', () => void leave(), { once: true, signal: never.signal });
+  });
+  return { now, never: () => never.abort() };
+}
+
+/** Options before the verb stand for the same ones behind it; those behind it win. */
+function passOn(program: Command, verb: Command): void {
+  for (const option of program.options) {
+    const name = option.attributeName();
+    const takesIt = verb.options.some((known) => known.attributeName() === name);
+    if (program.getOptionValueSource(name) !== 'cli' || verb.getOptionValueSource(name) === 'cli') continue;
+    if (takesIt) verb.setOptionValueWithSource(name, program.getOptionValue(name), 'cli');
   }
 }
 
@@ -74,8 +110,12 @@ async function explain(error: unknown): Promise<CliError> {
     import('../src/ports/cell-store.ts'),
   ]);
   if (error instanceof ProblemError) return (await import('./problems.ts')).cliErrorOf(error.problem);
-  if (error instanceof HttpError)
-    return new CliError(EXIT.unreachable, error.message, 'moorage hosts', error);
+  if (error instanceof HttpError) {
+    const hint = error.sent
+      ? 'moorage hosts   (or another --address)'
+      : 'moorage dev   (or name a monitor with --address)';
+    return new CliError(EXIT.unreachable, error.message, hint, error);
+  }
   if (error instanceof StoreError)
     return new CliError(
       EXIT.unreachable,

@@ -18,21 +18,36 @@ export function collect(value: string, previous: readonly string[]): string[] {
   return [...previous, value];
 }
 
+function outputOption(): Option {
+  const forms = ['table', 'wide', 'json', 'yaml', 'name'];
+  return new Option('-o, --output <form>', 'form of the answer').choices(forms);
+}
+
+const ADDRESS = [
+  '--address <url>',
+  'a monitor; repeat it, or use commas, for several (MOORAGE_ADDR)',
+] as const;
+const NAMESPACE = ['-n, --namespace <name>', 'namespace of the jobs (MOORAGE_NAMESPACE)'] as const;
+
+/** The options of cell verbs may stand before the verb too. */
+export function globalOptions(program: Command): Command {
+  return program
+    .enablePositionalOptions()
+    .addOption(outputOption())
+    .option(...ADDRESS, collect, [])
+    .option(...NAMESPACE);
+}
+
 /** A verb whose answer can be shown in several forms. */
 export function verb(program: Command, definition: string, description: string): Command {
-  return program
-    .command(definition)
-    .description(description)
-    .addOption(
-      new Option('-o, --output <form>', 'form of the answer').choices(['table', 'json', 'yaml', 'name']),
-    );
+  return program.command(definition).description(description).addOption(outputOption());
 }
 
 /** A verb that asks a cell. */
 export function cellVerb(program: Command, definition: string, description: string): Command {
   return verb(program, definition, description)
-    .option('--address <url>', 'a monitor; repeat it, or use commas, for several (MOORAGE_ADDR)', collect, [])
-    .option('-n, --namespace <name>', 'namespace of the jobs (MOORAGE_NAMESPACE)');
+    .option(...ADDRESS, collect, [])
+    .option(...NAMESPACE);
 }
 
 /** A verb about jobs that take an end: all the flags of a whole number are read here. */

@@ -1,9 +1,7 @@
-import { ndjson } from '../../src/clients/ndjson.ts';
 import { slotName } from '../../src/core/ids.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { CellEvent } from '../../src/wire/monitor-api.ts';
 import type { Context } from '../context.ts';
-import { CliError } from '../exit.ts';
 import { alarming, colouredName } from '../output/colour.ts';
 import { clean } from '../output/table.ts';
 import { clockTime } from '../output/words.ts';
@@ -15,8 +13,6 @@ export interface EventsOptions {
   readonly kind?: string;
 }
 
-/** The monitor sends a beat more often than this; longer silence is a dead connection. */
-const IDLE_MS = 45_000;
 const RETRY_MS = 500;
 
 /** What happened in the cell, one line each; goes on at another monitor after the last one seen. */
@@ -25,28 +21,16 @@ export async function events(context: Context, options: EventsOptions): Promise<
   const api = await context.api();
   // Without following, what is held is what was asked for; a follower wants what comes.
   let since = options.since ?? (options.follow ? 'now' : '0');
-  let from = '';
   while (!interrupted.aborted) {
     try {
-      const query = new URLSearchParams({ follow: String(options.follow), since });
-      const stream = await api.stream(`/v1/events?${query.toString()}`, {
-        headers: { accept: 'application/x-ndjson' },
-        idleTimeoutMs: IDLE_MS,
-        signal: interrupted,
-      });
-      from = stream.from;
-      for await (const line of ndjson(stream.chunks)) {
-        const event = line as CellEvent;
-        // A beat or a mark of a gap has no kind of its own to show.
-        if (typeof event.kind !== 'string') continue;
+      for await (const event of api.events(since, { follow: options.follow })) {
         since = event.id;
         if (wanted(event, options)) terminal.out(render(event, context));
       }
       if (!options.follow) return 0;
     } catch (error) {
       if (interrupted.aborted) break;
-      if (!options.follow || !(error instanceof HttpError || error instanceof CliError)) throw error;
-      api.moveOnFrom(from);
+      if (!options.follow || !(error instanceof HttpError)) throw error;
     }
     await terminal.sleep(RETRY_MS, interrupted);
   }

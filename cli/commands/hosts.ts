@@ -1,6 +1,6 @@
 import { isId } from '../../src/core/ids.ts';
 import { allocatable } from '../../src/core/host.ts';
-import type { EligibilityRequest, HostListAnswer, HostStatus } from '../../src/wire/monitor-api.ts';
+import type { EligibilityRequest, HostStatus } from '../../src/wire/monitor-api.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, usageError } from '../exit.ts';
 import { printList, printValue } from '../output/print.ts';
@@ -10,7 +10,7 @@ import { ProblemError } from '../../src/wire/problem.ts';
 
 export async function hosts(context: Context): Promise<number> {
   const { terminal, output } = context;
-  const answer = await (await context.api()).get<HostListAnswer>('/v1/hosts');
+  const answer = await (await context.api()).hosts();
   await printList(terminal, output, {
     answer,
     rows: answer.hosts,
@@ -69,10 +69,9 @@ export async function judgeHost(
   if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
   const body: EligibilityRequest = { state: VERDICTS[verb], reason };
   const api = await context.api();
-  const path = `/v1/hosts/${host}/eligibility`;
-  const answer = await api.post<HostStatus>(path, { body }, true).catch(async (error: unknown) => {
+  const answer = await api.setEligibility(host, body).catch(async (error: unknown) => {
     if (!(error instanceof ProblemError) || error.problem.status !== 404) throw error;
-    const list = await api.get<HostListAnswer>('/v1/hosts');
+    const list = await api.hosts();
     const { didYouMean } = await import('../../src/wire/suggest.ts');
     const meant = didYouMean(
       host,

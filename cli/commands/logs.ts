@@ -1,15 +1,14 @@
+import type { JobRef, MonitorClient } from '../../src/clients/monitor-client.ts';
 import { slotName } from '../../src/core/ids.ts';
 import type { LogStream } from '../../src/wire/host-api.ts';
 import { LOG_STREAMS } from '../../src/wire/host-api.ts';
 import type { JobStatus } from '../../src/wire/monitor-api.ts';
 import { ProblemError } from '../../src/wire/problem.ts';
-import type { CellApi } from '../cell-api.ts';
 import type { Context } from '../context.ts';
 import { usageError } from '../exit.ts';
-import type { JobName } from '../job-name.ts';
+import { withJob } from '../find-job.ts';
 import { jobName } from '../job-name.ts';
 import { colouredName } from '../output/colour.ts';
-import { explainMissing } from '../problems.ts';
 import { relay } from '../relay.ts';
 
 export interface LogsOptions {
@@ -36,12 +35,13 @@ const STREAMS_MAX = 64;
 /** The output of a job's allocations, merged by line with their names, the ended ones included. */
 export async function logs(context: Context, written: string, options: LogsOptions): Promise<number> {
   const slot = /^(.+?)\[(\d+)\]$/.exec(written);
-  const name = jobName(slot?.[1] ?? written, context.namespace);
   const { stream, group, index, allocation, task } = options;
   const streamOption = stream === undefined ? {} : { stream: streamOf(stream) };
   const query = { ...only({ group, allocation, task }), ...only({ index: index ?? slot?.[2] }) };
   const api = await context.api();
-  await api.get(name.path).catch((error: unknown) => explainMissing(api, name, error));
+  const { name } = await withJob(api, jobName(slot?.[1] ?? written, context.namespace), (job) =>
+    api.status(job),
+  );
   const signal = context.interrupted;
   await followLogs(context, api, name, { follow: options.follow, ...streamOption, query, signal });
   return 0;
@@ -68,14 +68,14 @@ interface Part {
 /** Writes what is there and, when following, what comes, until the job has ended. */
 export async function followLogs(
   context: Context,
-  api: CellApi,
-  name: JobName,
+  api: MonitorClient,
+  name: JobRef,
   following: Following,
 ): Promise<void> {
   const seen = new Set<string>();
   const running = new Set<Promise<void>>();
   for (;;) {
-    const status = await api.get<JobStatus>(name.path);
+    const status = await api.status(name);
     const parts = partsOf(status, following.query);
     const single = !following.follow && parts.length === 1;
     for (const part of parts) {
@@ -118,8 +118,8 @@ function partsOf(status: JobStatus, query: Following['query']): Part[] {
 
 async function relayPart(
   context: Context,
-  api: CellApi,
-  name: JobName,
+  api: MonitorClient,
+  name: JobRef,
   part: Part,
   stream: LogStream,
   writer: LineWriter | null,
@@ -133,7 +133,7 @@ async function relayPart(
     await relay(
       api,
       terminal,
-      { name, stream, query: { allocation: part.allocation, ...task } },
+      { name, call: { stream, allocation: part.allocation, ...task } },
       {
         follow: following.follow,
         signal: following.signal,

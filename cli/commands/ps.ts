@@ -1,10 +1,10 @@
 import type { AllocationStatus, JobSummary } from '../../src/wire/monitor-api.ts';
 import type { Context } from '../context.ts';
-import { jobName, shownName } from '../job-name.ts';
+import { withJob } from '../find-job.ts';
+import { checkedNamespace, jobName, shownName } from '../job-name.ts';
 import { printList } from '../output/print.ts';
 import type { Column } from '../output/table.ts';
 import { ago, exitText, gpuShares, resources } from '../output/words.ts';
-import { explainMissing } from '../problems.ts';
 
 /** Jobs; with a name, that job's allocations. */
 export async function ps(
@@ -18,9 +18,7 @@ export async function ps(
 async function listJobs(context: Context, everywhere: boolean): Promise<number> {
   const { terminal, output, namespace } = context;
   const api = await context.api();
-  const answer = await api.get<{ jobs: readonly JobSummary[] }>(
-    everywhere ? '/v1/jobs' : `/v1/jobs?namespace=${namespace}`,
-  );
+  const answer = await api.jobs(everywhere ? undefined : checkedNamespace(namespace));
   const usual = everywhere ? '' : namespace;
   const columns: Column<JobSummary>[] = [
     { title: 'JOB', cell: (job) => shownName(job.namespace, job.name, usual) },
@@ -46,19 +44,19 @@ async function listJobs(context: Context, everywhere: boolean): Promise<number> 
 }
 
 async function listAllocations(context: Context, written: string): Promise<number> {
-  const name = jobName(written, context.namespace);
   const api = await context.api();
-  const path = `/v1/allocations?namespace=${name.namespace}&job=${name.job}`;
-  const answer = await api.get<{ allocations: readonly AllocationStatus[] }>(path);
-  // An empty list may mean that there is no such job: then the status says so.
-  if (answer.allocations.length === 0)
-    await api.get(name.path).catch((error: unknown) => explainMissing(api, name, error));
+  const { name, answer } = await withJob(api, jobName(written, context.namespace), async (job) => {
+    const listed = await api.allocations(job);
+    // An empty list may mean that there is no such job: then the status says so.
+    if (listed.allocations.length === 0) await api.status(job);
+    return listed;
+  });
   await printList(context.terminal, context.output, {
     answer,
     rows: answer.allocations,
     columns: allocationColumns(context.terminal.nowMs()),
     nameOf: (row) => row.allocation.id,
-    empty: `nothing of "${written}" is placed; ask: moorage why ${written}`,
+    empty: `nothing of "${name.job}" is placed; ask: moorage why ${name.job}`,
   });
   return 0;
 }

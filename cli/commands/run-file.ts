@@ -1,23 +1,22 @@
+import type { JobRef, MonitorClient } from '../../src/clients/monitor-client.ts';
 import { jobToFile } from '../../src/wire/job-file.ts';
-import type { JobStatus, JobSummary, SubmitAnswer } from '../../src/wire/monitor-api.ts';
-import type { Why } from '../../src/wire/scheduler-api.ts';
+import type { JobStatus, JobSummary } from '../../src/wire/monitor-api.ts';
 import { readDuration } from '../../src/wire/units.ts';
-import type { CellApi } from '../cell-api.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
-import type { JobName } from '../job-name.ts';
-import { jobName } from '../job-name.ts';
 import { printValue } from '../output/print.ts';
 import { clockTime } from '../output/words.ts';
 import { followLogs } from './logs.ts';
 import { readJobFile } from './validate.ts';
 
 export interface RunFileOptions {
+  /** Of the job, instead of the one in the file. */
+  readonly name?: string;
   readonly detach: boolean;
   /** Give up after this long: `5m`. */
   readonly timeout?: string;
   /** The version that must be there now. */
-  readonly checkVersion?: string;
+  readonly checkVersion?: number;
   readonly logs: boolean;
 }
 
@@ -30,23 +29,41 @@ export async function runFile(context: Context, file: string, options: RunFileOp
   const timeoutMs = options.timeout === undefined ? null : readTimeout(options.timeout);
   const api = await context.api();
   const namespace = job.namespace === 'default' ? context.namespace : job.namespace;
-  const headers = options.checkVersion === undefined ? {} : { 'if-match': options.checkVersion };
-  // The same file again changes nothing, so it may be sent twice; a guarded one would refuse its own first delivery.
-  const repeatable = options.checkVersion === undefined;
-  const body = { ...jobToFile(job), namespace };
-  const answer = await api.post<SubmitAnswer>('/v1/jobs', { body, headers }, repeatable);
-  const name = jobName(answer.name, answer.namespace);
+  const answer = await api.submit(
+    { ...jobToFile(job), namespace, name: options.name ?? job.name },
+    options.checkVersion === undefined ? {} : { ifMatch: options.checkVersion },
+  );
+  const name = { namespace: answer.namespace, job: answer.name };
   if (options.detach) {
     if (context.output === 'json' || context.output === 'yaml')
       await printValue(context.terminal, context.output, answer);
     else context.terminal.out(`${answer.name}\n`);
+    if (!answer.changed) await tellUnchanged(context, api, name, file);
     return EXIT.ok;
   }
-  const change = answer.changed
-    ? `submitted as version ${String(answer.version)}`
-    : 'is there already, nothing changed';
-  say(context, `job "${answer.name}" ${change}`);
+  if (answer.changed) say(context, `job "${answer.name}" submitted as version ${String(answer.version)}`);
+  else await tellUnchanged(context, api, name, file);
   return await followJob(context, api, name, { timeoutMs, logs: options.logs });
+}
+
+/** Who submits a file again may expect that it runs again. */
+async function tellUnchanged(
+  context: Context,
+  api: MonitorClient,
+  name: JobRef,
+  file: string,
+): Promise<void> {
+  const { summary } = await api.status(name);
+  const { phase, version } = summary;
+  if (phase !== 'complete' && phase !== 'failed') {
+    say(context, `job "${name.job}" is there already as version ${String(version)}, nothing changed`);
+    return;
+  }
+  say(
+    context,
+    `job "${name.job}" has ended already (${phase}, version ${String(version)}); the same file does not run it again`,
+  );
+  context.terminal.err(`next: moorage run --name ${name.job}-2 ${file}   (or change the file)\n`);
 }
 
 export function readTimeout(text: string): number {
@@ -57,8 +74,8 @@ export function readTimeout(text: string): number {
 
 async function followJob(
   context: Context,
-  api: CellApi,
-  name: JobName,
+  api: MonitorClient,
+  name: JobRef,
   options: { readonly timeoutMs: number | null; readonly logs: boolean },
 ): Promise<number> {
   const done = new AbortController();
@@ -81,13 +98,13 @@ async function followJob(
 /** Says each change of a job once, with its time. */
 class Progress {
   readonly #context: Context;
-  readonly #api: CellApi;
-  readonly #name: JobName;
+  readonly #api: MonitorClient;
+  readonly #name: JobRef;
   readonly #timeoutMs: number | null;
   #said = '';
   #why = '';
 
-  constructor(context: Context, api: CellApi, name: JobName, timeoutMs: number | null) {
+  constructor(context: Context, api: MonitorClient, name: JobRef, timeoutMs: number | null) {
     this.#context = context;
     this.#api = api;
     this.#name = name;
@@ -98,7 +115,7 @@ class Progress {
     const { terminal } = this.#context;
     const startMs = terminal.nowMs();
     for (;;) {
-      const status = await this.#api.get<JobStatus>(this.#name.path);
+      const status = await this.#api.status(this.#name);
       this.#tell(status.summary);
       const code = settled(status);
       if (code !== null) return this.#end(status, code);
@@ -119,7 +136,7 @@ class Progress {
   }
 
   async #tellWhy(): Promise<void> {
-    const why = await this.#api.get<Why>(`${this.#name.path}/why`).catch(() => null);
+    const why = await this.#api.why(this.#name).catch(() => null);
     if (why !== null && why.summary !== this.#why)
       say(this.#context, `waiting: ${(this.#why = why.summary)}`);
   }

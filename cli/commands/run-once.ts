@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
-import { problemErrorOf } from '../../src/clients/problem.ts';
+import type { JobRef, MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { Exit } from '../../src/core/allocation.ts';
 import type { Job } from '../../src/core/job.ts';
 import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file.ts';
-import type { RunAnswer, RunExit } from '../../src/wire/monitor-api.ts';
-import type { Why } from '../../src/wire/scheduler-api.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import { ProblemError } from '../../src/wire/problem.ts';
+import type { RunExit } from '../../src/wire/monitor-api.ts';
 import type { LogStream } from '../../src/wire/host-api.ts';
-import type { CellApi } from '../cell-api.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
-import type { JobName } from '../job-name.ts';
-import { jobName } from '../job-name.ts';
 import { relay, relayRest } from '../relay.ts';
 
 export interface RunOnceOptions {
@@ -49,19 +47,15 @@ export async function runOnce(
 ): Promise<number> {
   const job = oneOffJob(context, command, options);
   const api = await context.api();
-  const answer = await api.post<RunAnswer>(
-    '/v1/runs',
-    // The key makes a second delivery find the first one's run, so failing over to another monitor is safe.
-    { body: jobToFile(job), headers: { 'idempotency-key': randomUUID() } },
-    true,
-  );
-  const name = jobName(answer.job, answer.namespace);
+  const answer = await api.run(jobToFile(job), randomUUID());
   if (options.detach) {
     context.terminal.out(`${answer.job}\n`);
     return EXIT.ok;
   }
   try {
-    return await new Attached(context, api, name).follow();
+    // The first interrupt stops the run, and its end is still to be told; the second leaves.
+    context.endInOrder();
+    return await new Attached(context, api, answer).follow();
   } catch (error) {
     const hint = `moorage status ${answer.job}   (it may still run)`;
     throw new CliError(EXIT.ownFault, error instanceof Error ? error.message : String(error), hint, error);
@@ -114,13 +108,13 @@ function splitEnv(text: string): [string, string] {
 /** The command's end of a run: relays both streams, waits for the end, says why when nothing happens. */
 class Attached {
   readonly #context: Context;
-  readonly #api: CellApi;
-  readonly #name: JobName;
+  readonly #api: MonitorClient;
+  readonly #name: JobRef;
   readonly #done = new AbortController();
   #ended = false;
   #heard = false;
 
-  constructor(context: Context, api: CellApi, name: JobName) {
+  constructor(context: Context, api: MonitorClient, name: JobRef) {
     this.#context = context;
     this.#api = api;
     this.#name = name;
@@ -154,22 +148,17 @@ class Attached {
 
   async #awaitExit(): Promise<RunExit> {
     const { terminal } = this.#context;
-    const path = `${this.#name.path}/exit?waitMs=${String(EXIT_WAIT_MS)}`;
-    const request = { timeoutMs: EXIT_WAIT_MS + 10_000, signal: this.#done.signal };
     let heardMs = terminal.nowMs();
     for (;;) {
       try {
-        const answer = await this.#api.answer('GET', path, request, true);
+        const end = await this.#api.exit(this.#name, EXIT_WAIT_MS, { signal: this.#done.signal });
         heardMs = terminal.nowMs();
-        if (answer.status === 200) {
-          this.#ended = true;
-          return answer.body as RunExit;
-        }
-        if (answer.status === 204) continue;
-        if (answer.status < 500) throw problemErrorOf(answer);
+        if (end === null) continue;
+        this.#ended = true;
+        return end;
       } catch (error) {
         // All monitors may be away for a while; the run goes on without them.
-        const away = error instanceof CliError && terminal.nowMs() - heardMs < OUTAGE_MAX_MS;
+        const away = isAway(error) && terminal.nowMs() - heardMs < OUTAGE_MAX_MS;
         if (!away || this.#done.signal.aborted) throw error;
       }
       await terminal.sleep(RETRY_MS, this.#done.signal);
@@ -178,7 +167,7 @@ class Attached {
 
   async #output(stream: LogStream): Promise<void> {
     const { terminal } = this.#context;
-    const source = { name: this.#name, stream, query: {} };
+    const source = { name: this.#name, call: { stream } };
     const write = (chunk: Uint8Array): void => {
       this.#heard = true;
       if (stream === 'stdout') terminal.out(chunk);
@@ -207,9 +196,7 @@ class Attached {
     let said = '';
     await terminal.sleep(WHY_AFTER_MS, this.#done.signal);
     while (!this.#done.signal.aborted && !this.#heard) {
-      const why = await this.#api
-        .get<Why>(`${this.#name.path}/why`, { signal: this.#done.signal })
-        .catch(() => null);
+      const why = await this.#api.why(this.#name, { signal: this.#done.signal }).catch(() => null);
       const waits = why !== null && why.groups.some((group) => group.pending > 0);
       if (waits && why.summary !== said && !this.#done.signal.aborted) this.#note((said = why.summary));
       await terminal.sleep(WHY_EVERY_MS, this.#done.signal);
@@ -219,7 +206,7 @@ class Attached {
   async #stop(): Promise<void> {
     this.#note(`stopping ${this.#name.job}; interrupt again to leave it`);
     await this.#api
-      .post(`${this.#name.path}/stop`, {}, true)
+      .stop(this.#name, { signal: this.#done.signal })
       .catch((error: unknown) => this.#note(String(error)));
   }
 
@@ -245,6 +232,10 @@ class Attached {
     this.#note(`${end.state} on ${end.host}: ${end.reason}`);
     return EXIT.ownFault;
   }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof HttpError || (error instanceof ProblemError && error.problem.status >= 500);
 }
 
 /** 128 and the signal's number, as shells have it. */

@@ -1,4 +1,3 @@
-import type { SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
 import type { SchedulerStatus } from '../../src/wire/scheduler-api.ts';
 import type { Context } from '../context.ts';
 import { printList } from '../output/print.ts';
@@ -7,7 +6,7 @@ import type { Column } from '../output/table.ts';
 /** The competing schedulers side by side: what they did, how often they met, how busy they are. */
 export async function schedulers(context: Context): Promise<number> {
   const { terminal, output } = context;
-  const answer = await (await context.api()).get<SchedulerListAnswer>('/v1/schedulers');
+  const answer = await (await context.api()).schedulers();
   await printList(terminal, output, {
     answer,
     rows: answer.schedulers,

@@ -7,7 +7,7 @@ import { printValue } from '../output/print.ts';
 import type { Column } from '../output/table.ts';
 import { formatTable } from '../output/table.ts';
 import { ago, duration, exitText, plural } from '../output/words.ts';
-import { explainMissing } from '../problems.ts';
+import { withJob } from '../find-job.ts';
 import { allocationColumns } from './ps.ts';
 
 /** Rows of ended allocations that a person can take in; `-o json` has all. */
@@ -15,14 +15,11 @@ const OUTCOMES_SHOWN_MAX = 20;
 
 export async function status(context: Context, written: string): Promise<number> {
   const { terminal, output } = context;
-  const name = jobName(written, context.namespace);
   const api = await context.api();
-  const answer = await api
-    .get<JobStatus>(name.path)
-    .catch((error: unknown) => explainMissing(api, name, error));
+  const { name, answer } = await withJob(api, jobName(written, context.namespace), (job) => api.status(job));
   if (output === 'name') terminal.out(`${shownName(name.namespace, name.job, context.namespace)}\n`);
   else if (output !== 'table') await printValue(terminal, output, answer);
-  else terminal.out(render(answer, terminal.nowMs(), written));
+  else terminal.out(render(answer, terminal.nowMs(), name.job));
   return 0;
 }
 

@@ -1,9 +1,9 @@
-import type { JobStatus, JobSummary } from '../../src/wire/monitor-api.ts';
+import type { JobRef } from '../../src/clients/monitor-client.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit.ts';
+import { withJob } from '../find-job.ts';
 import { jobName } from '../job-name.ts';
 import { printValue } from '../output/print.ts';
-import { explainMissing } from '../problems.ts';
 import { readTimeout } from './run-file.ts';
 
 const POLL_MS = 300;
@@ -17,10 +17,10 @@ export async function stop(
   const { terminal, output } = context;
   const api = await context.api();
   const names = jobs.map((job) => jobName(job, context.namespace));
-  for (const name of names) {
-    const answer = await api
-      .post<JobSummary>(`${name.path}/stop`, {}, true)
-      .catch((error: unknown) => explainMissing(api, name, error));
+  const stopping: JobRef[] = [];
+  for (const written of names) {
+    const { name, answer } = await withJob(api, written, (job) => api.stop(job));
+    stopping.push(name);
     if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
     else if (output === 'name') terminal.out(`${name.job}\n`);
     else terminal.out(`${name.job} is told to stop\n`);
@@ -28,9 +28,9 @@ export async function stop(
   if (!options.wait) return EXIT.ok;
   const deadlineMs =
     options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout(options.timeout);
-  for (const name of names) {
+  for (const name of stopping) {
     for (;;) {
-      const status = await api.get<JobStatus>(name.path);
+      const status = await api.status(name);
       if (status.allocations.length === 0) break;
       if (terminal.nowMs() > deadlineMs || context.interrupted.aborted) {
         terminal.err(`moorage: ${name.job} has not stopped yet\nnext: moorage status ${name.job}\n`);

@@ -1,5 +1,7 @@
+import type { VersionAnswer } from '../../src/wire/monitor-api.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import { ProblemError } from '../../src/wire/problem.ts';
 import type { Context } from '../context.ts';
-import { CliError } from '../exit.ts';
 import { printValue } from '../output/print.ts';
 import { VERSION } from '../version.ts';
 
@@ -12,16 +14,16 @@ export async function version(context: Context): Promise<number> {
   else {
     terminal.out(`moorage ${VERSION} (node ${process.version})\n`);
     if (output === 'table')
-      terminal.out(`monitor ${server === null ? 'does not answer' : JSON.stringify(server)}\n`);
+      terminal.out(`monitor ${server === null ? 'does not answer' : `${server.version} (${server.id})`}\n`);
   }
   return 0;
 }
 
-async function serverVersion(context: Context): Promise<unknown> {
+async function serverVersion(context: Context): Promise<VersionAnswer | null> {
   try {
-    return await (await context.api()).get<unknown>('/version', { timeoutMs: 1_000 });
+    return await (await context.api()).version({ timeoutMs: 1_000 });
   } catch (error) {
-    if (error instanceof CliError) return null;
+    if (error instanceof HttpError || error instanceof ProblemError) return null;
     throw error;
   }
 }

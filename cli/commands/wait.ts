@@ -24,7 +24,7 @@ export async function wait(
   const deadlineMs =
     options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout(options.timeout);
   for (;;) {
-    const status = await api.get<JobStatus>(name.path).catch((error: unknown) => {
+    const status = await api.status(name).catch((error: unknown) => {
       if (error instanceof ProblemError && error.problem.status === 404) return null;
       throw error;
     });

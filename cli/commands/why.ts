@@ -5,16 +5,13 @@ import { jobName } from '../job-name.ts';
 import { printValue } from '../output/print.ts';
 import { formatTable } from '../output/table.ts';
 import { cores, duration, gpus, plural, size } from '../output/words.ts';
-import { explainMissing } from '../problems.ts';
+import { withJob } from '../find-job.ts';
 
 /** Why a job is not where it should be: one line, then which check refused how many hosts, then host by host. */
 export async function why(context: Context, written: string): Promise<number> {
   const { terminal, output } = context;
-  const name = jobName(written, context.namespace);
   const api = await context.api();
-  const answer = await api
-    .get<Why>(`${name.path}/why`)
-    .catch((error: unknown) => explainMissing(api, name, error));
+  const { answer } = await withJob(api, jobName(written, context.namespace), (job) => api.why(job));
   if (output === 'name') terminal.out(`${answer.summary}\n`);
   else if (output !== 'table') await printValue(terminal, output, answer);
   else terminal.out(renderWhy(answer, terminal.nowMs()));

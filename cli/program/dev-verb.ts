@@ -30,9 +30,11 @@ export function addDevVerb(program: Command, { run }: ProgramInput): void {
     .option('--name <name>', 'name of the cell and of its folder under .moorage/cells', 'dev')
     .option('--fresh', 'forget the data of the last start', false)
     .action((options: DevFlags) =>
-      run(options, async ({ interrupted }) =>
-        (await import('../dev/dev.ts')).dev({ ...options, base: process.cwd() }, interrupted),
-      ),
+      run(options, async (context) => {
+        const { interrupted } = context;
+        context.endInOrder();
+        return (await import('../dev/dev.ts')).dev({ ...options, base: process.cwd() }, interrupted);
+      }),
     );
   dev
     .command('stop')

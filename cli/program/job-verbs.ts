@@ -4,7 +4,10 @@ import type { RunOnceOptions } from '../commands/run-once.ts';
 import type { GlobalOptions } from '../context.ts';
 import { usageError } from '../exit.ts';
 import type { ProgramInput } from '../program.ts';
-import { cellVerb, collect, verb } from '../verbs.ts';
+import { cellVerb, collect, verb, wholeNumber } from '../verbs.ts';
+
+/** Versions count submissions of one job. */
+const VERSION_MAX = 999_999_999;
 
 type RunOptions = GlobalOptions & RunFileOptions & RunOnceOptions & { readonly cmd?: never };
 
@@ -17,7 +20,7 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     'submit a job file and follow it, or: run [flags] -- COMMAND, as if it ran here',
   )
     .option('-d, --detach', 'print the id and return', false)
-    .option('--name <name>', 'name of the one-off run')
+    .option('--name <name>', 'name of the one-off run, or of the job instead of the one in the file')
     .option('--cpu <amount>', 'cores ("2", "0.5") or millicores ("500m")')
     .option('--memory <size>', 'such as 256Mi')
     .option('--disk <size>', 'such as 1Gi')
@@ -28,7 +31,11 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     .option('-e, --env <name=value>', 'environment variable; may be repeated', collect, [])
     .option('--constraint <expression>', 'such as "host.zone == a"; may be repeated', collect, [])
     .option('--timeout <time>', 'file: give up following after this time')
-    .option('--check-version <n>', 'file: submit only if this version is there now (0: none)')
+    .option(
+      '--check-version <n>',
+      'file: submit only if this version is there now (0: none)',
+      wholeNumber(0, VERSION_MAX),
+    )
     .option('--logs', 'file: show the output of the job while following', false)
     .addHelpText(
       'after',

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
+import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
-import type { AllocationStatus, HostListAnswer, SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
-import { CellApi } from '../cell-api.ts';
 import { checkCell, exitOf, renderCheck } from '../commands/check.ts';
 import type { Context } from '../context.ts';
 import { Steps } from '../dev/steps.ts';
@@ -41,6 +40,7 @@ const SAY_EVERY_MS = 5_000;
 /** Loads a trace onto a cell and says what became of every pod. */
 export async function replay(context: Context, folder: string, options: ReplayOptions): Promise<number> {
   const pods = choosePods(folder, options);
+  context.endInOrder();
   if (options.address.length > 0) {
     // A cell that others use may hold an earlier replay's jobs.
     const namespace = `replay-${randomUUID().slice(0, 8)}`;
@@ -55,7 +55,7 @@ export async function replay(context: Context, folder: string, options: ReplayOp
   try {
     steps.line(`cell "${cell.folder.name}" for ${String(pods.length)} pods`);
     await cell.start();
-    const api = new CellApi(fetchClient(), { urls: cell.monitors, from: 'the replay' });
+    const api = new MonitorClient(fetchClient(), { urls: cell.monitors, from: 'the replay' });
     let code = await run(context, api, { folder, pods, options, namespace: 'replay' });
     if (options.check && !context.interrupted.aborted) code = Math.max(code, await verify(context, cell));
     if (options.keep) await stay(context, cell, steps);
@@ -78,7 +78,7 @@ interface Load {
   readonly namespace: string;
 }
 
-async function run(context: Context, api: CellApi, load: Load): Promise<number> {
+async function run(context: Context, api: MonitorClient, load: Load): Promise<number> {
   const { folder, pods, options, namespace } = load;
   const { terminal, interrupted: signal } = context;
   const sleep = (ms: number): Promise<void> => terminal.sleep(ms, signal);
@@ -109,9 +109,9 @@ async function run(context: Context, api: CellApi, load: Load): Promise<number> 
   const long = { timeoutMs: 60_000 };
   const [reasons, hosts, schedulers, allocations] = await Promise.all([
     reasonsOf(api, namespace, settled.waitingNames),
-    api.get<HostListAnswer>('/v1/hosts', long),
-    api.get<SchedulerListAnswer>('/v1/schedulers'),
-    api.get<{ allocations: readonly AllocationStatus[] }>(`/v1/allocations?namespace=${namespace}`, long),
+    api.hosts(long),
+    api.schedulers(),
+    api.allocations({ namespace }, long),
   ]);
   const placeSeconds = placingSeconds(allocations.allocations);
   const batch = schedulers.schedulers.filter((one) => one.kind === 'batch');

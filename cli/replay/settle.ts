@@ -1,6 +1,6 @@
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobSummary, SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
 import type { Why } from '../../src/wire/scheduler-api.ts';
-import type { CellApi } from '../cell-api.ts';
 
 export interface Settled {
   readonly placed: number;
@@ -25,16 +25,14 @@ const POLL_MS = 2_000;
 const QUIET_MS = 12_000;
 
 /** Until every pod has a place, or none of the waiting ones gets one any more. */
-export async function untilSettled(api: CellApi, options: SettleOptions): Promise<Settled> {
+export async function untilSettled(api: MonitorClient, options: SettleOptions): Promise<Settled> {
   const startMs = options.nowMs();
   let last = '';
   let quietSinceMs = startMs;
   for (;;) {
     const [jobs, schedulers] = await Promise.all([
-      api.get<{ jobs: readonly JobSummary[] }>(`/v1/jobs?namespace=${options.namespace}`, {
-        timeoutMs: 60_000,
-      }),
-      api.get<SchedulerListAnswer>('/v1/schedulers'),
+      api.jobs(options.namespace, { timeoutMs: 60_000 }),
+      api.schedulers(),
     ]);
     const settled = split(jobs.jobs);
     options.onProgress(settled.placed, schedulers);
@@ -67,7 +65,7 @@ const WHY_IN_FLIGHT = 4;
 
 /** How many wait for which reason, commonest first. */
 export async function reasonsOf(
-  api: CellApi,
+  api: MonitorClient,
   namespace: string,
   names: readonly string[],
 ): Promise<(readonly [reason: string, pods: number])[]> {
@@ -76,7 +74,7 @@ export async function reasonsOf(
   const worker = async (): Promise<void> => {
     while (next < names.length) {
       const name = names[next++] ?? '';
-      const why = await api.get<Why>(`/v1/jobs/${namespace}/${name}/why`).catch(() => null);
+      const why = await api.why({ namespace, job: name }).catch(() => null);
       const reason = why === null ? 'no answer' : reasonOf(why);
       counts.set(reason, (counts.get(reason) ?? 0) + 1);
     }

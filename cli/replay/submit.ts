@@ -1,6 +1,6 @@
-import { BULK_JOBS_MAX, type BulkAnswer } from '../../src/wire/monitor-api.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import { BULK_JOBS_MAX } from '../../src/wire/monitor-api.ts';
 import { ProblemError } from '../../src/wire/problem.ts';
-import type { CellApi } from '../cell-api.ts';
 import type { TracePod } from './openb.ts';
 import { podJob } from './openb.ts';
 
@@ -19,7 +19,7 @@ const TIMEOUT_MS = 60_000;
 
 /** Submits each pod as a job of its own, in order, many in one call. */
 export async function submitPods(
-  api: CellApi,
+  api: MonitorClient,
   pods: readonly TracePod[],
   options: {
     readonly namespace: string;
@@ -53,14 +53,14 @@ const BUSY = 'busy';
 
 /** @returns for each pod null, or why it was not taken */
 async function sendAll(
-  api: CellApi,
+  api: MonitorClient,
   pods: readonly TracePod[],
   namespace: string,
   isLast: boolean,
 ): Promise<readonly (string | null)[]> {
   try {
     const body = pods.map((pod) => podJob(pod, namespace));
-    const { results } = await api.post<BulkAnswer>('/v1/jobs/bulk', { body, timeoutMs: TIMEOUT_MS }, true);
+    const { results } = await api.submitMany(body, { timeoutMs: TIMEOUT_MS });
     return results.map((result) => {
       if (!('problem' in result)) return null;
       return result.problem.status >= 500 ? BUSY : result.problem.code;

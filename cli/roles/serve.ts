@@ -30,6 +30,7 @@ export async function serveRole(
   start: () => Promise<RunningRole>,
 ): Promise<number> {
   const { terminal, interrupted } = context;
+  context.endInOrder();
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
   let role: RunningRole;
   const { id } = basics;

@@ -1,27 +1,43 @@
-import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../ports/http.ts';
+import type { HttpAnswer, HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
 import { ndjson } from '../runtime/ndjson.ts';
 import { LOG_OFFSET_HEADER } from '../wire/host-api.ts';
 import type { LogStream } from '../wire/host-api.ts';
 import type {
-  AllocationStatus,
+  AllocationListAnswer,
+  BulkAnswer,
   CellEvent,
   EligibilityRequest,
   HostListAnswer,
   HostStatus,
+  JobListAnswer,
   JobStatus,
   JobSummary,
   RunAnswer,
   RunExit,
   SchedulerListAnswer,
   SubmitAnswer,
+  VersionAnswer,
 } from '../wire/monitor-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
-import { bodyOf, problemErrorOf } from './problem.ts';
+import type { MonitorAddresses, MonitorCall } from './monitor-round.ts';
+import { MonitorRound } from './monitor-round.ts';
+import { bodyOf } from './problem.ts';
 
 export interface JobRef {
   readonly namespace: string;
   readonly job: string;
+}
+
+/** Of one call: a deadline other than the usual, and the caller's own end. */
+export interface CallOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface SubmitOptions extends CallOptions {
+  /** The version that must be there now; 0: none. */
+  readonly ifMatch?: number;
 }
 
 export interface LogCall {
@@ -32,8 +48,22 @@ export interface LogCall {
   readonly task?: string;
   /** Of the first byte wanted. Default 0. */
   readonly offset?: number;
+  /** Wait for the start and end with the allocation; otherwise what is there now. */
   readonly follow: boolean;
   readonly signal?: AbortSignal;
+  /**
+   * Asked when a connection broke: whether to go on from the last byte, at another monitor. The time to wait before is
+   * spent here. Without it as often in a row as there are monitors.
+   */
+  readonly goOn?: (trouble: LogTrouble) => Promise<boolean>;
+}
+
+export interface LogTrouble {
+  readonly error: HttpError;
+  /** The stream had begun: a task with nothing to say looks like a dead connection. */
+  readonly wasOpen: boolean;
+  /** Bytes came since the last trouble. */
+  readonly progressed: boolean;
 }
 
 export interface LogPart {
@@ -42,165 +72,195 @@ export interface LogPart {
   readonly chunk: Uint8Array;
 }
 
-const CALL_TIMEOUT_MS = 10_000;
-/** Longer than a monitor waits for a start, or lets an event stream be quiet. */
-const STREAM_TIMEOUT_MS = 60_000;
+export interface EventsCall {
+  readonly follow: boolean;
+  readonly signal?: AbortSignal;
+}
+
+const CALL_TIMEOUT_MS = 15_000;
+/** Longer than a monitor waits for a start. */
+const LOG_TIMEOUT_MS = 60_000;
+/** A monitor sends a beat more often than this; longer silence is a dead connection. */
+const EVENTS_IDLE_MS = 45_000;
 
 /**
- * The monitors' API, typed, over several monitors: the one that answered last is asked first. Reads, and writes that may
- * safely be sent twice (a run with its key, an equal spec, a stop, a verdict), go on to the next monitor when one does
- * not answer; every write of this API is of that kind.
+ * The monitors' API, typed, over several monitors. A call that may have been received is made again at another monitor
+ * only when doing it twice is the same as once: reads, and writes with a key or a state that is set.
+ *
+ * All methods throw ProblemError for an answer that refuses, and HttpError when no monitor answers.
  */
 export class MonitorClient {
-  readonly #http: HttpClient;
+  readonly #round: MonitorRound;
   readonly #urls: readonly string[];
-  #preferred = 0;
+  readonly #signal: AbortSignal | undefined;
 
-  /** @param urls base URLs without a slash at the end, at least one */
-  constructor(http: HttpClient, urls: readonly string[]) {
-    if (urls.length === 0) throw new Error('no monitor to ask');
-    this.#http = http;
-    this.#urls = urls;
+  /** @param signal ends every call that has none of its own */
+  constructor(http: HttpClient, addresses: MonitorAddresses, signal?: AbortSignal) {
+    this.#round = new MonitorRound(http, addresses);
+    this.#urls = addresses.urls;
+    this.#signal = signal;
   }
 
-  /** @param file the job as people write it. @throws ProblemError, HttpError; so do all others */
-  async submit(file: unknown, ifMatch?: number): Promise<SubmitAnswer> {
+  /** @param file the job as people write it */
+  async submit(file: unknown, options: SubmitOptions = {}): Promise<SubmitAnswer> {
+    const { ifMatch, ...call } = options;
     const headers = ifMatch === undefined ? {} : { 'if-match': String(ifMatch) };
-    return bodyOf(await this.#call({ method: 'POST', path: '/v1/jobs', body: file, headers }));
+    // The same file again changes nothing. A guarded one would refuse its own first delivery.
+    const repeatable = ifMatch === undefined;
+    return bodyOf(await this.#post('/v1/jobs', { ...call, body: file, headers, repeatable }));
   }
 
-  async run(file: unknown, idempotencyKey: string): Promise<RunAnswer> {
+  /** At most `BULK_JOBS_MAX` files, each answered by itself; the same ones again change nothing. */
+  async submitMany(files: readonly unknown[], options: CallOptions = {}): Promise<BulkAnswer> {
+    return bodyOf(await this.#post('/v1/jobs/bulk', { ...options, body: files }));
+  }
+
+  /** @param idempotencyKey makes a second delivery find the first one's run */
+  async run(file: unknown, idempotencyKey: string, options: CallOptions = {}): Promise<RunAnswer> {
     const headers = { 'idempotency-key': idempotencyKey };
-    return bodyOf(await this.#call({ method: 'POST', path: '/v1/runs', body: file, headers }));
+    return bodyOf(await this.#post('/v1/runs', { ...options, body: file, headers }));
   }
 
-  async jobs(namespace?: string): Promise<readonly JobSummary[]> {
-    const query = namespace === undefined ? '' : `?namespace=${namespace}`;
-    return bodyOf<{ jobs: JobSummary[] }>(await this.#get(`/v1/jobs${query}`)).jobs;
+  /** @param namespace all of them without it */
+  async jobs(namespace?: string, options: CallOptions = {}): Promise<JobListAnswer> {
+    return bodyOf(await this.#get(`/v1/jobs${query({ namespace })}`, options));
   }
 
-  async status(ref: JobRef): Promise<JobStatus> {
-    return bodyOf(await this.#get(pathOf(ref)));
+  async status(ref: JobRef, options: CallOptions = {}): Promise<JobStatus> {
+    return bodyOf(await this.#get(pathOf(ref), options));
   }
 
-  async why(ref: JobRef): Promise<Why> {
-    return bodyOf(await this.#get(`${pathOf(ref)}/why`));
+  async why(ref: JobRef, options: CallOptions = {}): Promise<Why> {
+    return bodyOf(await this.#get(`${pathOf(ref)}/why`, options));
   }
 
-  async stop(ref: JobRef): Promise<JobSummary> {
-    return bodyOf(await this.#call({ method: 'POST', path: `${pathOf(ref)}/stop` }));
+  async stop(ref: JobRef, options: CallOptions = {}): Promise<JobSummary> {
+    return bodyOf(await this.#post(`${pathOf(ref)}/stop`, options));
   }
 
   /** @returns null when it did not end within `waitMs` */
-  async exit(ref: JobRef, waitMs: number): Promise<RunExit | null> {
-    const path = `${pathOf(ref)}/exit?waitMs=${String(waitMs)}`;
-    const answer = await this.#call({ method: 'GET', path, timeoutMs: waitMs + CALL_TIMEOUT_MS });
+  async exit(ref: JobRef, waitMs: number, options: CallOptions = {}): Promise<RunExit | null> {
+    const path = `${pathOf(ref)}/exit${query({ waitMs })}`;
+    const answer = await this.#get(path, { timeoutMs: waitMs + CALL_TIMEOUT_MS, ...options });
     return answer.status === 204 ? null : bodyOf(answer);
   }
 
-  async allocations(ref: JobRef): Promise<readonly AllocationStatus[]> {
-    const path = `/v1/allocations?namespace=${ref.namespace}&job=${ref.job}`;
-    return bodyOf<{ allocations: AllocationStatus[] }>(await this.#get(path)).allocations;
+  async allocations(
+    which: { readonly namespace?: string; readonly job?: string },
+    options: CallOptions = {},
+  ): Promise<AllocationListAnswer> {
+    const { namespace, job } = which;
+    return bodyOf(await this.#get(`/v1/allocations${query({ namespace, job })}`, options));
   }
 
-  async hosts(): Promise<HostListAnswer> {
-    return bodyOf(await this.#get('/v1/hosts'));
+  async hosts(options: CallOptions = {}): Promise<HostListAnswer> {
+    return bodyOf(await this.#get('/v1/hosts', options));
   }
 
-  async setEligibility(host: string, request: EligibilityRequest): Promise<HostStatus> {
-    return bodyOf(await this.#call({ method: 'POST', path: `/v1/hosts/${host}/eligibility`, body: request }));
+  async setEligibility(
+    host: string,
+    request: EligibilityRequest,
+    options: CallOptions = {},
+  ): Promise<HostStatus> {
+    const path = `/v1/hosts/${encodeURIComponent(host)}/eligibility`;
+    return bodyOf(await this.#post(path, { ...options, body: request }));
   }
 
-  async schedulers(): Promise<SchedulerListAnswer> {
-    return bodyOf(await this.#get('/v1/schedulers'));
+  async schedulers(options: CallOptions = {}): Promise<SchedulerListAnswer> {
+    return bodyOf(await this.#get('/v1/schedulers', options));
   }
 
-  /**
-   * The output of one task, each byte once, going on at another monitor when one is cut off. With `follow` waits for the
-   * start and ends with the allocation.
-   */
+  async version(options: CallOptions = {}): Promise<VersionAnswer> {
+    return bodyOf(await this.#get('/version', options));
+  }
+
+  /** The output of one task, each byte once, going on at another monitor from the last byte when one is cut off. */
   async *logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
+    const goOn = call.goOn ?? asOftenAs(this.#urls.length);
+    const signal = call.signal ?? this.#signal;
     let offset = call.offset ?? 0;
-    for (let failures = 0; ;) {
-      if (call.signal?.aborted === true) return;
+    let progressed = false;
+    while (signal?.aborted !== true) {
+      let from = '';
       try {
-        const stream = await this.#stream(`${pathOf(ref)}/logs?${logQuery(call, offset)}`, {}, call.signal);
+        const stream = await this.#round.stream({
+          ...GET,
+          path: `${pathOf(ref)}/logs${logQuery(call, offset)}`,
+          timeoutMs: LOG_TIMEOUT_MS,
+          idleTimeoutMs: LOG_TIMEOUT_MS,
+          signal,
+        });
+        from = stream.from;
         // Not started yet: the monitor has waited as long as it does, and asks to be asked again.
-        if (stream.status === 204) continue;
+        if (stream.status === 204 && call.follow) continue;
         offset = Number(stream.headers[LOG_OFFSET_HEADER] ?? offset);
         for await (const chunk of stream.chunks) {
-          failures = 0;
+          progressed = true;
           yield { offset, chunk };
           offset += chunk.length;
         }
         return;
       } catch (error) {
-        failures += 1;
-        if (!(error instanceof HttpError) || failures > this.#urls.length) throw error;
-        this.#moveOn();
-      }
-    }
-  }
-
-  /** Events after `since` from one monitor; ends, or throws HttpError, when that monitor does: ask again with the last id. */
-  async *events(
-    since: string,
-    options: { follow: boolean; signal?: AbortSignal },
-  ): AsyncGenerator<CellEvent> {
-    const path = `/v1/events?since=${encodeURIComponent(since)}&follow=${String(options.follow)}`;
-    const stream = await this.#stream(path, { accept: 'application/x-ndjson' }, options.signal);
-    for await (const event of ndjson(stream.chunks)) yield event as CellEvent;
-  }
-
-  #get(path: string): Promise<HttpAnswer> {
-    return this.#call({ method: 'GET', path });
-  }
-
-  #call(call: {
-    readonly method: HttpCall['method'];
-    readonly path: string;
-    readonly body?: unknown;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly timeoutMs?: number;
-  }): Promise<HttpAnswer> {
-    const { path, ...rest } = call;
-    return this.#anyMonitor(async (url) => {
-      const answer = await this.#http.call({ timeoutMs: CALL_TIMEOUT_MS, ...rest, url: url + path });
-      return { value: answer, isBusy: answer.status === 503 };
-    });
-  }
-
-  #stream(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<HttpStream> {
-    return this.#anyMonitor(async (url) => {
-      const times = { timeoutMs: STREAM_TIMEOUT_MS, idleTimeoutMs: STREAM_TIMEOUT_MS };
-      const more = signal === undefined ? {} : { signal };
-      const stream = await this.#http.stream({ method: 'GET', url: url + path, headers, ...times, ...more });
-      if (stream.status >= 300) throw problemErrorOf({ ...stream, body: await firstValue(stream.chunks) });
-      return { value: stream, isBusy: false };
-    });
-  }
-
-  /** One round over the monitors, until one answers; a 503 is an answer when all others fail. */
-  async #anyMonitor<T>(ask: (url: string) => Promise<{ value: T; isBusy: boolean }>): Promise<T> {
-    let last: { readonly value: T } | { readonly error: unknown } = { error: null };
-    for (let tried = 0; tried < this.#urls.length; tried++) {
-      try {
-        const { value, isBusy } = await ask(this.#urls[this.#preferred] ?? '');
-        if (!isBusy) return value;
-        last = { value };
-      } catch (error) {
         if (!(error instanceof HttpError)) throw error;
-        if (!('value' in last)) last = { error };
+        if (isAborted(signal)) return;
+        this.#round.moveOnFrom(from);
+        if (!(await goOn({ error, wasOpen: from !== '', progressed }))) throw error;
+        progressed = false;
       }
-      this.#moveOn();
     }
-    if ('value' in last) return last.value;
-    throw last.error;
   }
 
-  #moveOn(): void {
-    this.#preferred = (this.#preferred + 1) % this.#urls.length;
+  /**
+   * Events after `since` from one monitor. Ends, or throws HttpError, when that monitor does: asked again with the last
+   * id, the rest comes from another one.
+   */
+  async *events(since: string, call: EventsCall): AsyncGenerator<CellEvent> {
+    const signal = call.signal ?? this.#signal;
+    const stream = await this.#round.stream({
+      ...GET,
+      path: `/v1/events${query({ since, follow: call.follow })}`,
+      headers: { accept: 'application/x-ndjson' },
+      timeoutMs: CALL_TIMEOUT_MS,
+      idleTimeoutMs: EVENTS_IDLE_MS,
+      signal,
+    });
+    try {
+      for await (const event of ndjson(stream.chunks)) yield event as CellEvent;
+    } catch (error) {
+      this.#round.moveOnFrom(stream.from);
+      throw error;
+    }
   }
+
+  #get(path: string, options: CallOptions): Promise<HttpAnswer> {
+    return this.#call({ ...GET, ...options, path });
+  }
+
+  #post(
+    path: string,
+    options: CallOptions & Partial<Pick<MonitorCall, 'body' | 'headers' | 'repeatable'>>,
+  ): Promise<HttpAnswer> {
+    return this.#call({ repeatable: true, ...options, method: 'POST', path });
+  }
+
+  #call(call: Omit<MonitorCall, 'timeoutMs'> & CallOptions): Promise<HttpAnswer> {
+    return this.#round.call({ timeoutMs: CALL_TIMEOUT_MS, signal: this.#signal, ...call });
+  }
+}
+
+const GET = { method: 'GET', repeatable: true } as const;
+
+function asOftenAs(failuresMax: number): (trouble: LogTrouble) => Promise<boolean> {
+  let failures = 0;
+  return ({ progressed }) => {
+    failures = progressed ? 1 : failures + 1;
+    return Promise.resolve(failures <= failuresMax);
+  };
+}
+
+/** Asked anew after each wait: it may have become true in the meantime. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
 }
 
 function pathOf({ namespace, job }: JobRef): string {
@@ -208,21 +268,13 @@ function pathOf({ namespace, job }: JobRef): string {
 }
 
 function logQuery(call: LogCall, offset: number): string {
-  const { signal: _signal, offset: _start, ...rest } = call;
-  const given = Object.entries({ ...rest, offset }).map(([name, value]): [string, string] => [
-    name,
-    String(value),
-  ]);
-  return new URLSearchParams(given).toString();
+  const { stream, group, index, allocation, task, follow } = call;
+  return query({ stream, group, index, allocation, task, offset, follow });
 }
 
-async function firstValue(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of chunks) text += decoder.decode(chunk, { stream: true });
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+function query(values: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const given = Object.entries(values).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 }

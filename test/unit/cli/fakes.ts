@@ -1,8 +1,8 @@
-import { CellApi } from '../../../cli/cell-api.ts';
 import type { Context } from '../../../cli/context.ts';
 import type { Output } from '../../../cli/output/print.ts';
 import type { Terminal } from '../../../cli/terminal.ts';
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../../src/ports/http.ts';
+import { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { HttpError } from '../../../src/ports/http.ts';
 
 /** Keeps what was written; its time is fifty times as fast as ours. */
@@ -98,13 +98,15 @@ async function* bytes(parts: readonly string[]): AsyncGenerator<Uint8Array> {
 
 export function fakeContext(http: FakeHttp, urls: readonly string[], output: Output = 'table') {
   const terminal = new FakeTerminal();
-  const api = new CellApi(http, { urls, from: 'a test' });
+  const api = new MonitorClient(http, { urls, from: 'a test' });
   const context: Context = {
     terminal,
     namespace: 'default',
     output,
     api: () => Promise.resolve(api),
     interrupted: new AbortController().signal,
+    wide: false,
+    endInOrder: () => undefined,
   };
   return { context, terminal, api };
 }

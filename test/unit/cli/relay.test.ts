@@ -7,7 +7,7 @@ import { FakeHttp, fakeContext } from './fakes.ts';
 
 const A = 'http://a';
 const B = 'http://b';
-const source = { name: jobName('hello', 'default'), stream: 'stdout', query: {} } as const;
+const source = { name: jobName('hello', 'default'), call: { stream: 'stdout' } } as const;
 
 /** Serves `text` from the asked offset in pieces, and cuts the connection after some of them. */
 function server(text: string, pieces: () => number, cuts: () => boolean): Handler {

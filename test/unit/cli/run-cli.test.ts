@@ -41,7 +41,10 @@ test('help lists the verbs and is no failure', async () => {
 
 test.each([
   [['statsu'], /Did you mean status\?/],
-  [['ps', '-o', 'xml'], /Allowed choices are table, json, yaml, name/],
+  [['ps', '-o', 'xml'], /Allowed choices are table, wide, json, yaml, name/],
+  [['-o', 'xml', 'ps'], /Allowed choices are table, wide, json, yaml, name/],
+  [['-n', 'x', 'ps', '--', 'x'], /belong to: moorage run/],
+  [['ps', '-n', 'Not_One'], /is no name of a namespace/],
   [['status'], /missing required argument/],
   [['run'], /name a job file, or a command behind --/],
   [['ps', '--', 'x'], /belong to: moorage run/],

@@ -16,7 +16,7 @@ describe('MonitorClient', () => {
   it('S4.32 speaks the whole API, and goes on to the next monitor when one is gone', async () => {
     await world.host('h1');
     const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
-    const client = new MonitorClient(world.http, [one.address, two.address]);
+    const client = new MonitorClient(world.http, { urls: [one.address, two.address], from: 'a test' });
     expect(await client.submit({ name: 'web', type: 'service', command: ['x'] })).toMatchObject({
       version: 1,
     });
@@ -25,10 +25,10 @@ describe('MonitorClient', () => {
     expect(await client.run(RUN, 'k1')).toEqual({ ...run, created: false });
     const ref = { namespace: 'default', job: 'web' };
     expect((await client.status(ref)).record.job.name).toBe('web');
-    expect((await client.jobs('default')).map((job) => job.name)).toContain('web');
+    expect((await client.jobs('default')).jobs.map((job) => job.name)).toContain('web');
     expect((await client.why(ref)).summary).toContain('no scheduler');
     expect(await client.exit(ref, 0)).toBeNull();
-    expect(await client.allocations(ref)).toEqual([]);
+    expect((await client.allocations(ref)).allocations).toEqual([]);
     expect((await client.schedulers()).schedulers).toEqual([]);
     expect(await client.setEligibility('h1', { state: 'cordoned', reason: '' })).toMatchObject({
       alive: true,
@@ -46,7 +46,7 @@ describe('MonitorClient', () => {
   it('I28 logs go on at another monitor from the last offset when the first is lost', async () => {
     const host = await world.host('h1');
     const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
-    const client = new MonitorClient(world.http, [one.address, two.address]);
+    const client = new MonitorClient(world.http, { urls: [one.address, two.address], from: 'a test' });
     const run = await client.run(RUN, 'k1');
     const of = { job: run.job, group: run.job };
     await world.place(allocationOf('h1', 'a1', of));

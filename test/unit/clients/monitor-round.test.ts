@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { MonitorClient } from '../../../src/clients/monitor-client.ts';
+import { HttpError } from '../../../src/ports/http.ts';
+import { FakeHttp } from '../cli/fakes.ts';
+
+const A = 'http://a';
+const B = 'http://b';
+const clientOf = (http: FakeHttp, urls: readonly string[], signal?: AbortSignal) =>
+  new MonitorClient(http, { urls, from: 'a test' }, signal);
+const NONE = { body: { jobs: [], incomplete: false } };
+
+test('a monitor that cannot be reached is passed over, and not asked first again', async () => {
+  const http = new FakeHttp({ [A]: () => 'refused', [B]: () => NONE });
+  const client = clientOf(http, [A, B]);
+  expect(await client.jobs()).toEqual(NONE.body);
+  await client.jobs();
+  expect(http.asked).toEqual([`GET ${A}/v1/jobs`, `GET ${B}/v1/jobs`, `GET ${B}/v1/jobs`]);
+});
+
+test('calls that fail at once at the same monitor all go to the next one', async () => {
+  const http = new FakeHttp({ [A]: () => 'refused', [B]: () => NONE });
+  const client = clientOf(http, [A, B, 'http://c']);
+  await Promise.all([client.jobs(), client.jobs(), client.jobs()]);
+  await client.jobs();
+  expect(http.asked.at(-1)).toBe(`GET ${B}/v1/jobs`);
+});
+
+test('a write that may have arrived is sent again only when twice is the same as once', async () => {
+  const http = new FakeHttp({ [A]: () => 'lost', [B]: () => ({ body: {} }) });
+  await expect(clientOf(http, [A, B]).submit({}, { ifMatch: 3 })).rejects.toThrow(HttpError);
+  expect(http.asked).toEqual([`POST ${A}/v1/jobs`]);
+  http.asked.length = 0;
+  await clientOf(http, [A, B]).submit({});
+  expect(http.asked).toEqual([`POST ${A}/v1/jobs`, `POST ${B}/v1/jobs`]);
+});
+
+test('a busy answer stands only when no other monitor has a better one', async () => {
+  const busy = { status: 503, body: { code: 'store-away', detail: 'the store is away' } };
+  const one = new FakeHttp({ [A]: () => busy, [B]: () => NONE });
+  expect(await clientOf(one, [A, B]).jobs()).toEqual(NONE.body);
+  const none = new FakeHttp({ [A]: () => busy, [B]: () => 'refused' });
+  await expect(clientOf(none, [A, B]).jobs()).rejects.toMatchObject({ problem: { code: 'store-away' } });
+});
+
+test('nobody there: names who was asked, who named them, and whether something may have been done', async () => {
+  const lost = new FakeHttp({ [A]: () => 'lost', [B]: () => 'refused' });
+  await expect(clientOf(lost, [A, B]).stop({ namespace: 'n', job: 'j' })).rejects.toMatchObject({
+    sent: true,
+    message: expect.stringContaining('no answer from any of 2 monitors (from a test)') as string,
+  });
+  await expect(clientOf(new FakeHttp({}), [A]).jobs()).rejects.toMatchObject({
+    sent: false,
+    message: expect.stringContaining(`cannot reach the monitor at ${A}`) as string,
+  });
+});
+
+test("a call without a signal of its own ends with the client's", async () => {
+  const http = new FakeHttp({ [A]: () => NONE });
+  const leave = new AbortController();
+  const own = new AbortController();
+  const client = clientOf(http, [A], leave.signal);
+  await client.jobs();
+  await client.jobs(undefined, { signal: own.signal });
+  expect(http.calls.map((call) => call.signal)).toEqual([leave.signal, own.signal]);
+});
