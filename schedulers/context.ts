@@ -1,5 +1,5 @@
 import type { CellKeys } from '../src/core/keys.ts';
-import type { Plan, PlanOutcome } from '../src/core/plan.ts';
+import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { HostClient } from '../src/clients/host-client.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
@@ -60,6 +60,8 @@ export interface Term {
   room(host: string): void;
   /** Something said about an allocation, by whichever way it came. */
   report(report: AllocationReport): void;
+  /** The commit that makes the victim give way is durable; it may be one of ours. */
+  evicted(eviction: Eviction, revision: number): void;
   /** The entry is gone from the store: out of memory with it. */
   dropEntry(job: OwnedJob, entry: Entry): void;
   say(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void;

@@ -10,6 +10,7 @@ import { evaluate } from '../src/core/slots.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { outcomeCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
+import type { Evictor } from './evictor.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Parking } from './parking.ts';
 import type { Placer } from './placer.ts';
@@ -43,6 +44,7 @@ export interface DeciderParts {
   readonly stopper: Stopper;
   readonly releaser: Releaser;
   readonly parking: Parking;
+  readonly evictor: Evictor;
   /** An operator has paused all placement. */
   readonly isPaused: () => boolean;
   readonly finish: (job: OwnedJob, as: NonNullable<Todo['finished']>) => void;
@@ -163,7 +165,11 @@ export class Decider {
         this.#term.cell.state.forget(entry.allocation.id);
         this.#term.dropEntry(job, entry);
       }
+      this.#parts.evictor.consider(job, group, slice, true);
       return null;
+    }
+    if (entries.length < slice.length) {
+      this.#parts.evictor.consider(job, group, withoutPlaced(slice, entries), false);
     }
     if (entries.length === 0) return null;
     return { id, entries, atomicity: isGang ? 'all-or-nothing' : options.atomicity };
@@ -240,6 +246,13 @@ export class Decider {
 }
 
 const RELOAD_DELAY_MS = 1_000;
+
+/** Slots of a system job share their index and differ by host. */
+function withoutPlaced(fills: readonly Fill[], placed: readonly Entry[]): readonly Fill[] {
+  const hosts = new Set(placed.map(({ allocation }) => allocation.host));
+  const indices = new Set(placed.map(({ allocation }) => allocation.index));
+  return fills.filter(({ host, index }) => (host === undefined ? !indices.has(index) : !hosts.has(host)));
+}
 
 /** The most important of an explanation in one line. */
 export function shortly(explanation: Explanation): string {

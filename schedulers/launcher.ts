@@ -1,4 +1,4 @@
-import type { Atomicity, ConflictReason, PlanOutcome } from '../src/core/plan.ts';
+import type { Atomicity, ConflictReason, Eviction, PlanOutcome } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
@@ -41,17 +41,21 @@ export class Launcher {
     return this.#underWay;
   }
 
-  /** @param entries of one job, already assumed; for `all-or-nothing` they stand or fall together */
+  /**
+   * @param entries of one job, already assumed; for `all-or-nothing` they stand or fall together
+   * @param evictions who gives way to them, in the same commit
+   */
   async launch(
     job: OwnedJob,
     planId: string,
     entries: readonly Entry[],
     atomicity: Atomicity,
+    evictions: readonly Eviction[] = [],
   ): Promise<void> {
     this.#underWay += entries.length;
     try {
       const ready = await this.#withTickets(job, entries, atomicity);
-      if (ready.length > 0) await this.#commit(job, planId, ready, atomicity);
+      if (ready.length > 0) await this.#commit(job, planId, ready, atomicity, evictions);
     } finally {
       this.#underWay -= entries.length;
       if (!job.dropped) this.#term.look(job);
@@ -105,6 +109,7 @@ export class Launcher {
     planId: string,
     entries: readonly Entry[],
     atomicity: Atomicity,
+    evictions: readonly Eviction[],
   ): Promise<void> {
     const { stats, world } = this.#term;
     for (const entry of entries) entry.stage = 'commit';
@@ -112,7 +117,7 @@ export class Launcher {
     const places = entries.map((entry) => entry.allocation);
     let outcome: PlanOutcome;
     try {
-      outcome = await this.#term.commit({ id: planId, atomicity, places, evictions: [], releases: [] });
+      outcome = await this.#term.commit({ id: planId, atomicity, places, evictions, releases: [] });
     } catch (error) {
       // Whatever was done of it stands in the store under the ids chosen above: the job is read again.
       world.log.warn({ job: job.key, error }, 'a commit failed');
@@ -121,6 +126,11 @@ export class Launcher {
       return;
     }
     stats.addCommit(world.clock.monotonicMs() - startedMs);
+    // Before the newcomers are started: an allocation of our own must be known as a victim when its host says so.
+    for (const eviction of evictions) {
+      const part = outcome.get(eviction.victim.id);
+      if (part !== undefined && part.kind !== 'conflicted') this.#term.evicted(eviction, part.revision);
+    }
     this.#land(job, entries, outcome);
   }
 

@@ -45,6 +45,8 @@ export interface GroupState {
   /** Nothing fits: waits until something changes that could make it fit. */
   parked: boolean;
   parkedSinceMs: number;
+  /** Lower precedence is being made to give way to it: how far that is, for people; null: it is not. */
+  evicting: string | null;
   explanation: Explanation | null;
   explainedAtMs: number;
   /** Fills that the last look wanted. */
@@ -148,6 +150,7 @@ function newGroupState(): GroupState {
     blocks: 0,
     parked: false,
     parkedSinceMs: 0,
+    evicting: null,
     explanation: null,
     explainedAtMs: 0,
     pending: 0,

@@ -48,6 +48,12 @@ export class Parking {
     this.#jobs.delete(job);
   }
 
+  /** A group of the job is parked no longer; the job goes when none is. */
+  unparked(job: OwnedJob): void {
+    for (const group of job.groups.values()) if (group.parked) return;
+    this.#jobs.delete(job);
+  }
+
   /** The host may take more than before. */
   room(hostId: string): void {
     if (this.#jobs.size === 0) return;
@@ -97,7 +103,7 @@ export class Parking {
       any = true;
     }
     if (!any) return false;
-    this.#jobs.delete(job);
+    this.unparked(job);
     this.#wake(job);
     return true;
   }

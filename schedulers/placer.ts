@@ -41,17 +41,33 @@ export class Placer {
       for (const [i, placement] of places.entries()) {
         const fill = part[i];
         if (fill === undefined || placement === null) continue;
-        const made = { id: ids.next(), planId, nowMs };
-        entries.push(this.#assume(job, group, fill, placement, made));
+        const made = { id: ids.next(), planId, nowMs, placement };
+        entries.push(this.#assume(job, group, fill, made));
       }
     }
     return entries;
   }
 
+  /** Takes a place in memory that others give up for it. */
+  assume(
+    job: OwnedJob,
+    group: Group,
+    fill: Fill,
+    made: { readonly planId: string; readonly placement: Placement; readonly evicts: readonly string[] },
+  ): Entry {
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    return this.#assume(job, group, fill, { ...made, nowMs, id: new Ids(this.#term, 1, nowMs).next() });
+  }
+
+  /** What is asked for slots of the group; all of them on the first one's host, if it names one. */
+  request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
+    const nowMs = this.#term.world.clock.nowMs();
+    return this.#request(job, pinned(group, fill?.host), count, fill, nowMs);
+  }
+
   /** Why one more of the group has no place now. Walks over the cell. */
   explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
-    const nowMs = this.#term.world.clock.nowMs();
-    return explain(this.#term.cell.state, this.#request(job, pinned(group, fill?.host), 1, fill, nowMs));
+    return explain(this.#term.cell.state, this.request(job, group, 1, fill));
   }
 
   /** Takes the placement in memory; only a commit makes it true. */
@@ -59,9 +75,15 @@ export class Placer {
     job: OwnedJob,
     group: Group,
     fill: Fill,
-    placement: Placement,
-    made: { readonly id: string; readonly planId: string; readonly nowMs: number },
+    made: {
+      readonly id: string;
+      readonly planId: string;
+      readonly nowMs: number;
+      readonly placement: Placement;
+      readonly evicts?: readonly string[];
+    },
   ): Entry {
+    const { placement, evicts } = made;
     const { cell, incarnation, options } = this.#term;
     const allocation: Allocation = {
       id: made.id,
@@ -82,6 +104,7 @@ export class Placer {
       epoch: { incarnation, counter: cell.book.get(placement.host).ledger.counter },
       createdAtMs: made.nowMs,
       ...(fill.replaces === undefined ? {} : { replaces: fill.replaces }),
+      ...(evicts === undefined ? {} : { evicts }),
     };
     cell.state.assume(claimOf(allocation));
     const entry = newEntry(allocation, 0, 'ticket');

@@ -1,5 +1,6 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import type { Host } from '../src/core/host.ts';
+import { CAUSES } from '../src/core/slot-view.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { StartOutcome } from '../src/clients/host-client.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
@@ -48,12 +49,43 @@ export class Starter {
 
   /** A fresh allocation: nobody has ordered it before. */
   start(job: OwnedJob, entry: Entry): Promise<void> {
+    this.clearWay(entry.allocation, job);
     return this.#drive(job, entry, { mayBeSent: false });
   }
 
   /** One whose start may have been ordered before, by us or by a scheduler that died (S4.30): asks first. */
   verify(job: OwnedJob, entry: Entry): Promise<void> {
     return this.#drive(job, entry, { mayBeSent: true });
+  }
+
+  /**
+   * Tells the host of those that give way to the allocation. Their records say so already, so it is said until it is heard,
+   * whatever becomes of the newcomer.
+   */
+  clearWay(allocation: Allocation, job: OwnedJob): void {
+    for (const victim of allocation.evicts ?? []) void this.#stopVictim(allocation, victim, job.key);
+  }
+
+  async #stopVictim(newcomer: Allocation, victim: string, by: string): Promise<void> {
+    const { world, cell, hosts, incarnation, signal } = this.#term;
+    const backoff = new Backoff(RETRY, world.random);
+    let calls = this.#term.hostCalls;
+    while (!signal.aborted) {
+      const host = cell.state.hostOf(newcomer.host);
+      const counter = Math.max(cell.book.get(newcomer.host).ledger.counter, newcomer.epoch.counter);
+      const request = {
+        commandId: `${victim}-evict`,
+        epoch: { incarnation, counter },
+        mode: 'evict' as const,
+        cause: `${CAUSES.evicted} ${by}`,
+      };
+      const outcome =
+        host === undefined ? null : await calls.add(() => hosts.stop(host.address, victim, request));
+      if (outcome?.kind === 'stopping' || outcome?.kind === 'absent') return;
+      if (outcome?.kind === 'refused') world.log.warn({ victim, ...outcome }, 'a host refused to evict');
+      calls = this.#term.hostRetries;
+      await sleep(world.clock, backoff.nextMs(), signal);
+    }
   }
 
   async #drive(job: OwnedJob, entry: Entry, from: { readonly mayBeSent: boolean }): Promise<void> {

@@ -3,7 +3,7 @@ import { HostClient } from '../src/clients/host-client.ts';
 import { slotName } from '../src/core/ids.ts';
 import type { JobRecord } from '../src/core/job.ts';
 import type { Switches } from '../src/core/limits.ts';
-import type { Plan, PlanOutcome } from '../src/core/plan.ts';
+import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Todo } from '../src/core/slot-view.ts';
 import { isTerminal, OBSERVED_RANK } from '../src/core/states.ts';
@@ -21,9 +21,10 @@ import { switchesCodec } from '../src/wire/records.ts';
 import { PrivateCell } from './cell.ts';
 import type { SchedulerWorld, Term } from './context.ts';
 import { isCurrent } from './context.ts';
-import type { Turn } from './decider.ts';
+import type { DecidedPlan, Turn } from './decider.ts';
 import { Decider } from './decider.ts';
 import type { SchedulerEvents } from './events.ts';
+import { Evictor } from './evictor.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { StoredJob } from './job-loader.ts';
 import { loadJob } from './job-loader.ts';
@@ -157,7 +158,17 @@ export class SchedulerTerm implements Term {
     this.#releaser = releaser;
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
+    const evictor = new Evictor(this, {
+      ...{ placer: this.placer, parking: this.#parking },
+      isPaused: () => this.#switches.get('')?.value.pauseEviction ?? false,
+      fillsOf: (job) => this.decider.look(job, Math.floor(clock.nowMs())).fills,
+      launch: (job, plan) => {
+        for (const entry of plan.entries) this.index(job, entry);
+        return this.#launchPlan(job, plan, plan.evictions);
+      },
+    });
     this.decider = new Decider(this, {
+      evictor,
       placer: this.placer,
       stopper: new Stopper(this, releaser),
       releaser,
@@ -269,6 +280,15 @@ export class SchedulerTerm implements Term {
 
   room(host: string): void {
     this.#parking.room(host);
+  }
+
+  evicted({ victim, cause }: Eviction, revision: number): void {
+    const found = this.#entries.get(victim.id);
+    if (found === undefined || found.entry.revision === 0) return;
+    found.entry.allocation = { ...victim, desired: 'evict', cause };
+    found.entry.revision = Math.max(found.entry.revision, revision);
+    this.say('stopping', found.job, cause, found.entry);
+    this.look(found.job);
   }
 
   dropEntry(job: OwnedJob, entry: Entry): void {
@@ -387,6 +407,9 @@ export class SchedulerTerm implements Term {
     const report = this.#reports.get(allocation.host, allocation.id);
     if (report !== undefined) this.report(report);
     if (entry.stage === 'verify') void this.#starter.verify(job, entry);
+    // Whoever committed it may have died before the host heard who gives way.
+    const waits = OBSERVED_RANK[entry.report?.state ?? 'assigned'] < OBSERVED_RANK.running;
+    if (allocation.desired === 'run' && waits) this.#starter.clearWay(allocation, job);
   }
 
   /** Reports about the entry will find it. */
@@ -457,12 +480,17 @@ export class SchedulerTerm implements Term {
 
   #launch(job: OwnedJob, turn: Turn): void {
     if (job.dropped) return;
-    for (const plan of turn.plans)
-      void this.#launcher.launch(job, plan.id, plan.entries, plan.atomicity).finally(() => {
-        this.#reports.refresh();
-        this.#work.wake();
-      });
+    for (const plan of turn.plans) void this.#launchPlan(job, plan, []);
     if (turn.more) this.look(job);
+  }
+
+  async #launchPlan(job: OwnedJob, plan: DecidedPlan, evictions: readonly Eviction[]): Promise<void> {
+    try {
+      await this.#launcher.launch(job, plan.id, plan.entries, plan.atomicity, evictions);
+    } finally {
+      this.#reports.refresh();
+      this.#work.wake();
+    }
   }
 
   #lookAtAll(): void {

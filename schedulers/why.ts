@@ -64,6 +64,7 @@ function stageOf(term: SchedulerTerm, job: OwnedJob, name: string, fills: readon
   if (term.isPaused) return { stage: 'paused', detail: 'an operator has paused placement', nextTryMs: null };
   if (state.blockedUntilMs > nowMs)
     return { stage: 'waiting', detail: state.blockedWhy, nextTryMs: state.blockedUntilMs };
+  if (state.evicting !== null) return { stage: 'evicting', detail: state.evicting, nextTryMs: null };
   const soonestMs = Math.min(...fills.map((fill) => fill.notBeforeMs));
   if (soonestMs > nowMs)
     return {

@@ -77,6 +77,7 @@ export const CAUSES = {
   draining: 'host is draining',
   notMatching: 'host no longer matches',
   unplaceable: 'unplaceable',
+  evicted: 'evicted by',
 } as const;
 
 /** What the rules of one kind of job add to, group by group. */

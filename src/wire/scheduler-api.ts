@@ -49,7 +49,7 @@ export interface WhyGroup {
   readonly conflicts: number;
   /** When it will be tried again; null: when something that could fit it changes. */
   readonly nextTryMs: number | null;
-  /** `parked`, `waiting-for-ticket`, `starting`, `running`, ... */
+  /** `parked`, `evicting`, `waiting-for-ticket`, `starting`, `running`, ... */
   readonly stage: string;
   readonly detail: string;
   /** One row a host, at most `EXPLAIN_HOSTS_MAX`; the nearest miss first. */
@@ -88,6 +88,7 @@ export const SCHEDULER_EVENT_KINDS = [
   'released',
   'rescheduled',
   'parked',
+  'evicting',
   'finished',
 ] as const;
 export type SchedulerEventKind = (typeof SCHEDULER_EVENT_KINDS)[number];

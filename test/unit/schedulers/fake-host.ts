@@ -54,6 +54,10 @@ export class FakeHost {
     this.#listener = await server.listen(
       [
         on('PUT', '/v1/allocations/:id', ({ body }) => this.#start(body as StartRequest)),
+        on('GET', '/v1/allocations', () => ({
+          status: 200,
+          body: { host: this.id, incarnation: 1, seq: this.#seq, allocations: [...this.reports.values()] },
+        })),
         on('GET', '/v1/allocations/:id', ({ params }) => this.#get(params['id'] ?? '')),
         on('POST', '/v1/allocations/:id/stop', ({ params, body }) =>
           this.#stop(params['id'] ?? '', body as StopRequest),

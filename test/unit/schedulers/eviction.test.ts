@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { addResources, NO_RESOURCES } from '../../../src/core/resources.ts';
+import { switchesCodec } from '../../../src/wire/records.ts';
+import type { Job } from '../../../src/core/job.ts';
+import { CellWorld, keys, makeJob } from './cell-world.ts';
+
+const COMES_BACK = { attempts: 3, delayMs: 0, delayMaxMs: 0, onHostLost: true };
+
+describe('making room by precedence', () => {
+  let world: CellWorld;
+  beforeEach(() => (world = new CellWorld()));
+  afterEach(() => world.close());
+
+  const low = (name: string, cpuMilli = 1_000, part: Partial<Job> = {}): Job =>
+    makeJob(name, { precedence: 10, ...part }, { reschedule: COMES_BACK }, cpuMilli);
+  const high = (name: string, cpuMilli: number, part: Partial<Job> = {}): Job =>
+    makeJob(name, { precedence: 80, ...part }, {}, cpuMilli);
+
+  const jobsRunning = (): string[] =>
+    world
+      .running()
+      .map(({ job }) => job)
+      .sort();
+
+  const filledWith = async (jobs: readonly Job[]): Promise<void> => {
+    for (const job of jobs) await world.submit(job);
+    await world.until(() => world.running().length === jobs.length, 'a full cell');
+  };
+
+  /** What runs on each host never takes more than the host has: a newcomer waits for its victims' release. */
+  const hostsHold = (cpuMilli: number): void => {
+    for (const host of world.hosts.values()) {
+      const sum = host.running.reduce((all, { resources }) => addResources(all, resources), NO_RESOURCES);
+      expect(sum.cpuMilli).toBeLessThanOrEqual(cpuMilli);
+    }
+    expect(world.ledgersAreTrue()).toBe(true);
+  };
+
+  it('S3.10 higher precedence takes the place of the fewest of lower, whose owner brings them back when it can', async () => {
+    await world.host('h1', 4_000);
+    const owner = await world.scheduler({ id: 'batch-1' });
+    const taker = await world.scheduler({ id: 'service-1', kind: 'service' });
+    await filledWith([low('a'), low('b'), low('c'), makeJob('d', { precedence: 40 }, {}, 1_000)]);
+    await world.submit(high('big', 2_000, { type: 'service' }));
+    await world.until(() => jobsRunning().includes('big'), 'the newcomer');
+    expect(jobsRunning()).toHaveLength(3);
+    expect(jobsRunning()).toContain('d');
+    hostsHold(4_000);
+    const newcomer = world.allocations().find(({ job }) => job === 'big');
+    const stops = world.hosts.get('h1')?.stops ?? [];
+    expect(stops.map(({ request }) => request.mode)).toEqual(['evict', 'evict']);
+    expect(new Set(stops.map(({ id }) => id))).toEqual(new Set(newcomer?.evicts));
+    await world.until(() => world.outcomes().length === 2, 'the outcomes of the victims');
+    for (const outcome of world.outcomes()) expect(outcome.cause).toBe('evicted by default/big');
+    await world.until(() => owner.scheduler.status().pending === 2, 'the victims wait for a place');
+    expect(taker.events.some(({ kind }) => kind === 'evicting')).toBe(true);
+    world.hosts.get('h1')?.end(newcomer?.id ?? '', 'failed');
+    await world.host('h2', 4_000);
+    await world.until(() => jobsRunning().join('') === 'abcd', 'the victims again');
+    hostsHold(4_000);
+  });
+
+  it('S3.10 equal precedence never gives way', async () => {
+    await world.host('h1', 2_000);
+    await world.scheduler({ id: 'batch-1' });
+    await filledWith([high('a', 1_000), high('b', 1_000)]);
+    await world.submit(high('late', 1_000));
+    await world.clock.advance(60_000);
+    expect(jobsRunning()).toEqual(['a', 'b']);
+    expect(world.hosts.get('h1')?.stops).toEqual([]);
+  });
+
+  it('S3.20 nothing is evicted while eviction is paused, and it goes on when that ends', async () => {
+    await world.host('h1', 1_000);
+    const { scheduler } = await world.scheduler({ id: 'batch-1' });
+    await world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: true }));
+    await filledWith([low('a')]);
+    await world.submit(high('late', 1_000));
+    await world.until(() => scheduler.status().pending === 1, 'waiting');
+    await world.clock.advance(60_000);
+    expect(jobsRunning()).toEqual(['a']);
+    await world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: false }));
+    await world.until(() => jobsRunning().join() === 'late', 'the eviction');
+    hostsHold(1_000);
+  });
+
+  it('I5 of two that want the same victim one gets it, and the other takes the next', async () => {
+    for (const id of ['h1', 'h2']) await world.host(id, 1_000);
+    await world.scheduler({ id: 'batch-1' });
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await filledWith([low('a'), low('b')]);
+    await world.submit(high('left', 1_000));
+    await world.submit(high('right', 1_000, { type: 'service' }));
+    await world.until(() => jobsRunning().join() === 'left,right', 'both');
+    hostsHold(1_000);
+  });
+
+  it('makes room for several slots of one job, on one host after the other', async () => {
+    for (const id of ['h1', 'h2', 'h3']) await world.host(id, 2_000);
+    await world.scheduler({ id: 'batch-1' });
+    await filledWith(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => low(name)));
+    const job = makeJob('many', { precedence: 80 }, { count: 5 }, 1_000);
+    await world.submit(job);
+    await world.until(() => jobsRunning().filter((name) => name === 'many').length === 5, 'five slots');
+    expect(jobsRunning()).toHaveLength(6);
+    hostsHold(2_000);
+  });
+
+  it('a gang gets all of its room or nobody goes', async () => {
+    for (const id of ['h1', 'h2']) await world.host(id, 2_000);
+    await world.scheduler({ id: 'batch-1' });
+    await filledWith([low('a'), low('b'), low('c'), high('d', 1_000)]);
+    const gang = (name: string, count: number): Job =>
+      makeJob(name, { precedence: 50 }, { count, gang: true, distinct: ['id'] }, 2_000);
+    await world.submit(gang('two', 2));
+    await world.clock.advance(60_000);
+    expect(jobsRunning()).toEqual(['a', 'b', 'c', 'd']);
+    await world.host('h3', 2_000);
+    await world.until(() => jobsRunning().filter((name) => name === 'two').length === 2, 'the gang');
+    expect(jobsRunning()).toContain('d');
+    hostsHold(2_000);
+  });
+
+  it('S4.30 who takes the newcomer over tells the host of its victims', async () => {
+    const host = await world.host('h1', 1_000);
+    const first = await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.scheduler({ id: 'batch-1' });
+    await filledWith([low('a')]);
+    world.fate = (call, from) => (from === 'service-1' && call.method !== 'GET' ? 'drop-request' : 'pass');
+    await world.submit(high('late', 1_000, { type: 'service' }));
+    await world.until(() => world.allocations().some(({ job }) => job === 'late'), 'the commit');
+    expect(host.stops).toEqual([]);
+    await world.kill(first);
+    await world.scheduler({ id: 'service-2', kind: 'service' });
+    await world.until(() => jobsRunning().join() === 'late', 'the newcomer');
+    expect(host.stops[0]?.request.mode).toBe('evict');
+  });
+});
