@@ -14,34 +14,102 @@ export interface StoredJob {
   readonly versions: ReadonlyMap<number, Job>;
 }
 
+/** Jobs read in one call: two or three lists each, within one transaction of a store's smallest size. */
+const TOGETHER_MAX = 42;
+/** Calls under way at once. */
+const CALLS_MAX = 4;
+
+interface Wanted {
+  readonly namespace: string;
+  readonly job: string;
+  /** The version of its record: the first one has no earlier specs. */
+  readonly version: number;
+  readonly resolve: (stored: StoredJob) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /**
- * Reads one job's own ranges; the cell's are never listed. The reads are of different revisions: what is being released
- * in between shows as an allocation and as an outcome, or as neither, never lost, because the allocations come first and
- * only the owner, who is reading here, writes outcomes.
- *
- * @throws StoreError
+ * Reads jobs' own ranges, those of several jobs in one call; the cell's are never listed. The lists of one job may be of
+ * different revisions: what is being released in between shows as an allocation and as an outcome, never as neither,
+ * because the allocations come first and only the owner, who is reading here, writes outcomes.
  */
-export async function loadJob(world: SchedulerWorld, namespace: string, job: string): Promise<StoredJob> {
-  const { store, keys, log } = world;
-  const [allocations, outcomes, versions] = await Promise.all([
-    store.list(keys.allocationsOf(namespace, job)),
-    store.list(keys.outcomesOf(namespace, job)),
-    store.list(`${keys.versions}${namespace}/${job}/`),
-  ]);
-  const records = decodeAll(versions, jobCodec, log);
+export class JobLoader {
+  readonly #world: SchedulerWorld;
+  readonly #wanted: Wanted[] = [];
+  #calls = 0;
+  #isDue = false;
+
+  constructor(world: SchedulerWorld) {
+    this.#world = world;
+  }
+
+  /** @throws StoreError */
+  load(namespace: string, job: string, version: number): Promise<StoredJob> {
+    return new Promise((resolve, reject) => {
+      this.#wanted.push({ namespace, job, version, resolve, reject });
+      this.#soon();
+    });
+  }
+
+  /** In the next microtask, so that jobs that were taken together are read together. */
+  #soon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    void Promise.resolve().then(() => {
+      this.#isDue = false;
+      while (this.#calls < CALLS_MAX && this.#wanted.length > 0)
+        void this.#read(this.#wanted.splice(0, TOGETHER_MAX));
+    });
+  }
+
+  async #read(together: readonly Wanted[]): Promise<void> {
+    const { store, keys, log } = this.#world;
+    this.#calls += 1;
+    try {
+      const prefixes = together.flatMap(({ namespace, job, version }) => [
+        keys.allocationsOf(namespace, job),
+        keys.outcomesOf(namespace, job),
+        ...(version > 1 ? [`${keys.versions}${namespace}/${job}/`] : []),
+      ]);
+      const lists = await store.listMany(prefixes);
+      let next = 0;
+      for (const { version, resolve } of together) {
+        const allocations = lists[next++];
+        const outcomes = lists[next++];
+        const versions = version > 1 ? lists[next++] : undefined;
+        resolve(storedJob({ allocations, outcomes, versions }, log));
+      }
+    } catch (error) {
+      for (const { reject } of together) reject(error);
+    } finally {
+      this.#calls -= 1;
+      if (this.#wanted.length > 0) this.#soon();
+    }
+  }
+}
+
+function storedJob(
+  lists: Readonly<Record<'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>,
+  log: Log,
+): StoredJob {
+  const records = decodeAll(lists.versions, jobCodec, log);
   return {
-    allocations: decodeAll(allocations, allocationCodec, log).map(({ value, revision }) => ({
+    allocations: decodeAll(lists.allocations, allocationCodec, log).map(({ value, revision }) => ({
       allocation: value,
       revision,
     })),
-    outcomes: decodeAll(outcomes, outcomeCodec, log).map(({ value }) => value),
+    outcomes: decodeAll(lists.outcomes, outcomeCodec, log).map(({ value }) => value),
     versions: new Map(records.map(({ value }) => [value.version, value.job])),
   };
 }
 
-function decodeAll<T>(snapshot: Snapshot, codec: Codec<T>, log: Log): { value: T; revision: number }[] {
+function decodeAll<T>(
+  snapshot: Snapshot | undefined,
+  codec: Codec<T>,
+  log: Log,
+): { value: T; revision: number }[] {
   const result: { value: T; revision: number }[] = [];
-  for (const { key, value, modRevision } of snapshot.entries.values()) {
+  for (const { key, value, modRevision } of snapshot?.entries.values() ?? []) {
     try {
       result.push({ value: codec.decode(value), revision: modRevision });
     } catch (error) {

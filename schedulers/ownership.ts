@@ -1,5 +1,4 @@
 import type { JobRecord, SchedulerKind } from '../src/core/job.ts';
-import { schedulerKindOf } from '../src/core/job.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../src/core/ownership.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
@@ -9,7 +8,9 @@ import type { Clock } from '../src/ports/clock.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import type { TableRow } from '../src/runtime/table.ts';
 import { Table } from '../src/runtime/table.ts';
-import { jobCodec, ownerCodec, roleCodec } from '../src/wire/records.ts';
+import { ownerCodec, roleCodec } from '../src/wire/records.ts';
+import type { JobRow } from './job-index.ts';
+import { JobIndex } from './job-index.ts';
 import { kindOfPolicyText } from './options.ts';
 
 export interface OwnershipDeps {
@@ -21,15 +22,20 @@ export interface OwnershipDeps {
   readonly signal: AbortSignal;
   readonly self: Owner;
   /** The job is ours; `ownerRevision` is what every commit for it must compare. */
-  onOwned(key: string, row: TableRow<JobRecord>, ownerRevision: number): void;
+  onOwned(key: string, row: OwnedRecord, ownerRevision: number): void;
   /** The job is no longer ours: nothing may be done for it any more. */
   onLost(key: string): void;
   /** The record of a job of ours changed; undefined: it was deleted. */
-  onRecord(key: string, row: TableRow<JobRecord> | undefined): void;
+  onRecord(key: string, row: OwnedRecord | undefined): void;
 }
 
-/** Owner keys created in one transaction: far below the store's floor of 128 operations. */
-const TAKE_MAX = 50;
+export interface OwnedRecord {
+  readonly value: JobRecord;
+  readonly modRevision: number;
+}
+
+/** Owner keys created in one transaction: below the store's floor of 128 operations. */
+const TAKE_MAX = 120;
 /** After a fault of the store, before the next try to take jobs. */
 const TAKE_RETRY_MS = 1_000;
 
@@ -43,7 +49,7 @@ const TAKE_RETRY_MS = 1_000;
 export class Ownership {
   readonly ready: Promise<unknown>;
   readonly #deps: OwnershipDeps;
-  readonly #jobs: Table<JobRecord>;
+  readonly #jobs: JobIndex;
   readonly #owners: Table<Owner>;
   readonly #roles: Table<RoleRecord>;
   /** Creation revisions of our owner keys. */
@@ -69,7 +75,7 @@ export class Ownership {
       onBadRecord,
       onChange: (name, now, before) => this.#onOwner(name, now, before),
     });
-    this.#jobs = new Table<JobRecord>(store, keys.jobs, jobCodec, {
+    this.#jobs = new JobIndex(store, keys.jobs, {
       onBadRecord,
       onChange: (name, now) => this.#onJob(name, now),
     });
@@ -79,7 +85,7 @@ export class Ownership {
   /** Begins to take jobs, once all tables are there: half a view would take what belongs to others. */
   start(): void {
     this.#started = true;
-    for (const [key] of this.#jobs.rows()) this.#consider(key);
+    for (const key of this.#jobs.keys()) this.#consider(key);
   }
 
   close(): void {
@@ -125,10 +131,17 @@ export class Ownership {
     return true;
   }
 
-  #onJob(key: string, now: TableRow<JobRecord> | undefined): void {
-    if (this.#owned.has(key)) this.#deps.onRecord(key, now);
+  #onJob(key: string, now: JobRow | undefined): void {
+    if (this.#owned.has(key)) this.#changed(key, now);
     else if (now === undefined) this.#forget(key);
     else this.#consider(key);
+  }
+
+  /** A record that cannot be read changes nothing: the job goes on as it was. */
+  #changed(key: string, now: JobRow | undefined): void {
+    const value = now?.read();
+    if (now === undefined) this.#deps.onRecord(key, undefined);
+    else if (value != null) this.#deps.onRecord(key, { value, modRevision: now.modRevision });
   }
 
   #forget(key: string): void {
@@ -181,9 +194,10 @@ export class Ownership {
     if (!this.#started) return;
     const row = this.#jobs.get(key);
     if (row === undefined || this.#owned.has(key) || this.#owners.get(key) !== undefined) return;
-    if (schedulerKindOf(row.value.job) !== this.#deps.self.kind) return;
     if (this.#settled.get(key)?.recordRevision === row.modRevision) return;
     const delayMs = stepInDelayMs(ownerRank(key, this.#others(), this.#deps.self.scheduler));
+    // The others look only when their turn comes: until then the job mostly has an owner, and was never read here.
+    if (delayMs === 0 && row.kind !== this.#deps.self.kind) return;
     const dueMs = this.#deps.clock.monotonicMs() + delayMs;
     this.#waiting.set(key, Math.min(dueMs, this.#waiting.get(key) ?? dueMs));
     if (delayMs === 0) void this.#takeDue();
@@ -225,7 +239,9 @@ export class Ownership {
     const nowMs = this.#deps.clock.monotonicMs();
     const due: string[] = [];
     for (const [key, dueMs] of this.#waiting) {
-      if (dueMs <= nowMs) due.push(key);
+      if (dueMs > nowMs) continue;
+      if (this.#jobs.get(key)?.kind === this.#deps.self.kind) due.push(key);
+      else this.#waiting.delete(key);
       if (due.length === TAKE_MAX) break;
     }
     return due;
@@ -261,10 +277,11 @@ export class Ownership {
     this.#waiting.delete(key);
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
-    if (row === undefined) return;
+    const value = row?.read();
+    if (row === undefined || value == null) return;
     this.#owned.set(key, ownerRevision);
     this.#settled.delete(key);
-    this.#deps.onOwned(key, row, ownerRevision);
+    this.#deps.onOwned(key, { value, modRevision: row.modRevision }, ownerRevision);
   }
 
   #lose(key: string): void {

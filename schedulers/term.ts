@@ -1,7 +1,6 @@
 import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import { slotName } from '../src/core/ids.ts';
-import type { JobRecord } from '../src/core/job.ts';
 import type { Switches } from '../src/core/limits.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
@@ -13,7 +12,6 @@ import { StoreError } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import type { ReportSource } from '../src/runtime/report-follower.ts';
 import { sleep } from '../src/runtime/sleep.ts';
-import type { TableRow } from '../src/runtime/table.ts';
 import { Table } from '../src/runtime/table.ts';
 import { Waker } from '../src/runtime/waker.ts';
 import type { SchedulerEventKind } from '../src/wire/scheduler-api.ts';
@@ -27,12 +25,13 @@ import type { SchedulerEvents } from './events.ts';
 import { Evictor } from './evictor.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { StoredJob } from './job-loader.ts';
-import { loadJob } from './job-loader.ts';
+import { JobLoader } from './job-loader.ts';
 import { LaunchBook } from './launch-terms.ts';
 import { Launcher } from './launcher.ts';
 import type { SchedulerOptions } from './options.ts';
 import type { Entry } from './owned-job.ts';
 import { newEntry, OwnedJob } from './owned-job.ts';
+import type { OwnedRecord } from './ownership.ts';
 import { Ownership, ownerOf } from './ownership.ts';
 import { Parking } from './parking.ts';
 import { Placer } from './placer.ts';
@@ -47,8 +46,6 @@ import { TicketDesk } from './ticket-desk.ts';
 const HOST_CALLS_MAX = 128;
 /** Calls at once to hosts that did not answer the first time. */
 const HOST_RETRIES_MAX = 32;
-/** Jobs being read from the store at once. */
-const LOADS_MAX = 16;
 /** Placements between decision and commit; beyond it deciding waits, or memory would hold what the store cannot take. */
 const UNDER_WAY_MAX = 8_192;
 /** Longest stretch of deciding before others in this process have their turn. */
@@ -89,7 +86,7 @@ export class SchedulerTerm implements Term {
   readonly committer: Committer;
   readonly placer: Placer;
   readonly decider: Decider;
-  readonly #loads;
+  readonly #loader: JobLoader;
   readonly #ownership: Ownership;
   readonly #reports: Reports;
   readonly #switches: Table<Switches>;
@@ -127,7 +124,7 @@ export class SchedulerTerm implements Term {
     this.hosts = new HostClient(world.http);
     this.hostCalls = world.makeQueue(HOST_CALLS_MAX);
     this.hostRetries = world.makeQueue(HOST_RETRIES_MAX);
-    this.#loads = world.makeQueue(LOADS_MAX);
+    this.#loader = new JobLoader(world);
     const { store, keys, clock, random, log, metrics } = world;
     this.cell = new PrivateCell(store, keys, log, {
       onRoom: (host) => this.room(host),
@@ -323,7 +320,7 @@ export class SchedulerTerm implements Term {
 
   // --- owning ------------------------------------------------------------------------------------------------------
 
-  #own(key: string, row: TableRow<JobRecord>, ownerRevision: number): void {
+  #own(key: string, row: OwnedRecord, ownerRevision: number): void {
     const job = new OwnedJob(row.value, row.modRevision, ownerRevision);
     this.#jobs.set(key, job);
     if (job.record.job.type === 'system') this.#systemJobs.add(job);
@@ -347,7 +344,7 @@ export class SchedulerTerm implements Term {
     job.entries.clear();
   }
 
-  #onRecord(key: string, row: TableRow<JobRecord> | undefined): void {
+  #onRecord(key: string, row: OwnedRecord | undefined): void {
     const job = this.#jobs.get(key);
     if (job === undefined) return;
     job.versions.set(job.record.version, job.record.job);
@@ -365,7 +362,7 @@ export class SchedulerTerm implements Term {
     while (!job.dropped && !this.signal.aborted) {
       if (waitMs > 0) await sleep(clock, waitMs, this.signal);
       try {
-        const stored = await this.#loads.add(() => loadJob(this.world, job.namespace, job.name));
+        const stored = await this.#loader.load(job.namespace, job.name, job.record.version);
         if (!job.dropped) this.#loaded(job, stored);
         return;
       } catch (error) {

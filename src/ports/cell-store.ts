@@ -19,6 +19,12 @@ export interface CellStore {
   list(prefix: string, atRevision?: number): Promise<Snapshot>;
 
   /**
+   * The same for several prefixes in as few calls as the store allows: for many short lists. Each is whole at a revision
+   * of its own, and they are read in the order given: a later one is never of an older revision.
+   */
+  listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]>;
+
+  /**
    * One conditional write: all compares hold and all writes are done, or nothing is.
    *
    * Never retried underneath. `unknown` means that the write may or may not have been done, and may still be done for a

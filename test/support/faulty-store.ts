@@ -37,6 +37,7 @@ export class FaultyStore {
       attempt,
       read: (keys) => inner.read(keys),
       list: (prefix) => inner.list(prefix),
+      listMany: (prefixes) => inner.listMany(prefixes),
       follow: (prefix, follower) => inner.follow(prefix, follower),
       openSession: (options) => inner.openSession(options),
       history: (prefix, from) => inner.history(prefix, from),

@@ -26,7 +26,7 @@ import { mayBeApplied, storeErrorOf } from './faults.ts';
 import { EtcdFollowing } from './following.ts';
 import { readHistory, readOldestRevision } from './history.ts';
 import { LeaseKeeper } from './leases.ts';
-import { entryOf, listPages, readKeys } from './ranges.ts';
+import { entryOf, listPages, listShort, readKeys } from './ranges.ts';
 import type { ServerInfo } from './server-info.ts';
 import { readServerInfo } from './server-info.ts';
 
@@ -107,6 +107,11 @@ export class EtcdCellStore implements CellStore {
     return this.#reading(() => listPages(this.#etcd, prefix, this.#check, { pageKeysMax, atRevision }));
   }
 
+  listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
+    const { operationsMax } = this.limits;
+    return this.#reading(() => listShort(this.#etcd, prefixes, operationsMax, this.#check));
+  }
+
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
     let reply: ITxnResponse;
@@ -163,7 +168,7 @@ export class EtcdCellStore implements CellStore {
     this.#watching.close();
   }
 
-  async #reading(read: () => Promise<Snapshot>): Promise<Snapshot> {
+  async #reading<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();
     } catch (error) {

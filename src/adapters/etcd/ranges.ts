@@ -65,6 +65,48 @@ export async function listPages(
   }
 }
 
+function entriesOf(kvs: readonly IKeyValue[]): Map<string, Entry> {
+  return new Map(kvs.map((kv) => [kv.key.toString(), entryOf(kv)]));
+}
+
+/** A list of more keys than this is read again in pages: a reply holds many lists, and must stay below its limit. */
+const SHORT_KEYS_MAX = 64;
+
+/** Everything under each of the prefixes, many of them in one transaction. */
+export async function listShort(
+  etcd: Etcd3,
+  prefixes: readonly string[],
+  operationsMax: number,
+  onReply: (reply: { header: { cluster_id: string } }) => void,
+): Promise<readonly Snapshot[]> {
+  const lists: Snapshot[] = [];
+  for (let at = 0; at < prefixes.length; at += operationsMax) {
+    const part = prefixes.slice(at, at + operationsMax);
+    const success = part.map((prefix) => ({
+      request_range: { ...prefixRange(prefix), limit: SHORT_KEYS_MAX },
+    }));
+    let replies: readonly { readonly response_range: IRangeResponse }[] | null;
+    let revision = 0;
+    try {
+      const reply = await etcd.kv.txn({ success });
+      onReply(reply);
+      revision = Number(reply.header.revision);
+      replies = reply.responses;
+    } catch (error) {
+      if (!isMessageTooLarge(error)) throw error;
+      replies = null;
+    }
+    for (const [i, prefix] of part.entries()) {
+      const range = replies?.[i]?.response_range;
+      // A long list is read later than the rest of its part; so what follows it must be read anew, after it.
+      if (range === undefined || range.more) replies = null;
+      if (replies === null || range === undefined) lists.push(await listPages(etcd, prefix, onReply));
+      else lists.push({ revision, entries: entriesOf(range.kvs) });
+    }
+  }
+  return lists;
+}
+
 /** Reads keys one by one in one transaction, or several of the same revision. */
 export async function readKeys(
   etcd: Etcd3,

@@ -64,6 +64,10 @@ export class MemoryCellStore implements CellStore {
     return snapshotOf(this.cell, prefix);
   }
 
+  listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
+    return Promise.all(prefixes.map((prefix) => this.list(prefix)));
+  }
+
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
     this.#check();

@@ -361,6 +361,7 @@ function bound(store: CellStore): CellStore {
     limits: store.limits,
     read: (names) => store.read(names),
     list: (prefix) => store.list(prefix),
+    listMany: (prefixes) => store.listMany(prefixes),
     attempt: (attempt) => store.attempt(attempt),
     follow: (prefix, follower) => store.follow(prefix, follower),
     openSession: (options) => store.openSession(options),
