@@ -24,16 +24,21 @@ export function processTerminal(): Terminal {
     env,
     cwd: process.cwd(),
     nowMs: () => Date.now(),
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        const finish = (): void => {
-          clearTimeout(timer);
-          signal?.removeEventListener('abort', finish);
-          resolve();
-        };
-        const timer = setTimeout(finish, ms);
-        if (signal?.aborted === true) finish();
-        else signal?.addEventListener('abort', finish, { once: true });
-      }),
+    sleep,
   };
+}
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  // Help does not sleep, and need not load it.
+  const { onAbort } = await import('../src/adapters/http/on-abort.ts');
+  if (signal?.aborted === true) return;
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      forget?.();
+      resolve();
+    };
+    const timer = setTimeout(finish, ms);
+    const forget = signal === undefined ? null : onAbort(signal, finish);
+  });
 }

@@ -2,7 +2,7 @@ import { schedulerKindOf } from '../src/core/job.ts';
 import type { JobRecord } from '../src/core/job.ts';
 import type { HttpClient } from '../src/ports/http.ts';
 import { HttpError } from '../src/ports/http.ts';
-import type { SchedulerListAnswer } from '../src/wire/monitor-api.ts';
+import type { JobSummary, RunExit, SchedulerListAnswer } from '../src/wire/monitor-api.ts';
 import type { SchedulerStatus, Why } from '../src/wire/scheduler-api.ts';
 import type { CellCopy } from './cell-copy.ts';
 
@@ -35,8 +35,10 @@ export class SchedulerQuestions {
   }
 
   /** The owner's answer, or why there is none to ask. */
-  async why(jobKey: string, record: JobRecord): Promise<Why> {
+  async why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
     const owner = this.#copy.owners.get(jobKey)?.value.scheduler;
+    const settled = settledAs(record, standing);
+    if (settled !== null) return own(record, owner ?? '', settled, standing.summary.phase, 0);
     if (owner === undefined) return this.#unowned(record);
     const address = this.#copy.roles.get(`scheduler/${owner}`)?.value.address;
     if (address === undefined)
@@ -49,7 +51,6 @@ export class SchedulerQuestions {
     const kind = schedulerKindOf(record.job);
     const schedulers = [...this.#copy.roles.rows()].map(([, row]) => row.value);
     const able = schedulers.filter((role) => role.kind === 'scheduler' && isOfKind(role.policy, kind));
-    if (record.desired === 'stop') return own(record, '', 'it was stopped', 'stopped');
     if (able.length === 0) return own(record, '', `no scheduler of kind ${kind} is alive`, 'unowned');
     const names = able.map((role) => role.id).join(', ');
     return own(record, '', `no scheduler has taken it yet; ${names} could`, 'unowned');
@@ -71,7 +72,33 @@ function isOfKind(policy: string, kind: string): boolean {
   return policy === kind || policy.startsWith(`${kind}-`);
 }
 
-function own({ job }: JobRecord, scheduler: string, summary: string, stage: string): Why {
+/** Where a job stands by this monitor's own view. */
+export interface Standing {
+  readonly summary: JobSummary;
+  /** How it ended; null while it has not. */
+  readonly exit: RunExit | null;
+}
+
+/** What is to be said of a job that waits for nothing; null: its owner knows more. */
+function settledAs(record: JobRecord, { summary, exit }: Standing): string | null {
+  const { phase, counts } = summary;
+  if (phase === 'complete') return 'complete: nothing to explain';
+  if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
+  if (phase === 'failed') return `failed: ${exit?.reason ?? 'no more tries are left'}`;
+  if (record.desired === 'stop') return `told to stop: ${String(counts.placed)} still on their hosts`;
+  const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
+  if (counts.desired > 0 && live >= counts.desired)
+    return `running: ${String(counts.running)} run, nothing waits`;
+  return null;
+}
+
+function own(
+  { job }: JobRecord,
+  scheduler: string,
+  summary: string,
+  stage: string,
+  pending: number | null = null,
+): Why {
   const nothingTried = { tries: 0, conflicts: 0, nextTryMs: null, hosts: [], hostsTotal: 0, refusals: [] };
   return {
     namespace: job.namespace,
@@ -81,7 +108,7 @@ function own({ job }: JobRecord, scheduler: string, summary: string, stage: stri
     groups: Object.values(job.groups).map((group) => ({
       ...nothingTried,
       group: group.name,
-      pending: group.count,
+      pending: pending ?? group.count,
       stage,
       detail: summary,
     })),

@@ -19,28 +19,45 @@ export async function why(context: Context, written: string): Promise<number> {
 }
 
 export function renderWhy(answer: Why, nowMs: number): string {
-  const head = `${answer.job}: ${answer.summary}\n`;
-  return [head, ...answer.groups.map((group) => renderGroup(group, nowMs))].join('\n');
+  // A short form's only group has the job's name, and the summary may begin with it.
+  const { job, summary } = answer;
+  const head = summary.startsWith(`${job}: `) ? `${summary}\n` : `${job}: ${summary}\n`;
+  const waiting = answer.groups.filter((group) => group.pending > 0 || !SETTLED.has(group.stage));
+  return [head, ...waiting.map((group) => renderGroup(group, nowMs))].join('\n');
 }
+
+/** Stages of a group that has nothing to explain. */
+const SETTLED: ReadonlySet<string> = new Set(['running', 'complete', 'failed', 'stopped']);
 
 function renderGroup(group: WhyGroup, nowMs: number): string {
   const next =
     group.nextTryMs === null
       ? 'next try when something that could fit changes'
       : nextTry(group.nextTryMs, nowMs);
+  const tried = `  tried ${plural(group.tries, 'time')}, ${plural(group.conflicts, 'conflict')}`;
   const lines = [
     `group ${group.group}: ${group.stage}, ${plural(group.pending, 'allocation')} without a place`,
     `  ${group.detail}`,
-    `  tried ${plural(group.tries, 'time')}, ${plural(group.conflicts, 'conflict')}; ${next}`,
+    group.pending === 0 ? tried : `${tried}; ${next}`,
   ];
+  if (group.pending > 0 && group.hostsTotal > 0) lines.push(`  ${fitting(group)}`);
   const nearest = group.hosts[0];
   if (nearest !== undefined) lines.push(`  nearest miss: ${nearest.host} ${missing(nearest)}`);
   const parts = [`${lines.join('\n')}\n`];
   if (group.refusals.length > 0) parts.push(formatTable(REFUSALS, group.refusals));
   if (group.hosts.length > 0) parts.push(formatTable(HOSTS, group.hosts));
-  const left = group.hostsTotal - group.hosts.length;
-  if (left > 0 && group.hosts.length > 0) parts.push(`and ${plural(left, 'more host')}\n`);
+  const refusing = group.refusals.reduce((sum, refusal) => sum + refusal.hosts, 0);
+  const left = refusing - group.hosts.length;
+  if (left > 0) parts.push(`and ${plural(left, 'more host')} that cannot take it\n`);
   return parts.join('\n');
+}
+
+/** Every host that refuses is counted once, at the first check that it fails. */
+function fitting({ hostsTotal, refusals }: WhyGroup): string {
+  const fits = hostsTotal - refusals.reduce((sum, refusal) => sum + refusal.hosts, 0);
+  const hosts = plural(hostsTotal, 'host');
+  if (fits === 0) return `none of ${hosts} fits now`;
+  return `${String(fits)} of ${hosts} ${fits === 1 ? 'fits' : 'fit'} now`;
 }
 
 function nextTry(atMs: number, nowMs: number): string {

@@ -124,7 +124,10 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   const jobKey = await findJob(state, request);
   const record = state.copy.jobs.get(jobKey)?.value;
   if (record === undefined) throw noSuchJob(jobKey);
-  return { status: 200, body: await state.schedulers.why(jobKey, record) };
+  const summary = state.book.summary(jobKey);
+  if (summary === null) throw noSuchJob(jobKey);
+  const standing = { summary, exit: state.book.exit(jobKey) };
+  return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
 }
 
 async function stop(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

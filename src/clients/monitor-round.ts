@@ -90,7 +90,9 @@ export class MonitorRound {
     const who =
       urls.length === 1 ? `the monitor at ${urls[0] ?? ''}` : `any of ${String(urls.length)} monitors`;
     const what = error.sent ? `no answer from ${who}` : `cannot reach ${who}`;
-    return new HttpError(`${what} (from ${from}): ${error.message}`, { sent: error.sent, cause: error });
+    // With one address it was named already.
+    const why = urls.length === 1 ? error.message.replace(`${urls[0] ?? ''}: `, '') : error.message;
+    return new HttpError(`${what} (from ${from}): ${why}`, { sent: error.sent, cause: error });
   }
 }
 

@@ -1,5 +1,8 @@
 import { HttpError } from '../../ports/http.ts';
 
+/** `fetch` refuses the ports of some old services, in words only. */
+const BAD_PORT = 'bad port';
+
 /** Failures that come before any byte of the request could have left. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
@@ -13,6 +16,7 @@ const NEVER_SENT = new Set([
   'UND_ERR_CLOSED',
   'ERR_INVALID_URL',
   'ERR_INVALID_ARG_TYPE',
+  BAD_PORT,
 ]);
 
 /**
@@ -22,9 +26,9 @@ const NEVER_SENT = new Set([
  */
 export function httpErrorOf(error: unknown, url: string, sentAnyway: boolean): HttpError {
   if (error instanceof HttpError) return error;
-  const code = codeOf(error);
+  const code = codeOf(error) ?? (causeOf(error) === BAD_PORT ? BAD_PORT : null);
   const sent = sentAnyway || code === null || !NEVER_SENT.has(code);
-  return new HttpError(`${originOf(url)}: ${code ?? messageOf(error)}`, { sent, cause: error });
+  return new HttpError(`${originOf(url)}: ${code ?? causeOf(error)}`, { sent, cause: error });
 }
 
 /** The code of the error, of its cause (`fetch failed`), or of the first of those it gathers (one per address tried). */
@@ -35,8 +39,10 @@ function codeOf(error: unknown, depth = 0): string | null {
   return codeOf(cause, depth + 1) ?? codeOf(Array.isArray(errors) ? errors[0] : null, depth + 1);
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** What lies under an error that only says that something failed. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 /** Without the path: ids and queries do not belong into messages that people see. */
