@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Etcd3, ICompare, IRequestOp, ITxnRequest, ITxnResponse } from 'etcd3';
-import { CompareResult, CompareTarget } from 'etcd3';
 import type {
   Attempt,
   AttemptReply,
   CellStore,
-  Entry,
   Follower,
   Following,
   Revision,
@@ -13,7 +10,6 @@ import type {
   SessionOptions,
   Snapshot,
   StoreLimits,
-  Write,
 } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -23,12 +19,15 @@ import { Canary } from './canary.ts';
 import type { EtcdClientOptions } from './client.ts';
 import { etcdClient } from './client.ts';
 import { mayBeApplied, storeErrorOf } from './faults.ts';
+import type { DirectEtcd } from './direct-client.ts';
 import { EtcdFollowing } from './following.ts';
 import { readHistory, readOldestRevision } from './history.ts';
 import { LeaseKeeper } from './leases.ts';
-import { entryOf, listPages, listShort, readKeys } from './ranges.ts';
+import { listPages, listShort, readKeys } from './ranges.ts';
 import type { ServerInfo } from './server-info.ts';
 import { readServerInfo } from './server-info.ts';
+import type { TxnReply } from './txn-codec.ts';
+import { encodeTxn } from './txn-codec.ts';
 
 export interface EtcdStoreOptions extends EtcdClientOptions {
   readonly clock: Clock;
@@ -55,9 +54,9 @@ const CANARY_KEYS = 64;
  */
 export class EtcdCellStore implements CellStore {
   readonly limits: StoreLimits;
-  readonly #etcd: Etcd3;
+  readonly #etcd: DirectEtcd;
   /** For watches alone: twenty thousand events a second must not stand before a commit, nor a dead link between them. */
-  readonly #watching: Etcd3;
+  readonly #watching: DirectEtcd;
   readonly #options: EtcdStoreOptions;
   readonly #leases: LeaseKeeper;
   readonly #followings = new Set<EtcdFollowing>();
@@ -114,18 +113,21 @@ export class EtcdCellStore implements CellStore {
 
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
-    let reply: ITxnResponse;
+    return this.#transact(encodeTxn(attempt));
+  }
+
+  /** Of the attempt only its bytes are kept while it is under way. */
+  async #transact(request: Buffer): Promise<AttemptReply> {
+    let reply: TxnReply;
     try {
-      reply = await this.#etcd.kv.txn(requestOf(attempt));
+      reply = await this.#etcd.transact(request);
     } catch (error) {
       if (!mayBeApplied(error)) throw storeErrorOf(error);
       return { outcome: 'unknown', cause: error instanceof Error ? error : new Error(String(error)) };
     }
-    this.#check(reply);
-    const revision = Number(reply.header.revision);
-    return reply.succeeded
-      ? { outcome: 'applied', revision }
-      : { outcome: 'refused', revision, found: foundIn(reply) };
+    this.#checkCluster(reply.clusterId);
+    const { revision, found } = reply;
+    return reply.succeeded ? { outcome: 'applied', revision } : { outcome: 'refused', revision, found };
   }
 
   follow(prefix: string, follower: Follower): Following {
@@ -176,57 +178,16 @@ export class EtcdCellStore implements CellStore {
     }
   }
 
+  readonly #check = (reply: { readonly header: { readonly cluster_id: string } }): void =>
+    this.#checkCluster(reply.header.cluster_id);
+
   /**
    * Another cluster on the same address: its revisions mean nothing here, and a commit against it is a commit nowhere.
    * @throws StoreError `wrong-server`
    */
-  readonly #check = (reply: { readonly header: { readonly cluster_id: string } }): void => {
-    const clusterId = reply.header.cluster_id;
+  #checkCluster(clusterId: string): void {
     this.#clusterId ??= clusterId;
     if (this.#clusterId !== clusterId)
       throw new StoreError('wrong-server', 'another etcd cluster answers than before', { retryable: false });
-  };
-}
-
-/** Callers put the same keys at the same places of compares, writes and read-backs; each is turned into bytes once. */
-function requestOf({ compares, writes, readBack }: Attempt): ITxnRequest {
-  const compare = compares.map(({ key, target, equals }): ICompare & { readonly key: Buffer } =>
-    target === 'modRevision'
-      ? {
-          key: Buffer.from(key),
-          target: CompareTarget.Mod,
-          result: CompareResult.Equal,
-          mod_revision: equals,
-        }
-      : {
-          key: Buffer.from(key),
-          target: CompareTarget.Create,
-          result: CompareResult.Equal,
-          create_revision: equals,
-        },
-  );
-  const bytesOf = (key: string, place: number): Buffer =>
-    (compares[place]?.key === key ? compare[place]?.key : undefined) ?? Buffer.from(key);
-  return {
-    compare,
-    success: writes.map((write, place) => operationOf(write, bytesOf(write.key, place))),
-    failure: readBack.map((key, place) => ({ request_range: { key: bytesOf(key, place) } })),
-  };
-}
-
-function operationOf(write: Write, key: Buffer): IRequestOp {
-  if (write.kind === 'delete') return { request_delete_range: { key } };
-  const value = Buffer.from(write.value);
-  return write.session === undefined
-    ? { request_put: { key, value } }
-    : { request_put: { key, value, lease: write.session.id } };
-}
-
-function foundIn(reply: ITxnResponse): Map<string, Entry> {
-  const found = new Map<string, Entry>();
-  for (const { response_range } of reply.responses) {
-    const kv = response_range.kvs[0];
-    if (kv !== undefined) found.set(kv.key.toString(), entryOf(kv));
   }
-  return found;
 }

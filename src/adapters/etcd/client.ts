@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { noop } from 'cockatiel';
-import { Etcd3 } from 'etcd3';
+import { DirectEtcd } from './direct-client.ts';
 
 export interface EtcdClientOptions {
   /** `http://127.0.0.1:2379`; one or several members of one cluster. */
@@ -29,13 +29,12 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
  * was lost comes back as "compare failed" though it was applied; and its circuit breaker, opened by one `no space`, stops
  * reads too. Both are replaced by nothing. What a fault means is decided by whoever made the call.
  */
-export function etcdClient(options: EtcdClientOptions): Etcd3 {
-  const callTimeoutMs = options.callTimeoutMs ?? CALL_TIMEOUT_MS;
+export function etcdClient(options: EtcdClientOptions): DirectEtcd {
   const credentials = options.tls === undefined ? undefined : readCredentials(options.tls);
-  return new Etcd3({
+  return new DirectEtcd({
     hosts: [...options.endpoints],
     faultHandling: { host: () => noop, global: noop },
-    defaultCallOptions: (context) => (context.isStream ? {} : { deadline: Date.now() + callTimeoutMs }),
+    callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
     grpcOptions: {
       // grpc-js has retries of its own, below those of the client.
       'grpc.enable_retries': 0,

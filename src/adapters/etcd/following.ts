@@ -1,14 +1,14 @@
-import type { Etcd3 } from 'etcd3';
 import type { Follower, Following, Snapshot } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { storeErrorOf } from './faults.ts';
-import { prefixRange } from './ranges.ts';
+import { endOf } from './ranges.ts';
+import type { WatchStreamOptions } from './watch-stream.ts';
 import { WatchStream } from './watch-stream.ts';
 
 export interface FollowingOptions {
-  readonly etcd: Etcd3;
+  readonly etcd: WatchStreamOptions['etcd'];
   readonly clock: Clock;
   readonly log: Log;
   readonly canaryKey: string;
@@ -93,7 +93,7 @@ export class EtcdFollowing implements Following {
     this.#openSinceMs = this.#options.clock.monotonicMs();
     this.#stream = new WatchStream({
       etcd: this.#options.etcd,
-      range: prefixRange(this.#prefix),
+      range: { from: this.#prefix, to: endOf(this.#prefix) },
       fromRevision,
       canaryKey: this.#options.canaryKey,
       onRevision: (changes, revision) => this.#follower.onChanges(changes, revision),

@@ -1,6 +1,6 @@
-import type { Etcd3 } from 'etcd3';
 import type { Revision } from '../../ports/cell-store.ts';
 import type { StoreError } from '../../ports/cell-store.ts';
+import type { DirectEtcd } from './direct-client.ts';
 import { storeErrorOf } from './faults.ts';
 import { endOf } from './ranges.ts';
 import { WatchStream } from './watch-stream.ts';
@@ -17,7 +17,7 @@ const FIRST_REVISION = 1;
  * when the mark comes, everything before it has come.
  */
 export async function* readHistory(
-  etcd: Etcd3,
+  etcd: DirectEtcd,
   prefix: string,
   fromRevision: number,
 ): AsyncGenerator<Revision, void, undefined> {
@@ -33,7 +33,7 @@ export async function* readHistory(
   const state: { end: StoreError | null } = { end: null };
   const stream = new WatchStream({
     etcd,
-    range: { key: Buffer.from(prefix), range_end: Buffer.from(`${mark}\0`) },
+    range: { from: prefix, to: `${mark}\0` },
     fromRevision,
     onRevision: (changes, revision) => {
       queue.push({ revision, changes });
@@ -68,7 +68,7 @@ function keyOf(change: Revision['changes'][number]): string {
 }
 
 /** The first revision after the last compaction: at the compacted revision itself, deletions are gone. */
-export async function readOldestRevision(etcd: Etcd3, key: string): Promise<number> {
+export async function readOldestRevision(etcd: DirectEtcd, key: string): Promise<number> {
   try {
     await etcd.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION });
     return FIRST_REVISION;
@@ -80,7 +80,7 @@ export async function readOldestRevision(etcd: Etcd3, key: string): Promise<numb
   return new Promise((resolve, reject) => {
     const stream: WatchStream = new WatchStream({
       etcd,
-      range: { key: Buffer.from(key), range_end: Buffer.from(`${key}\0`) },
+      range: { from: key, to: `${key}\0` },
       fromRevision: FIRST_REVISION,
       onRevision: () => undefined,
       onEnd: (cause) => {

@@ -5,13 +5,13 @@ import { isMessageTooLarge } from './faults.ts';
 /** Pages of 1,000 cost twice as much in all as pages of 10,000 and more. */
 const PAGE_KEYS_MAX = 20_000;
 
-export interface KeyRange {
+interface KeyRange {
   readonly key: Buffer;
   readonly range_end: Buffer;
 }
 
 /** All keys that begin with the prefix, which ends in a character below U+007F. */
-export function prefixRange(prefix: string): KeyRange {
+function prefixRange(prefix: string): KeyRange {
   return { key: Buffer.from(prefix), range_end: Buffer.from(endOf(prefix)) };
 }
 
@@ -22,7 +22,7 @@ export function endOf(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(last + 1);
 }
 
-export function entryOf(kv: IKeyValue): Entry {
+function entryOf(kv: IKeyValue): Entry {
   return {
     key: kv.key.toString(),
     value: kv.value.toString(),

@@ -1,12 +1,12 @@
-import type { Etcd3, IWatchResponse } from 'etcd3';
 import type { Change } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
-import type { KeyRange } from './ranges.ts';
-import { entryOf } from './ranges.ts';
+import type { WatchLink } from './direct-client.ts';
+import type { WatchReply } from './watch-codec.ts';
 
 export interface WatchStreamOptions {
-  readonly etcd: Etcd3;
-  readonly range: KeyRange;
+  readonly etcd: { watchLink(): Promise<WatchLink> };
+  /** All keys from the first on, and before the second. */
+  readonly range: { readonly from: string; readonly to: string };
   readonly fromRevision: number;
   /** A second key on the same stream, whose events only prove that the stream delivers. */
   readonly canaryKey?: string;
@@ -18,10 +18,8 @@ export interface WatchStreamOptions {
   readonly onEnd: (cause: StoreError) => void;
 }
 
-type Stream = Awaited<ReturnType<Etcd3['watchClient']['watch']>>;
-
-const CHANGES_ID = '1';
-const CANARY_ID = '2';
+const CHANGES_ID = 1;
+const CANARY_ID = 2;
 
 /**
  * One watch from its opening to its end, on the raw stream. The client's own watcher dies without a word after a
@@ -29,7 +27,7 @@ const CANARY_ID = '2';
  */
 export class WatchStream {
   readonly #options: WatchStreamOptions;
-  #stream: Stream | null = null;
+  #link: WatchLink | null = null;
   #lastRevision: number;
   #ended = false;
   /** Compact revision that the server told when it cancelled the watch. */
@@ -55,60 +53,57 @@ export class WatchStream {
   }
 
   pause(): void {
-    (this.#stream as { pause?: () => void } | null)?.pause?.();
+    this.#link?.pause();
   }
 
   resume(): void {
-    (this.#stream as { resume?: () => void } | null)?.resume?.();
+    this.#link?.resume();
   }
 
   async #open(): Promise<void> {
-    let stream: Stream;
+    let link: WatchLink;
     try {
-      stream = await this.#options.etcd.watchClient.watch();
+      link = await this.#options.etcd.watchLink();
     } catch (error) {
       this.fail(unavailable('the watch could not be opened', error));
       return;
     }
-    this.#stream = stream;
-    stream.on('error', (error) => this.fail(unavailable('the watch was cut', error)));
-    stream.on('end', () => this.fail(unavailable('the watch was ended by the server')));
-    stream.on('data', (reply) => this.#receive(reply));
+    this.#link = link;
+    link.on('error', (error) => this.fail(unavailable('the watch was cut', error)));
+    link.on('end', () => this.fail(unavailable('the watch was ended by the server')));
+    link.on('data', (reply) => this.#receive(reply));
     if (this.#ended) {
       this.#cancel();
       return;
     }
     const { range, fromRevision, canaryKey } = this.#options;
-    const request = { ...range, start_revision: fromRevision, watch_id: CHANGES_ID };
-    stream.write({ create_request: request });
-    if (canaryKey === undefined) return;
-    const canary = { key: Buffer.from(canaryKey), watch_id: CANARY_ID };
-    stream.write({ create_request: canary });
+    link.write({ watchId: CHANGES_ID, key: range.from, rangeEnd: range.to, fromRevision });
+    if (canaryKey !== undefined) link.write({ watchId: CANARY_ID, key: canaryKey });
   }
 
   #cancel(): void {
-    const stream = this.#stream;
-    if (stream === null) return;
-    this.#stream = null;
+    const link = this.#link;
+    if (link === null) return;
+    this.#link = null;
     // The cancellation itself comes back as an error event; the listener stays, `fail` ignores it.
-    stream.cancel();
+    link.cancel();
   }
 
-  #receive(reply: IWatchResponse): void {
+  #receive(reply: WatchReply): void {
     if (this.#ended) return;
-    this.compactRevision = Number(reply.compact_revision);
+    this.compactRevision = reply.compactRevision;
     if (this.compactRevision > 0) {
       this.fail(
         new StoreError('compacted', 'the revision to watch from is no longer kept', { retryable: true }),
       );
     } else if (reply.canceled) this.fail(unavailable('the server cancelled the watch'));
-    else if (reply.watch_id === CANARY_ID) {
-      for (const event of reply.events) this.#options.onCanary?.(event.kv.value.toString());
+    else if (reply.watchId === CANARY_ID) {
+      for (const event of reply.events) this.#options.onCanary?.(event.entry.value);
     } else if (reply.events.length > 0) this.#deliver(reply);
   }
 
   /** Hands the events over revision by revision, without those that were delivered before. */
-  #deliver(reply: IWatchResponse): void {
+  #deliver(reply: WatchReply): void {
     let changes: Change[] = [];
     let revision = 0;
     const flush = (): void => {
@@ -118,19 +113,15 @@ export class WatchStream {
       changes = [];
       this.#options.onRevision(whole, revision);
     };
-    for (const { type, kv } of reply.events) {
-      const modRevision = Number(kv.mod_revision);
+    for (const { isDelete, entry } of reply.events) {
+      const { modRevision } = entry;
       if (modRevision <= this.#lastRevision) continue;
       if (modRevision !== revision) flush();
       revision = modRevision;
-      // The declared names of the enum differ from those on the wire in case.
-      const isDelete = type.toUpperCase() === 'DELETE';
-      changes.push(
-        isDelete ? { kind: 'delete', key: kv.key.toString() } : { kind: 'put', entry: entryOf(kv) },
-      );
+      changes.push(isDelete ? { kind: 'delete', key: entry.key } : { kind: 'put', entry });
     }
     flush();
-    this.#options.onLag?.(Number(reply.header.revision) - this.#lastRevision);
+    this.#options.onLag?.(reply.revision - this.#lastRevision);
   }
 }
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { Etcd3 } from 'etcd3';
+import type { WatchLink } from '../../../../src/adapters/etcd/direct-client.ts';
 import { expect, it } from 'vitest';
 import { EtcdFollowing } from '../../../../src/adapters/etcd/following.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
@@ -9,15 +9,17 @@ import { ManualClock, settle } from '../../../support/manual-clock.ts';
 it('a watch that is far behind lists again instead of catching up', async () => {
   const clock = new ManualClock();
   const streams: EventEmitter[] = [];
-  const open = async (): Promise<EventEmitter> => {
-    const stream = Object.assign(new EventEmitter(), { write: () => undefined, cancel: () => undefined });
+  const open = async (): Promise<WatchLink> => {
+    const nothing = (): void => undefined;
+    const more = { write: nothing, cancel: nothing, pause: nothing, resume: nothing };
+    const stream = Object.assign(new EventEmitter(), more);
     streams.push(stream);
     return stream;
   };
   let revision = 10;
   const seen = new Recorder();
   const following = new EtcdFollowing('/a/', seen, {
-    etcd: { watchClient: { watch: open } } as unknown as Etcd3,
+    etcd: { watchLink: open },
     ...{ clock, log: silentLog, canaryKey: '/canary', behindMax: 100, onClose: () => undefined },
     list: async () => ({ revision, entries: new Map() }),
   });
@@ -25,23 +27,8 @@ it('a watch that is far behind lists again instead of catching up', async () => 
   await settle();
   const send = (modRevision: number, storeRevision: number): boolean | undefined =>
     streams.at(-1)?.emit('data', {
-      ...{
-        header: { revision: String(storeRevision) },
-        watch_id: '1',
-        canceled: false,
-        compact_revision: '0',
-      },
-      events: [
-        {
-          type: 'PUT',
-          kv: {
-            key: Buffer.from('/a/x'),
-            value: Buffer.from('1'),
-            create_revision: '11',
-            mod_revision: String(modRevision),
-          },
-        },
-      ],
+      ...{ revision: storeRevision, watchId: 1, canceled: false, compactRevision: 0 },
+      events: [{ isDelete: false, entry: { key: '/a/x', value: '1', createRevision: 11, modRevision } }],
     });
   send(11, 111);
   expect(seen.revisions).toHaveLength(1);

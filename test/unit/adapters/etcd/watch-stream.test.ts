@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events';
-import type { Etcd3 } from 'etcd3';
 import { describe, expect, it } from 'vitest';
 import { versionWarning } from '../../../../src/adapters/etcd/server-info.ts';
 import { WatchStream } from '../../../../src/adapters/etcd/watch-stream.ts';
@@ -19,22 +18,21 @@ class ServerSide extends EventEmitter {
     this.cancelled = true;
   }
 
+  pause(): void {
+    // The test sends what it likes.
+  }
+
+  resume(): void {
+    // The test sends what it likes.
+  }
+
   /** Events as `[revision, key, value]`; a missing value is a deletion. */
   send(events: readonly [number, string, string?][], more: object = {}): void {
     this.emit('data', {
-      ...{
-        header: { revision: '50' },
-        watch_id: '1',
-        created: false,
-        canceled: false,
-        compact_revision: '0',
-      },
+      ...{ revision: 50, watchId: 1, canceled: false, compactRevision: 0 },
       events: events.map(([revision, key, value]) => ({
-        type: value === undefined ? 'DELETE' : 'PUT',
-        kv: {
-          ...{ key: Buffer.from(key), value: Buffer.from(value ?? '') },
-          ...{ mod_revision: String(revision), create_revision: String(revision) },
-        },
+        isDelete: value === undefined,
+        entry: { key, value: value ?? '', modRevision: revision, createRevision: revision },
       })),
       ...more,
     });
@@ -45,11 +43,11 @@ async function opened() {
   const server = new ServerSide();
   const told: string[] = [];
   const ends: StoreError[] = [];
-  const etcd = { watchClient: { watch: async () => server } } as unknown as Etcd3;
+  const etcd = { watchLink: async () => server };
   const stream = new WatchStream({
     ...{
       etcd,
-      range: { key: Buffer.from('/a/'), range_end: Buffer.from('/a0') },
+      range: { from: '/a/', to: '/a0' },
       fromRevision: 10,
       canaryKey: '/canary',
     },
@@ -85,7 +83,7 @@ describe('watch stream', () => {
   it('keeps the canary apart', async () => {
     const { server, told } = await opened();
     expect(server.requests).toHaveLength(2);
-    server.send([[40, '/canary', 'n:1']], { watch_id: '2' });
+    server.send([[40, '/canary', 'n:1']], { watchId: 2 });
     expect(told).toEqual(['canary n:1']);
   });
 
@@ -93,7 +91,7 @@ describe('watch stream', () => {
     ['an error', (server: ServerSide) => server.emit('error', new Error('14 UNAVAILABLE'))],
     ['the end of the stream', (server: ServerSide) => server.emit('end')],
     ['a cancellation', (server: ServerSide) => server.send([], { canceled: true })],
-    ['a compaction', (server: ServerSide) => server.send([], { canceled: true, compact_revision: '30' })],
+    ['a compaction', (server: ServerSide) => server.send([], { canceled: true, compactRevision: 30 })],
   ] as const) {
     it(`trap 3: ends once on ${name}, and tells nothing after it`, async () => {
       const { server, told, ends } = await opened();

@@ -1,0 +1,154 @@
+import type { Attempt, Compare, Entry, Write } from '../../ports/cell-store.ts';
+import { fieldSize, ProtoReader, ProtoWriter, tagOf, textSize, varintSize } from './protobuf.ts';
+
+/** Field tags of etcd's `rpc.proto`. */
+const TXN = { compare: tagOf(1, 'bytes'), success: tagOf(2, 'bytes'), failure: tagOf(3, 'bytes') };
+const COMPARE = {
+  target: tagOf(2, 'varint'),
+  key: tagOf(3, 'bytes'),
+  createRevision: tagOf(5, 'varint'),
+  modRevision: tagOf(6, 'varint'),
+};
+/** `CompareTarget`. The result, `Equal`, is 0 and needs no byte. */
+const TARGET = { createRevision: 1, modRevision: 2 };
+const OPERATION = { range: tagOf(1, 'bytes'), put: tagOf(2, 'bytes'), deleteRange: tagOf(3, 'bytes') };
+/** Of ranges, puts and deletes alike. */
+const KEY = tagOf(1, 'bytes');
+const PUT = { value: tagOf(2, 'bytes'), lease: tagOf(3, 'varint') };
+/** A lease is any 64-bit number: written by itself first, to know how long it is. */
+const LEASE_BITS = 7n;
+
+const writer = new ProtoWriter();
+
+/** The attempt as a `TxnRequest`: if all compares hold then the writes, else the read-backs. */
+export function encodeTxn({ compares, writes, readBack }: Attempt): Buffer {
+  for (const compare of compares) writeCompare(compare);
+  for (const write of writes) writeOperation(write);
+  for (const key of readBack) {
+    const keySize = textSize(key);
+    const size = fieldSize(keySize);
+    writer.nested(TXN.failure, fieldSize(size));
+    writer.nested(OPERATION.range, size);
+    writer.text(KEY, key, keySize);
+  }
+  return writer.take();
+}
+
+function writeCompare({ key, target, equals }: Compare): void {
+  const keySize = textSize(key);
+  writer.nested(TXN.compare, 2 + fieldSize(keySize) + 1 + varintSize(equals));
+  writer.varint(COMPARE.target, TARGET[target]);
+  writer.text(COMPARE.key, key, keySize);
+  writer.varint(COMPARE[target], equals);
+}
+
+function writeOperation(write: Write): void {
+  const keySize = textSize(write.key);
+  if (write.kind === 'delete') {
+    const size = fieldSize(keySize);
+    writer.nested(TXN.success, fieldSize(size));
+    writer.nested(OPERATION.deleteRange, size);
+    writer.text(KEY, write.key, keySize);
+    return;
+  }
+  const valueSize = textSize(write.value);
+  const lease = write.session?.id;
+  const size = fieldSize(keySize) + fieldSize(valueSize) + (lease === undefined ? 0 : 1 + leaseSize(lease));
+  writer.nested(TXN.success, fieldSize(size));
+  writer.nested(OPERATION.put, size);
+  writer.text(KEY, write.key, keySize);
+  writer.text(PUT.value, write.value, valueSize);
+  if (lease !== undefined) writer.decimal(PUT.lease, lease);
+}
+
+function leaseSize(lease: string): number {
+  let size = 1;
+  for (let rest = BigInt(lease) >> LEASE_BITS; rest > 0n; rest >>= LEASE_BITS) size += 1;
+  return size;
+}
+
+export interface TxnReply {
+  readonly clusterId: string;
+  readonly revision: number;
+  readonly succeeded: boolean;
+  /** What was read back when a compare failed. */
+  readonly found: ReadonlyMap<string, Entry>;
+}
+
+/**
+ * Reads a `TxnResponse`. What the writes of a successful one answered is stepped over.
+ * @throws RangeError when it is none
+ */
+export function decodeTxnReply(bytes: Buffer): TxnReply {
+  const reader = new ProtoReader(bytes);
+  let header: Header = NO_HEADER;
+  let succeeded = false;
+  let found: Map<string, Entry> | null = null;
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) header = readHeader(reader);
+    else if (field === 2) succeeded = reader.number() !== 0;
+    else if (field === 3 && !succeeded) readFound(reader, (found ??= new Map<string, Entry>()));
+    else reader.skip();
+  }
+  return { ...header, succeeded, found: succeeded || found === null ? NOTHING : found };
+}
+
+const NOTHING: ReadonlyMap<string, Entry> = new Map();
+
+export interface Header {
+  readonly clusterId: string;
+  readonly revision: number;
+}
+
+export const NO_HEADER: Header = { clusterId: '0', revision: 0 };
+
+export function readHeader(reader: ProtoReader): Header {
+  const outer = reader.enter();
+  let { clusterId, revision } = NO_HEADER;
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) clusterId = reader.decimal();
+    else if (field === 3) revision = reader.number();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return { clusterId, revision };
+}
+
+/** One `ResponseOp` with a `RangeResponse` of one key. */
+function readFound(reader: ProtoReader, found: Map<string, Entry>): void {
+  const outside = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field !== 1) {
+      reader.skip();
+      continue;
+    }
+    const outer = reader.enter();
+    for (let inner = reader.next(); inner !== 0; inner = reader.next()) {
+      if (inner !== 2) reader.skip();
+      else {
+        const entry = readEntry(reader);
+        found.set(entry.key, entry);
+      }
+    }
+    reader.leave(outer);
+  }
+  reader.leave(outside);
+}
+
+/** One `KeyValue`. */
+export function readEntry(reader: ProtoReader): Entry {
+  const outer = reader.enter();
+  let key = '';
+  let value = '';
+  let createRevision = 0;
+  let modRevision = 0;
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) key = reader.text();
+    else if (field === 2) createRevision = reader.number();
+    else if (field === 3) modRevision = reader.number();
+    else if (field === 5) value = reader.text();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return { key, value, createRevision, modRevision };
+}
