@@ -12,6 +12,7 @@ import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { PrivateCell } from './cell.ts';
 import type { SchedulerEvents } from './events.ts';
 import type { SchedulerOptions } from './options.ts';
+import type { Part } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { SchedulerStats } from './stats.ts';
 import type { SchedulerEventKind } from '../src/wire/scheduler-api.ts';
@@ -47,6 +48,8 @@ export interface Term {
   readonly hostRetries: CallQueue;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
+  /** Where this scheduler begins to look for hosts. */
+  readonly ownPart: Part;
   commit(plan: Plan): Promise<PlanOutcome>;
   /** The job's turn will come. */
   look(job: OwnedJob): void;

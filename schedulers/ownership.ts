@@ -12,6 +12,7 @@ import { ownerCodec, roleCodec } from '../src/wire/records.ts';
 import type { JobRow } from './job-index.ts';
 import { JobIndex } from './job-index.ts';
 import { kindOfPolicyText } from './options.ts';
+import type { Part } from './own-part.ts';
 
 export interface OwnershipDeps {
   readonly store: CellStore;
@@ -58,6 +59,7 @@ export class Ownership {
   readonly #settled = new Map<string, Settled>();
   /** Jobs without an owner, and from when on we may take them (monotonic). */
   readonly #waiting = new Map<string, number>();
+  #ownPart: Part = { part: 0, parts: 1 };
   #started = false;
   #taking = false;
   #cancelTick: () => void = () => undefined;
@@ -91,6 +93,11 @@ export class Ownership {
   close(): void {
     this.#cancelTick();
     for (const table of [this.#jobs, this.#owners, this.#roles]) table.close();
+  }
+
+  /** This scheduler's place among all living ones that choose hosts, by name. */
+  get ownPart(): Part {
+    return this.#ownPart;
   }
 
   get size(): number {
@@ -175,7 +182,21 @@ export class Ownership {
     this.#consider(key);
   }
 
+  #findPart(): void {
+    const self = this.#deps.self.scheduler;
+    let part = 0;
+    let parts = 1;
+    for (const [name, { value }] of this.#roles.rows()) {
+      // A system job says itself where it runs.
+      if (name === self || kindOfPolicyText(value.policy) === 'system') continue;
+      parts += 1;
+      if (name < self) part += 1;
+    }
+    this.#ownPart = { part, parts };
+  }
+
   #onRole(name: string, isThere: boolean): void {
+    this.#findPart();
     if (!isThere) {
       for (const [key, { by }] of this.#settled) {
         if (by !== name) continue;

@@ -3,6 +3,7 @@ import type { Ask } from '../src/core/ask.ts';
 import { askOf } from '../src/core/ask.ts';
 import type { Explanation } from '../src/core/explain.ts';
 import { explain } from '../src/core/explain.ts';
+import type { Chance } from '../src/core/chance.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { Placement, PlacementRequest } from '../src/core/placement.ts';
@@ -10,6 +11,7 @@ import { place } from '../src/core/placement.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import type { Term } from './context.ts';
 import { claimOf } from './launch-terms.ts';
+import { chanceInPart } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import { newEntry } from './owned-job.ts';
 
@@ -23,9 +25,15 @@ const ID_BYTES = 16;
 export class Placer {
   readonly #term: Term;
   readonly #asks = new WeakMap<Group, Ask>();
+  readonly #chance: Chance;
 
   constructor(term: Term) {
     this.#term = term;
+    const { random } = term.world;
+    const { score } = term.options.placement;
+    // Who levels the load, or takes any host, must look at all of them alike.
+    const packs = score === 'binpack' || score === 'fgd';
+    this.#chance = packs ? chanceInPart(random, () => term.ownPart) : random;
   }
 
   /**
@@ -113,15 +121,15 @@ export class Placer {
   }
 
   #places(job: OwnedJob, group: Group, fills: readonly Fill[], nowMs: number): readonly (Placement | null)[] {
-    const { cell, options, world } = this.#term;
+    const { cell, options } = this.#term;
     const [first] = fills;
     if (first?.host === undefined) {
       const request = this.#request(job, group, fills.length, first, nowMs);
-      return place(cell.state, request, world.random, options.placement).chosen;
+      return place(cell.state, request, this.#chance, options.placement).chosen;
     }
     return fills.map((fill) => {
       const request = this.#request(job, pinned(group, fill.host), 1, fill, nowMs);
-      return place(cell.state, request, world.random, options.placement).chosen[0] ?? null;
+      return place(cell.state, request, this.#chance, options.placement).chosen[0] ?? null;
     });
   }
 

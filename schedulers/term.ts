@@ -29,6 +29,7 @@ import { JobLoader } from './job-loader.ts';
 import { LaunchBook } from './launch-terms.ts';
 import { Launcher } from './launcher.ts';
 import type { SchedulerOptions } from './options.ts';
+import type { Part } from './own-part.ts';
 import type { Entry } from './owned-job.ts';
 import { newEntry, OwnedJob } from './owned-job.ts';
 import type { OwnedRecord } from './ownership.ts';
@@ -220,6 +221,10 @@ export class SchedulerTerm implements Term {
 
   get ready(): boolean {
     return this.#ready;
+  }
+
+  get ownPart(): Part {
+    return this.#ownership.ownPart;
   }
 
   get isPaused(): boolean {
