@@ -30,6 +30,7 @@ import { Registration } from './registration.ts';
 import { ReportRelay } from './report-relay.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { hostRoutes } from './routes/host-routes.ts';
+import { schemaRoutes } from './routes/schema-routes.ts';
 import { jobRoutes } from './routes/job-routes.ts';
 import { streamRoutes } from './routes/stream-routes.ts';
 import { Runs } from './runs.ts';
@@ -308,7 +309,13 @@ export class Monitor {
 
 /** All routes, each with what is common to all answers. */
 function monitorRoutes(state: MonitorState): Route[] {
-  const routes = [...jobRoutes(state), ...hostRoutes(state), ...streamRoutes(state), ...healthRoutes(state)];
+  const routes = [
+    ...jobRoutes(state),
+    ...hostRoutes(state),
+    ...streamRoutes(state),
+    ...healthRoutes(state),
+    ...schemaRoutes(),
+  ];
   return routes.map((route) => ({
     ...route,
     handle: guarded(async (request) => {

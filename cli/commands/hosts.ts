@@ -14,7 +14,7 @@ export async function hosts(context: Context): Promise<number> {
   await printList(terminal, output, {
     answer,
     rows: answer.hosts,
-    columns: columns(terminal.nowMs()),
+    columns: [...columns(terminal.nowMs()), ...(context.wide ? WIDE : [])],
     nameOf: (row) => row.host.id,
     empty: 'no hosts; start one with: moorage agent --etcd ADDRESS',
   });
@@ -37,6 +37,32 @@ function columns(nowMs: number): Column<HostStatus>[] {
   ];
 }
 
+const WIDE: readonly Column<HostStatus>[] = [
+  { title: 'DISK', cell: (row) => used(row, 'diskMib', size), align: 'right' },
+  { title: 'PORTS', cell: ({ host }) => `${String(host.portRange.first)}-${String(host.portRange.last)}` },
+  { title: 'NOT-ENFORCED', cell: notEnforced },
+  { title: 'VERSION', cell: (row) => row.host.agentVersion },
+  { title: 'ATTRIBUTES', cell: attributesOf },
+];
+
+const LIMITS = 'limits.';
+
+/** What tasks are counted for and not held to: `cpu,memory`. Unknown when the host does not say. */
+function notEnforced({ host }: HostStatus): string {
+  const limits = Object.entries(host.attributes).filter(([name]) => name.startsWith(LIMITS));
+  if (limits.length === 0) return '?';
+  const none = limits.filter(([, how]) => how === 'none').map(([name]) => name.slice(LIMITS.length));
+  return none.sort().join(',');
+}
+
+function attributesOf({ host }: HostStatus): string {
+  return Object.entries(host.attributes)
+    .filter(([name]) => !name.startsWith(LIMITS))
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(',');
+}
+
 function stateOf(row: HostStatus): string {
   const verdict = row.eligibility?.state ?? 'ready';
   const marks = [row.alive ? '' : 'silent', row.staleSinceMs === null ? '' : 'stale'].filter(
@@ -45,7 +71,11 @@ function stateOf(row: HostStatus): string {
   return marks.length === 0 ? verdict : `${verdict} (${marks.join(', ')})`;
 }
 
-function used(row: HostStatus, amount: 'cpuMilli' | 'memoryMib', show: (amount: number) => string): string {
+function used(
+  row: HostStatus,
+  amount: 'cpuMilli' | 'memoryMib' | 'diskMib',
+  show: (amount: number) => string,
+): string {
   const whole = allocatable(row.host)[amount];
   return `${show(row.used[amount])}/${show(whole)} ${percent(row.used[amount], whole)}`.trimEnd();
 }

@@ -32,6 +32,7 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              `follow=false` ends after what is held. Kind `gap`: some were left out
  *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
  *                                              source for others
+ *   GET  /v1/schema/job.json                   JSON Schema 2020-12 of a job file, for editors
  *   GET  /livez /readyz /metrics /version
  */
 
