@@ -73,6 +73,7 @@ export const outcomeCodec = schemaCodec<Outcome>(
       }),
     ),
     reason: z.string(),
+    cause: z.exactOptional(z.string()),
     startedAtMs: z.exactOptional(whole),
     endedAtMs: whole,
     restarts: whole,

@@ -113,6 +113,7 @@ const examples: readonly [string, Codec<object>, object][] = (
           host: 'h',
         },
         ...{ scheduler: 's', state: 'failed', exit: { code: 1 }, reason: 'r', endedAtMs: 2, restarts: 0 },
+        cause: 'stopped by user',
       },
     ],
     ['run', records.runCodec, { job: 'j', createdAtMs: 1 }],
