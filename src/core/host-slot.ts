@@ -31,6 +31,7 @@ export type Use = Pick<Claim, 'resources' | 'gpus' | 'ports'>;
 
 /** Shared by all slots that have none; never written. */
 export const NO_CLAIMS: Claim[] = [];
+const NO_DEVICES: number[] = [];
 
 export function newSlot(id: string): HostSlot {
   return {
@@ -54,16 +55,19 @@ export function takesWork(slot: HostSlot): boolean {
 
 /** Computes what is free from scratch: allocatable less the ledger less the claims in flight. */
 export function fillRow(slot: HostSlot, host: Host, rows: Float64Array, offset: number): void {
-  const whole = allocatable(host);
-  rows[offset + CPU] = whole.cpuMilli;
-  rows[offset + MEMORY] = whole.memoryMib;
-  rows[offset + DISK] = whole.diskMib;
-  slot.scalars = hasScalars(whole) ? { ...whole.scalars } : null;
+  const { capacity, reserved } = host;
+  rows[offset + CPU] = capacity.cpuMilli - reserved.cpuMilli;
+  rows[offset + MEMORY] = capacity.memoryMib - reserved.memoryMib;
+  rows[offset + DISK] = capacity.diskMib - reserved.diskMib;
+  slot.scalars = scalarsOf(host);
   for (const precedence in slot.ledger.bands) {
     const band = slot.ledger.bands[precedence];
     if (band !== undefined) shiftAmounts(slot, rows, offset, band, 1);
   }
-  slot.gpuUsed = host.gpuModels.map((_, device) => slot.ledger.gpuMilli[device] ?? 0);
+  slot.gpuUsed =
+    host.gpuModels.length === 0
+      ? NO_DEVICES
+      : host.gpuModels.map((_, device) => slot.ledger.gpuMilli[device] ?? 0);
   slot.ports = null;
   for (const port of slot.ledger.ports) shiftPort(slot, port, 1);
   for (const claim of slot.inFlight) shiftUse(slot, rows, offset, claim, 1);
@@ -133,8 +137,10 @@ function derivePorts(slot: HostSlot, host: Host, rows: Float64Array, offset: num
   rows[offset + PORTS] = free;
 }
 
-function hasScalars(amounts: Resources): boolean {
-  return !isEmpty(amounts.scalars);
+function scalarsOf(host: Host): Record<string, number> | null {
+  if (isEmpty(host.capacity.scalars) && isEmpty(host.reserved.scalars)) return null;
+  const { scalars } = allocatable(host);
+  return isEmpty(scalars) ? null : { ...scalars };
 }
 
 export function isEmpty(record: Readonly<Record<string, unknown>>): boolean {

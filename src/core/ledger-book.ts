@@ -7,6 +7,11 @@ export interface KnownLedger {
   readonly revision: number;
 }
 
+interface SentLedger {
+  readonly ledger: Ledger;
+  readonly text: string;
+}
+
 const UNKNOWN: KnownLedger = Object.freeze({ ledger: EMPTY_LEDGER, revision: 0 });
 
 /**
@@ -17,6 +22,8 @@ export class LedgerBook {
   readonly #known = new Map<string, KnownLedger>();
   /** When a host was seen to have no ledger: late news of the deleted one must not bring it back. */
   readonly #absentSince = new Map<string, number>();
+  /** Ledgers that we are writing, by host. */
+  readonly #sent = new Map<string, SentLedger>();
 
   /** The empty ledger at revision 0 when nothing is known of the host. */
   get(host: string): KnownLedger {
@@ -37,6 +44,25 @@ export class LedgerBook {
     this.#absentSince.delete(host);
     this.#known.set(host, { ledger, revision });
     return true;
+  }
+
+  /**
+   * A commit that writes the ledger is under way. Its echo by the watch may be here before the reply, and need not be
+   * read, since the same text is the same ledger.
+   */
+  sending(host: string, ledger: Ledger, text: string): void {
+    this.#sent.set(host, { ledger, text });
+  }
+
+  /** The commit that wrote the host's ledger has ended, somehow. */
+  sent(host: string): void {
+    this.#sent.delete(host);
+  }
+
+  /** The ledger that the text says, if it is the one that we are writing. */
+  echoOf(host: string, text: string): Ledger | undefined {
+    const sent = this.#sent.get(host);
+    return sent?.text === text ? sent.ledger : undefined;
   }
 
   hosts(): IterableIterator<string> {

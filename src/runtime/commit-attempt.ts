@@ -1,13 +1,21 @@
 import type { Allocation } from '../core/allocation.ts';
 import type { Found } from '../core/commit.ts';
 import type { CellKeys } from '../core/keys.ts';
+import type { Ledger } from '../core/ledger.ts';
 import type { TransactionDraft } from '../core/transaction-draft.ts';
 import type { Attempt, CellStore, Compare, Entry, Write } from '../ports/cell-store.ts';
 import { allocationCodec, ledgerCodec, outcomeCodec } from '../wire/records.ts';
 import type { Doubt, Settled } from './read-back.ts';
 
-/** A draft in the store's words. */
-export function attemptOf(draft: TransactionDraft, keys: CellKeys): Attempt {
+/**
+ * A draft in the store's words.
+ * @param onLedger told of each ledger's text
+ */
+export function attemptOf(
+  draft: TransactionDraft,
+  keys: CellKeys,
+  onLedger: (host: string, ledger: Ledger, text: string) => void,
+): Attempt {
   const compares: Compare[] = [];
   const writes: Write[] = [];
   const readBack: string[] = [];
@@ -17,8 +25,10 @@ export function attemptOf(draft: TransactionDraft, keys: CellKeys): Attempt {
   };
   for (const { host, before, after } of draft.ledgers) {
     const key = keys.ledger(host);
+    const value = ledgerCodec.encode(after);
+    onLedger(host, after, value);
     compare(key, 'modRevision', before.revision);
-    writes.push({ kind: 'put', key, value: ledgerCodec.encode(after) });
+    writes.push({ kind: 'put', key, value });
   }
   for (const { namespace, job, createRevision } of draft.owners)
     compare(keys.owner(namespace, job), 'createRevision', createRevision);

@@ -239,13 +239,18 @@ export class Committer {
     });
   }
 
+  readonly #sending = (host: string, ledger: Ledger, text: string): void =>
+    this.#deps.book.sending(host, ledger, text);
+
   async #run(batch: Batch): Promise<void> {
-    const hosts = [...batch.draft.ledgers].map(({ host }) => host);
+    const hosts: string[] = [];
+    for (const { host } of batch.draft.ledgers) hosts.push(host);
     await this.#during(hosts, batch.units, async () => {
       const { store, keys, clock, metrics } = this.#deps;
       const startedMs = clock.monotonicMs();
       const sentAfter = this.#revisionKnown(batch);
-      const reply = await store.attempt(attemptOf(batch.draft, keys));
+      // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
+      const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
       this.#stats.transactions += 1;
       metrics.observe('moorage_commit_seconds', (clock.monotonicMs() - startedMs) / 1000, {
         outcome: reply.outcome,
@@ -280,7 +285,10 @@ export class Committer {
       this.#failed(units, error);
     } finally {
       this.#inFlight -= 1;
-      for (const host of hosts) this.#busy.delete(host);
+      for (const host of hosts) {
+        this.#busy.delete(host);
+        this.#deps.book.sent(host);
+      }
       this.#pumpSoon();
     }
   }

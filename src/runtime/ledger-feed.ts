@@ -12,7 +12,8 @@ export interface LedgerFeedOptions {
 
 /**
  * Keeps a ledger book up to date from the store. Most events are the echo of our own commits, which the book knows from
- * the replies; they are dropped by their revision, without being read.
+ * the replies; they are dropped by their revision, or known by their text when they are here before the reply, without
+ * being read.
  */
 export class LedgerFeed {
   readonly ready: Promise<void>;
@@ -56,7 +57,7 @@ export class LedgerFeed {
     const host = entry.key.slice(this.#prefix.length);
     if (entry.modRevision <= this.#book.get(host).revision) return;
     try {
-      const ledger = ledgerCodec.decode(entry.value);
+      const ledger = this.#book.echoOf(host, entry.value) ?? ledgerCodec.decode(entry.value);
       if (this.#book.observe(host, ledger, entry.modRevision)) this.#options.onLedger(host);
     } catch (error) {
       if (!(error instanceof RecordError)) throw error;

@@ -10,19 +10,21 @@ const NO_VERDICTS: Verdicts = new Map();
 /** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
 export class OpenPlan {
   readonly outcome: Promise<PlanOutcome>;
-  readonly #outcomes = new Map<string, PartOutcome>();
-  readonly #total: number;
+  /** In the plan's order; null: not yet. Nobody sees it before none is null. */
+  readonly #outcomes = new Map<string, PartOutcome | null>();
+  #missing: number;
   #resolve: (outcome: PlanOutcome) => void = () => undefined;
   #reject: (cause: unknown) => void = () => undefined;
   #failed = false;
 
   constructor(plan: Plan) {
-    const ids = new Set<string>();
-    for (const place of plan.places) ids.add(place.id);
-    for (const { victim } of plan.evictions) ids.add(victim.id);
-    for (const { allocation } of plan.releases) ids.add(allocation.id);
-    this.#total = plan.places.length + plan.evictions.length + plan.releases.length;
-    if (ids.size !== this.#total) throw new Error(`plan ${plan.id} names an allocation twice`);
+    const outcomes = this.#outcomes;
+    for (const place of plan.places) outcomes.set(place.id, null);
+    for (const { victim } of plan.evictions) outcomes.set(victim.id, null);
+    for (const { allocation } of plan.releases) outcomes.set(allocation.id, null);
+    this.#missing = outcomes.size;
+    if (this.#missing !== plan.places.length + plan.evictions.length + plan.releases.length)
+      throw new Error(`plan ${plan.id} names an allocation twice`);
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -33,16 +35,17 @@ export class OpenPlan {
     return this.#failed;
   }
 
-  /** @throws when the allocation had its outcome already: every part of a plan ends once */
+  /** @throws when the allocation is not of the plan or had its outcome already: every part of a plan ends once */
   settle(id: string, outcome: PartOutcome): void {
-    if (this.#outcomes.has(id)) throw new Error(`allocation ${id} ended twice in one plan`);
+    if (this.#outcomes.get(id) !== null) throw new Error(`allocation ${id} ended twice in one plan`);
     this.#outcomes.set(id, outcome);
-    if (this.#outcomes.size === this.#total) this.finish();
+    this.#missing -= 1;
+    if (this.#missing === 0) this.finish();
   }
 
   finish(): void {
-    if (this.#outcomes.size !== this.#total) throw new Error('a plan ended before all of its parts did');
-    this.#resolve(this.#outcomes);
+    if (this.#missing !== 0) throw new Error('a plan ended before all of its parts did');
+    this.#resolve(this.#outcomes as PlanOutcome);
   }
 
   fail(cause: unknown): void {

@@ -1,5 +1,6 @@
 import { ELIGIBILITY } from '../core/host.ts';
 import type { Ledger } from '../core/ledger.ts';
+import { setBand } from '../core/ledger.ts';
 import type { Resources } from '../core/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../core/resources.ts';
 import type { Codec } from './codec.ts';
@@ -65,12 +66,12 @@ function decodeLedger(text: string): Ledger {
 }
 
 function readBands(fields: Fields): Readonly<Record<number, Resources>> {
-  const bands: Record<string, Resources> = {};
+  const bands: Record<number, Resources> = {};
   if (fields['bands'] === undefined) return bands;
   const written = asObject(KIND, 'bands', fields['bands']);
   for (const precedence in written) {
     if (!PRECEDENCE.test(precedence)) throw wrong(KIND, 'bands', 'precedences from 0 to 100', precedence);
-    bands[precedence] = readAmounts(KIND, `bands.${precedence}`, written[precedence]);
+    setBand(bands, precedence, readAmounts(KIND, `bands.${precedence}`, written[precedence]));
   }
   return bands;
 }

@@ -54,3 +54,28 @@ it('the ledger feed tells of what the book does not know yet, and of nothing twi
   expect(told.slice(4)).toEqual(['h2@0']);
   feed.close();
 });
+
+it('the ledger feed knows what we are writing by its text, and reads anything else', async () => {
+  const clock = new ManualClock();
+  const store = new MemoryCellStore({ clock });
+  const book = new LedgerBook();
+  const feed = new LedgerFeed(store, keys, book, { onLedger: () => undefined });
+  await feed.ready;
+  const ours = withClaim(EMPTY_LEDGER, testAllocation('a', 'h1'));
+  const theirs = withClaim(ours, testAllocation('b', 'h1'));
+  const write = async (value: string): Promise<void> => {
+    const writes = [{ kind: 'put', key: keys.ledger('h1'), value }] as const;
+    await store.attempt({ compares: [], writes, readBack: [] });
+    await settle();
+  };
+  book.sending('h1', ours, ledgerCodec.encode(ours));
+  await write(ledgerCodec.encode(ours));
+  expect(book.get('h1').ledger).toBe(ours);
+  await write(ledgerCodec.encode(theirs));
+  expect(book.get('h1').ledger).toEqual(theirs);
+  book.sent('h1');
+  await write(ledgerCodec.encode(ours));
+  expect(book.get('h1').ledger).toEqual(ours);
+  expect(book.get('h1').ledger).not.toBe(ours);
+  feed.close();
+});
