@@ -7,8 +7,11 @@ import type { CellKeys } from '../src/core/keys.ts';
 import { LedgerBook } from '../src/core/ledger-book.ts';
 import type { Plan } from '../src/core/plan.ts';
 import { BINPACK, place } from '../src/core/placement.ts';
+import type { Resources } from '../src/core/resources.ts';
 import { NO_SCALARS } from '../src/core/resources.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
+import type { Part } from '../schedulers/own-part.ts';
+import { chanceInPart } from '../schedulers/own-part.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Random } from '../src/ports/random.ts';
@@ -30,10 +33,28 @@ export interface WholeOptions {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Names the scheduler, its job and its allocations; schedulers on one cell need different ones. */
+  readonly name?: string;
+  /** What each task asks for; the smallest that a host can count when absent. */
+  readonly resources?: Resources;
+  /** Which part of the hosts this one of several schedulers draws from first. */
+  readonly part?: Part;
+  /** Told of each plan's end and how long its commit took; without it a conflict is an error. */
+  readonly onPlan?: (end: PlanEnd) => void;
+}
+
+/** How one plan ended: allocation ids by outcome. */
+export interface PlanEnd {
+  readonly committed: readonly string[];
+  readonly rebased: readonly string[];
+  readonly conflicted: readonly string[];
+  readonly durationMs: number;
 }
 
 export interface WholePath {
   write(placements: number): Promise<void>;
+  /** Goes on until told that it is enough, then waits for what is under way. */
+  writeUntil(isEnough: () => boolean): Promise<void>;
   stats(): CommitterStats;
   close(): Promise<void>;
 }
@@ -43,7 +64,9 @@ const OPEN_FACTOR = 2;
 
 const EPOCH = { incarnation: '6b1e7a3c-0000-4000-8000-000000000000', counter: 0 };
 
-const group: Group = {
+const SMALLEST: Resources = { cpuMilli: 10, memoryMib: 16, diskMib: 0, scalars: NO_SCALARS };
+
+const groupOf = (resources: Resources): Group => ({
   ...{ name: 'bench', count: 0, parallelism: null, gang: false, ports: {}, constraints: [], affinities: [] },
   ...{ spread: [], distinct: ['id'], deadlineMs: null, waitMaxMs: null },
   restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
@@ -51,15 +74,18 @@ const group: Group = {
   tasks: {
     bench: {
       ...{ name: 'bench', command: ['true'], env: {}, gpu: null, sidecar: false },
-      resources: { cpuMilli: 10, memoryMib: 16, diskMib: 0, scalars: NO_SCALARS },
+      resources,
       stop: { signal: 'SIGTERM', graceMs: 0 },
     },
   },
-};
+});
 
 /** One scheduler's way from a decision to a durable placement: place, assume, commit, settle, with the watch on. */
 export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   const { store, keys, together, clock, random } = options;
+  const name = options.name ?? 'bench';
+  const scheduler = `${name}-1`;
+  const group = groupOf(options.resources ?? SMALLEST);
   const state = new CellState();
   const book = new LedgerBook();
   for (let n = 0; n < options.hosts; n++) {
@@ -70,8 +96,8 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   const owned = await createOnce(
     { store, clock, random },
     {
-      key: keys.owner('default', 'bench'),
-      value: ownerCodec.encode({ scheduler: 'bench-1', kind: 'batch', sinceMs: clock.nowMs() }),
+      key: keys.owner('default', name),
+      value: ownerCodec.encode({ scheduler, kind: 'batch', sinceMs: clock.nowMs() }),
     },
   );
   if (!owned.created) throw new Error('the job of the benchmark has another owner');
@@ -86,29 +112,31 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
     onLedger: (host, ledger, revision) => state.setLedger(host, ledger, revision),
     options: { conflictCheck: 'resource-fit', inFlightMax: options.inFlight, rebasesMax: 8 },
   });
-  const chance = seededRandom(options.seed);
+  const { part } = options;
+  const drawn = seededRandom(options.seed);
+  const chance = part === undefined ? drawn : chanceInPart(drawn, () => part);
   const ask = askOf(group);
   let made = 0;
 
   function decide(): Plan {
-    const planId = `plan-${String(made).padStart(8, '0')}`;
-    const request = { namespace: 'default', job: 'bench', group, ask, precedence: 50, count: together };
+    const planId = `${name}-plan-${String(made).padStart(8, '0')}`;
+    const request = { namespace: 'default', job: name, group, ask, precedence: 50, count: together };
     const { chosen } = place(state, { ...request, hostsHeld: [], avoidHosts: [] }, chance, BINPACK);
-    const places = chosen.map((one, index): Allocation => {
+    const places = chosen.map((one): Allocation => {
       const allocation: Allocation = {
-        id: `alloc-${String((made += 1)).padStart(18, '0')}`,
+        id: `${name === 'bench' ? 'alloc' : name}-${String((made += 1)).padStart(18, '0')}`,
         host: one.host,
         precedence: 50,
         resources: ask.resources,
         gpus: one.gpus,
         ports: one.ports,
         namespace: 'default',
-        job: 'bench',
+        job: name,
         jobVersion: 1,
         group: 'bench',
-        index,
+        index: made - 1,
         attempt: 1,
-        scheduler: 'bench-1',
+        scheduler,
         desired: 'run',
         planId,
         epoch: EPOCH,
@@ -122,25 +150,32 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
 
   async function commitOne(): Promise<void> {
     const plan = decide();
+    const startedMs = clock.monotonicMs();
     const outcome = await committer.commit(plan);
-    for (const [id, end] of outcome) {
-      if (end.kind === 'conflicted')
-        throw new Error(`a lone scheduler met a conflict: ${JSON.stringify(end.why)}`);
-      state.settle(id);
+    const end = { committed: [] as string[], rebased: [] as string[], conflicted: [] as string[] };
+    for (const [id, part] of outcome) {
+      end[part.kind].push(id);
+      if (part.kind === 'conflicted') state.forget(id);
+      else state.settle(id);
     }
+    if (options.onPlan === undefined && end.conflicted.length > 0)
+      throw new Error(`a lone scheduler met ${String(end.conflicted.length)} conflicts`);
+    options.onPlan?.({ ...end, durationMs: clock.monotonicMs() - startedMs });
+  }
+
+  async function commitWhile(isWanted: () => boolean): Promise<void> {
+    const lane = async (): Promise<void> => {
+      while (isWanted()) await commitOne();
+    };
+    await Promise.all(Array.from({ length: options.inFlight * OPEN_FACTOR }, lane));
   }
 
   return {
-    async write(placements) {
+    write: (placements) => {
       let left = Math.ceil(placements / together);
-      const lane = async (): Promise<void> => {
-        while (left > 0) {
-          left -= 1;
-          await commitOne();
-        }
-      };
-      await Promise.all(Array.from({ length: options.inFlight * OPEN_FACTOR }, lane));
+      return commitWhile(() => left-- > 0);
     },
+    writeUntil: (isEnough) => commitWhile(() => !isEnough()),
     stats: () => committer.stats,
     close: async () => {
       await committer.idle();
@@ -149,7 +184,8 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   };
 }
 
-function hostOf(n: number): Host {
+/** The n-th host of the benchmark's cell: 64 CPUs and 256 GiB. */
+export function hostOf(n: number): Host {
   const id = `host-${String(n).padStart(6, '0')}`;
   return {
     ...{
