@@ -9,7 +9,8 @@ export function jobName(written: string, namespace: string): JobRef {
   const job = slash < 0 ? written : written.slice(slash + 1);
   checkedNamespace(space);
   // The beginning of a name may end with a dash.
-  if (!isId(`${job}0`) && !isId(job)) throw usageError(`"${written}" is no name of a job`, 'moorage ps');
+  if (job === '' || (!isId(`${job}0`) && !isId(job)))
+    throw usageError(`"${written}" is no name of a job`, 'moorage ps');
   return { namespace: space, job };
 }
 

@@ -19,5 +19,22 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     else process.exit(130);
   });
 
-// Sockets that are kept for a next call would keep the process; writes to pipes and files are done by now.
-process.exit(await runCli(process.argv.slice(2), processTerminal(), interrupt.signal));
+/** What a reader that has stopped reading is given after an interrupt. */
+const UNREAD_MAX_MS = 300;
+
+/** Everything written has left the process. Writes to files and pipes have by then; to a socket they have not. */
+async function written(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength === 0) return;
+  const all = new Promise<void>((resolve) => stream.write('', () => resolve()));
+  const given = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, UNREAD_MAX_MS));
+  const left = new Promise<void>((resolve) => {
+    if (interrupt.signal.aborted) void given().then(resolve);
+    else interrupt.signal.addEventListener('abort', () => void given().then(resolve), { once: true });
+  });
+  await Promise.race([all, left]);
+}
+
+const code = await runCli(process.argv.slice(2), processTerminal(), interrupt.signal);
+await Promise.all([written(process.stdout), written(process.stderr)]);
+// Sockets that are kept for a next call would keep the process.
+process.exit(code);

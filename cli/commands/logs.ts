@@ -34,17 +34,43 @@ const STREAMS_MAX = 64;
 
 /** The output of a job's allocations, merged by line with their names, the ended ones included. */
 export async function logs(context: Context, written: string, options: LogsOptions): Promise<number> {
-  const slot = /^(.+?)\[(\d+)\]$/.exec(written);
+  // As the lines of this verb and `ps` name them: `web[2]`, `shop.web[2]`.
+  const slot = /^([^.]+)(?:\.(.+))?\[(\d+)\]$/.exec(written);
   const { stream, group, index, allocation, task } = options;
   const streamOption = stream === undefined ? {} : { stream: streamOf(stream) };
-  const query = { ...only({ group, allocation, task }), ...only({ index: index ?? slot?.[2] }) };
+  const query = { ...only({ group: group ?? slot?.[2], allocation, task, index: index ?? slot?.[3] }) };
   const api = await context.api();
-  const { name } = await withJob(api, jobName(slot?.[1] ?? written, context.namespace), (job) =>
+  const { name, answer } = await withJob(api, jobName(slot?.[1] ?? written, context.namespace), (job) =>
     api.status(job),
   );
+  checkNames(answer, query, options.follow);
   const signal = context.interrupted;
   await followLogs(context, api, name, { follow: options.follow, ...streamOption, query, signal });
   return 0;
+}
+
+/** What is asked for and cannot be there would be silence otherwise. @throws CliError */
+function checkNames(status: JobStatus, query: Following['query'], follow: boolean): void {
+  const { job } = status.record;
+  const { group, task, index, allocation } = query;
+  const groups = Object.values(job.groups).filter((one) => group === undefined || one.name === group);
+  const next = `moorage ps ${job.name}`;
+  if (groups.length === 0)
+    throw usageError(
+      `"${job.name}" has no group "${group ?? ''}": ${Object.keys(job.groups).join(', ')}`,
+      next,
+    );
+  const tasks = groups.flatMap((one) => Object.keys(one.tasks));
+  if (task !== undefined && !tasks.includes(task))
+    throw usageError(`"${job.name}" has no task "${task}": ${[...new Set(tasks)].join(', ')}`, next);
+  if (index !== undefined && !/^\d{1,9}$/.test(index))
+    throw usageError(`--index ${index}: expected a whole number`, next);
+  const picked = index !== undefined || allocation !== undefined;
+  if (picked && !follow && partsOf(status, query).length === 0)
+    throw usageError(
+      `"${job.name}" has no allocation ${allocation ?? `[${index ?? ''}]`}, and had none`,
+      next,
+    );
 }
 
 function streamOf(text: string): LogStream {

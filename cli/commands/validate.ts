@@ -1,10 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import type { Job } from '../../src/core/job.ts';
+import type { JobProblem } from '../../src/wire/job-file.ts';
 import { formatProblem, jobToFile, parseJobText } from '../../src/wire/job-file.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
 import { printValue } from '../output/print.ts';
 import { plural } from '../output/words.ts';
+import { readText } from '../read-text.ts';
 
 /** Reads and checks job files; says nothing of the cell. */
 export async function validate(context: Context, files: readonly string[]): Promise<number> {
@@ -14,7 +15,7 @@ export async function validate(context: Context, files: readonly string[]): Prom
     const reading = parseJobText(await readText(file), file);
     if (!reading.ok) {
       wrong += reading.problems.length;
-      for (const problem of reading.problems) terminal.err(`${formatProblem(problem)}\n`);
+      terminal.err(`${linesOf(reading.problems)}\n`);
     } else if (output === 'json' || output === 'yaml')
       await printValue(terminal, output, jobToFile(reading.job));
     else if (output === 'name') terminal.out(`${reading.job.name}\n`);
@@ -39,31 +40,18 @@ function describe(job: Job): string {
 export async function readJobFile(file: string): Promise<Job> {
   const reading = parseJobText(await readText(file), file);
   if (reading.ok) return reading.job;
-  const lines = reading.problems.map(formatProblem).join('\n');
   throw new CliError(
     EXIT.badSpec,
-    lines,
+    linesOf(reading.problems),
     `moorage explain job   (or edit ${file} and run: moorage validate ${file})`,
   );
 }
 
-async function readText(file: string): Promise<string> {
-  try {
-    return file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : code;
-    throw new CliError(
-      EXIT.badSpec,
-      `${file}: ${why}`,
-      'moorage validate FILE   (examples lie in examples/)',
-      error,
-    );
-  }
-}
+/** One fault may show in many places; a person reads no more of them at once. */
+const PROBLEMS_SHOWN_MAX = 20;
 
-async function readAll(input: AsyncIterable<unknown>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of input) chunks.push(Buffer.from(chunk as Uint8Array));
-  return Buffer.concat(chunks).toString('utf8');
+function linesOf(problems: readonly JobProblem[]): string {
+  const lines = problems.slice(0, PROBLEMS_SHOWN_MAX).map(formatProblem);
+  const more = problems.length - lines.length;
+  return more === 0 ? lines.join('\n') : `${lines.join('\n')}\nand ${plural(more, 'more problem')}`;
 }

@@ -1,9 +1,10 @@
+import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { CLI, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 /** One development cell of real processes for the whole file; each test uses jobs of its own. */
 const folder = testFolder();
@@ -92,6 +93,58 @@ describe('jobs', () => {
     for (const host of ['host-1', 'host-2', 'host-3']) expect(why.stdout).toContain(host);
     expect(why.stdout).toMatch(/cpu/);
     expect((await moorage('stop', 'huge')).code).toBe(0);
+  });
+});
+
+describe('what people ask next', () => {
+  it('a job that ended has nothing to explain, and the same file does not run it again in silence', async () => {
+    const file = jobFile('ended.yaml', 'name: ended-job\ntype: batch\nscript: echo done\n');
+    expect((await moorage('run', file)).code).toBe(0);
+    expect((await moorage('why', 'ended-job')).stdout).toBe('ended-job: complete: nothing to explain\n');
+    const again = await moorage('run', file);
+    expect(again.stderr).toMatch(/has ended already \(complete, version 1\)/);
+    expect(again.code).toBe(0);
+    const named = await moorage('-o', 'name', 'status', 'ended');
+    expect(named.stdout).toBe('ended-job\n');
+  });
+
+  it('logs of many allocations warn of nothing, and end quietly behind a pipe that closed', async () => {
+    const file = jobFile(
+      'many.yaml',
+      'name: many\ntype: batch\ngroups:\n  g:\n    count: 16\n    tasks:\n      t:\n        script: i=0; while [ $i -lt 500 ]; do echo $i; i=$((i+1)); done\n        resources: { cpu: 100m, memory: 16Mi }\n',
+    );
+    expect((await moorage('run', file)).code).toBe(0);
+    const logs = await moorage('logs', 'many');
+    expect(logs.stderr).toBe('');
+    expect(logs.stdout.split('\n')).toHaveLength(16 * 500 + 1);
+    const head = spawnSync('sh', ['-c', '"$0" "$1" logs many | head -n 1', process.execPath, CLI], {
+      cwd: folder.path,
+      encoding: 'utf8',
+    });
+    expect(head.stdout).toMatch(/^many\.g\[\d+\] 0\n$/);
+    expect(head.stderr).toBe('');
+    expect((await moorage('logs', 'many.g[3]')).stdout.split('\n')).toHaveLength(501);
+    const missing = await moorage('logs', 'many', '--task', 'zzz');
+    expect(missing.stderr).toMatch(/has no task "zzz": t/);
+    expect(missing.code).toBe(64);
+  });
+
+  it('serves the schema of job files, and says which limits hosts do not enforce', async () => {
+    const [monitor = ''] = cell.file.monitors;
+    const schema = (await (await fetch(`${monitor}/v1/schema/job.json`)).json()) as { title: string };
+    expect(schema.title).toBe('Moorage job');
+    expect((await moorage('-o', 'wide', 'hosts')).stdout).toMatch(/NOT-ENFORCED/);
+  });
+
+  it.each([
+    ['a command that follows', ['events', '-f', '--since', '0'], 0],
+    ['a one-off run, which is stopped', ['run', '--', 'sh', '-c', 'echo up; exec sleep 100'], 143],
+  ])('one Ctrl-C ends %s', async (_what, args, code) => {
+    const child = spawn(process.execPath, [CLI, ...args], { cwd: folder.path });
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.stdout.once('data', () => child.kill('SIGINT'));
+    child.stdout.resume();
+    expect(await ended).toBe(code);
   });
 });
 

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import type { CellFile } from '../../cli/dev/data-folder.ts';
 
 export const PROJECT_ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const CLI = join(PROJECT_ROOT, 'dist', 'cli', 'main.js');
+/** The built command line. */
+export const CLI = join(PROJECT_ROOT, 'dist', 'cli', 'main.js');
 
 export interface CliResult {
   readonly code: number | null;

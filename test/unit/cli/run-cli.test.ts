@@ -1,5 +1,8 @@
 import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../cli/exit.ts';
 import { runCli } from '../../../cli/run-cli.ts';
@@ -50,6 +53,7 @@ test.each([
   [['ps', '--', 'x'], /belong to: moorage run/],
   [['run', 'a.yaml', '--', 'x'], /too much for one run/],
   [['status', 'No_Such'], /is no name of a job/],
+  [['status', ''], /is no name of a job/],
   [['replay', '/nowhere', '--pods', '0'], /a whole number from 1/],
   [['explain', 'group.cuont'], /did you mean "count"\?/],
 ])('%j: usage, and what to type next', async (args, why) => {
@@ -63,6 +67,48 @@ test('a job file that is not there, or is wrong, ends with 65', async () => {
   expect(await cli('validate', '/nowhere.yaml')).toMatchObject({ code: EXIT.badSpec });
   expect(await cli('run', '/nowhere.yaml')).toMatchObject({ code: EXIT.badSpec });
   expect(await cli('replay', '/nowhere')).toMatchObject({ code: EXIT.badSpec });
+});
+
+test('a file without an end, or that is no text, is refused and not swallowed', async () => {
+  const endless = await cli('validate', '/dev/zero');
+  expect(endless).toMatchObject({ code: EXIT.badSpec });
+  expect(endless.stderr).toMatch(/larger than \d+ bytes/);
+  const folder = mkdtempSync(join(tmpdir(), 'moorage text-'));
+  try {
+    const file = join(folder, 'job.yaml');
+    writeFileSync(file, Buffer.from([0x6e, 0x3a, 0xe9, 0x0a]));
+    expect((await cli('run', file)).stderr).toMatch(/no text in UTF-8\nnext: /);
+    expect((await cli('run', folder)).stderr).toMatch(/it is a folder\nnext: /);
+    writeFileSync(file, '['.repeat(5_000));
+    const { code, stderr } = await cli('validate', file);
+    expect(code).toBe(EXIT.badSpec);
+    expect(stderr.split('\n').length).toBeLessThan(25);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test.each([
+  ['before', (address: string) => ['--address', address, '-n', 'x', 'ps']],
+  ['behind', (address: string) => ['ps', '-n', 'x', '--address', address]],
+  [
+    'on both sides, the one behind wins',
+    (address: string) => ['--address', 'bad host', 'ps', '--address', address],
+  ],
+])('options of a verb may stand %s', async (_where, args) => {
+  const address = `http://127.0.0.1:${String(await closedPort())}`;
+  const { code, stderr } = await cli(...args(address));
+  expect(stderr).toContain(`cannot reach the monitor at ${address} (from --address)`);
+  expect(code).toBe(EXIT.unreachable);
+});
+
+test('an interrupt ends a command that waits for its input', async () => {
+  const interrupt = new AbortController();
+  const terminal = new FakeTerminal();
+  const running = runCli(['run', '-'], terminal, interrupt.signal);
+  interrupt.abort();
+  expect(await running).toBe(EXIT.signalBase + 2);
+  process.stdin.destroy();
 });
 
 test('a cell that is not there ends with 4', async () => {
