@@ -35,11 +35,14 @@ export interface RunningMonitor {
   readonly ended: Promise<void>;
 }
 
+/** Each host has a stream of its own, and thousands of hollow hosts share one address. */
+const HOSTS_PER_PEER_MAX = 65_536;
+
 /** Starts a monitor on the real world. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
   const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
-  const http = undiciClient();
+  const http = undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX });
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http },
     server: fastifyServer({ log }),

@@ -1,0 +1,195 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ProcessGroup } from '../cli/dev/processes.ts';
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { startEtcd } from '../src/adapters/etcd/etcd-process.ts';
+import { findEtcd } from '../src/adapters/etcd/find-etcd.ts';
+import { undiciClient } from '../src/adapters/http/client.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { silentLog } from '../src/adapters/telemetry/silent.ts';
+import { makeKeyFiles } from '../src/adapters/tickets/key-files.ts';
+import { MonitorClient } from '../src/clients/monitor-client.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import { seededRandom } from '../src/core/seeded-random.ts';
+import { BULK_JOBS_MAX } from '../src/wire/monitor-api.ts';
+import { makeRawWriter } from './raw-commits.ts';
+
+/**
+ * The shape of the Kubernetes scheduler's own benchmark: equal small tasks, each submitted as a job of its own through
+ * the API to one scheduler, on thousands of equal hosts. Counted from the first submission to the last commit; starts on
+ * the hosts go on meanwhile and after. Every role is a process of its own, all on this machine, etcd included.
+ */
+const { values } = parseArgs({
+  options: {
+    hosts: { type: 'string', default: '5000' },
+    tasks: { type: 'string', default: '10000' },
+    together: { type: 'string', default: '1000' },
+    tickets: { type: 'boolean', default: false },
+    seed: { type: 'string', default: '1' },
+    timeout: { type: 'string', default: '300' },
+  },
+});
+const tasks = Number(values.tasks);
+const together = Math.min(Number(values.together), BULK_JOBS_MAX);
+const { tickets } = values;
+/** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
+const KUBERNETES_PER_SECOND = 201;
+const WANTED_RATIO = 30;
+const CELL = 'bench';
+const LOOK_MS = 500;
+/** Starts are no part of the figure; they are looked at for so long. */
+const STARTS_MAX_MS = 30_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+const found = await findEtcd({ env: process.env });
+const etcd = await startEtcd({ binary: found.path, dataFolder: join(folder, 'etcd') });
+const processes = new ProcessGroup({
+  cliPath: fileURLToPath(new URL('../cli/main.js', import.meta.url)),
+  logFolder: join(folder, 'logs'),
+  onEvent: (line) => process.stderr.write(`${line}\n`),
+});
+const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
+const http = undiciClient();
+
+function role(kind: string, more: readonly string[]) {
+  const common = ['--cell', CELL, '--etcd', etcd.clientUrl, '--id', `${kind}-1`, '--listen', '127.0.0.1:0'];
+  return processes.start(`${kind}-1`, [kind, ...common, '--log-level', 'warn', ...more]);
+}
+
+/** Watches how many allocations are durable. */
+function watchCommits(): { readonly count: () => number; readonly done: Promise<number>; close(): void } {
+  let count = 0;
+  let tell: (atMs: number) => void = () => undefined;
+  const done = new Promise<number>((resolve) => (tell = resolve));
+  const following = store.follow(cellKeys(CELL).allocations, {
+    onSnapshot: () => undefined,
+    onChanges: (changes) => {
+      for (const change of changes)
+        if (change.kind === 'put' && change.entry.createRevision === change.entry.modRevision) count += 1;
+      if (count >= tasks) tell(performance.now());
+    },
+  });
+  return { count: () => count, done, close: () => following.close() };
+}
+
+async function submit(client: MonitorClient): Promise<void> {
+  const random = seededRandom(Number(values.seed));
+  const tag = String(random.below(1_000_000));
+  for (let at = 0; at < tasks; at += together) {
+    const files = Array.from({ length: Math.min(together, tasks - at) }, (_, i) => ({
+      name: `task-${tag}-${String(at + i)}`,
+      type: 'batch',
+      command: ['hollow'],
+      resources: { cpu: '100m', memory: '500Mi' },
+    }));
+    for (const result of (await client.submitMany(files, { timeoutMs: 60_000 })).results)
+      if ('problem' in result) throw new Error(`a job was refused: ${result.problem.detail}`);
+  }
+}
+
+/** Processor seconds that all processes of the cell have used. */
+function cpuSeconds(): number {
+  let ticks = 0;
+  for (const pid of [etcd.pid, process.pid, ...processes.members.map((member) => member.pid)]) {
+    const fields =
+      readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
+        .split(') ')[1]
+        ?.split(' ') ?? [];
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks / TICKS_PER_SECOND;
+}
+/** Linux has counted in hundredths for as long as there is `/proc`. */
+const TICKS_PER_SECOND = 100;
+
+/** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
+async function untilRunning(
+  client: MonitorClient,
+): Promise<{ readonly running: number; readonly atMs: number }> {
+  const deadlineMs = performance.now() + STARTS_MAX_MS;
+  for (;;) {
+    const { jobs } = await client.jobs('default', { timeoutMs: 60_000 });
+    const running = jobs.reduce((sum, job) => sum + job.counts.running, 0);
+    const atMs = performance.now();
+    if (running >= tasks || atMs > deadlineMs) return { running, atMs };
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+try {
+  const keys = join(folder, 'keys');
+  await makeKeyFiles(keys);
+  if (tickets) await role('arbiter', ['--keys', keys]);
+  const signed = tickets ? ['--keys', keys] : ['--no-tickets'];
+  await role('hollow', ['--count', values.hosts, '--cpu', '4', '--memory', '32Gi', ...signed]);
+  const monitor = await role('monitor', []);
+  await role('scheduler', ['--kind', 'batch', ...(tickets ? [] : ['--no-tickets'])]);
+  const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
+  const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
+  // A job beforehand: everybody is connected, and every path has been taken once.
+  const commits = watchCommits();
+  await untilComplete(client, deadlineMs);
+  const startMs = performance.now();
+  const startCpu = cpuSeconds();
+  await submit(client);
+  const submittedMs = performance.now();
+  const late = setTimeout(
+    () => {
+      process.stderr.write(`only ${String(commits.count())} of the tasks were placed in time\n`);
+      process.exit(1);
+    },
+    Number(values.timeout) * 1_000,
+  );
+  const committedMs = await commits.done;
+  const committedCpu = cpuSeconds();
+  clearTimeout(late);
+  commits.close();
+  const { running, atMs: runningMs } = await untilRunning(client);
+  const schedulers = await client.schedulers();
+  const perSecond = tasks / ((committedMs - startMs) / 1_000);
+  const seconds = (untilMs: number): string => ((untilMs - startMs) / 1_000).toFixed(2);
+  const conflicts = schedulers.schedulers.reduce((sum, one) => sum + one.conflicted, 0);
+  const raw = await rawPerSecond();
+  console.log(
+    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} together=${String(together)} schedulers=1 tickets=${tickets ? 'on' : 'off'}` +
+      ` etcd=${found.version} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
+      ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${(((committedCpu - startCpu) * 1e6) / tasks).toFixed(0)}` +
+      ` conflicts=${String(conflicts)} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
+      ` ratio_to_${String(KUBERNETES_PER_SECOND)}=${(perSecond / KUBERNETES_PER_SECOND).toFixed(1)} wanted=>=${String(WANTED_RATIO)}`,
+  );
+} finally {
+  await http.close();
+  await processes.stopAll();
+  await store.close();
+  await etcd.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function untilComplete(client: MonitorClient, deadlineMs: number): Promise<void> {
+  await client.submit({
+    name: 'first',
+    namespace: 'warmup',
+    type: 'batch',
+    command: ['hollow'],
+    env: { HOLLOW_RUN_MS: '1' },
+  });
+  while ((await client.exit({ namespace: 'warmup', job: 'first' }, 1_000)) === null)
+    if (performance.now() > deadlineMs) throw new Error('the first job did not end in time');
+}
+
+async function rawPerSecond(): Promise<number> {
+  const raw = makeRawWriter({
+    ...{ endpoints: [etcd.clientUrl], keys: cellKeys('raw'), hosts: Number(values.hosts) },
+    ...{ together: 64, inFlight: 8 },
+  });
+  try {
+    const startMs = performance.now();
+    await raw.write(tasks);
+    return tasks / ((performance.now() - startMs) / 1_000);
+  } finally {
+    raw.close();
+  }
+}
