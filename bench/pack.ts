@@ -10,6 +10,7 @@ import { BINPACK, keepGpusWhole, place, RANDOM_FIT } from '../src/core/placement
 import type { GpuRequest } from '../src/core/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../src/core/resources.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
+import { packSplit } from './pack-split.ts';
 
 /**
  * How much of a real GPU cluster the policies give away: the upstream experiment of "Beware of Fragmentation" on its
@@ -17,6 +18,7 @@ import { seededRandom } from '../src/core/seeded-random.ts';
  * shuffled; each pod is offered once; nothing leaves.
  *
  *   node dist/bench/pack.js --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
+ *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
  */
 const { values } = parseArgs({
   options: {
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     lists: { type: 'string', default: '' },
     policies: { type: 'string', default: '' },
     seeds: { type: 'string', default: '5' },
+    schedulers: { type: 'string', default: '' },
   },
 });
 if (values.traces === undefined) throw new Error('say where the lists lie: --traces FOLDER');
@@ -181,6 +184,30 @@ function pack(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPol
   return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs: (user + system) / 1000 };
 }
 
+/** The same by several schedulers at once. */
+function packBy(
+  schedulers: number,
+  hosts: readonly Host[],
+  pods: readonly Pod[],
+  policy: PlacementPolicy,
+  seed: number,
+): Packed & { readonly conflictsPerCommit: number } {
+  const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
+  let [asked, given, at100] = [0, 0, 0];
+  const cpu = process.cpuUsage();
+  const conflictsPerCommit = packSplit(hosts, pods, policy, {
+    ...{ schedulers, seed, requestOf },
+    onSettled: (pod, placed) => {
+      asked += gpuOf(pod);
+      if (placed) given += gpuOf(pod);
+      if (asked <= total) at100 = given;
+    },
+  });
+  const { user, system } = process.cpuUsage(cpu);
+  const cpuMs = (user + system) / 1000;
+  return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs, conflictsPerCommit };
+}
+
 function mixOf(pods: readonly Pod[]): TaskMix {
   const kinds = new Map<string, { cpuMilli: number; gpu: GpuRequest | null; weight: number }>();
   for (const { cpuMilli, gpu } of pods) {
@@ -235,5 +262,17 @@ for (const list of lists) {
         `seeds=1-${String(seeds.length)} gpu_percent_at_100=${at100.toFixed(2)} at_130=${at130.toFixed(2)}${beside} ` +
         `cpu_ms_each_run=${mean(runs.map((run) => run.cpuMs)).toFixed(0)}`,
     );
+    for (const count of values.schedulers.split(',').filter(Boolean).map(Number)) {
+      const split = seeds.map((seed) =>
+        packBy(count, hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), policy, seed),
+      );
+      const [by100, by130] = [mean(split.map((run) => run.at100)), mean(split.map((run) => run.at130))];
+      console.log(
+        `pack split list=${list} policy=${name} schedulers=${String(count)} seeds=1-${String(seeds.length)} ` +
+          `gpu_percent_at_100=${by100.toFixed(2)} at_130=${by130.toFixed(2)} ` +
+          `change=${(by100 - at100).toFixed(2)}/${(by130 - at130).toFixed(2)} wanted=within_0.50 ` +
+          `conflicts_per_commit=${mean(split.map((run) => run.conflictsPerCommit)).toFixed(4)}`,
+      );
+    }
   }
 }

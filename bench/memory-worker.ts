@@ -1,0 +1,60 @@
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { silentLog } from '../src/adapters/telemetry/silent.ts';
+import { evictionHosts } from '../src/core/eviction.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import { BINPACK, place } from '../src/core/placement.ts';
+import { seededRandom } from '../src/core/seeded-random.ts';
+import { PrivateCell } from '../schedulers/cell.ts';
+import { requestFor } from './large-cell.ts';
+
+/** The scheduler of `memory`: takes in the whole cell, decides on it, and says what it has come to take. */
+export interface MemoryOrder {
+  readonly endpoints: readonly string[];
+  readonly cell: string;
+  readonly hosts: number;
+  readonly seed: number;
+}
+
+/** Bytes. */
+export interface MemoryReport {
+  readonly readyMs: number;
+  /** What the process holds when it has come to rest, and at the most on the way. */
+  readonly rss: number;
+  readonly rssPeak: number;
+  readonly heap: number;
+  readonly buffers: number;
+}
+
+/** Decisions of every kind, so that all tables which they need are there. */
+const DECISIONS = 200;
+/** For the collector to give back to the system what the taking in of the cell needed. */
+const REST_MS = 3_000;
+
+const order = JSON.parse(process.argv[2] ?? '') as MemoryOrder;
+const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
+const nobody = { onRoom: () => undefined, onStanding: () => undefined, onHost: () => undefined };
+const startMs = performance.now();
+const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, nobody);
+await cell.ready;
+const readyMs = performance.now() - startMs;
+if (cell.state.size !== order.hosts) throw new Error(`${String(cell.state.size)} hosts were taken in`);
+
+const random = seededRandom(order.seed);
+const passed = new Set<string>();
+for (let n = 0; n < DECISIONS; n++) {
+  place(cell.state, requestFor(n), random, BINPACK);
+  evictionHosts(cell.state, { ...requestFor(n), precedence: 80 }, random, BINPACK, { most: 1, passed });
+}
+
+for (let n = 0; n < 3; n++) {
+  globalThis.gc?.();
+  await new Promise((resolve) => setTimeout(resolve, REST_MS / 3));
+}
+const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
+const rssPeak = process.resourceUsage().maxRSS * 1024;
+const report: MemoryReport = { readyMs, rss, rssPeak, heap: heapUsed, buffers: arrayBuffers };
+await new Promise((resolve) => process.send?.(report, resolve));
+cell.close();
+await store.close();
+process.disconnect();
