@@ -1,6 +1,7 @@
 import { CompareResult, CompareTarget, type ITxnRequest } from 'etcd3';
 import { etcdClient } from '../src/adapters/etcd/client.ts';
 import type { CellKeys } from '../src/core/keys.ts';
+import { seededRandom } from '../src/core/seeded-random.ts';
 
 export interface RawOptions {
   readonly endpoints: readonly string[];
@@ -8,11 +9,12 @@ export interface RawOptions {
   readonly hosts: number;
   readonly together: number;
   readonly inFlight: number;
+  readonly seed: number;
 }
 
-/** As long as those that the whole path writes. */
-const LEDGER = Buffer.from('{"v":1,"bands":{"50":[1280,16384,0]}}');
-const ALLOCATION = Buffer.from(
+/** As long, to the byte, as those that the whole path writes halfway. */
+export const LEDGER = Buffer.from('{"v":1,"bands":{"50":[1280,16384,0]}}');
+export const ALLOCATION = Buffer.from(
   '{"v":1,"id":"alloc-000000000000000001","host":"host-000001","precedence":50,"resources":[10,16,0],' +
     '"epoch":["6b1e7a3c-0000-4000-8000-000000000000",0],"namespace":"default","job":"bench","jobVersion":1,' +
     '"group":"bench","index":17,"attempt":1,"scheduler":"bench-1","desired":"run","planId":"plan-00000001",' +
@@ -26,9 +28,7 @@ export function makeRawWriter(options: RawOptions): {
 } {
   const { keys, hosts, together, inFlight } = options;
   const etcd = etcdClient({ endpoints: options.endpoints });
-  const ledgerKeys = Array.from({ length: hosts }, (_, n) =>
-    Buffer.from(keys.ledger(`host-${String(n).padStart(6, '0')}`)),
-  );
+  const ledgerKeys = ledgerKeysOf(options).map((key) => Buffer.from(key));
   const revisions = new Map<number, string>();
   const owner = Buffer.from(keys.owner('default', 'bench'));
   let made = 0;
@@ -71,4 +71,20 @@ export function makeRawWriter(options: RawOptions): {
     },
     close: () => etcd.close(),
   };
+}
+
+/** The keys of the ledgers that the transactions touch one after the other: each host once, in random order. */
+export function ledgerKeysOf(options: {
+  readonly keys: CellKeys;
+  readonly hosts: number;
+  readonly seed: number;
+}): string[] {
+  const { keys, hosts } = options;
+  const random = seededRandom(options.seed);
+  const result = Array.from({ length: hosts }, (_, n) => keys.ledger(`host-${String(n).padStart(6, '0')}`));
+  for (let n = hosts - 1; n > 0; n--) {
+    const other = random.below(n + 1);
+    [result[n], result[other]] = [result[other] ?? '', result[n] ?? ''];
+  }
+  return result;
 }

@@ -102,7 +102,10 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   );
   if (!owned.created) throw new Error('the job of the benchmark has another owner');
   const ledgers = new LedgerFeed(store, keys, book, {
-    onLedger: (host) => state.setLedger(host, book.get(host).ledger, book.get(host).revision),
+    onLedger: (host) => {
+      const { ledger, revision } = book.get(host);
+      state.setLedger(host, ledger, revision);
+    },
   });
   await ledgers.ready;
   const committer = new Committer({
