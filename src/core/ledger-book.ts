@@ -36,12 +36,14 @@ export class LedgerBook {
    * @returns false: not newer than what is known, and ignored
    */
   observe(host: string, ledger: Ledger | null, revision: number): boolean {
-    if (revision <= this.get(host).revision || revision <= (this.#absentSince.get(host) ?? -1)) return false;
+    if (revision <= this.get(host).revision) return false;
+    // Ledgers are hardly ever deleted.
+    if (this.#absentSince.size > 0 && revision <= (this.#absentSince.get(host) ?? -1)) return false;
     if (ledger === null) {
       this.#absentSince.set(host, revision);
       return this.#known.delete(host);
     }
-    this.#absentSince.delete(host);
+    if (this.#absentSince.size > 0) this.#absentSince.delete(host);
     this.#known.set(host, { ledger, revision });
     return true;
   }

@@ -8,6 +8,7 @@ import {
   hasNegative,
   isZero,
   NO_RESOURCES,
+  NO_SCALARS,
   shortOf,
   subtractResources,
 } from './resources.ts';
@@ -87,14 +88,31 @@ export function freeOf(host: Host, ledger: Ledger): Resources {
  */
 export function fitShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
   if (ledger.state !== 'ready') return { dimension: ledger.state, needed: 1, available: 0 };
-  const short = shortOf(claim.resources, freeOf(host, ledger));
-  if (short !== null) return short;
+  if (!plainlyFits(host, ledger, claim.resources)) {
+    const short = shortOf(claim.resources, freeOf(host, ledger));
+    if (short !== null) return short;
+  }
   for (const share of claim.gpus) {
     const exists = share.device < host.gpuModels.length;
     const available = exists ? GPU_MILLI_PER_DEVICE - (ledger.gpuMilli[share.device] ?? 0) : 0;
     if (share.milli > available) return { dimension: 'gpu', needed: share.milli, available };
   }
   return portShortfall(host, ledger, claim);
+}
+
+/** Of amounts that every host has, without making a record of each sum on the way: this runs for each placement. */
+function plainlyFits({ capacity, reserved }: Host, { bands }: Ledger, asked: Resources): boolean {
+  if (asked.scalars !== NO_SCALARS) return false;
+  let cpuMilli = capacity.cpuMilli - reserved.cpuMilli - asked.cpuMilli;
+  let memoryMib = capacity.memoryMib - reserved.memoryMib - asked.memoryMib;
+  let diskMib = capacity.diskMib - reserved.diskMib - asked.diskMib;
+  for (const precedence in bands) {
+    const band = bands[precedence] as Resources;
+    cpuMilli -= band.cpuMilli;
+    memoryMib -= band.memoryMib;
+    diskMib -= band.diskMib;
+  }
+  return cpuMilli >= 0 && memoryMib >= 0 && diskMib >= 0;
 }
 
 function portShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {

@@ -3,6 +3,7 @@ import { allOf, judge, prune, unitsOf } from '../core/commit.ts';
 import type { Host } from '../core/host.ts';
 import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
+import { EMPTY_LEDGER } from '../core/ledger.ts';
 import type { LedgerBook } from '../core/ledger-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../core/plan.ts';
 import type { CellKnowledge } from '../core/transaction-draft.ts';
@@ -193,9 +194,7 @@ export class Committer {
       roomLeft = added !== 'full';
     }
     this.#queue.splice(0, scanned, ...waiting);
-    if (batch.units.length === 0) return null;
-    for (const { host } of draft.ledgers) this.#busy.add(host);
-    return batch;
+    return batch.units.length === 0 ? null : batch;
   }
 
   #addTo(batch: Batch, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
@@ -417,8 +416,8 @@ export class Committer {
 
   #know(host: string, ledger: Ledger | null, revision: number): void {
     if (!this.#deps.book.observe(host, ledger, revision)) return;
-    const known = this.#deps.book.get(host);
-    this.#deps.onLedger?.(host, known.ledger, known.revision);
+    if (ledger === null) this.#deps.onLedger?.(host, EMPTY_LEDGER, 0);
+    else this.#deps.onLedger?.(host, ledger, revision);
   }
 }
 
