@@ -65,6 +65,24 @@ export function cellStoreContract(name: string, open: () => Promise<StoreUnderTe
       expect((await at.store.read([key('a')])).entries.get(key('a'))?.createRevision).toBe(again);
     });
 
+    it('lists many prefixes, short and long, in their order', async () => {
+      const rooms = Array.from({ length: 150 }, (_, n) => `many/${String(n).padStart(3, '0')}/`);
+      const sizes = rooms.map((_, n) => (n === 70 ? 90 : n % 3));
+      for (const [n, room] of rooms.entries()) {
+        const writes = Array.from({ length: sizes[n] ?? 0 }, (_, i) => ({
+          ...{ kind: 'put' as const, key: key(`${room}${String(i)}`), value: room },
+        }));
+        if (writes.length > 0) await at.store.attempt({ compares: [], writes, readBack: [] });
+      }
+      const lists = await at.store.listMany(rooms.map(key));
+      expect(lists.map(({ entries }) => entries.size)).toEqual(sizes);
+      for (const [n, { entries }] of lists.entries())
+        for (const entry of entries.values()) expect(entry.value).toBe(rooms[n]);
+      const revisions = lists.map(({ revision }) => revision);
+      expect([...revisions].sort((a, b) => a - b)).toEqual(revisions);
+      expect(await at.store.listMany([])).toEqual([]);
+    });
+
     it('lists a prefix and nothing beside it', async () => {
       await put('room/a', '1');
       await put('room/b', '2');
