@@ -13,6 +13,9 @@ export const RECORD_VERSION = 1;
 /** No record of ours comes near; what is larger was not written by us. */
 export const RECORD_CHARS_MAX = 64 * 1024;
 
+/** As a key only: somebody may give it as a reason. */
+const PROTO_KEY = /"__proto__"\s*:/;
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** @throws RecordError when the text is no object of the right version, or too long */
@@ -29,7 +32,7 @@ export function parseFields(kind: string, text: string): Fields {
   if (fields['v'] !== RECORD_VERSION)
     throw new RecordError(kind, `v: expected ${String(RECORD_VERSION)}, found ${describe(fields['v'])}`);
   // As an own key it would pass every check, and change the prototype of whatever it is copied into.
-  if (text.includes('"__proto__"')) throw new RecordError(kind, 'the key __proto__ is not allowed');
+  if (text.includes('"__proto__"') && PROTO_KEY.test(text)) throw new RecordError(kind, 'the key __proto__ is not allowed');
   return fields;
 }
 

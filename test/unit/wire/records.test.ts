@@ -178,6 +178,13 @@ describe('records', () => {
     expect(ledgerCodec.encode(withoutClaim(used, claim))).toBe('{"v":1}');
   });
 
+  it('takes the name of the prototype for a reason, not for a key', () => {
+    const one = testAllocation('a', 'h', { cause: '__proto__' });
+    const text = allocationCodec.encode(one);
+    expect(allocationCodec.decode(text)).toEqual(one);
+    expect(() => allocationCodec.decode(text.replace('"cause":', '"__proto__" :'))).toThrow(/__proto__/);
+  });
+
   it('keeps every allocation', () => {
     fc.assert(
       fc.property(allocation, (one) => {
