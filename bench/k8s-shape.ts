@@ -192,7 +192,7 @@ async function untilHostsAreHeard(client: MonitorClient, deadlineMs: number): Pr
 async function rawPerSecond(): Promise<number> {
   const raw = makeRawWriter({
     ...{ endpoints: [etcd.clientUrl], keys: cellKeys('raw'), hosts: Number(values.hosts) },
-    ...{ together: 64, inFlight: 8 },
+    ...{ together: 64, inFlight: 8, seed: Number(values.seed) },
   });
   try {
     const startMs = performance.now();

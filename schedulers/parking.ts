@@ -1,8 +1,10 @@
 import type { CellState } from '../src/core/cell-state.ts';
 import { freeOf } from '../src/core/ledger.ts';
+import type { Ask } from '../src/core/ask.ts';
+import { askOf } from '../src/core/ask.ts';
+import { chooseGpus } from '../src/core/gpu-choice.ts';
 import type { Resources } from '../src/core/resources.ts';
 import { NO_RESOURCES, shortOf } from '../src/core/resources.ts';
-import { askOf } from '../src/core/ask.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { OwnedJob } from './owned-job.ts';
 
@@ -10,13 +12,16 @@ import type { OwnedJob } from './owned-job.ts';
 const WAKE_EVERY_MS = 100;
 /** Jobs woken at once; the others follow in the next round. */
 const WAKES_MAX = 256;
+/** Hosts that are looked at one by one for each parked job; of more only their sum is kept. */
+const HOSTS_MAX = 64;
 /** A job that nothing woke is looked at in any case: the level-triggered repair of a missed change. */
 const PARKED_MAX_MS = 30_000;
 
 /**
  * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a verdict. What became
  * free since the last waking is kept as one vector, larger than each of the hosts in every dimension; who does not fit
- * into that fits on none of them and sleeps on.
+ * into that fits on none of them and sleeps on. As long as they are few, the hosts themselves are asked as well: in a full
+ * cell it is mostly a device that is missing.
  */
 export class Parking {
   readonly #clock: Clock;
@@ -24,6 +29,8 @@ export class Parking {
   readonly #wake: (job: OwnedJob) => void;
   readonly #jobs = new Set<OwnedJob>();
   #free: Resources | null = null;
+  /** The hosts that became freer; null when they are too many. */
+  #hosts: Set<string> | null = new Set();
   #cancel: (() => void) | null = null;
 
   constructor(parts: {
@@ -60,6 +67,7 @@ export class Parking {
     const host = this.#state.hostOf(hostId);
     if (host === undefined) return;
     this.#free = largest(this.#free ?? NO_RESOURCES, freeOf(host, this.#state.ledgerOf(hostId)));
+    if (this.#hosts !== null && this.#hosts.add(hostId).size > HOSTS_MAX) this.#hosts = null;
     this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
   }
 
@@ -88,17 +96,30 @@ export class Parking {
         this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#round());
         return;
       }
-      if (this.#unpark(job, (ask) => shortOf(ask, free) === null)) woken += 1;
+      if (this.#unpark(job, (ask) => shortOf(ask.resources, free) === null && this.#anyFits(ask))) woken += 1;
     }
     this.#free = null;
+    this.#hosts = new Set();
   }
 
-  #unpark(job: OwnedJob, couldFit: (ask: Resources) => boolean): boolean {
+  #anyFits({ resources, gpu }: Ask): boolean {
+    if (this.#hosts === null) return true;
+    for (const id of this.#hosts) {
+      const host = this.#state.hostOf(id);
+      if (host === undefined) continue;
+      const ledger = this.#state.ledgerOf(id);
+      const hasDevices = chooseGpus(host.gpuModels, ledger.gpuMilli, gpu, 'fullest') !== null;
+      if (hasDevices && shortOf(resources, freeOf(host, ledger)) === null) return true;
+    }
+    return false;
+  }
+
+  #unpark(job: OwnedJob, couldFit: (ask: Ask) => boolean): boolean {
     let any = false;
     for (const [name, state] of job.groups) {
       if (!state.parked) continue;
       const group = job.record.job.groups[name];
-      if (group !== undefined && !couldFit(askOf(group).resources)) continue;
+      if (group !== undefined && !couldFit(askOf(group))) continue;
       state.parked = false;
       any = true;
     }

@@ -67,7 +67,9 @@ async function sendAll(
     });
   } catch (error) {
     if (isLast) throw error;
-    if (error instanceof ProblemError && error.problem.status < 500) throw error;
+    // 408: the monitor had no time to read the request; nothing was done.
+    const isBusy = !(error instanceof ProblemError) || error.problem.status >= 500;
+    if (!isBusy && error.problem.status !== 408) throw error;
     return pods.map(() => BUSY);
   }
 }
