@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,6 +46,8 @@ interface Result {
   readonly rebasesPerCommit: number;
   readonly refusedPerTransaction: number;
   readonly cpuUsEach: number;
+  /** CPU time of etcd, from the beginning of the workers to their end, for each allocation that they wrote. */
+  readonly etcdCpuUsEach: number;
   readonly durationsMs: readonly number[];
 }
 
@@ -72,6 +74,7 @@ try {
     console.log(
       `contend processes=${String(count)} ${sizes} etcd=${found.version} seed=${String(seed)} ` +
         `per_second=${of((one) => one.perSecond).toFixed(0)} cpu_us_each=${of((one) => one.cpuUsEach).toFixed(1)} ` +
+        `etcd_cpu_us_each=${of((one) => one.etcdCpuUsEach).toFixed(1)} ` +
         `conflicts_per_commit=${of((one) => one.conflictsPerCommit).toFixed(4)} ` +
         `rebases_per_commit=${of((one) => one.rebasesPerCommit).toFixed(4)} ` +
         `refused_per_transaction=${of((one) => one.refusedPerTransaction).toFixed(3)} ` +
@@ -99,8 +102,10 @@ async function contend(count: number, keys: CellKeys): Promise<Result> {
   await fillHalf(store, keys, hosts, seed);
   const workers = Array.from({ length: count }, (_, n) => start(n, count, keys));
   await Promise.all(workers.map(({ ready }) => ready));
+  const etcdBeforeUs = etcdCpuUs();
   for (const { child } of workers) child.send('go');
   const reports = await Promise.all(workers.map(({ report }) => report));
+  const etcdUs = etcdCpuUs() - etcdBeforeUs;
   await prove(keys, reports);
   const sum = (pick: (report: WorkerReport) => number): number =>
     reports.reduce((all, report) => all + pick(report), 0);
@@ -111,6 +116,7 @@ async function contend(count: number, keys: CellKeys): Promise<Result> {
     rebasesPerCommit: sum((one) => one.rebased) / commits,
     refusedPerTransaction: sum((one) => one.refused) / sum((one) => one.transactions),
     cpuUsEach: sum((one) => one.cpuUs) / sum((one) => one.counted),
+    etcdCpuUsEach: etcdUs / commits,
     durationsMs: reports.flatMap((one) => one.durationsMs),
   };
 }
@@ -166,4 +172,11 @@ async function prove(keys: CellKeys, reports: readonly WorkerReport[]): Promise<
 
 function median(numbers: readonly number[]): number {
   return [...numbers].sort((a, b) => a - b)[numbers.length >> 1] ?? 0;
+}
+
+/** CPU time of etcd since it started, from the kernel's hundredths of a second. */
+function etcdCpuUs(): number {
+  const stat = readFileSync(`/proc/${String(etcd.pid)}/stat`, 'utf8');
+  const [, , , , , , , , , , , user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(user) + Number(system)) * 10_000;
 }

@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util';
 import { CellState } from '../src/core/cell-state.ts';
 import type { Claim } from '../src/core/claim.ts';
+import { chooseVictims, evictionHosts } from '../src/core/eviction.ts';
 import type { Host } from '../src/core/host.ts';
-import { EMPTY_LEDGER } from '../src/core/ledger.ts';
+import { allocatable } from '../src/core/host.ts';
+import { EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
 import type { Expression, Group } from '../src/core/job.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { BINPACK, place } from '../src/core/placement.ts';
@@ -17,6 +19,9 @@ import { seededRandom } from '../src/core/seeded-random.ts';
  */
 const DECISIONS = 20_000;
 const IDENTICAL = 100_000;
+const EVICTIONS = 4_000;
+/** Allocations on each host of a full cell. */
+const EACH = 12;
 const CONSTRAINT_SETS = 20;
 /** Between so many decisions the cell is emptied of them again, so that a small one does not fill up. */
 const ROUND = 2000;
@@ -157,6 +162,43 @@ class Cell {
   }
 }
 
+/** Hosts full to the brim, each with a dozen allocations of three precedences. */
+class FullCell {
+  readonly #state = new CellState();
+  readonly #running = new Map<string, Claim[]>();
+
+  constructor(hosts: number, random: SeededRandom) {
+    for (let n = 0; n < hosts; n++) {
+      const host = makeHost(n, random);
+      const { cpuMilli, memoryMib } = allocatable(host);
+      const share = amounts(Math.floor(cpuMilli / EACH), Math.floor(memoryMib / EACH));
+      const running = Array.from({ length: EACH }, (_, index) => {
+        const precedence = [10, 30, 50][random.below(3)] ?? 50;
+        const id = `${host.id}-${String(index)}`;
+        return { id, host: host.id, precedence, resources: share, gpus: [], ports: {} };
+      });
+      this.#state.setHost(host);
+      this.#state.setAlive(host.id, true);
+      this.#state.setLedger(host.id, running.reduce(withClaim, EMPTY_LEDGER), 1);
+      this.#running.set(host.id, running);
+    }
+  }
+
+  evict(request: PlacementRequest, random: SeededRandom, passed: ReadonlySet<string>): number {
+    const [id] = evictionHosts(this.#state, request, random, BINPACK, { most: 4, passed });
+    const host = id === undefined ? undefined : this.#state.hostOf(id);
+    if (id === undefined || host === undefined) return 0;
+    const running = this.#running.get(id) ?? [];
+    const choice = chooseVictims(host, this.#state.ledgerOf(id), request, running, random);
+    if (choice === null) return 0;
+    // The newcomer counts until the commit would tell of both; then all is as before.
+    const claim = { id: 'newcomer', precedence: request.precedence, resources: request.ask.resources };
+    this.#state.assume({ ...claim, ...choice.placement });
+    this.#state.forget('newcomer');
+    return 1;
+  }
+}
+
 interface Rate {
   /** By the CPU time of this process, garbage collection included: steady on a machine that others use too. */
   readonly perCpuSecond: number;
@@ -252,6 +294,15 @@ const scenarios: Record<string, Scenario> = {
       const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
       return cell.decide(makeRequest({ group, count: 500 }), random, BINPACK);
     }),
+  /** All of the cell is full of lower precedence: a host is found and its victims are chosen. */
+  eviction: (cell, random, hosts) => {
+    const full = new FullCell(hosts.length, random);
+    const passed = new Set<string>();
+    return measure(cell, EVICTIONS, (n) => {
+      const request = makeRequest({ precedence: 60 + (n % 2) * 20 }, 2_000 + random.below(2_000), 4_000);
+      return full.evict(request, random, passed);
+    });
+  },
   'nothing-fits': (cell, random) =>
     measure(
       cell,
