@@ -1,6 +1,8 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import type { JobSummary, SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
+import type { JobListAnswer, JobSummary, SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
+import { ProblemError } from '../../src/wire/problem.ts';
 import type { Why } from '../../src/wire/scheduler-api.ts';
+import { CliError, EXIT } from '../exit.ts';
 
 export interface Settled {
   readonly placed: number;
@@ -21,6 +23,7 @@ export interface SettleOptions {
 }
 
 const POLL_MS = 2_000;
+const LIST_TIMEOUT_MS = 60_000;
 /** Nothing was placed, refused or tried in vain for this long: who still waits, waits for room. */
 const QUIET_MS = 12_000;
 
@@ -30,10 +33,14 @@ export async function untilSettled(api: MonitorClient, options: SettleOptions): 
   let last = '';
   let quietSinceMs = startMs;
   for (;;) {
-    const [jobs, schedulers] = await Promise.all([
-      api.jobs(options.namespace, { timeoutMs: 60_000 }),
-      api.schedulers(),
-    ]);
+    const seen = await look(api, options);
+    if (seen === null) {
+      if (options.nowMs() - startMs > options.timeoutMs)
+        throw new CliError(EXIT.unreachable, 'the monitors are too busy to answer', 'moorage replay --help');
+      await options.sleep(POLL_MS);
+      continue;
+    }
+    const [jobs, schedulers] = seen;
     const settled = split(jobs.jobs);
     options.onProgress(settled.placed, schedulers);
     if (settled.placed >= options.pods) return { ...settled, inTime: true };
@@ -44,6 +51,24 @@ export async function untilSettled(api: MonitorClient, options: SettleOptions): 
     if (now - quietSinceMs > QUIET_MS) return { ...settled, inTime: true };
     if (now - startMs > options.timeoutMs || options.signal.aborted) return { ...settled, inTime: false };
     await options.sleep(POLL_MS);
+  }
+}
+
+/** @returns null while every monitor is too busy to say; they are given as long as the placing itself */
+async function look(
+  api: MonitorClient,
+  options: SettleOptions,
+): Promise<readonly [JobListAnswer, SchedulerListAnswer] | null> {
+  try {
+    return await Promise.all([
+      api.jobs(options.namespace, { timeoutMs: LIST_TIMEOUT_MS }),
+      api.schedulers({ timeoutMs: LIST_TIMEOUT_MS }),
+    ]);
+  } catch (error) {
+    const isBusy =
+      error instanceof ProblemError && (error.problem.status >= 500 || error.problem.status === 408);
+    if (isBusy && !options.signal.aborted) return null;
+    throw error;
   }
 }
 

@@ -26,6 +26,9 @@ export interface MonitorAddresses {
   readonly from: string;
 }
 
+/** It cannot answer now, or had no time to read the question: another one may. */
+const BUSY: ReadonlySet<number> = new Set([408, 503]);
+
 /** One round over the monitors for each call; whichever answered last is asked first. */
 export class MonitorRound {
   readonly #http: HttpClient;
@@ -38,12 +41,12 @@ export class MonitorRound {
     this.#addresses = addresses;
   }
 
-  /** An answer 503 stands only when no other monitor has a better one. @throws HttpError */
+  /** An answer 503 or 408 stands only when no other monitor has a better one. @throws HttpError */
   call(call: MonitorCall): Promise<HttpAnswer> {
     const { path, repeatable, signal, ...rest } = call;
     return this.#round(call, async (url) => {
       const answer = await this.#http.call({ ...rest, ...given(signal), url: url + path });
-      return { value: answer, isBusy: answer.status === 503 && repeatable };
+      return { value: answer, isBusy: BUSY.has(answer.status) && repeatable };
     });
   }
 
