@@ -109,7 +109,7 @@ export function renderCheck({ report, silentHosts }: CheckedCell): string {
     : `from revision ${String(report.fromRevision)} on (older history is compacted)`;
   const lines = [
     `looked at ${plural(report.revisions, 'revision')} ${from} to ${String(report.toRevision)}: ` +
-      `${plural(report.commits, 'commit')}, ${plural(report.allocations, 'allocation')}, ${plural(report.hosts, 'host')}`,
+      `${plural(report.commits, 'commit')} in ${plural(report.transactions, 'transaction')}, ${plural(report.allocations, 'allocation')}, ${plural(report.hosts, 'host')}`,
   ];
   if (silentHosts.length > 0)
     lines.push(

@@ -21,7 +21,9 @@ export interface CheckReport {
   readonly wholeHistory: boolean;
   /** Revisions replayed. */
   readonly revisions: number;
-  /** Of these, those that changed a ledger or an allocation. */
+  /** Of these, those that changed a ledger or an allocation: one transaction each. */
+  readonly transactions: number;
+  /** Plans made durable by them, in whole or in part: several plans share a transaction. */
   readonly commits: number;
   /** Different allocations seen. */
   readonly allocations: number;
@@ -87,6 +89,7 @@ class HistoryCheck {
   readonly #rooms = new HostRoomChecker();
   readonly #lives = new AllocationLifeChecker();
   #revisions = 0;
+  #transactions = 0;
   #commits = 0;
   #last = 0;
 
@@ -98,7 +101,10 @@ class HistoryCheck {
     const step = this.#replay.apply(revision, changes, initial);
     const { cell } = this.#replay;
     if (!initial) this.#revisions += 1;
-    if (!initial && isCommit(step)) this.#commits += 1;
+    if (!initial && isCommit(step)) {
+      this.#transactions += 1;
+      this.#commits += commitsIn(step);
+    }
     this.#last = revision;
     this.#rooms.check(step, cell, this.#findings);
     this.#lives.check(step, cell, this.#findings);
@@ -116,6 +122,7 @@ class HistoryCheck {
       toRevision,
       wholeHistory,
       revisions: this.#revisions,
+      transactions: this.#transactions,
       commits: this.#commits,
       allocations: this.#lives.seen,
       hosts: listings.length,
@@ -127,4 +134,12 @@ class HistoryCheck {
 
 function isCommit(step: Step): boolean {
   return step.changed.allocations.length > 0 || step.changed.ledgers.length > 0;
+}
+
+/** Every plan that places is named by what it placed; of releases and evictions alone one cannot tell how many plans. */
+function commitsIn(step: Step): number {
+  const plans = new Set<string>();
+  for (const { before, after } of step.changed.allocations)
+    if (before === undefined && after !== undefined) plans.add(after.planId);
+  return Math.max(1, plans.size);
 }
