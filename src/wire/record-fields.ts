@@ -32,7 +32,8 @@ export function parseFields(kind: string, text: string): Fields {
   if (fields['v'] !== RECORD_VERSION)
     throw new RecordError(kind, `v: expected ${String(RECORD_VERSION)}, found ${describe(fields['v'])}`);
   // As an own key it would pass every check, and change the prototype of whatever it is copied into.
-  if (text.includes('"__proto__"') && PROTO_KEY.test(text)) throw new RecordError(kind, 'the key __proto__ is not allowed');
+  if (text.includes('"__proto__"') && PROTO_KEY.test(text))
+    throw new RecordError(kind, 'the key __proto__ is not allowed');
   return fields;
 }
 
