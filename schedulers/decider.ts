@@ -229,7 +229,10 @@ export class Decider {
       readBack: [],
     });
     if (reply.outcome !== 'applied') this.#term.reload(job, RELOAD_DELAY_MS);
-    else for (const outcome of outcomes) job.addOutcome(outcome);
+    else {
+      job.landings += 1;
+      for (const outcome of outcomes) job.addOutcome(outcome);
+    }
   }
 
   #failure(job: OwnedJob, fill: Fill, nowMs: number, why: string | null): Outcome {

@@ -154,6 +154,7 @@ export class Launcher {
       // Until now it may have counted twice, once by the watch: somebody may sleep for that reason alone.
       this.#term.room(allocation.host);
       stats[part.kind] += 1;
+      job.landings += 1;
       landed.add(allocation.group);
       entry.revision = part.revision;
       entry.stage = 'start';

@@ -74,6 +74,8 @@ export class OwnedJob {
   dropped = false;
   /** Something could not be done while a commit was under way: look again after it. */
   again = false;
+  /** Counts own writes about the job that landed: what was read of it while one did may be older than what we know. */
+  landings = 0;
   /** The store may hold what we do not know of; read it again before the next decision. */
   stale = false;
   /** Its owner key is being deleted. */

@@ -160,6 +160,8 @@ export class Ownership {
     const held = this.#owned.get(key);
     // Late news of a key that we have given up since.
     if (now !== undefined && this.#settled.get(key)?.ownerRevision === now.createRevision) return;
+    // Late news of an earlier ownership of ours: the key that we hold was created after it.
+    if (now !== undefined && held !== undefined && now.createRevision < held) return;
     if (now !== undefined && this.#isOurs(now.value)) {
       if (held !== undefined && held !== now.createRevision) this.#lose(key);
       this.#adopt(key, now.createRevision);

@@ -101,6 +101,7 @@ export class Releaser {
       return;
     }
     if (job.dropped) return;
+    job.landings += 1;
     if (outcome !== null) job.addOutcome(outcome);
     this.#term.dropEntry(job, entry);
     const ended = outcome === null ? 'claim given back' : `${outcome.state}: ${outcome.reason}`;
@@ -138,6 +139,7 @@ export class Releaser {
         readBack: [],
       });
       if (reply.outcome !== 'applied') return;
+      job.landings += 1;
       for (const outcome of surplus) {
         job.dropOutcome(outcome);
         void this.#remove(outcome.host, outcome.allocation);

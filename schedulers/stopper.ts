@@ -97,6 +97,7 @@ export class Stopper {
     marks: readonly { readonly entry: Entry; readonly stopped: Allocation }[],
     revision: number,
   ): void {
+    job.landings += 1;
     for (const { entry, stopped } of marks) {
       entry.allocation = stopped;
       entry.revision = revision;

@@ -367,8 +367,13 @@ export class SchedulerTerm implements Term {
     while (!job.dropped && !this.signal.aborted) {
       if (waitMs > 0) await sleep(clock, waitMs, this.signal);
       try {
+        const { landings } = job;
         const stored = await this.#loader.load(job.namespace, job.name, job.record.version);
-        if (!job.dropped) this.#loaded(job, stored);
+        if (job.dropped) return;
+        // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
+        // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
+        if (job.landings !== landings) continue;
+        this.#loaded(job, stored);
         return;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;

@@ -2,7 +2,17 @@
 // works before anything is installed. Doing it again when nothing changed costs some milliseconds.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -87,6 +97,8 @@ function build() {
   run(process.execPath, [join('host-agent', 'native', 'build.mjs')], 'build the shim');
   const stamp = join(root, 'dist', '.built');
   writeFileSync(stamp, started.toISOString());
+  // What was saved while the build ran is newer than the build.
+  utimesSync(stamp, started, started);
 }
 
 function run(command, args, what) {
@@ -100,10 +112,14 @@ function run(command, args, what) {
 function lock() {
   const path = join(root, '.moorage', 'prepare.lock');
   mkdirSync(dirname(path), { recursive: true });
+  // Linked when it is complete: a lock that is seen without its pid would be taken for a dead one.
+  const own = `${path}.${process.pid}`;
+  writeFileSync(own, String(process.pid));
   const deadline = Date.now() + LOCK_WAIT_MAX_MS;
   for (;;) {
     try {
-      writeFileSync(path, String(process.pid), { flag: 'wx' });
+      linkSync(own, path);
+      rmSync(own, { force: true });
       return () => rmSync(path, { force: true });
     } catch (error) {
       if (error.code !== 'EEXIST') fail(`cannot write ${path}: ${error.message}`);
