@@ -180,19 +180,29 @@ export class Reaper {
   }
 
   async #stopOnHost({ value: allocation, modRevision }: Row<Allocation>): Promise<void> {
-    const { hosts, copy, clock } = this.#deps;
+    const { hosts, copy, clock, log } = this.#deps;
     const address = copy.hosts.get(allocation.host)?.value.address;
     if (address === undefined) return;
+    const { incarnation } = allocation.epoch;
     const answer = await hosts.stop(address, allocation.id, {
       commandId: `${allocation.id}-reap`,
-      epoch: allocation.epoch,
+      epoch: { incarnation, counter: this.#counterFor(allocation) },
       mode: allocation.desired === 'run' ? 'stop' : allocation.desired,
       cause: allocation.cause ?? 'its job has no owner',
     });
+    if (answer.kind === 'refused')
+      log.warn({ allocation: allocation.id, host: allocation.host, ...answer }, 'a host refused to stop');
     if (answer.kind !== 'absent') return;
     // The host never had it, and from now on refuses to start it.
     const outcome = forgottenOutcome(allocation, 'never-started', clock.nowMs());
     await this.#release({ allocation, revision: modRevision, outcome });
+  }
+
+  /** The present one: a host that heard of a later verdict refuses the epoch of the placing for ever. */
+  #counterFor({ host, epoch }: Allocation): number {
+    const { copy } = this.#deps;
+    const verdict = copy.eligibility.get(host)?.value.counter ?? 0;
+    return Math.max(verdict, copy.ledgers.get(host)?.value.counter ?? 0, epoch.counter);
   }
 
   async #release(release: Release): Promise<void> {
@@ -252,21 +262,38 @@ export class Reaper {
   }
 
   /**
-   * Lets hosts forget what is durably ended.
-   * @returns the ids that a host still has: try again later
+   * Lets hosts forget what is durably ended. That a host has no report of it counts only while the host is heard: a view
+   * that has not heard it yet, or no longer, says nothing of what it keeps.
+   * @returns the ids that a host still has or may have: try again later
    */
   async #forgetOnHosts(outcomes: readonly Outcome[]): Promise<ReadonlySet<string>> {
     const left = new Set<string>();
     for (const { allocation, host } of outcomes) {
       const report = this.#deps.view.get(host, allocation);
       const address = this.#deps.copy.hosts.get(host)?.value.address;
-      if (report === undefined || address === undefined) continue;
+      if (address === undefined) continue;
+      const isHeard = this.#isHeard(host);
+      if (!isHeard && this.#isGivenUp(host)) continue;
+      if (report === undefined && isHeard) continue;
       left.add(allocation);
-      if (!report.released) continue;
+      if (report?.released !== true) continue;
       const answer = await this.#deps.hosts.remove(address, allocation, `${allocation}-reap-remove`);
       if (answer.kind === 'removed') left.delete(allocation);
     }
     return left;
+  }
+
+  /** The first word that a view takes of a host is a full report, so a host that is heard has told all it has. */
+  #isHeard(host: string): boolean {
+    const sight = this.#deps.view.host(host);
+    return sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
+  }
+
+  /** Lost for so long that nothing waits for it any more. */
+  #isGivenUp(host: string): boolean {
+    const { copy, clock, times } = this.#deps;
+    const verdict = copy.eligibility.get(host)?.value;
+    return verdict?.state === 'lost' && clock.nowMs() - verdict.sinceMs >= times.orphanMs;
   }
 
   async #deleteOutcomes(outcomes: readonly Outcome[]): Promise<void> {

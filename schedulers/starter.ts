@@ -247,16 +247,21 @@ export class Starter {
   async #giveUp(job: OwnedJob, entry: Entry, host: Host, run: Run, why: string): Promise<Step> {
     if (!run.mayBeSent) return this.#refused(job, entry, host, why);
     const { allocation } = entry;
+    const { cell, incarnation, world } = this.#term;
+    // The present one: a host that heard of a later verdict refuses the epoch of the placing for ever.
+    const counter = Math.max(cell.book.get(host.id).ledger.counter, allocation.epoch.counter);
     const outcome = await run.calls.add(() =>
       this.#term.hosts.stop(host.address, allocation.id, {
         commandId: `${allocation.id}-give-up`,
-        epoch: allocation.epoch,
+        epoch: { incarnation, counter },
         mode: 'remove',
         cause: why,
       }),
     );
     if (!this.#isWanted(job, entry)) return 'done';
     if (outcome.kind === 'absent') return this.#refused(job, entry, host, why);
+    if (outcome.kind === 'refused')
+      world.log.warn({ allocation: allocation.id, ...outcome }, 'a host refused to give up a start');
     if (outcome.kind !== 'stopping') return 'again';
     this.#started(job, entry, outcome.report);
     return 'done';

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { REAPER_TIMES } from '../../../monitor/reaper.ts';
-import { ownerCodec } from '../../../src/wire/records.ts';
+import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
+import type { HttpClient } from '../../../src/ports/http.ts';
+import type { Log, LogFields } from '../../../src/ports/telemetry.ts';
+import type { StopRequest } from '../../../src/wire/host-api.ts';
+import { eligibilityCodec, ledgerCodec, ownerCodec } from '../../../src/wire/records.ts';
 import type { RunAnswer } from '../../../src/wire/monitor-api.ts';
 import { settle, until } from '../../support/manual-clock.ts';
 import { allocationOf, MonitorWorld } from '../../support/monitor-world.ts';
@@ -120,4 +124,111 @@ describe('reaper', () => {
     expect(await world.ledgerOf('h1')).toMatchObject({ bands: {} });
     expect(one.monitor.state.copy.outcomes.size).toBe(2);
   });
+
+  it.each(['eligibility', 'ledger'] as const)(
+    'I17 a stop carries the present counter of the %s, not the one of the placing',
+    async (where) => {
+      const host = await world.host('h1');
+      const stops: StopRequest[] = [];
+      const client = world.network.client('m1');
+      const http: HttpClient = {
+        call: (call) => {
+          if (call.url.endsWith('/stop')) stops.push(call.body as StopRequest);
+          return client.call(call);
+        },
+        stream: (call) => client.stream(call),
+        close: () => client.close(),
+      };
+      const { monitor } = await world.monitor('m1', { http });
+      await world.place(allocationOf('h1', 'a1'));
+      await raiseCounter(where, 7);
+      host.change(reportOf('h1', 'a1'));
+      await until(() => monitor.state.follower.view.size === 1);
+      await pass(OWNERLESS_S, [host]);
+      expect(new Set(stops.map(({ epoch }) => epoch.counter))).toEqual(new Set([7]));
+      expect(stops[0]?.epoch.incarnation).toBe('c1');
+    },
+  );
+
+  it('says so when a host refuses a stop, and keeps the room', async () => {
+    const host = await world.host('h1');
+    const client = world.network.client('m1');
+    const http: HttpClient = {
+      call: async (call) => {
+        if (!call.url.endsWith('/stop')) return await client.call(call);
+        return { status: 409, headers: {}, body: { status: 409, code: 'epoch-old', detail: 'later orders' } };
+      },
+      stream: (call) => client.stream(call),
+      close: () => client.close(),
+    };
+    const warnings: LogFields[] = [];
+    const log: Log = { ...silentLog, warn: (fields) => warnings.push(fields) };
+    const { monitor } = await world.monitor('m1', { http, log });
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    await pass(OWNERLESS_S, [host]);
+    expect(warnings).toContainEqual(
+      expect.objectContaining({ allocation: 'a1', kind: 'refused', code: 'epoch-old' }),
+    );
+    expect(monitor.state.copy.allocations.size).toBe(1);
+  });
+
+  it('I18 deletes no outcome before it heard the host, and then lets the host forget first', async () => {
+    const host = await world.host('h1');
+    host.change(reportOf('h1', 'a1', { state: 'complete', released: true }));
+    await world.end(allocationOf('h1', 'a1'));
+    await world.end(allocationOf('h1', 'a2'));
+    const client = world.network.client('m1');
+    let isCut = true;
+    const http: HttpClient = {
+      call: (call) => client.call(call),
+      stream: (call) => (isCut ? Promise.reject(new Error('cut')) : client.stream(call)),
+      close: () => client.close(),
+    };
+    const { monitor } = await world.monitor('m1', { http, reaper: { outcomeRetentionMs: 1_000 } });
+    await pass(30, [host]);
+    expect(monitor.state.copy.outcomes.size).toBe(2);
+    expect(host.reports.size).toBe(1);
+    isCut = false;
+    await pass(15, [host]);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+    expect(host.reports.size).toBe(0);
+  });
+
+  it('S1.12 the outcomes of a lost host stay until the orphan time after its verdict', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    await world.end(allocationOf('h1', 'a1'));
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    const times = { outcomeRetentionMs: 1_000, orphanMs: 300_000 };
+    const { monitor } = await world.monitor('m1', { reaper: times });
+    await pass(250, others);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
+    expect(monitor.state.copy.outcomes.size).toBe(1);
+    await pass(100, others);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+  });
+
+  it('the outcomes of a host that is no longer registered wait for nobody', async () => {
+    await world.end(allocationOf('h1', 'a1'));
+    const { monitor } = await world.monitor('m1', { reaper: { outcomeRetentionMs: 1_000 } });
+    await pass(5, []);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+  });
 });
+
+/** A verdict later than the placing; of its two records only one is known to the monitor. */
+async function raiseCounter(where: 'eligibility' | 'ledger', counter: number): Promise<void> {
+  if (where === 'eligibility') {
+    const verdict = { state: 'ready', reason: '', by: 'test', sinceMs: 0, counter } as const;
+    const value = eligibilityCodec.encode(verdict);
+    await world.write([{ kind: 'put', key: world.keys.eligibilityOf('h1'), value }]);
+    return;
+  }
+  const ledger = await world.ledgerOf('h1');
+  if (ledger === null) throw new Error('h1 has no ledger');
+  const value = ledgerCodec.encode({ ...ledger, counter });
+  await world.write([{ kind: 'put', key: world.keys.ledger('h1'), value }]);
+}
