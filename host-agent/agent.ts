@@ -379,9 +379,9 @@ export class HostAgent implements AllocationHost {
         detail: `allocation ${id} is ${run.state}, and not yet released`,
         hint: 'stop it first, and wait until it is released',
       });
-    if (run === undefined) return this.#clearOrphan(id);
-    // First of all: a late repetition of its start must not run it again.
+    // First of all, and also for an id that is not known here: a start of it that arrives late must not run it.
     await this.#journal.bar(id);
+    if (run === undefined) return this.#clearOrphan(id);
     await run.close();
     this.#runs.delete(id);
     this.feed.gone(id);

@@ -9,7 +9,7 @@ import type { AgentPorts } from './ports.ts';
 const JOURNAL = 'journal';
 /** A used ticket, or an id that may not start, is remembered for this long after it could last be of use. */
 const MEMORY_MS = 3600 * 1000;
-/** The file is written anew when it has this many lines: some MiB, read in a fraction of a second. */
+/** Below this many lines the file is never written anew: some MiB, read in a fraction of a second. */
 const LINES_MAX = 20_000;
 /** Cells are restored from snapshots a few times in their lives. */
 const PAST_CELLS_MAX = 16;
@@ -32,6 +32,12 @@ export class Journal {
   readonly #pastCells: string[] = [];
   #highWaterMs = 0;
   #lines = 0;
+  /** Above this the file is written anew. Twice what was live the last time, so that the work per line stays constant. */
+  #rewriteAbove = LINES_MAX;
+  /** Lines that go together into the next append; they gather while the file is being written. */
+  #gathered: string[] = [];
+  #nextAppend: Promise<void> | null = null;
+  #lastWrite: Promise<void> = Promise.resolve();
 
   private constructor(ports: AgentPorts) {
     this.#ports = ports;
@@ -51,7 +57,7 @@ export class Journal {
       }
     }
     if (unreadable.length > 0) await journal.#putAway(unreadable);
-    if (text !== '') await journal.#rewrite();
+    if (text !== '') await journal.#inOrder(() => journal.#rewrite());
     return journal;
   }
 
@@ -107,12 +113,33 @@ export class Journal {
     return this.#epoch === null || !['older', 'same'].includes(compareEpochs(epoch, this.#epoch));
   }
 
-  async #add(entries: readonly JournalEntry[]): Promise<void> {
+  #add(entries: readonly JournalEntry[]): Promise<void> {
     // In memory first: two calls at once must not both find a ticket unused.
     for (const entry of entries) this.#take(entry);
-    await this.#ports.disk.append(JOURNAL, entries.map((entry) => `${journalLine.encode(entry)}\n`).join(''));
-    this.#lines += entries.length;
-    if (this.#lines > LINES_MAX) await this.#rewrite();
+    this.#gathered.push(...entries.map((entry) => `${journalLine.encode(entry)}\n`));
+    this.#nextAppend ??= this.#inOrder(() => this.#append());
+    return this.#nextAppend;
+  }
+
+  /**
+   * One write of the file at a time: a line that is appended while the file is being rewritten would go to the old file,
+   * and be lost with it although it was acknowledged.
+   */
+  #inOrder(write: () => Promise<void>): Promise<void> {
+    const done = this.#lastWrite.then(write);
+    // Whoever asked for a write hears of its failure; the next one is tried all the same.
+    this.#lastWrite = done.catch(() => undefined);
+    return done;
+  }
+
+  async #append(): Promise<void> {
+    const lines = this.#gathered;
+    this.#gathered = [];
+    this.#nextAppend = null;
+    await this.#ports.disk.append(JOURNAL, lines.join(''));
+    this.#lines += lines.length;
+    // Nothing is acknowledged after a failed rewrite until one succeeds: which of the two files survives is unknown.
+    if (this.#lines > this.#rewriteAbove) await this.#rewrite();
   }
 
   #take(entry: JournalEntry): void {
@@ -136,6 +163,7 @@ export class Journal {
     }
   }
 
+  /** Only in its order: from the look at what is live to the rename nothing may be appended. */
   async #rewrite(): Promise<void> {
     const nowMs = this.nowMs();
     const entries: JournalEntry[] = [{ kind: 'time', atMs: nowMs }];
@@ -150,11 +178,12 @@ export class Journal {
       if (atMs + MEMORY_MS < nowMs) this.#barred.delete(id);
       else entries.push({ kind: 'barred', id, atMs });
     }
-    this.#lines = entries.length;
     await this.#ports.disk.replace(
       JOURNAL,
       entries.map((entry) => `${journalLine.encode(entry)}\n`).join(''),
     );
+    this.#lines = entries.length;
+    this.#rewriteAbove = Math.max(LINES_MAX, 2 * entries.length);
   }
 
   async #putAway(lines: readonly string[]): Promise<void> {

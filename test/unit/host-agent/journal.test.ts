@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { Journal } from '../../../host-agent/journal.ts';
+import { MemoryDisk } from '../../../src/adapters/memory/disk.ts';
+import { DiskError } from '../../../src/ports/disk.ts';
+import { CELL_INCARNATION, someStart } from '../../support/host-orders.ts';
+import { HostWorld } from '../../support/host-world.ts';
+
+/** More lines than a journal keeps without being written anew. */
+const MANY = 20_001;
+
+/** A disk on which a rewrite of the journal can be held before its rename. */
+class HeldDisk extends MemoryDisk {
+  rewrites = 0;
+  #hold: Promise<void> | null = null;
+  #reached: () => void = () => undefined;
+
+  /** @returns when the next rewrite is under way, and what lets it end */
+  hold(): { reached: Promise<void>; release: () => void } {
+    let release = (): void => undefined;
+    this.#hold = new Promise((resolve) => (release = resolve));
+    const reached = new Promise<void>((resolve) => (this.#reached = resolve));
+    return { reached, release };
+  }
+
+  override async replace(path: string, text: string): Promise<void> {
+    this.rewrites += 1;
+    this.#reached();
+    await this.#hold;
+    this.#hold = null;
+    await super.replace(path, text);
+  }
+}
+
+function openOn(disk: HeldDisk): Promise<Journal> {
+  return Journal.open({ ...new HostWorld().ports, disk });
+}
+
+async function barMany(journal: Journal, name: string, count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, i) => journal.bar(`${name}-${String(i)}`)));
+}
+
+describe('journal', () => {
+  it('I38 a line appended while a rewrite is under way survives reopening', async () => {
+    const disk = new HeldDisk();
+    const journal = await openOn(disk);
+    const { reached, release } = disk.hold();
+    // Little of it stays live, so that the late line causes no rewrite of its own, which would save it.
+    const many = Promise.all(Array.from({ length: MANY }, () => journal.recordTime()));
+    await reached;
+    const epoch = { incarnation: CELL_INCARNATION, counter: 1 };
+    const ticket = { jti: 'late', digest: 'digest', expiresMs: journal.nowMs() + 30_000 };
+    const late = Promise.all([journal.recordStart(epoch, ticket), journal.bar('late')]);
+    release();
+    await Promise.all([many, late]);
+    const again = await openOn(disk);
+    expect(again.useOf('late')).toBe('digest');
+    expect(again.isBarred('late')).toBe(true);
+    expect(disk.rewrites).toBe(2);
+    expect(again.isOld({ ...epoch, counter: 0 })).toBe(true);
+  });
+
+  it('is rewritten only when it has doubled, however much of it is live', async () => {
+    const disk = new HeldDisk();
+    const journal = await openOn(disk);
+    await barMany(journal, 'first', MANY);
+    expect(disk.rewrites).toBe(1);
+    for (let i = 0; i < 500; i++) await journal.bar(`one-${String(i)}`);
+    expect(disk.rewrites).toBe(1);
+    await barMany(journal, 'second', MANY);
+    expect(disk.rewrites).toBe(2);
+    await barMany(journal, 'third', MANY);
+    expect(disk.rewrites).toBe(2);
+  });
+
+  it('goes on after a write that failed', async () => {
+    const disk = new HeldDisk();
+    const journal = await openOn(disk);
+    disk.failWrites(new DiskError('full', 'no space'));
+    await expect(journal.bar('refused')).rejects.toThrow('no space');
+    disk.failWrites(null);
+    await journal.bar('kept');
+    expect((await openOn(disk)).isBarred('kept')).toBe(true);
+  });
+});
+
+describe('removal', () => {
+  it('of an id that is not known here bars it, also for the next agent', async () => {
+    const world = new HostWorld();
+    await world.open();
+    const order = someStart();
+    await world.agent.remove(order.allocation.id);
+    await expect(world.agent.start(order)).rejects.toThrow(/stopped or removed/);
+    await world.loseAgent();
+    await world.open();
+    await expect(world.agent.start(order)).rejects.toThrow(/stopped or removed/);
+  });
+});
