@@ -1,0 +1,87 @@
+import type { Job } from '../../src/core/job.ts';
+import type { AllocationReport } from '../../src/core/report.ts';
+import type { RoleKind } from '../../src/core/role.ts';
+import type { TicketBody } from '../../src/core/ticket.ts';
+import type { CellEvent } from '../../src/wire/monitor-api.ts';
+
+/** An actor: a role's process by its id (`service-1`, `host-3`, `monitor-2`), `client-1`, `operator`, or `reaper`. */
+export type ActorKind = RoleKind | 'client';
+
+/** The life of an actor. Each start is an instance of its own, counted from 1. */
+export interface ActorFact {
+  readonly actor: string;
+  readonly role: ActorKind;
+  readonly instance: number;
+  /** `killed`: without a chance to do anything more. `paused`, `resumed`: SIGSTOP and SIGCONT. */
+  readonly change: 'started' | 'killed' | 'closed' | 'failed' | 'paused' | 'resumed';
+}
+
+/** What a client asked of the cell's API; the answer comes as an `ApiAnswer` with the number of this call. */
+export type ApiCall =
+  /** A one-off run. */
+  | { readonly kind: 'run'; readonly client: string; readonly key: string; readonly job: Job }
+  | { readonly kind: 'submit'; readonly client: string; readonly job: Job }
+  | { readonly kind: 'stop'; readonly client: string; readonly namespace: string; readonly job: string };
+
+/**
+ * `ok`: acknowledged; `job` is the name that the cell gave. `fail`: surely not done. `unknown`: no answer, or one that says
+ * so.
+ */
+export type ApiAnswer =
+  | { readonly result: 'ok'; readonly job: string; readonly version: number | null }
+  | { readonly result: 'fail'; readonly status: number; readonly code: string }
+  | { readonly result: 'unknown'; readonly why: string };
+
+/** A ticket, at the moment at which an arbiter signed it. `arbiterNowMs` is the arbiter's own clock. */
+export interface GrantFact {
+  readonly arbiter: string;
+  readonly body: TicketBody;
+  readonly arbiterNowMs: number;
+}
+
+/** One host in a monitor's view. */
+export interface SeenHost {
+  readonly host: string;
+  readonly incarnation: number;
+  readonly seq: number;
+  readonly asOfMs: number | null;
+  readonly staleSinceMs: number | null;
+  readonly reports: readonly AllocationReport[];
+}
+
+/** What a monitor would answer at this moment. Taken now and then, and of every monitor at the end of the quiet period. */
+export interface ViewFact {
+  readonly monitor: string;
+  /** Instance of the monitor: a view begins anew with each. */
+  readonly instance: number;
+  readonly complete: boolean;
+  readonly hosts: readonly SeenHost[];
+}
+
+/** What an agent says of its own host, taken at the end of the quiet period: what the views must be equal to. */
+export interface ListingFact {
+  readonly host: string;
+  readonly incarnation: number;
+  readonly seq: number;
+  readonly reports: readonly AllocationReport[];
+}
+
+/** An event of a monitor's event stream, as a client read it. */
+export interface EventFact {
+  readonly client: string;
+  readonly monitor: string;
+  readonly event: CellEvent;
+}
+
+/** One fault of the plan. `fault` is its number in the plan; `what` says it in words: `cut host-2 from monitor-1`. */
+export interface NemesisFact {
+  readonly fault: number;
+  readonly kind: string;
+  readonly phase: 'begin' | 'end';
+  /** Actors and hosts that it is about. */
+  readonly targets: readonly string[];
+  readonly what: string;
+}
+
+/** `quiet`: all faults are over from here on. `end`: nothing is recorded after it. */
+export type PhaseFact = { readonly phase: 'quiet' } | { readonly phase: 'end' };

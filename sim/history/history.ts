@@ -1,0 +1,168 @@
+import type { Attempt, AttemptReply, Change, Snapshot } from '../../src/ports/cell-store.ts';
+import type {
+  ActorFact,
+  ApiAnswer,
+  ApiCall,
+  EventFact,
+  GrantFact,
+  ListingFact,
+  NemesisFact,
+  PhaseFact,
+  ViewFact,
+} from './facts.ts';
+import type { HostFact, OrderAnswer, OrderFact } from './host-facts.ts';
+import type { RevisionFact, StoreCall } from './store-facts.ts';
+
+/** When something was recorded: `seq` orders all facts of a run, `atMs` is the world's true time. */
+export interface Stamp {
+  readonly seq: number;
+  readonly atMs: number;
+}
+export type Stamped<T> = Stamp & { readonly fact: T };
+
+export interface ApiRecord extends Stamp {
+  readonly call: ApiCall;
+  /** null while there is none: the client died, or the run ended before. */
+  readonly answer: Stamped<ApiAnswer> | null;
+}
+
+export interface OrderRecord extends Stamp {
+  readonly order: OrderFact;
+  /** null: the agent died before it answered. */
+  readonly answer: Stamped<OrderAnswer> | null;
+}
+
+type Open<T> = { -readonly [K in keyof T]: T[K] };
+
+/** What a checker reads. */
+export interface RecordedHistory {
+  readonly revisions: readonly Stamped<RevisionFact>[];
+  readonly storeCalls: readonly StoreCall[];
+  readonly hosts: readonly Stamped<HostFact>[];
+  readonly orders: readonly OrderRecord[];
+  readonly actors: readonly Stamped<ActorFact>[];
+  readonly calls: readonly ApiRecord[];
+  readonly grants: readonly Stamped<GrantFact>[];
+  readonly views: readonly Stamped<ViewFact>[];
+  readonly listings: readonly Stamped<ListingFact>[];
+  readonly events: readonly Stamped<EventFact>[];
+  readonly nemesis: readonly Stamped<NemesisFact>[];
+  readonly phases: readonly Stamped<PhaseFact>[];
+}
+
+/**
+ * All that is seen of a run from outside the roles. Facts are only ever added; each is one plain object on one array, and
+ * what it names (changes, requests, reports) is kept by reference and must not be changed afterwards.
+ *
+ * A simulated world writes it at its edges: the store, the processes of hosts, the handlers of agents, the signer of
+ * arbiters, the clients. No role writes it, and no checker believes a role that it is about.
+ */
+export class History implements RecordedHistory {
+  readonly revisions: Stamped<RevisionFact>[] = [];
+  readonly storeCalls: StoreCall[] = [];
+  readonly hosts: Stamped<HostFact>[] = [];
+  readonly orders: Open<OrderRecord>[] = [];
+  readonly actors: Stamped<ActorFact>[] = [];
+  readonly calls: Open<ApiRecord>[] = [];
+  readonly grants: Stamped<GrantFact>[] = [];
+  readonly views: Stamped<ViewFact>[] = [];
+  readonly listings: Stamped<ListingFact>[] = [];
+  readonly events: Stamped<EventFact>[] = [];
+  readonly nemesis: Stamped<NemesisFact>[] = [];
+  readonly phases: Stamped<PhaseFact>[] = [];
+  readonly #trueNowMs: () => number;
+  #seq = 0;
+
+  /** @param trueNowMs the world's time in milliseconds, of which every host's clock may differ */
+  constructor(trueNowMs: () => number) {
+    this.#trueNowMs = trueNowMs;
+  }
+
+  /** How many facts there are; also the stamp of the last one. */
+  get length(): number {
+    return this.#seq;
+  }
+
+  /** A revision came to be. Call it in the order of revisions. */
+  revision(revision: number, actor: string | null, changes: readonly Change[]): void {
+    this.revisions.push(this.#stamped({ revision, actor, changes }));
+  }
+
+  /** A call to the store begins. @returns what `attempted` and `read` take */
+  asking(): number {
+    return (this.#seq += 1);
+  }
+
+  attempted(actor: string, from: number, attempt: Attempt, reply: AttemptReply): void {
+    this.storeCalls.push({ kind: 'attempt', actor, from, to: this.asking(), attempt, reply });
+  }
+
+  /** @param of the keys that were asked for, or the prefix */
+  read(actor: string, from: number, of: readonly string[] | string, snapshot: Snapshot): void {
+    const keys = typeof of === 'string' ? null : of;
+    const prefix = typeof of === 'string' ? of : null;
+    this.storeCalls.push({ kind: 'read', actor, from, to: this.asking(), keys, prefix, snapshot });
+  }
+
+  host(fact: HostFact): void {
+    this.hosts.push(this.#stamped(fact));
+  }
+
+  /** An order reached an agent. @returns the place of its answer */
+  ordered(order: OrderFact): (answer: OrderAnswer) => void {
+    const { seq, atMs } = this.#stamp();
+    const record: Open<OrderRecord> = { seq, atMs, order, answer: null };
+    this.orders.push(record);
+    return (answer) => {
+      record.answer = this.#stamped(answer);
+    };
+  }
+
+  actor(fact: ActorFact): void {
+    this.actors.push(this.#stamped(fact));
+  }
+
+  /** A client calls. @returns the place of its answer */
+  called(call: ApiCall): (answer: ApiAnswer) => void {
+    const { seq, atMs } = this.#stamp();
+    const record: Open<ApiRecord> = { seq, atMs, call, answer: null };
+    this.calls.push(record);
+    return (answer) => {
+      record.answer = this.#stamped(answer);
+    };
+  }
+
+  granted(fact: GrantFact): void {
+    this.grants.push(this.#stamped(fact));
+  }
+
+  view(fact: ViewFact): void {
+    this.views.push(this.#stamped(fact));
+  }
+
+  listing(fact: ListingFact): void {
+    this.listings.push(this.#stamped(fact));
+  }
+
+  event(fact: EventFact): void {
+    this.events.push(this.#stamped(fact));
+  }
+
+  fault(fact: NemesisFact): void {
+    this.nemesis.push(this.#stamped(fact));
+  }
+
+  phase(phase: PhaseFact['phase']): void {
+    this.phases.push(this.#stamped({ phase }));
+  }
+
+  #stamp(): Stamp {
+    this.#seq += 1;
+    return { seq: this.#seq, atMs: this.#trueNowMs() };
+  }
+
+  #stamped<T>(fact: T): Stamped<T> {
+    this.#seq += 1;
+    return { seq: this.#seq, atMs: this.#trueNowMs(), fact };
+  }
+}

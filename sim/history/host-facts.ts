@@ -1,0 +1,93 @@
+import type { Exit } from '../../src/core/allocation.ts';
+import type { AllocationReport } from '../../src/core/report.ts';
+import type { TicketBody } from '../../src/core/ticket.ts';
+import type { ProcessIdentity } from '../../src/ports/process.ts';
+import type { StartRequest, StopRequest } from '../../src/wire/host-api.ts';
+
+/**
+ * What happened on a host, as its own kernel saw it: the witness that no role can talk to. `attempt` is the attempt's name,
+ * `<allocation>.<task>.<n>`.
+ */
+export type HostFact =
+  /** The machine is up with this boot id; everything of an earlier boot is gone. */
+  | { readonly kind: 'boot'; readonly host: string; readonly boot: string }
+  /** Power is lost: nothing runs, and what was not synced is gone. */
+  | { readonly kind: 'power-off'; readonly host: string }
+  /** A shim has the attempt. */
+  | {
+      readonly kind: 'claimed';
+      readonly host: string;
+      readonly attempt: string;
+      readonly shim: ProcessIdentity;
+    }
+  /** The task's process runs: the command was executed. */
+  | {
+      readonly kind: 'started';
+      readonly host: string;
+      readonly attempt: string;
+      readonly process: ProcessIdentity;
+    }
+  /** It has ended, with this wait status; `lost` when no parent was there to take it. */
+  | {
+      readonly kind: 'ended';
+      readonly host: string;
+      readonly attempt: string;
+      readonly process: ProcessIdentity;
+      readonly exit: Exit;
+    }
+  | { readonly kind: 'shim-gone'; readonly host: string; readonly attempt: string }
+  /** A signal or a kill reached this process. `by` is the attempt for which it was asked. */
+  | {
+      readonly kind: 'signalled';
+      readonly host: string;
+      readonly by: string;
+      readonly process: ProcessIdentity;
+      /** The attempt that the process really belongs to; null for one that is none of ours. */
+      readonly owner: string | null;
+      readonly signal: string;
+    }
+  /** Bound by the attempt's process, or by a stranger when null. */
+  | {
+      readonly kind: 'port-bound';
+      readonly host: string;
+      readonly port: number;
+      readonly attempt: string | null;
+    }
+  | {
+      readonly kind: 'port-freed';
+      readonly host: string;
+      readonly port: number;
+      readonly attempt: string | null;
+    }
+  /** Writes of this host's disk fail from now on, with this code; null: they succeed again. */
+  | { readonly kind: 'disk'; readonly host: string; readonly fault: string | null };
+
+/** An order that reached a host's agent, and what the agent answered; recorded where the agent's handler is called. */
+export type OrderFact = OrderHead &
+  (
+    | {
+        readonly kind: 'start';
+        readonly request: StartRequest;
+        /** What the ticket says, when one was there and is signed by a key of this cell. */
+        readonly ticket: TicketBody | null;
+      }
+    | { readonly kind: 'stop'; readonly id: string; readonly request: StopRequest }
+    | { readonly kind: 'remove'; readonly id: string; readonly commandId: string }
+  );
+
+export interface OrderHead {
+  readonly host: string;
+  readonly boot: string;
+  /** Incarnation of the agent that took the order. */
+  readonly incarnation: number;
+  /** The host's own wall clock, which may be wrong, when the order came. */
+  readonly hostNowMs: number;
+}
+
+/** null: the agent died before it answered. */
+export interface OrderAnswer {
+  readonly status: number;
+  /** Of the Problem, when it is one. */
+  readonly code: string | null;
+  readonly report: AllocationReport | null;
+}

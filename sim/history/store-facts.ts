@@ -1,0 +1,33 @@
+import type { Attempt, AttemptReply, Change, Snapshot } from '../../src/ports/cell-store.ts';
+
+/** One revision of the store, as the store itself made it: the state witness. */
+export interface RevisionFact {
+  readonly revision: number;
+  /** Whose write it was: an actor's name; null when a session of nobody any more ended. */
+  readonly actor: string | null;
+  readonly changes: readonly Change[];
+}
+
+/**
+ * One call that went through the store, as its caller saw it. `from` and `to` are stamps of the call and of its answer:
+ * what was answered before something was asked came before it in real time.
+ */
+export type StoreCall =
+  | {
+      readonly kind: 'attempt';
+      readonly actor: string;
+      readonly from: number;
+      readonly to: number;
+      readonly attempt: Attempt;
+      readonly reply: AttemptReply;
+    }
+  | {
+      /** Keys or a range; a read of the past is left out. `keys` are those that were asked for, null for a prefix. */
+      readonly kind: 'read';
+      readonly actor: string;
+      readonly from: number;
+      readonly to: number;
+      readonly keys: readonly string[] | null;
+      readonly prefix: string | null;
+      readonly snapshot: Snapshot;
+    };
