@@ -1,0 +1,118 @@
+import { AgendaHeap } from './agenda-heap.ts';
+import type { Life } from './life.ts';
+
+/** Something that is to happen at an instant of virtual time. */
+export interface AgendaEntry {
+  readonly atMs: number;
+  /** Of two entries of one instant the one that was entered first happens first. */
+  readonly order: number;
+  readonly life: Life;
+  /** What it is, in one or two words: `timer`, `http request`, `disk append`. */
+  readonly kind: string;
+  /** What it carries, for the trace; empty for most. */
+  readonly note: string;
+  /** null: taken back. */
+  run: (() => void) | null;
+}
+
+/** Sees every entry just before it happens. `index` counts from 0. */
+export type AgendaObserver = (entry: AgendaEntry, index: number) => void;
+
+/**
+ * Virtual time: a list of what is to happen, in order. Time stands still while something happens and jumps to the next
+ * entry then. Whoever drives it (`drive.ts`) lets all promises settle between two entries.
+ */
+export class Agenda {
+  readonly #heap = new AgendaHeap();
+  readonly #observe: AgendaObserver | undefined;
+  #nowMs = 0;
+  #orders = 0;
+  #events = 0;
+  #closed = false;
+
+  constructor(observe?: AgendaObserver) {
+    this.#observe = observe;
+  }
+
+  /** Virtual milliseconds since the beginning. */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** How many entries have happened. */
+  get events(): number {
+    return this.#events;
+  }
+
+  /** Entries not yet due, with those that were taken back. */
+  get pending(): number {
+    return this.#heap.size;
+  }
+
+  /** When the next entry is due; infinite when there is none. */
+  get nextAtMs(): number {
+    this.#skip();
+    return this.#heap.first?.atMs ?? Infinity;
+  }
+
+  /**
+   * Enters what is to happen `delayMs` from now (at least 0) in the given life.
+   * @returns takes it back; does nothing once it has happened
+   */
+  after(delayMs: number, life: Life, kind: string, run: () => void, note = ''): () => void {
+    if (this.#closed) throw new Error(`${life.actor} acts outside of virtual time: ${kind}`);
+    const atMs = this.#nowMs + (delayMs > 0 ? delayMs : 0);
+    const entry: AgendaEntry = { atMs, order: this.#orders++, life, kind, note, run };
+    this.#heap.push(entry);
+    return () => {
+      entry.run = null;
+    };
+  }
+
+  /**
+   * Lets the next entry happen if it is due by `untilMs`.
+   * @returns false: there is none; the time is `untilMs` then, if that is finite
+   */
+  step(untilMs = Infinity): boolean {
+    for (;;) {
+      this.#skip();
+      const entry = this.#heap.first;
+      if (entry === undefined || entry.atMs > untilMs) {
+        if (untilMs !== Infinity && untilMs > this.#nowMs) this.#nowMs = untilMs;
+        return false;
+      }
+      this.#heap.pop();
+      if (entry.atMs > this.#nowMs) this.#nowMs = entry.atMs;
+      if (entry.life.hold(entry)) continue;
+      const { run } = entry;
+      entry.run = null;
+      this.#observe?.(entry, this.#events);
+      this.#events += 1;
+      // The observer may have ended the life: that is how a crash just before an event is made.
+      if (!entry.life.ended) run?.();
+      return true;
+    }
+  }
+
+  /** Ends a pause: what was held back happens now, in its order. */
+  resume(life: Life): void {
+    for (const entry of life.resume()) {
+      const { run } = entry;
+      if (run !== null)
+        this.#heap.push({ ...entry, atMs: this.#nowMs, order: this.#orders++, run: () => entry.run?.() });
+    }
+  }
+
+  /** While closed, entering anything is an error: nobody acts between the driver's turns but by real time. */
+  set closed(closed: boolean) {
+    this.#closed = closed;
+  }
+
+  #skip(): void {
+    for (;;) {
+      const entry = this.#heap.first;
+      if (entry === undefined || (entry.run !== null && !entry.life.ended)) return;
+      this.#heap.pop();
+    }
+  }
+}
