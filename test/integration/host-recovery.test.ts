@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseStat } from '../../src/adapters/process/proc-files.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
+import { describeNeeding } from '../support/needs.ts';
 import type { AgentChild, TestFolder } from '../support/real-host.ts';
 import {
   buildShim,
@@ -42,7 +43,7 @@ function shell(script: string) {
   return someTask({ command: ['sh', '-c', script], stop: { signal: 'SIGTERM', graceMs: 500 } });
 }
 
-describe.skipIf(shim === null)('losing the agent', () => {
+describeNeeding(shim === null ? 'there is no C compiler' : null, 'losing the agent', () => {
   let folder: TestFolder;
   let agent: AgentChild;
 

@@ -1,0 +1,25 @@
+import { describe, it } from 'vitest';
+
+/**
+ * Tests that need more than Node: another program, root, a kernel's feature. Where it is missing they are skipped, and
+ * say so; where everything must be there (`MOORAGE_REQUIRE_ALL=1`, as in `.ci/run`) they fail instead, so that a check
+ * that never ran cannot pass for one that did.
+ *
+ * @param missing why the tests cannot run here; null when they can
+ */
+export function describeNeeding(missing: string | null, name: string, body: () => void): void {
+  if (missing === null) {
+    describe(name, body);
+    return;
+  }
+  if (process.env['MOORAGE_REQUIRE_ALL'] === '1') {
+    describe(name, () => {
+      it('can run here', () => {
+        throw new Error(`everything must be tested here, and this cannot be: ${missing}`);
+      });
+    });
+    return;
+  }
+  process.stderr.write(`SKIPPED ${name}: ${missing}\n`);
+  describe.skip(`${name} (skipped: ${missing})`, body);
+}
