@@ -1,10 +1,21 @@
-/** An invariant that did not hold, at a revision of the store. */
+/** An invariant that did not hold, at a revision of the store or at a time of a run. */
 export interface Violation {
   /** `I1`, ... of `invariants.md`. */
   readonly invariant: string;
+  /** 0 where the store was not concerned. */
   readonly revision: number;
   readonly key: string;
   readonly detail: string;
+  /** True time of the run; absent for the history of a real store, which does not tell the time. */
+  readonly atMs?: number;
+  /** Stamps of the facts that prove it, in a recorded run. */
+  readonly evidence?: readonly number[];
+}
+
+/** Where in a recorded run something lies. */
+interface Place {
+  readonly seq: number;
+  readonly atMs: number;
 }
 
 /** One broken rule can show at every later revision; the first ones tell all. */
@@ -14,6 +25,7 @@ export const VIOLATIONS_MAX = 100;
 export class Findings {
   readonly #found: Violation[] = [];
   #count = 0;
+  #revisionAt: Place | null = null;
 
   get violations(): readonly Violation[] {
     return this.#found;
@@ -24,8 +36,36 @@ export class Findings {
     return this.#count;
   }
 
-  add(invariant: string, revision: number, key: string, detail: string): void {
-    this.#count += 1;
-    if (this.#found.length < VIOLATIONS_MAX) this.#found.push({ invariant, revision, key, detail });
+  /** What is found at revisions from here on came to be at this place of the run. */
+  enter(at: Place): void {
+    this.#revisionAt = at;
   }
+
+  /** @param evidence facts besides the revision itself */
+  add(
+    invariant: string,
+    revision: number,
+    key: string,
+    detail: string,
+    evidence: readonly Place[] = [],
+  ): void {
+    const at = this.#revisionAt;
+    if (at === null) this.#keep({ invariant, revision, key, detail });
+    else this.#keep(placed({ invariant, revision, key, detail }, [...evidence, at]));
+  }
+
+  /** @param facts what proves it, the last one being the moment at which it was broken */
+  prove(invariant: string, key: string, detail: string, facts: readonly [Place, ...Place[]]): void {
+    this.#keep(placed({ invariant, revision: 0, key, detail }, facts));
+  }
+
+  #keep(violation: Violation): void {
+    this.#count += 1;
+    if (this.#found.length < VIOLATIONS_MAX) this.#found.push(violation);
+  }
+}
+
+function placed(violation: Violation, facts: readonly Place[]): Violation {
+  const atMs = facts.at(-1)?.atMs ?? 0;
+  return { ...violation, atMs, evidence: facts.map(({ seq }) => seq) };
 }

@@ -83,9 +83,14 @@ export class History implements RecordedHistory {
     return this.#seq;
   }
 
-  /** A revision came to be. Call it in the order of revisions. */
-  revision(revision: number, actor: string | null, changes: readonly Change[]): void {
-    this.revisions.push(this.#stamped({ revision, actor, changes }));
+  /** A revision came to be. Call it in the order of revisions. @param attempt null: a session ended */
+  revision(
+    revision: number,
+    actor: string | null,
+    changes: readonly Change[],
+    attempt: Attempt | null = null,
+  ): void {
+    this.revisions.push(this.#stamped({ revision, actor, changes, attempt }));
   }
 
   /** A call to the store begins. @returns what `attempted` and `read` take */

@@ -6,6 +6,8 @@ export interface RevisionFact {
   /** Whose write it was: an actor's name; null when a session of nobody any more ended. */
   readonly actor: string | null;
   readonly changes: readonly Change[];
+  /** The attempt that made it; null when the end of a session did. */
+  readonly attempt: Attempt | null;
 }
 
 /**
