@@ -4,6 +4,8 @@ import type { ObservedState } from '../src/core/states.ts';
 import { isTerminal, mayMove } from '../src/core/states.ts';
 import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-records.ts';
 import { outcomeFile, verdictFile } from '../src/wire/host-records.ts';
+import { DiskError } from '../src/ports/disk.ts';
+import { Backoff } from '../src/runtime/backoff.ts';
 import { attemptName } from '../src/wire/shim-files.ts';
 import type { Ending } from './outcomes.ts';
 import { endingOf, failureOf, mainsOf } from './outcomes.ts';
@@ -23,7 +25,7 @@ export interface AllocationHost {
 }
 
 /** After a fault of disk or system, and while a port is still held by somebody, it looks again this much later. */
-const RETRY_MS = 250;
+const RETRY = { firstMs: 250, maxMs: 5_000 };
 
 /**
  * One allocation on this host, from accepted to released.
@@ -40,12 +42,16 @@ export class AllocationRun {
   readonly #host: AllocationHost;
   #state: ObservedState = 'accepted';
   #verdict: VerdictRecord | null = null;
+  /** The verdict is carried out, and the disk would not take it. */
+  #unrecorded = false;
   #outcome: OutcomeRecord | null = null;
   #released = false;
   #dirty = false;
   #verify = false;
   #working: Promise<void> | null = null;
-  #failed = false;
+  /** The last step could not be done to its end; then how long until it is tried again. */
+  #retryMs: number | null = null;
+  readonly #backoff: Backoff;
   #cancelTimer: () => void = () => undefined;
   #closed = false;
   #told = '';
@@ -54,6 +60,7 @@ export class AllocationRun {
     this.spec = spec;
     this.#ports = ports;
     this.#host = host;
+    this.#backoff = new Backoff(RETRY, ports.random);
     this.tasks = Object.values(spec.launch.tasks).map(
       (task) => new TaskRun(ports, settings, spec.allocation, spec.launch.restart, task),
     );
@@ -111,12 +118,19 @@ export class AllocationRun {
     this.#working ??= this.#work().finally(() => (this.#working = null));
   }
 
-  /** Records why it is to end, durably, then begins to end it. The first verdict stands. */
+  /**
+   * Records why it is to end, durably, then begins to end it. The first verdict stands.
+   * @throws DiskError when it is not recorded: it is carried out all the same, and recorded when the disk takes it
+   */
   async stop(verdict: VerdictRecord): Promise<void> {
-    if (this.ended || this.#verdict !== null) return;
-    await this.#giveVerdict(verdict);
-    this.#tell();
-    this.poke();
+    if (this.ended) return;
+    try {
+      if (this.#verdict === null) await this.#giveVerdict(verdict);
+      else if (this.#unrecorded) await this.#recordVerdict(this.#verdict);
+    } finally {
+      this.#tell();
+      this.poke();
+    }
   }
 
   /** Forgets timers; what runs goes on. Resolves when no step is under way. */
@@ -168,12 +182,13 @@ export class AllocationRun {
   }
 
   async #stepSafely(verify: boolean): Promise<void> {
-    this.#failed = false;
     try {
       await this.#step(verify);
+      this.#retryMs = this.ended && !this.#released ? this.#backoff.nextMs() : null;
+      if (this.#retryMs === null) this.#backoff.reset();
     } catch (error) {
       // A fault of disk or system: tasks run on, and the step is done again.
-      this.#failed = true;
+      this.#retryMs = this.#backoff.nextMs();
       this.#ports.metrics.count('moorage_host_steps_failed_total');
       this.#ports.log.error(
         { allocation: this.id, error },
@@ -210,8 +225,16 @@ export class AllocationRun {
     for (const run of this.tasks) if (!run.begun) await run.begin();
     if (this.tasks.every((run) => run.done)) return;
     const failed = mainsOf(this.tasks).find((run) => run.done && !run.succeeded);
-    if (failed !== undefined) await this.#giveVerdict(this.#ownVerdict('task-failed', failureOf(failed)));
-    else if (this.#deadlineInMs() === 0) await this.#giveVerdict(this.#ownVerdict('deadline', 'deadline'));
+    if (failed !== undefined) await this.#end('task-failed', failureOf(failed));
+    else if (this.#deadlineInMs() === 0) await this.#end('deadline', 'deadline');
+  }
+
+  /** A verdict of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
+  async #end(why: VerdictRecord['why'], cause: string): Promise<void> {
+    const atMs = Math.round(this.#ports.clock.nowMs());
+    await this.#giveVerdict({ why, cause, commandId: '', atMs }).catch((error: unknown) => {
+      if (!(error instanceof DiskError)) throw error;
+    });
   }
 
   async #stopTasks(tasks: readonly TaskRun[]): Promise<void> {
@@ -257,15 +280,29 @@ export class AllocationRun {
     this.#host.released(this);
   }
 
+  /** @throws DiskError when it stands, and is not recorded */
   async #giveVerdict(verdict: VerdictRecord): Promise<void> {
-    // Before anything is killed: a kill that is explained afterwards cannot be told from a crash.
-    await this.#ports.disk.publish(`${this.#folder()}/verdict.json`, verdictFile.encode(verdict));
-    this.#verdict = verdict;
-    this.#move('stopping');
+    let given = verdict;
+    try {
+      // Before anything is killed: a kill that is explained afterwards cannot be told from a crash.
+      given = await this.#recordVerdict(verdict);
+    } catch (error) {
+      if (error instanceof DiskError) this.#unrecorded = true;
+      throw error;
+    } finally {
+      this.#verdict ??= given;
+      this.#move('stopping');
+    }
   }
 
-  #ownVerdict(why: VerdictRecord['why'], cause: string): VerdictRecord {
-    return { why, cause, commandId: '', atMs: Math.round(this.#ports.clock.nowMs()) };
+  /** @returns the one that stands: of two that come at once the first on disk */
+  async #recordVerdict(verdict: VerdictRecord): Promise<VerdictRecord> {
+    const path = `${this.#folder()}/verdict.json`;
+    const published = await this.#ports.disk.publish(path, verdictFile.encode(verdict));
+    this.#unrecorded = false;
+    if (published === 'published') return verdict;
+    const there = await readRecord(this.#ports, path, verdictFile);
+    return there.kind === 'found' ? there.value : verdict;
   }
 
   #move(to: ObservedState): void {
@@ -291,7 +328,7 @@ export class AllocationRun {
     this.#cancelTimer();
     if (this.#closed || this.#released) return;
     const dues = this.tasks.map((run) => run.wakeInMs());
-    dues.push(this.#failed || this.ended ? RETRY_MS : null, this.#deadlineInMs());
+    dues.push(this.#retryMs, this.#deadlineInMs());
     const due = Math.min(...dues.filter((one) => one !== null));
     this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
   }

@@ -1,6 +1,7 @@
 import type { Epoch } from '../src/core/epoch.ts';
 import { compareEpochs } from '../src/core/epoch.ts';
 import { CLOCK_TOLERANCE_MS } from '../src/core/ticket.ts';
+import { DiskError } from '../src/ports/disk.ts';
 import { RecordError } from '../src/wire/codec.ts';
 import type { JournalEntry } from '../src/wire/host-records.ts';
 import { journalLine } from '../src/wire/host-records.ts';
@@ -11,6 +12,10 @@ const JOURNAL = 'journal';
 const MEMORY_MS = 3600 * 1000;
 /** Below this many lines the file is never written anew: some MiB, read in a fraction of a second. */
 const LINES_MAX = 20_000;
+/** Lines that wait for a disk that takes none: some hundred KiB, and minutes of a busy host. */
+const PENDING_MAX = 5_000;
+/** Lines of a newer version that are kept for it. */
+const FOREIGN_MAX = 1_000;
 /** Cells are restored from snapshots a few times in their lives. */
 const PAST_CELLS_MAX = 16;
 
@@ -30,14 +35,19 @@ export class Journal {
   readonly #barred = new Map<string, number>();
   #epoch: Epoch | null = null;
   readonly #pastCells: string[] = [];
+  /** Lines of a newer version: kept as they are, for when it comes back (S2.21). */
+  readonly #foreign: string[] = [];
   #highWaterMs = 0;
   #lines = 0;
   /** Above this the file is written anew. Twice what was live the last time, so that the work per line stays constant. */
   #rewriteAbove = LINES_MAX;
-  /** Lines that go together into the next append; they gather while the file is being written. */
+  /** Lines that go together into the next append: they gather while the file is being written, or when it failed. */
   #gathered: string[] = [];
   #nextAppend: Promise<void> | null = null;
+  #lastAppend: Promise<void> = Promise.resolve();
   #lastWrite: Promise<void> = Promise.resolve();
+  /** The last append failed, so the file may end within a line, to which nothing must be added. */
+  #torn = false;
 
   private constructor(ports: AgentPorts) {
     this.#ports = ports;
@@ -46,19 +56,30 @@ export class Journal {
   static async open(ports: AgentPorts): Promise<Journal> {
     const journal = new Journal(ports);
     const text = (await ports.disk.read(JOURNAL)) ?? '';
-    const unreadable: string[] = [];
-    for (const line of text.split('\n')) {
-      if (line === '') continue;
-      try {
-        journal.#take(journalLine.decode(line));
-      } catch (error) {
-        if (!(error instanceof RecordError)) throw error;
-        unreadable.push(line);
-      }
+    const unreadable = text.split('\n').filter((line) => line !== '' && !journal.#read(line));
+    journal.#torn = text !== '' && !text.endsWith('\n');
+    try {
+      if (unreadable.length > 0) await journal.#putAway(unreadable);
+      if (text !== '') await journal.#inOrder(() => journal.#rewrite());
+    } catch (error) {
+      // What was read stands, and the file with it: a host whose disk is full takes its tasks over all the same.
+      if (!(error instanceof DiskError)) throw error;
+      ports.log.error({ error }, 'the journal cannot be written anew');
     }
-    if (unreadable.length > 0) await journal.#putAway(unreadable);
-    if (text !== '') await journal.#inOrder(() => journal.#rewrite());
     return journal;
+  }
+
+  /** @returns false for a line that says nothing to anybody */
+  #read(line: string): boolean {
+    try {
+      this.#take(journalLine.decode(line));
+      return true;
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+    }
+    if (!isWhole(line) || this.#foreign.length >= FOREIGN_MAX) return false;
+    this.#foreign.push(line);
+    return true;
   }
 
   /**
@@ -97,8 +118,9 @@ export class Journal {
     await this.#add(entries);
   }
 
+  /** Durable when it resolves, also for who comes second while the first one's line is on its way. */
   async recordEpoch(epoch: Epoch): Promise<void> {
-    if (this.#isNews(epoch)) await this.#add([{ kind: 'epoch', epoch }]);
+    await (this.#isNews(epoch) ? this.#add([{ kind: 'epoch', epoch }]) : this.#settled());
   }
 
   async recordTime(): Promise<void> {
@@ -114,11 +136,25 @@ export class Journal {
   }
 
   #add(entries: readonly JournalEntry[]): Promise<void> {
+    if (this.#torn && this.#gathered.length > PENDING_MAX)
+      return Promise.reject(new DiskError('io', `${JOURNAL} has taken no line for too long`));
     // In memory first: two calls at once must not both find a ticket unused.
     for (const entry of entries) this.#take(entry);
     this.#gathered.push(...entries.map((entry) => `${journalLine.encode(entry)}\n`));
-    this.#nextAppend ??= this.#inOrder(() => this.#append());
-    return this.#nextAppend;
+    return this.#appendSoon();
+  }
+
+  /** Resolves when all that is known here is durable. */
+  #settled(): Promise<void> {
+    return this.#gathered.length > 0 ? this.#appendSoon() : this.#lastAppend;
+  }
+
+  #appendSoon(): Promise<void> {
+    if (this.#nextAppend !== null) return this.#nextAppend;
+    const append = this.#inOrder(() => this.#append());
+    this.#nextAppend = append;
+    this.#lastAppend = append;
+    return append;
   }
 
   /**
@@ -136,7 +172,15 @@ export class Journal {
     const lines = this.#gathered;
     this.#gathered = [];
     this.#nextAppend = null;
-    await this.#ports.disk.append(JOURNAL, lines.join(''));
+    try {
+      await this.#ports.disk.append(JOURNAL, `${this.#torn ? '\n' : ''}${lines.join('')}`);
+    } catch (error) {
+      // They are taken for known in memory, so nobody would ever write them again.
+      this.#torn = true;
+      this.#gathered.unshift(...lines);
+      throw error;
+    }
+    this.#torn = false;
     this.#lines += lines.length;
     // Nothing is acknowledged after a failed rewrite until one succeeds: which of the two files survives is unknown.
     if (this.#lines > this.#rewriteAbove) await this.#rewrite();
@@ -178,11 +222,10 @@ export class Journal {
       if (atMs + MEMORY_MS < nowMs) this.#barred.delete(id);
       else entries.push({ kind: 'barred', id, atMs });
     }
-    await this.#ports.disk.replace(
-      JOURNAL,
-      entries.map((entry) => `${journalLine.encode(entry)}\n`).join(''),
-    );
-    this.#lines = entries.length;
+    const lines = [...entries.map((entry) => journalLine.encode(entry)), ...this.#foreign];
+    await this.#ports.disk.replace(JOURNAL, lines.map((line) => `${line}\n`).join(''));
+    this.#torn = false;
+    this.#lines = lines.length;
     this.#rewriteAbove = Math.max(LINES_MAX, 2 * entries.length);
   }
 
@@ -190,5 +233,15 @@ export class Journal {
     this.#ports.metrics.count('moorage_host_records_unreadable_total', { kind: 'journal' }, lines.length);
     this.#ports.log.error({ lines: lines.length }, 'lines of the journal cannot be read');
     await this.#ports.disk.append('quarantine/journal', lines.map((line) => `${line}\n`).join(''));
+  }
+}
+
+/** A torn line is no JSON; a whole one that is not understood was written by a version that says more. */
+function isWhole(line: string): boolean {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && 'kind' in value;
+  } catch {
+    return false;
   }
 }

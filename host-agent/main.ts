@@ -18,9 +18,10 @@ import type { Resources } from '../src/core/resources.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import type { AgentSettings, HostFacts } from './agent.ts';
+import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
+import type { AgentSettings } from './desk.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './registrar.ts';
 import { startRounds } from './rounds.ts';
@@ -180,8 +181,12 @@ async function factsOf(options: AgentOptions): Promise<HostFacts> {
 }
 
 function settingsOf(options: AgentOptions): AgentSettings {
-  const path = process.env['PATH'];
-  const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...(path === undefined ? {} : { PATH: path }) };
+  // A mark that the tests look for afterwards: what carries it and is still there was left behind.
+  const ours = ['PATH', 'MOORAGE_TEST_RUN'].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
   return { ...AGENT_SETTINGS, hostEnv, ...options.settings };
 }
 

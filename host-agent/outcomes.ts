@@ -45,8 +45,10 @@ export function mainsOf(tasks: readonly TaskRun[]): readonly TaskRun[] {
 const STATE_OF: Readonly<Record<VerdictRecord['why'], ObservedState>> = {
   user: 'killed',
   evicted: 'killed',
+  drain: 'killed',
   deadline: 'failed',
   'task-failed': 'failed',
+  'memory-pressure': 'failed',
 };
 
 /** One line that names the task, for people. */

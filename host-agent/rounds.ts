@@ -10,9 +10,16 @@ export interface RoundsOptions {
   readonly rescanMs: number;
   /** How often the time is recorded, so that a clock that was set back is noticed after a restart. */
   readonly recordTimeMs: number;
+  /** How often a disk that failed is tried again, and its reserve laid down. */
+  readonly diskMs: number;
 }
 
-export const ROUNDS: RoundsOptions = { beatMs: REPORT_BEAT_MS, rescanMs: 5_000, recordTimeMs: 10_000 };
+export const ROUNDS: RoundsOptions = {
+  beatMs: REPORT_BEAT_MS,
+  rescanMs: 5_000,
+  recordTimeMs: 10_000,
+  diskMs: 2_000,
+};
 
 /** What agents do again and again, for all agents of a process at once. @returns ends it */
 export function startRounds(
@@ -27,6 +34,9 @@ export function startRounds(
     every(clock, options.recordTimeMs, () => {
       for (const agent of agents)
         agent.recordTime().catch((error: unknown) => log.warn({ error }, 'cannot record the time'));
+    }),
+    every(clock, options.diskMs, () => {
+      for (const agent of agents) void agent.lookAtDisk();
     }),
   ];
   return () => ends.forEach((end) => end());

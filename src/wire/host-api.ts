@@ -57,7 +57,7 @@ export type StartRefusal = (typeof START_REFUSALS)[number];
 export interface StopRequest {
   readonly commandId: string;
   readonly epoch: Epoch;
-  readonly mode: 'stop' | 'remove' | 'evict';
+  readonly mode: 'stop' | 'remove' | 'evict' | 'drain';
   readonly cause: string;
 }
 

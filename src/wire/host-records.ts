@@ -13,6 +13,7 @@ import { allocation, commandId, epoch, id, launch, whole } from './launch-schema
  *   identity                     who this folder is
  *   incarnation                  the agent's last start; also the registered one, when that was higher
  *   locks/<n>                    the agent process that holds the folder
+ *   reserve                      space for the ends of tasks on a disk that is full
  *   journal                      one entry a line: tickets used, epochs seen, time, ids that may not start again
  *   allocations/<id>/spec.json   an accepted start
  *   allocations/<id>/verdict.json  why it is to stop; written before anything is killed
@@ -48,8 +49,8 @@ export interface AllocationSpec {
   readonly acceptedAtMs: number;
 }
 
-/** `user`: an order from outside. The others are the host's own. */
-export const VERDICTS = ['user', 'evicted', 'deadline', 'task-failed'] as const;
+/** `user`, `evicted`, `drain`: orders from outside. The others are the host's own. */
+export const VERDICTS = ['user', 'evicted', 'drain', 'deadline', 'task-failed', 'memory-pressure'] as const;
 export type VerdictKind = (typeof VERDICTS)[number];
 
 export interface VerdictRecord {

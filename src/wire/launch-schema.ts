@@ -127,6 +127,6 @@ export const startRequest: z.ZodType<StartRequest> = z.strictObject({
 export const stopRequest: z.ZodType<StopRequest> = z.strictObject({
   commandId,
   epoch,
-  mode: z.enum(['stop', 'remove', 'evict']),
+  mode: z.enum(['stop', 'remove', 'evict', 'drain']),
   cause: text(bounds.TEXT_BYTES_MAX),
 });

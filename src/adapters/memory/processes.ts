@@ -2,6 +2,7 @@ import type { Exit } from '../../core/allocation.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Disk } from '../../ports/disk.ts';
 import type { ProcessIdentity, Processes } from '../../ports/process.ts';
+import { DiskError } from '../../ports/disk.ts';
 import type { ClaimRecord, ExitRecord, ShimLaunch, StartedRecord } from '../../wire/shim-files.ts';
 import {
   ATTEMPT_FILES,
@@ -24,10 +25,13 @@ interface Hollow {
   out: number;
   err: number;
   cancel: () => void;
+  /** How it ended, while the disk does not take it. */
+  ended: ExitRecord | null;
   readonly signals: string[];
 }
 
 const ENOENT = 2;
+const RECORD_AGAIN_MS = 250;
 /** What a hollow task of this command does: nothing, since there is no such command. */
 export const HOLLOW_MISSING_COMMAND = 'no-such-command';
 
@@ -82,17 +86,23 @@ export class HollowProcesses implements Processes {
   /** The task's process ends like this. */
   async end(attempt: string, exit: Exit & { readonly execErrno?: number }): Promise<void> {
     const task = this.#running.get(attempt);
-    if (task === undefined) return;
-    this.#running.delete(attempt);
+    if (task === undefined || task.ended !== null) return;
     task.cancel();
-    const record: ExitRecord = {
-      ...exit,
-      out: task.out,
-      err: task.err,
-      atMs: Math.round(this.#clock.nowMs()),
-      by: 'shim',
-    };
-    await this.#disk.publish(`${folder(attempt)}/${ATTEMPT_FILES.exit}`, exitFile.encode(record));
+    const { out, err } = task;
+    task.ended = { ...exit, out, err, atMs: Math.round(this.#clock.nowMs()), by: 'shim' };
+    await this.#recordEnd(attempt, task, task.ended);
+  }
+
+  /** A shim stays until its task's end is written, however long the disk takes nothing. */
+  async #recordEnd(attempt: string, task: Hollow, record: ExitRecord): Promise<void> {
+    try {
+      await this.#disk.publish(`${folder(attempt)}/${ATTEMPT_FILES.exit}`, exitFile.encode(record));
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      task.cancel = this.#clock.after(RECORD_AGAIN_MS, () => void this.#recordEnd(attempt, task, record));
+      return;
+    }
+    this.#running.delete(attempt);
     this.#tell(attempt);
   }
 
@@ -127,6 +137,7 @@ export class HollowProcesses implements Processes {
       out: launch.outBase,
       err: launch.errBase,
       cancel: () => undefined,
+      ended: null,
       signals: [],
     };
     this.#running.set(attempt, task);

@@ -83,6 +83,77 @@ describe('journal', () => {
   });
 });
 
+/** A disk whose append writes a part of the text and then fails, as one that runs full does. */
+class TearingDisk extends MemoryDisk {
+  tearAfter: number | null = null;
+
+  override async append(path: string, text: string): Promise<void> {
+    if (this.tearAfter === null) return super.append(path, text);
+    await super.append(path, text.slice(0, this.tearAfter));
+    throw new DiskError('full', 'no space');
+  }
+}
+
+describe('a journal on a disk that fails', () => {
+  const epoch = (counter: number) => ({ incarnation: CELL_INCARNATION, counter });
+  const openOnTearing = (disk: MemoryDisk): Promise<Journal> =>
+    Journal.open({ ...new HostWorld().ports, disk });
+
+  it('I32 a line that was torn does not glue to the next one, and is written again', async () => {
+    for (const tearAfter of [0, 1, 20, 60, 10_000]) {
+      const disk = new TearingDisk();
+      const journal = await openOnTearing(disk);
+      await journal.bar('before');
+      disk.tearAfter = tearAfter;
+      await expect(journal.bar('torn')).rejects.toThrow('no space');
+      disk.tearAfter = null;
+      await journal.bar('after');
+      const again = await openOnTearing(disk);
+      const known = ['before', 'torn', 'after'].filter((id) => again.isBarred(id));
+      expect(known, `torn after ${String(tearAfter)}`).toEqual(['before', 'torn', 'after']);
+    }
+  });
+
+  it('S2.3 who records an epoch second waits for the sync of the first, and fails with it', async () => {
+    const disk = new TearingDisk();
+    const journal = await openOnTearing(disk);
+    disk.tearAfter = 5;
+    const both = await Promise.allSettled([journal.recordEpoch(epoch(3)), journal.recordEpoch(epoch(3))]);
+    expect(both.map((one) => one.status)).toEqual(['rejected', 'rejected']);
+    await expect(journal.recordEpoch(epoch(3))).rejects.toThrow('no space');
+    disk.tearAfter = null;
+    await journal.recordEpoch(epoch(3));
+    expect((await openOnTearing(disk)).isOld(epoch(2))).toBe(true);
+  });
+
+  it('I32 opens on a disk that takes nothing, with all that it holds', async () => {
+    const disk = new MemoryDisk();
+    const journal = await openOnTearing(disk);
+    await journal.bar('kept');
+    await disk.append('journal', '{"v":1,"kind":"barr');
+    disk.failWrites(new DiskError('full', 'no space'));
+    const full = await openOnTearing(disk);
+    expect(full.isBarred('kept')).toBe(true);
+    await expect(full.bar('late')).rejects.toThrow('no space');
+    disk.failWrites(null);
+    await full.bar('later');
+    const again = await openOnTearing(disk);
+    expect(['kept', 'late', 'later'].every((id) => again.isBarred(id))).toBe(true);
+  });
+
+  it('S2.21 keeps the lines of a newer version for it', async () => {
+    const disk = new MemoryDisk();
+    const newer = '{"v":1,"kind":"from-tomorrow","what":1}';
+    await disk.append('journal', `${newer}\n{"v":9,"kind":"time","atMs":5}\ngarbage\n`);
+    await openOnTearing(disk);
+    const text = (await disk.read('journal')) ?? '';
+    expect(text).toContain(newer);
+    expect(text).toContain('"v":9');
+    expect(text).not.toContain('garbage');
+    expect(await disk.read('quarantine/journal')).toBe('garbage\n');
+  });
+});
+
 describe('removal', () => {
   it('of an id that is not known here bars it, also for the next agent', async () => {
     const world = new HostWorld();

@@ -1,0 +1,51 @@
+import { TICKET_TTL_MS } from '../src/core/ticket.ts';
+import { parseAttemptName } from '../src/wire/shim-files.ts';
+import type { FoundAllocation } from './recovery.ts';
+import { findAll } from './recovery.ts';
+import { AllocationRun } from './allocation-run.ts';
+import type { Desk } from './desk.ts';
+
+/** Adopted at once: each looks at a handful of files. */
+const RECOVERIES_MAX = 32;
+
+/** Takes over everything that an earlier agent left. @returns ends the listening to what happens from then on */
+export async function adoptAll(desk: Desk): Promise<() => void> {
+  const { ports, table, journal, orphans } = desk;
+  const found = await findAll(ports, journal);
+  orphans.add(found.orphans);
+  holdPlaces(desk, found.allocations);
+  for (let i = 0; i < found.allocations.length; i += RECOVERIES_MAX)
+    await Promise.all(found.allocations.slice(i, i + RECOVERIES_MAX).map((one) => adopt(desk, one)));
+  return ports.processes.onEvent((attempt) => {
+    const id = parseAttemptName(attempt)?.allocation;
+    if (id !== undefined) table.get(id)?.poke();
+  });
+}
+
+/** First what lies on the machine, then what waits for it to give way, and only then does anything move. */
+function holdPlaces({ table }: Desk, found: readonly FoundAllocation[]): void {
+  const { ledger } = table;
+  for (const { spec, attempts } of found) if (attempts.size > 0) ledger.adopt(spec.allocation);
+  for (const { spec, attempts } of found)
+    if (attempts.size === 0 && ledger.admit(spec.allocation, spec.allocation.evicts ?? []) !== null)
+      ledger.adopt(spec.allocation);
+}
+
+async function adopt(desk: Desk, found: FoundAllocation): Promise<void> {
+  const { ports, table, settings, journal } = desk;
+  const { spec } = found;
+  const run = new AllocationRun(ports, table, settings, spec);
+  if (spec.jti !== undefined && journal.useOf(spec.jti) === undefined)
+    await journal
+      .recordStart(spec.allocation.epoch, {
+        jti: spec.jti,
+        digest: spec.requestDigest,
+        expiresMs: spec.acceptedAtMs + TICKET_TTL_MS,
+      })
+      // Known in memory now; the journal goes on trying to write it.
+      .catch((error: unknown) => ports.log.error({ error }, 'a used ticket is not recorded yet'));
+  await run.recover(found.attempts);
+  if (run.isReleased) table.ledger.release(run.id);
+  else if (run.evicted) table.ledger.giveWay(run.id);
+  table.add(run);
+}

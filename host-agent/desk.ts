@@ -1,0 +1,27 @@
+import type { Host } from '../src/core/host.ts';
+import type { AllocationTable } from './allocation-table.ts';
+import type { Gate } from './gate.ts';
+import type { Journal } from './journal.ts';
+import type { Orphans } from './orphans.ts';
+import type { AgentPorts } from './ports.ts';
+import type { StateDisk } from './state-disk.ts';
+import type { TaskSettings } from './task-run.ts';
+
+export interface AgentSettings extends TaskSettings {
+  /** With less than this left on the disk nothing new is started. */
+  readonly freeBytesMin: number;
+  /** Allocations with a record here: bounds memory, and the size of a full report. */
+  readonly allocationsMax: number;
+}
+
+/** What the parts of an agent share. */
+export interface Desk {
+  readonly ports: AgentPorts;
+  readonly disk: StateDisk;
+  readonly settings: AgentSettings;
+  readonly journal: Journal;
+  readonly gate: Gate;
+  readonly table: AllocationTable;
+  readonly orphans: Orphans;
+  host(): Host;
+}

@@ -1,0 +1,91 @@
+import type { AllocationReport } from '../src/core/report.ts';
+import { DiskError } from '../src/ports/disk.ts';
+import type { StartRequest } from '../src/wire/host-api.ts';
+import type { AllocationSpec } from '../src/wire/host-records.ts';
+import { specFile } from '../src/wire/host-records.ts';
+import { AllocationRun } from './allocation-run.ts';
+import type { Desk } from './desk.ts';
+import type { Permit } from './gate.ts';
+import { refusal } from './gate.ts';
+import { RESERVE_BYTES } from './state-disk.ts';
+
+/**
+ * Takes the order to start, or says why not.
+ * @throws ProblemError with one of START_REFUSALS
+ */
+export async function startAllocation(desk: Desk, request: StartRequest): Promise<AllocationReport> {
+  const { gate, table, settings } = desk;
+  const requestDigest = gate.digestOf(request);
+  const known = table.get(request.allocation.id);
+  if (known !== undefined) {
+    if (known.spec.requestDigest === requestDigest) return known.report();
+    throw refusal('bad-request', 'another start was ordered under this id');
+  }
+  const permit = await gate.check(request, requestDigest);
+  await checkMachine(desk, request);
+  if (table.size >= settings.allocationsMax)
+    throw refusal('no-fit', `this host keeps at most ${String(settings.allocationsMax)} allocations`);
+  const short = table.ledger.admit(request.allocation, request.allocation.evicts ?? []);
+  if (short !== null)
+    throw refusal(
+      'no-fit',
+      `${short.dimension}: ${String(short.needed)} needed, ${String(short.available)} available`,
+      { short },
+    );
+  return launch(desk, await accept(desk, request, requestDigest, permit));
+}
+
+async function checkMachine({ disk, ports, settings }: Desk, request: StartRequest): Promise<void> {
+  if (disk.fault !== null) await disk.look();
+  if (disk.fault !== null)
+    throw refusal('disk-full', `the disk of this host takes no writes (${disk.fault}); what runs, runs on`);
+  const free = await disk.freeBytes().catch(() => 0);
+  // What the reserve was given up for is not free for newcomers.
+  if (free < settings.freeBytesMin + (disk.reserved ? 0 : RESERVE_BYTES))
+    throw refusal('disk-full', `${String(free)} bytes are left on the disk of this host`);
+  const taken = await ports.processes.portsInUse(Object.values(request.allocation.ports));
+  if (taken.length > 0) throw refusal('port-taken', `in use on this host: port ${taken.join(', ')}`);
+}
+
+/** From here on the order is ours: it is answered when it is durable, and not before. */
+async function accept(
+  desk: Desk,
+  request: StartRequest,
+  requestDigest: string,
+  permit: Permit | null,
+): Promise<AllocationSpec> {
+  const { journal, disk, table, ports } = desk;
+  const { allocation, launch, commandId } = request;
+  const spec: AllocationSpec = {
+    allocation,
+    launch,
+    commandId,
+    requestDigest,
+    ...(permit === null ? {} : { jti: permit.jti }),
+    bootId: ports.processes.bootId,
+    acceptedAtMs: journal.nowMs(),
+  };
+  try {
+    const recorded = await Promise.allSettled([
+      journal.recordStart(allocation.epoch, permit),
+      disk.publish(`allocations/${allocation.id}/spec.json`, specFile.encode(spec)),
+    ]);
+    for (const one of recorded) if (one.status === 'rejected') throw one.reason;
+    return spec;
+  } catch (error) {
+    table.ledger.release(allocation.id);
+    await disk.remove(`allocations/${allocation.id}`).catch(() => undefined);
+    if (!(error instanceof DiskError)) throw error;
+    throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);
+  }
+}
+
+async function launch(desk: Desk, spec: AllocationSpec): Promise<AllocationReport> {
+  const { ports, table, settings, orphans } = desk;
+  const run = new AllocationRun(ports, table, settings, spec);
+  const orphan = orphans.take(run.id);
+  table.add(run);
+  if (orphan !== undefined && table.ledger.begin(run.id)) await run.recover(orphan);
+  run.poke();
+  return run.report();
+}

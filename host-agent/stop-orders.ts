@@ -1,0 +1,108 @@
+import type { AllocationReport } from '../src/core/report.ts';
+import { isTerminal } from '../src/core/states.ts';
+import { DiskError } from '../src/ports/disk.ts';
+import type { StopRequest } from '../src/wire/host-api.ts';
+import type { VerdictKind } from '../src/wire/host-records.ts';
+import { ProblemError } from '../src/wire/problem.ts';
+import { attemptName } from '../src/wire/shim-files.ts';
+import type { AllocationRun } from './allocation-run.ts';
+import { attemptFolder } from './attempt.ts';
+import type { Desk } from './desk.ts';
+
+const WHY: Readonly<Record<StopRequest['mode'], VerdictKind>> = {
+  stop: 'user',
+  remove: 'user',
+  evict: 'evicted',
+  drain: 'drain',
+};
+
+/**
+ * Ends an allocation. Where the disk takes no writes it is ended all the same, and the answer is 507: it is not
+ * acknowledged before it is recorded (I32).
+ * @throws ProblemError `no-allocation`, `epoch-old`, `disk-full`
+ */
+export async function stopAllocation(
+  desk: Desk,
+  id: string,
+  request: StopRequest,
+): Promise<AllocationReport> {
+  const { journal, table, orphans, ports } = desk;
+  if (journal.isOld(request.epoch))
+    throw new ProblemError({
+      status: 409,
+      code: 'epoch-old',
+      detail: 'this host has seen orders of a later epoch',
+    });
+  const run = table.get(id);
+  if (run === undefined) {
+    const barred = await Promise.allSettled([journal.bar(id)]);
+    await orphans.clear(id);
+    orPutOff(barred);
+    throw noAllocation(id);
+  }
+  const why = WHY[request.mode];
+  if (why === 'evicted') table.ledger.giveWay(id);
+  const atMs = Math.round(ports.clock.nowMs());
+  const verdict = { why, cause: request.cause, commandId: request.commandId, atMs };
+  orPutOff(await Promise.allSettled([journal.recordEpoch(request.epoch), run.stop(verdict)]));
+  return run.report();
+}
+
+/** @throws ProblemError when what was to be recorded was not */
+function orPutOff(recorded: readonly PromiseSettledResult<void>[]): void {
+  const failed = recorded.find((one) => one.status === 'rejected');
+  if (failed === undefined) return;
+  const error: unknown = failed.reason;
+  if (!(error instanceof DiskError)) throw error;
+  throw new ProblemError(
+    {
+      status: 507,
+      code: 'disk-full',
+      detail: `the disk of this host takes no writes (${error.code}): what is done about the order is recorded later`,
+      hint: 'ask again until it is acknowledged',
+    },
+    error,
+  );
+}
+
+/** Forgets a released allocation. @throws ProblemError `not-released`, `disk-full` */
+export async function removeAllocation(desk: Desk, id: string): Promise<void> {
+  const { journal, table, orphans, disk } = desk;
+  const run = table.get(id);
+  if (run !== undefined && !(run.isReleased && isTerminal(run.state)))
+    throw new ProblemError({
+      status: 409,
+      code: 'not-released',
+      detail: `allocation ${id} is ${run.state}, and not yet released`,
+      hint: 'stop it first, and wait until it is released',
+    });
+  // First of all, and also for an id that is not known here: a start of it that arrives late must not run it.
+  let barred = await Promise.allSettled([journal.bar(id)]);
+  if (run !== undefined && barred[0].status === 'rejected') {
+    // Its output may be what fills the disk.
+    await removeAttempts(desk, run);
+    barred = await Promise.allSettled([journal.bar(id)]);
+  }
+  orPutOff(barred);
+  if (run === undefined) return orphans.clear(id);
+  await run.close();
+  table.delete(id);
+  await removeAttempts(desk, run);
+  await disk.remove(`allocations/${id}`);
+}
+
+async function removeAttempts({ disk, settings }: Desk, run: AllocationRun): Promise<void> {
+  for (const task of run.tasks) {
+    const last = task.attemptNumber;
+    for (let number = last; number > Math.max(0, last - settings.attemptsKept); number--)
+      await disk.remove(attemptFolder(attemptName(run.id, task.task.name, number)));
+  }
+}
+
+export function noAllocation(id: string): ProblemError {
+  return new ProblemError({
+    status: 404,
+    code: 'no-allocation',
+    detail: `this host has no allocation ${id}`,
+  });
+}
