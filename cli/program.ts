@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addCellVerbs } from './program/cell-verbs.ts';
 import { addJobVerbs } from './program/job-verbs.ts';
+import { addSimVerbs } from './program/sim-verbs.ts';
 import { addToolVerbs } from './program/tool-verbs.ts';
 import { addRoleVerbs } from './program/role-verbs.ts';
 import type { Runner } from './verbs.ts';
@@ -26,6 +27,7 @@ export function buildProgram(input: ProgramInput): Command {
   addJobVerbs(program, input);
   addCellVerbs(program, input);
   addToolVerbs(program, input);
+  addSimVerbs(program, input);
   addRoleVerbs(program, input);
   return program;
 }
