@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { ProcessGroup } from '../cli/dev/processes.ts';
+import { ProcessGroup } from '../cli/local-cell/processes.ts';
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { startEtcd } from '../src/adapters/etcd/etcd-process.ts';
 import { findEtcd } from '../src/adapters/etcd/find-etcd.ts';

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { DevCell } from '../cli/dev/cell.ts';
-import { Steps } from '../cli/dev/steps.ts';
+import { devCell } from '../cli/dev/cell.ts';
+import { Steps } from '../cli/local-cell/steps.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import type { HttpClient } from '../src/ports/http.ts';
 import type { RunAnswer } from '../src/wire/monitor-api.ts';
@@ -47,9 +47,10 @@ async function firstByteMs(http: HttpClient, monitor: string, n: number): Promis
 async function measure(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
   const steps = new Steps((text) => void process.stderr.write(text));
-  const cell = new DevCell({
+  const { cell, start } = devCell({
     base,
     name: 'bench',
+    fresh: true,
     hosts: 3,
     monitors: 2,
     steps,
@@ -57,7 +58,7 @@ async function measure(): Promise<void> {
   });
   const http = undiciClient();
   try {
-    await cell.start();
+    await start();
     const monitor = cell.monitors[0] ?? '';
     const warmup = Number(values.warmup);
     const timesMs: number[] = [];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { MonitorAddresses } from '../src/clients/monitor-round.ts';
 import { CliError, EXIT } from './exit.ts';
 
-/** What `moorage dev` writes beside its data: see `cli/dev/data-folder.ts`. */
+/** What `moorage dev` writes beside its data: see `cli/local-cell/data-folder.ts`. */
 export interface RunningCell {
   readonly cell: string;
   readonly pid: number;

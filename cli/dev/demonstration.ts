@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { HttpClient } from '../../src/ports/http.ts';
-import type { DevCell } from './cell.ts';
+import type { LocalCell } from '../local-cell/local-cell.ts';
 import { collide } from './collision.ts';
-import type { Steps } from './steps.ts';
+import type { Steps } from '../local-cell/steps.ts';
 
 const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
 const EXAMPLE = fileURLToPath(new URL('../../../examples/hello.yaml', import.meta.url));
@@ -13,7 +13,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/hello.yaml', import.met
  * command is shown as one would type it, and is run that way.
  * @throws when a part of it does not come out as it must
  */
-export async function demonstrate(cell: DevCell, http: HttpClient, steps: Steps): Promise<void> {
+export async function demonstrate(cell: LocalCell, http: HttpClient, steps: Steps): Promise<void> {
   steps.line();
   steps.line('A job: four allocations, placed by one of the two batch schedulers.');
   await show(cell, steps, ['run', '--logs', EXAMPLE], 0);
@@ -37,7 +37,7 @@ export async function demonstrate(cell: DevCell, http: HttpClient, steps: Steps)
 }
 
 /** Runs one command of ours against the cell and shows it with its output. */
-async function show(cell: DevCell, steps: Steps, args: readonly string[], wanted: number): Promise<void> {
+async function show(cell: LocalCell, steps: Steps, args: readonly string[], wanted: number): Promise<void> {
   steps.line(`  $ moorage ${args.map(quoted).join(' ')}`);
   const code = await run(cell, args, (line) => steps.line(`  ${line}`));
   steps.line(`  exit code ${String(code)}`);
@@ -50,7 +50,7 @@ function quoted(arg: string): string {
   return `'${arg.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-function run(cell: DevCell, args: readonly string[], onLine: (line: string) => void): Promise<number> {
+function run(cell: LocalCell, args: readonly string[], onLine: (line: string) => void): Promise<number> {
   const child = spawn(process.execPath, [CLI_PATH, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, MOORAGE_ADDR: cell.monitors.join(','), NO_COLOR: '1' },

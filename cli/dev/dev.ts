@@ -1,8 +1,9 @@
 import { relative } from 'node:path';
 import { undiciClient } from '../../src/adapters/http/client.ts';
-import { DevCell } from './cell.ts';
+import type { LocalCell } from '../local-cell/local-cell.ts';
+import { Steps } from '../local-cell/steps.ts';
+import { devCell } from './cell.ts';
 import { demonstrate } from './demonstration.ts';
-import { Steps } from './steps.ts';
 
 export interface DevOptions {
   /** Ends after the demonstration and leaves nothing behind. */
@@ -26,19 +27,19 @@ export async function dev(options: DevOptions, interrupted: AbortSignal): Promis
   // A cell that is to leave nothing behind must not touch the data of one that is to stay.
   const name = options.once ? `once-${String(process.pid)}` : options.name;
   const startMs = performance.now();
-  const cell = new DevCell({
+  const { cell, start } = devCell({
     base: options.base,
     name,
+    fresh: options.fresh,
     hosts: options.hosts,
     monitors: options.monitors,
     steps,
     onEvent: (line) => steps.line(`  ${line}`),
   });
-  if (options.fresh) cell.folder.wipe();
   let failed = false;
   try {
     steps.line(`cell "${cell.folder.name}"`);
-    await cell.start();
+    await start();
     steps.line(
       `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(options.base, cell.folder.path)}`,
     );
@@ -61,7 +62,7 @@ export async function dev(options: DevOptions, interrupted: AbortSignal): Promis
   }
 }
 
-async function show(cell: DevCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
+async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
   const http = undiciClient();
   const left = new Promise<void>((resolve) =>
     interrupted.addEventListener('abort', () => resolve(), { once: true }),
@@ -73,7 +74,7 @@ async function show(cell: DevCell, steps: Steps, interrupted: AbortSignal): Prom
   }
 }
 
-async function stay(cell: DevCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
+async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
   steps.line(`monitors:  ${cell.monitors.join('  ')}`);
   steps.line(`etcd:      ${cell.etcd}`);
   steps.line(

@@ -6,12 +6,13 @@ import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
 import { checkCell, exitOf, renderCheck } from '../commands/check.ts';
 import type { Context } from '../context.ts';
-import { Steps } from '../dev/steps.ts';
+import type { LocalCell } from '../local-cell/local-cell.ts';
+import { Steps } from '../local-cell/steps.ts';
 import { CliError, EXIT } from '../exit.ts';
 import { printValue } from '../output/print.ts';
 import type { TraceHost, TracePod } from './openb.ts';
 import { readHosts, readPods, shuffled } from './openb.ts';
-import { OwnCell } from './own-cell.ts';
+import { ownCell } from './own-cell.ts';
 import type { ReplayReport } from './report.ts';
 import { givenAway, placingSeconds, renderReport } from './report.ts';
 import { reasonsOf, untilSettled } from './settle.ts';
@@ -50,11 +51,12 @@ export async function replay(context: Context, folder: string, options: ReplayOp
   const steps = new Steps((text) => context.terminal.err(text));
   const { conflictCheck, schedulers } = options;
   const onEvent = (line: string): void => steps.line(`  ${line}`);
-  const cell = new OwnCell({ base: context.terminal.cwd, hosts, schedulers, conflictCheck, steps, onEvent });
+  const base = context.terminal.cwd;
+  const { cell, start } = ownCell({ base, hosts, schedulers, conflictCheck, steps, onEvent });
   let failed = true;
   try {
     steps.line(`cell "${cell.folder.name}" for ${String(pods.length)} pods`);
-    await cell.start();
+    await start();
     const api = new MonitorClient(fetchClient(), { urls: cell.monitors, from: 'the replay' });
     let code = await run(context, api, { folder, pods, options, namespace: 'replay' });
     if (options.check && !context.interrupted.aborted) code = Math.max(code, await verify(context, cell));
@@ -147,7 +149,7 @@ async function run(context: Context, api: MonitorClient, load: Load): Promise<nu
   return settled.inTime ? EXIT.ok : EXIT.unplaceable;
 }
 
-async function verify(context: Context, cell: OwnCell): Promise<number> {
+async function verify(context: Context, cell: LocalCell): Promise<number> {
   const found = await checkCell([cell.etcd], cell.folder.name);
   const { terminal, output } = context;
   if (output === 'json' || output === 'yaml') terminal.err(renderCheck(found));
@@ -155,7 +157,7 @@ async function verify(context: Context, cell: OwnCell): Promise<number> {
   return exitOf(found);
 }
 
-async function stay(context: Context, cell: OwnCell, steps: Steps): Promise<void> {
+async function stay(context: Context, cell: LocalCell, steps: Steps): Promise<void> {
   steps.line(`monitors:  ${cell.monitors.join('  ')}`);
   steps.line(`check:     moorage check --etcd ${cell.etcd} --cell ${cell.folder.name}`);
   steps.line('Ctrl-C stops it.');

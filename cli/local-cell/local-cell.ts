@@ -1,0 +1,139 @@
+import { fileURLToPath } from 'node:url';
+import type { EtcdProcess } from '../../src/adapters/etcd/etcd-process.ts';
+import { startEtcd } from '../../src/adapters/etcd/etcd-process.ts';
+import { findEtcd } from '../../src/adapters/etcd/find-etcd.ts';
+import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import type { DataFolder } from './data-folder.ts';
+import { takeDataFolder, writeCellFile } from './data-folder.ts';
+import type { RunningProcess } from './processes.ts';
+import { ANY_PORT, ProcessGroup } from './processes.ts';
+import type { Steps } from './steps.ts';
+
+export interface LocalCellOptions {
+  /** Where `.moorage/` is, or will be made. */
+  readonly base: string;
+  readonly name: string;
+  /** Forgets the data of an earlier cell of this name. */
+  readonly fresh: boolean;
+  /** `off` keeps the store's history from its first revision, for a check at the end. */
+  readonly compaction: 'as-served' | 'off';
+  readonly steps: Steps;
+  /** A role ended by itself, or was started again. */
+  readonly onEvent: (line: string) => void;
+}
+
+/** One scheduler to start: its id, and the rest of its command line. */
+export interface SchedulerStart {
+  readonly id: string;
+  readonly args: readonly string[];
+}
+
+/** The built command line that every role process is started with. */
+const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
+
+/**
+ * A whole cell on this machine, every role a process of its own on a free port, with its data in one folder. What its
+ * hosts are is the caller's: real ones for a development cell, hollow ones for a replay.
+ */
+export class LocalCell {
+  readonly folder: DataFolder;
+  readonly processes: ProcessGroup;
+  readonly #options: LocalCellOptions;
+  #etcd: EtcdProcess | null = null;
+  #monitors: readonly RunningProcess[] = [];
+
+  constructor(options: LocalCellOptions) {
+    this.#options = options;
+    this.folder = takeDataFolder(options.base, options.name);
+    // Before anything is written: the logs of this start are not an earlier one's.
+    if (options.fresh) this.folder.wipe();
+    this.processes = new ProcessGroup({
+      cliPath: CLI_PATH,
+      logFolder: this.folder.logs,
+      onEvent: options.onEvent,
+    });
+  }
+
+  /** The store's client address. */
+  get etcd(): string {
+    if (this.#etcd === null) throw new Error('etcd is not up');
+    return this.#etcd.clientUrl;
+  }
+
+  get monitors(): readonly string[] {
+    return this.#monitors.map((monitor) => monitor.ready.address);
+  }
+
+  /** Starts one role on this cell; it is started again when it ends without having been told to. */
+  role(kind: string, id: string, more: readonly string[]): Promise<RunningProcess> {
+    const common = ['--cell', this.folder.name, '--etcd', this.etcd, '--id', id, '--listen', ANY_PORT];
+    return this.processes.start(id, [kind, ...common, ...more], { keepUp: true });
+  }
+
+  async startEtcd(note = ''): Promise<void> {
+    await this.#options.steps.step(
+      'etcd',
+      async () => {
+        const found = await findEtcd({ env: process.env });
+        const off = this.#options.compaction === 'off' ? { autoCompaction: 'off' as const } : {};
+        this.#etcd = await startEtcd({ binary: found.path, dataFolder: this.folder.etcd, ...off });
+        return `${this.#etcd.clientUrl} (${found.version}, ${found.path})${note}`;
+      },
+      (text) => text,
+    );
+  }
+
+  async startArbiter(): Promise<void> {
+    const { steps } = this.#options;
+    await steps.step(
+      'keys',
+      () => makeKeyFiles(this.folder.keys),
+      () => 'ticket keys, pinned by file',
+    );
+    await steps.step(
+      'arbiter',
+      () => this.role('arbiter', 'arbiter-1', ['--keys', this.folder.keys]),
+      (arbiter) => arbiter.ready.address,
+    );
+  }
+
+  async startMonitors(count: number): Promise<void> {
+    const ids = Array.from({ length: count }, (_, index) => `monitor-${String(index + 1)}`);
+    this.#monitors = await this.#options.steps.step(
+      'monitors',
+      () => Promise.all(ids.map((id) => this.role('monitor', id, []))),
+      idsOf,
+    );
+  }
+
+  async startSchedulers(schedulers: readonly SchedulerStart[]): Promise<void> {
+    await this.#options.steps.step(
+      'schedulers',
+      () => Promise.all(schedulers.map(({ id, args }) => this.role('scheduler', id, args))),
+      idsOf,
+    );
+  }
+
+  /** Writes `cell.json`: from now on other commands find this cell. */
+  announce(): void {
+    writeCellFile(this.folder, {
+      cell: this.folder.name,
+      pid: process.pid,
+      etcd: [this.etcd],
+      monitors: this.monitors,
+      startedAtMs: Date.now(),
+    });
+  }
+
+  /** Stops the roles, the last started first, then etcd. Also after a start that failed half way. */
+  async stop(options: { readonly erase: boolean }): Promise<void> {
+    await this.processes.stopAll();
+    await this.#etcd?.stop();
+    this.folder.release(options.erase);
+  }
+}
+
+/** How a step tells of the roles that it started. */
+export function idsOf(roles: readonly RunningProcess[]): string {
+  return roles.map((role) => role.name).join(', ');
+}
