@@ -86,7 +86,7 @@ async function ended(child: ChildProcess, attempt: string): Promise<{ cutShort: 
   send(child.pid ?? 0, constants.signals.SIGKILL);
   let left: readonly number[] = [];
   for (let round = 0; round < KILL_ROUNDS_MAX; round++) {
-    left = await findMarked(attempt);
+    left = await findMarked([`MOORAGE_ATTEMPT=${attempt}`]);
     if (left.length === 0) break;
     for (const pid of left) sendTo(pid, constants.signals.SIGKILL);
     await new Promise((resolve) => setTimeout(resolve, 5));

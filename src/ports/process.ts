@@ -1,3 +1,5 @@
+import type { ExecOrder, ShimState } from '../core/shim.ts';
+
 /**
  * Processes as the host-agent sees them. A task is never the agent's child: each attempt at one has a *shim*, a process of
  * its own, that is the task's parent, writes its output and its end into the attempt's folder, and outlives the agent.
@@ -22,6 +24,20 @@ export interface Processes {
   startShim(attempt: string): Promise<void>;
 
   /**
+   * Runs a command in the context of an attempt's task: its groups, its namespaces, its environment and user. A command id
+   * is used once: asked again, also by another agent and with other content, nothing more is run, and what came of the
+   * first is under the same name.
+   * @param order what is absent in it is as the task has it
+   * @returns the name by which everything here and in the state folder knows it, an attempt of its own; null when the task
+   *   does not run, and so nothing was or will be begun
+   * @throws ProcessError
+   */
+  exec(attempt: string, commandId: string, order: ExecOrder): Promise<string | null>;
+
+  /** A talk with the attempt's shim. @returns null when there is none to talk to: it has ended, or not yet begun */
+  open(attempt: string): Promise<ShimLink | null>;
+
+  /**
    * Sends the task's process group a signal, through the shim, which alone knows that the group is still the same.
    * @param sequence grows with each signal of an attempt; one that was sent already is not sent twice
    * @returns false when there is no shim to ask: it has ended, or not yet begun
@@ -31,11 +47,12 @@ export interface Processes {
   /** Does a shim answer for the attempt? For when its claim cannot be read. */
   answers(attempt: string): Promise<boolean>;
 
-  /** Has the shim kill everything that the task started. @returns as `signal` */
+  /** Has the shim kill everything that the task started, again and again until it has ended. @returns as `signal` */
   killTree(attempt: string): Promise<boolean>;
 
   /**
-   * For an attempt whose shim died: kills all processes that carry the attempt's mark in their environment.
+   * For an attempt whose shim died: kills all processes in the groups of its launch, and all that carry the attempt's mark
+   * in their environment.
    * @returns how many there were; 0 when none is left
    */
   killLeftovers(attempt: string): Promise<number>;
@@ -44,7 +61,8 @@ export interface Processes {
   portsInUse(ports: readonly number[]): Promise<readonly number[]>;
 
   /**
-   * Tells of attempts whose files changed: claimed, started, ended. A hint: may be late, doubled or missing.
+   * Tells of attempts whose files changed: started, ended; of commands inside them under the name that `exec` gave. A
+   * hint: may be late, doubled or missing.
    * @returns ends the telling
    */
   onEvent(listener: (attempt: string) => void): () => void;
@@ -59,6 +77,71 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** Clock ticks from boot to the process's start. */
   readonly start: number;
+}
+
+/**
+ * A connection to one shim. Everything asked is answered in the order of asking. Where the shim goes away or falls silent
+ * while it is asked, the answer is `null`: whether it was done, its next answer or its `exit` will tell.
+ */
+export interface ShimLink {
+  /** @returns what the shim says of itself now */
+  state(): Promise<ShimState | null>;
+
+  /**
+   * Feeds the task's stdin. The shim takes what lies at its `next`, ignores what lies before it, and refuses what lies
+   * beyond; with its buffer full it takes less, or nothing. So bytes may be sent again, and none goes in twice.
+   * @param offset of the first byte, counted from the task's start
+   */
+  writeStdin(offset: number, bytes: Uint8Array): Promise<StdinAnswer | null>;
+
+  /** The task's stdin ends at `offset`. In a terminal: its end-of-file character is typed. */
+  endStdin(offset: number): Promise<StdinAnswer | null>;
+
+  /**
+   * @param sequence as in `Processes.signal`; the result of one that was sent already is given again
+   * @returns the system's error number, 0 when it was sent
+   */
+  signal(signal: string, sequence: number): Promise<number | null>;
+
+  /** The terminal has this size from now on. @returns an error number; ENOTTY without a terminal */
+  resize(rows: number, columns: number): Promise<number | null>;
+
+  killTree(): Promise<number | null>;
+
+  /** @returns an error number; ENOTSUP when the launch named no way to freeze */
+  freeze(on: boolean): Promise<number | null>;
+
+  /**
+   * Puts off the disconnect deadline: the task is stopped when nobody has called this for `forMs`. Null: it never is.
+   * A deadline that was reached is not taken back.
+   */
+  renew(forMs: number | null): Promise<number | null>;
+
+  /**
+   * Output as it comes, from the returned offsets on; what lies before them is in the files. Under load pieces are left
+   * out: a piece whose offset is not where the last one ended says so, and the files have them.
+   */
+  tail(listener: (piece: TailPiece) => void): Promise<{ readonly out: number; readonly err: number } | null>;
+
+  /** Resolves when the connection is over: the shim has ended, or `close` was called. */
+  readonly ended: Promise<void>;
+
+  close(): void;
+}
+
+export interface TailPiece {
+  readonly stream: 'stdout' | 'stderr';
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * `next`: from which the shim takes bytes now. `gap`: the offset lies beyond it, nothing was taken. `closed`: nobody reads
+ * any more, or the end was said. `unsupported`: a shim of the first version, which has no stdin.
+ */
+export interface StdinAnswer {
+  readonly next: number;
+  readonly refused?: 'gap' | 'closed' | 'unsupported';
 }
 
 /** The system refused to start a process: no memory, too many of them. */

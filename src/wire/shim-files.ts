@@ -3,18 +3,23 @@ import type { Exit } from '../core/allocation.ts';
 import { schemaCodec } from './schema-codec.ts';
 import { id, whole } from './launch-schema.ts';
 
+export type { ShimLaunch } from './shim-launch.ts';
+export { decodeLaunch, encodeLaunch } from './shim-launch.ts';
+
 /**
  * What lies in the folder of an attempt, `attempts/<allocation>.<task>.<n>`. The agent writes `spec.json` and `launch`, the
  * shim all else. `claim` and `exit` are made by link(2): the first writer wins, whoever it is. The agent may write `claim`
  * as a fence, and `exit` when nobody else can.
  *
  *   spec.json   which attempt this is
- *   launch      for the shim: texts that each end in NUL, see `encodeLaunch`
+ *   launch      for the shim: texts that each end in NUL, see `shim-launch.ts`
  *   claim       the shim that has this attempt
- *   ctl         its socket: frames of u32 length (LE) and a type byte, see `shim.c`
+ *   ctl         its socket: frames of u32 length (LE) and a type byte, see `shim-frames.ts`
  *   started     the task's process
  *   out.*, err.*  output; the name's 16 hex digits are the offset of the file's first byte
+ *   acks        a line `<sequence> <errno>` for each signal that was sent
  *   exit        how it ended: written after the last byte of output
+ *   exec/<id>/  a command inside the task, under a shim of its own: the same files again
  */
 export const ATTEMPT_FILES = {
   spec: 'spec.json',
@@ -22,63 +27,8 @@ export const ATTEMPT_FILES = {
   claim: 'claim',
   started: 'started',
   exit: 'exit',
+  acks: 'acks',
 } as const;
-
-export interface ShimLaunch {
-  readonly cwd: string;
-  /** Offsets at which output begins: where the task's previous attempt ended. */
-  readonly outBase: number;
-  readonly errBase: number;
-  readonly segmentBytes: number;
-  readonly segmentsMax: number;
-  readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
-
-const LAUNCH_VERSION = '1';
-
-/** No text may contain NUL; requests with one were refused at the door. */
-export function encodeLaunch(launch: ShimLaunch): string {
-  const env = Object.entries(launch.env).map(([name, value]) => `${name}=${value}`);
-  const texts = [
-    LAUNCH_VERSION,
-    launch.cwd,
-    String(launch.outBase),
-    String(launch.errBase),
-    String(launch.segmentBytes),
-    String(launch.segmentsMax),
-    String(launch.command.length),
-    ...launch.command,
-    String(env.length),
-    ...env,
-  ];
-  return texts.map((text) => `${text}\0`).join('');
-}
-
-/** @throws when the text is no launch of this version */
-export function decodeLaunch(text: string): ShimLaunch {
-  const texts = text.split('\0');
-  let at = 0;
-  const next = (): string => {
-    const found = texts[at++];
-    if (found === undefined) throw new Error('launch file cut short');
-    return found;
-  };
-  const several = (): string[] => Array.from({ length: Number(next()) }, next);
-  if (next() !== LAUNCH_VERSION) throw new Error('launch file of another version');
-  const cwd = next();
-  const [outBase, errBase, segmentBytes, segmentsMax] = [next(), next(), next(), next()].map(Number) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  const command = several();
-  const env = Object.fromEntries(
-    several().map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
-  );
-  return { cwd, outBase, errBase, segmentBytes, segmentsMax, command, env };
-}
 
 /** `fenced`: the agent took the claim, so that no shim ever runs this attempt. */
 export type ClaimRecord =
@@ -94,17 +44,44 @@ export interface StartedRecord {
 export interface ExitRecord extends Exit {
   /** Why the command could not be run at all: the system's error number. */
   readonly execErrno?: number;
+  /** What could not be done, for people: `cgroup /sys/…/cgroup.procs`, `exec`. */
+  readonly execStep?: string;
   /** Offsets after the last byte of output. */
   readonly out: number;
   readonly err: number;
   /** Bytes that were counted and not kept, because the disk was full. */
   readonly dropped?: number;
+  /** Where: the first few ranges. They read as zeros, or as nothing where a whole file is missing. */
+  readonly holes?: readonly LogHole[];
   /** Somebody still held the output open after the main process had ended, and was killed. */
   readonly cutShort?: boolean;
   /** Processes of the attempt that could not be killed in time. */
   readonly left?: number;
+  /** Which deadline of the launch made the shim stop it. */
+  readonly stoppedBy?: (typeof SHIM_STOPS)[number];
+  /** Times that the kernel killed for memory since the start, by the launch's `oomFiles`. */
+  readonly oomKills?: number;
+  /** Of all processes of the attempt that were waited for. */
+  readonly usage?: ShimUsage;
   readonly atMs: number;
   readonly by: 'shim' | 'agent';
+}
+
+/** `run-max`: `runMaxMs` was over. `disconnect`: nobody renewed `stopAfterDisconnectMs`. */
+export const SHIM_STOPS = ['run-max', 'disconnect'] as const;
+
+export interface LogHole {
+  readonly stream: 'stdout' | 'stderr';
+  readonly from: number;
+  /** Offset after the last byte that was not kept. */
+  readonly to: number;
+}
+
+export interface ShimUsage {
+  readonly userMs: number;
+  readonly systemMs: number;
+  /** The largest of any one process. */
+  readonly maxRssKib: number;
 }
 
 /** Shims of a newer version may say more; it is ignored. */
@@ -125,11 +102,18 @@ const exitShape: z.ZodType<ExitRecord> = z
     signal: z.exactOptional(z.string().regex(/^SIG[A-Z0-9+]{1,12}$/)),
     lost: z.exactOptional(z.string()),
     execErrno: z.exactOptional(whole),
+    execStep: z.exactOptional(z.string()),
     out: whole,
     err: whole,
     dropped: z.exactOptional(whole),
     cutShort: z.exactOptional(z.boolean()),
     left: z.exactOptional(whole),
+    holes: z.exactOptional(
+      z.array(z.object({ stream: z.enum(['stdout', 'stderr']), from: whole, to: whole })),
+    ),
+    stoppedBy: z.exactOptional(z.enum(SHIM_STOPS)),
+    oomKills: z.exactOptional(whole),
+    usage: z.exactOptional(z.object({ userMs: whole, systemMs: whole, maxRssKib: whole })),
     atMs: whole,
     by: z.enum(['shim', 'agent']),
   })
@@ -175,6 +159,20 @@ export const attemptFile = schemaCodec('attempt', attemptShape);
 
 export function attemptName(allocation: string, task: string, number: number): string {
   return `${allocation}.${task}.${String(number)}`;
+}
+
+/**
+ * A command inside an attempt has a folder in the attempt's, and goes by its path: wherever an attempt is named to the
+ * processes port, such a name does too.
+ */
+export function execName(attempt: string, commandId: string): string {
+  return `${attempt}/exec/${commandId}`;
+}
+
+/** @returns null for the name of an attempt itself */
+export function parseExecName(name: string): { attempt: string; commandId: string } | null {
+  const parts = /^([a-z0-9.-]+)\/exec\/([A-Za-z0-9][A-Za-z0-9._-]{0,79})$/.exec(name);
+  return parts === null ? null : { attempt: parts[1] ?? '', commandId: parts[2] ?? '' };
 }
 
 /** @returns null for a name that is no attempt's */

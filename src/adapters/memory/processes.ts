@@ -1,17 +1,24 @@
 import type { Exit } from '../../core/allocation.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Disk } from '../../ports/disk.ts';
-import type { ProcessIdentity, Processes } from '../../ports/process.ts';
 import { DiskError } from '../../ports/disk.ts';
-import type { ClaimRecord, ExitRecord, ShimLaunch, StartedRecord } from '../../wire/shim-files.ts';
+import type { ExecOrder } from '../../core/shim.ts';
+import type { ProcessIdentity, Processes, ShimLink, TailPiece } from '../../ports/process.ts';
+import type { ClaimRecord, ExitRecord, StartedRecord } from '../../wire/shim-files.ts';
 import {
   ATTEMPT_FILES,
   claimFile,
   decodeLaunch,
+  encodeLaunch,
+  execName,
   exitFile,
   segmentName,
   startedFile,
 } from '../../wire/shim-files.ts';
+import { execLaunch } from '../../wire/shim-launch.ts';
+import { HollowLink } from './hollow-link.ts';
+import type { HollowTask } from './hollow-task.ts';
+import { deadlineOf, hollowTask, stateOf } from './hollow-task.ts';
 
 export interface HollowProcessesOptions {
   readonly disk: Disk;
@@ -19,15 +26,13 @@ export interface HollowProcessesOptions {
   readonly bootId?: string;
 }
 
-interface Hollow {
-  readonly identity: ProcessIdentity;
-  readonly launch: ShimLaunch;
-  out: number;
-  err: number;
-  cancel: () => void;
+interface Hollow extends HollowTask {
   /** How it ended, while the disk does not take it. */
   ended: ExitRecord | null;
-  readonly signals: string[];
+  readonly tails: Set<(piece: TailPiece) => void>;
+  readonly gone: Promise<void>;
+  /** Of `gone`. */
+  go: () => void;
 }
 
 const ENOENT = 2;
@@ -39,7 +44,8 @@ export const HOLLOW_MISSING_COMMAND = 'no-such-command';
  * Shims and tasks that only take time, and keep the files that real ones keep: for hollow hosts, tests and simulations.
  *
  * A task's environment says what it does: `HOLLOW_RUN_MS` is how long it runs (0 or absent: until it is stopped) and
- * `HOLLOW_EXIT_CODE` how it ends then. Any signal ends it, unless `HOLLOW_IGNORES_SIGNALS` is set.
+ * `HOLLOW_EXIT_CODE` how it ends then. Any signal ends it, unless `HOLLOW_IGNORES_SIGNALS` is set. With `HOLLOW_ECHO` it
+ * prints what it reads, and ends when its stdin does.
  */
 export class HollowProcesses implements Processes {
   readonly self: ProcessIdentity;
@@ -80,16 +86,21 @@ export class HollowProcesses implements Processes {
     const task = this.#running.get(attempt);
     if (task === undefined) throw new Error(`${attempt} does not run`);
     await this.#disk.append(`${folder(attempt)}/${segmentName('stdout', task.launch.outBase)}`, text);
-    task.out += new TextEncoder().encode(text).length;
+    const bytes = new TextEncoder().encode(text);
+    const offset = task.out;
+    task.out += bytes.length;
+    for (const listener of [...task.tails]) listener({ stream: 'stdout', offset, bytes });
   }
 
   /** The task's process ends like this. */
-  async end(attempt: string, exit: Exit & { readonly execErrno?: number }): Promise<void> {
+  async end(attempt: string, exit: Exit & Pick<ExitRecord, 'execErrno' | 'stoppedBy'>): Promise<void> {
     const task = this.#running.get(attempt);
     if (task === undefined || task.ended !== null) return;
     task.cancel();
     const { out, err } = task;
     task.ended = { ...exit, out, err, atMs: Math.round(this.#clock.nowMs()), by: 'shim' };
+    const inside = execName(attempt, '');
+    for (const name of this.running) if (name.startsWith(inside)) await this.end(name, { signal: 'SIGKILL' });
     await this.#recordEnd(attempt, task, task.ended);
   }
 
@@ -103,12 +114,15 @@ export class HollowProcesses implements Processes {
       return;
     }
     this.#running.delete(attempt);
+    task.go();
     this.#tell(attempt);
   }
 
   /** The shim is gone and leaves no word of its task's end. */
   loseShim(attempt: string): void {
-    this.#running.get(attempt)?.cancel();
+    const task = this.#running.get(attempt);
+    task?.cancel();
+    task?.go();
     this.#running.delete(attempt);
     this.#tell(attempt);
   }
@@ -131,15 +145,7 @@ export class HollowProcesses implements Processes {
       claimFile.encode(claim),
     );
     if (claimed === 'exists') return;
-    const task: Hollow = {
-      identity,
-      launch,
-      out: launch.outBase,
-      err: launch.errBase,
-      cancel: () => undefined,
-      ended: null,
-      signals: [],
-    };
+    const task = hollow(hollowTask(identity, launch, this.#clock.monotonicMs()));
     this.#running.set(attempt, task);
     if (launch.command[0] === HOLLOW_MISSING_COMMAND) return this.end(attempt, { execErrno: ENOENT });
     const started: StartedRecord = {
@@ -148,17 +154,51 @@ export class HollowProcesses implements Processes {
       atMs: Math.round(this.#clock.nowMs()),
     };
     await this.#disk.publish(`${folder(attempt)}/${ATTEMPT_FILES.started}`, startedFile.encode(started));
-    const runMs = Number(launch.env['HOLLOW_RUN_MS'] ?? 0);
-    const code = Number(launch.env['HOLLOW_EXIT_CODE'] ?? 0);
-    if (runMs > 0) task.cancel = this.#clock.after(runMs, () => void this.end(attempt, { code }));
+    this.#arm(attempt, task);
     this.#tell(attempt);
   }
 
-  async signal(attempt: string, signal: string): Promise<boolean> {
+  async exec(attempt: string, commandId: string, order: ExecOrder): Promise<string | null> {
+    const name = execName(attempt, commandId);
+    const path = `${folder(name)}/${ATTEMPT_FILES.launch}`;
+    if ((await this.#disk.sizeOf(path)) === null) {
+      const task = this.#running.get(attempt);
+      if (task === undefined) return null;
+      const started: StartedRecord = { ...task.identity, atMs: 0 };
+      await this.#disk.makeFolder(folder(name));
+      await this.#disk.publish(path, encodeLaunch(execLaunch(task.launch, started, commandId, order)));
+    }
+    await this.startShim(name);
+    return name;
+  }
+
+  async open(attempt: string): Promise<ShimLink | null> {
+    const task = this.#running.get(attempt);
+    if (task === undefined) return null;
+    const now = (): number => this.#clock.monotonicMs();
+    return new HollowLink({
+      task: () => (this.#running.get(attempt) === task && task.ended === null ? task : null),
+      state: (one) => stateOf(one, now()),
+      input: (one, bytes) => this.#input(attempt, one, bytes),
+      endInput: (one) => this.#endInput(attempt, one),
+      signal: (_task, signal, sequence) => this.#signal(attempt, task, signal, sequence),
+      kill: () => this.killTree(attempt),
+      renewed: (one, forMs) => {
+        one.disconnectAtMs = forMs === null ? null : now() + forMs;
+        this.#arm(attempt, task);
+      },
+      tail: (listener) => {
+        task.tails.add(listener);
+        return () => task.tails.delete(listener);
+      },
+      ended: task.gone,
+    });
+  }
+
+  async signal(attempt: string, signal: string, sequence: number): Promise<boolean> {
     const task = this.#running.get(attempt);
     if (task === undefined) return false;
-    task.signals.push(signal);
-    if (task.launch.env['HOLLOW_IGNORES_SIGNALS'] === undefined) await this.end(attempt, { signal });
+    await this.#signal(attempt, task, signal, sequence);
     return true;
   }
 
@@ -189,9 +229,72 @@ export class HollowProcesses implements Processes {
     this.#listeners.clear();
   }
 
+  async #signal(attempt: string, task: Hollow, signal: string, sequence: number): Promise<number> {
+    const known = task.signalResults.get(sequence);
+    if (known !== undefined) return known;
+    if (sequence <= task.lastSequence) return 0;
+    task.lastSequence = sequence;
+    task.signalResults.set(sequence, 0);
+    task.signals.push(signal);
+    if (task.launch.env['HOLLOW_IGNORES_SIGNALS'] === undefined) await this.end(attempt, { signal });
+    return 0;
+  }
+
+  async #input(attempt: string, task: HollowTask, bytes: Uint8Array): Promise<void> {
+    if (task.launch.env['HOLLOW_ECHO'] !== undefined)
+      await this.print(attempt, new TextDecoder().decode(bytes));
+  }
+
+  async #endInput(attempt: string, task: HollowTask): Promise<void> {
+    if (task.launch.env['HOLLOW_ECHO'] !== undefined) await this.end(attempt, { code: exitCodeOf(task) });
+  }
+
+  /** What happens by itself: its end, or the nearer of its deadlines. */
+  #arm(attempt: string, task: Hollow): void {
+    if (task.stopping) return;
+    task.cancel();
+    const nowMs = this.#clock.monotonicMs();
+    const deadline = deadlineOf(task);
+    const cancels: (() => void)[] = [];
+    task.cancel = () => cancels.splice(0).forEach((cancel) => cancel());
+    if (task.naturalEndAtMs !== null)
+      cancels.push(
+        this.#clock.after(Math.max(0, task.naturalEndAtMs - nowMs), () => {
+          void this.end(attempt, { code: exitCodeOf(task) });
+        }),
+      );
+    if (deadline !== null)
+      cancels.push(
+        this.#clock.after(Math.max(0, deadline.atMs - nowMs), () => {
+          void this.#deadline(attempt, task, deadline.why);
+        }),
+      );
+  }
+
+  async #deadline(attempt: string, task: Hollow, stoppedBy: 'run-max' | 'disconnect'): Promise<void> {
+    const { signal, graceMs } = task.launch.stop ?? { signal: 'SIGTERM', graceMs: 5_000 };
+    task.cancel();
+    task.stopping = true;
+    task.signals.push(signal);
+    const ignores = task.launch.env['HOLLOW_IGNORES_SIGNALS'] !== undefined;
+    if (!ignores) return this.end(attempt, { signal, stoppedBy });
+    const kill = (): void => void this.end(attempt, { signal: 'SIGKILL', stoppedBy });
+    task.cancel = this.#clock.after(graceMs, kill);
+  }
+
   #tell(attempt: string): void {
     for (const listener of [...this.#listeners]) listener(attempt);
   }
+}
+
+function hollow(task: HollowTask): Hollow {
+  let go: () => void = () => undefined;
+  const gone = new Promise<void>((resolve) => (go = resolve));
+  return { ...task, ended: null, tails: new Set(), gone, go };
+}
+
+function exitCodeOf(task: HollowTask): number {
+  return Number(task.launch.env['HOLLOW_EXIT_CODE'] ?? 0);
 }
 
 function folder(attempt: string): string {

@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
-import type { Processes } from '../../ports/process.ts';
+import type { Processes, ShimLink } from '../../ports/process.ts';
 import { ProcessError } from '../../ports/process.ts';
-import { HELLO_FRAME, KILL_FRAME, signalFrame, tellShim } from './ctl.ts';
-import { findMarked, identityOfSelf, isRunning, listeningPorts, readBootId } from './proc-files.ts';
+import { prepareExec } from './exec-folder.ts';
+import { killAllOf } from './leftovers.ts';
+import { identityOfSelf, isRunning, listeningPorts, readBootId } from './proc-files.ts';
+import { openLink } from './shim-link.ts';
 import { Spawner } from './spawner.ts';
 
 /** `native`: path of the compiled shim. `command`: a program that takes `--run STATE ATTEMPT` behind its own arguments. */
@@ -24,30 +26,41 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   const tell = (attempt: string): void => {
     for (const listener of listeners) listener(attempt);
   };
-  const folderOf = (attempt: string): string => join(stateFolder, 'attempts', attempt);
-  mkdirSync(join(stateFolder, 'attempts'), { recursive: true, mode: 0o700 });
+  const attempts = join(stateFolder, 'attempts');
+  /** A link for one question. */
+  const ask = async (attempt: string, question: (link: ShimLink) => Promise<unknown>): Promise<boolean> => {
+    const link = await openLink(join(attempts, attempt));
+    const answer = link === null ? null : await question(link);
+    link?.close();
+    return answer !== null;
+  };
+  mkdirSync(attempts, { recursive: true, mode: 0o700 });
   const events = join(stateFolder, 'events');
   mkdirSync(events, { recursive: true, mode: 0o700 });
   const watcher = watch(events, (_kind, name) => {
-    if (name !== null) tell(name);
+    if (name !== null) tell(name.replace(EXEC_EVENT, '/exec/'));
   });
   watcher.on('error', () => watcher.close());
   const spawner = shim.kind === 'native' ? new Spawner(shim.path, stateFolder, tell) : null;
   const bootId = readBootId();
+  const startShim = (attempt: string): Promise<void> =>
+    spawner === null ? spawnShim(shim, stateFolder, attempt) : spawner.ask(attempt);
 
   return {
     bootId,
     self: identityOfSelf(bootId),
     isAlive: async (identity) => identity.boot === bootId && (await isRunning(identity)),
-    startShim: (attempt) => (spawner === null ? spawnShim(shim, stateFolder, attempt) : spawner.ask(attempt)),
-    signal: (attempt, signal, sequence) => tellShim(folderOf(attempt), signalFrame(sequence, signal)),
-    answers: (attempt) => tellShim(folderOf(attempt), HELLO_FRAME),
-    killTree: (attempt) => tellShim(folderOf(attempt), KILL_FRAME),
-    async killLeftovers(attempt) {
-      const marked = await findMarked(attempt);
-      for (const pid of marked) killNow(pid);
-      return marked.length;
+    startShim,
+    async exec(attempt, commandId, order) {
+      const name = await prepareExec(attempts, attempt, commandId, order);
+      if (name !== null) await startShim(name);
+      return name;
     },
+    open: (attempt) => openLink(join(attempts, attempt)),
+    signal: (attempt, signal, sequence) => ask(attempt, (link) => link.signal(signal, sequence)),
+    answers: (attempt) => ask(attempt, () => Promise.resolve(true)),
+    killTree: (attempt) => ask(attempt, (link) => link.killTree()),
+    killLeftovers: (attempt) => killAllOf(attempts, attempt),
     async portsInUse(ports) {
       if (ports.length === 0) return [];
       const taken = await listeningPorts();
@@ -65,13 +78,8 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   };
 }
 
-function killNow(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It ended by itself.
-  }
-}
+/** File names have no slash: a command inside an attempt tells as `<attempt>~<id>`. */
+const EXEC_EVENT = '~';
 
 function spawnShim(shim: ShimProgram, stateFolder: string, attempt: string): Promise<void> {
   const [program, ...args] = shim.kind === 'native' ? [shim.path] : shim.argv;

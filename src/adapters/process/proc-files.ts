@@ -36,24 +36,22 @@ export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
 }
 
 const GONE = new Set(['ENOENT', 'ESRCH']);
-const MARK = 'MOORAGE_ATTEMPT';
 
-/** Processes whose environment says that they belong to the attempt, whoever their parent is now. */
-export async function findMarked(attempt: string): Promise<readonly number[]> {
-  const wanted = `${MARK}=${attempt}`;
+/** Processes whose environment holds all the marks, whoever their parent is now. @param marks `MOORAGE_ATTEMPT=a.main.1` */
+export async function findMarked(marks: readonly string[]): Promise<readonly number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {
     if (!/^[0-9]+$/.test(name)) continue;
     const pid = Number(name);
-    if (pid !== process.pid && (await carries(pid, wanted))) found.push(pid);
+    if (pid !== process.pid && (await carries(pid, marks))) found.push(pid);
   }
   return found;
 }
 
-async function carries(pid: number, wanted: string): Promise<boolean> {
+async function carries(pid: number, marks: readonly string[]): Promise<boolean> {
   try {
-    const environment = await readFile(`/proc/${String(pid)}/environ`, 'utf8');
-    if (!environment.split('\0').includes(wanted)) return false;
+    const environment = (await readFile(`/proc/${String(pid)}/environ`, 'utf8')).split('\0');
+    if (!marks.every((mark) => environment.includes(mark))) return false;
     return parseStat(await readFile(`/proc/${String(pid)}/stat`, 'utf8')).state !== 'Z';
   } catch {
     // Gone meanwhile, or somebody else's, which none of ours can be.

@@ -1,0 +1,68 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { ATTEMPT_FILES, parseExecName } from '../../wire/shim-files.ts';
+import type { KillMethod } from '../../wire/shim-launch.ts';
+import { COMMAND_MARK, decodeLaunch } from '../../wire/shim-launch.ts';
+import { findMarked } from './proc-files.ts';
+
+/**
+ * Kills what an attempt left whose shim died: by its groups first, which lose nobody, then by the mark in the environment.
+ * @returns how many processes there were
+ */
+export async function killAllOf(attempts: string, name: string): Promise<number> {
+  const found = new Set<number>();
+  for (const method of await methodsOf(join(attempts, name)))
+    for (const pid of await killGroup(method)) found.add(pid);
+  const exec = parseExecName(name);
+  const marks = [`MOORAGE_ATTEMPT=${exec?.attempt ?? name}`];
+  if (exec !== null) marks.push(`${COMMAND_MARK}=${exec.commandId}`);
+  for (const pid of await findMarked(marks)) {
+    found.add(pid);
+    killNow(pid);
+  }
+  return found.size;
+}
+
+async function methodsOf(folder: string): Promise<readonly KillMethod[]> {
+  try {
+    return decodeLaunch(await readFile(join(folder, ATTEMPT_FILES.launch), 'utf8')).kill ?? [];
+  } catch {
+    // No launch, no groups: the marks remain.
+    return [];
+  }
+}
+
+/** @returns the processes that were in the group */
+async function killGroup(method: KillMethod): Promise<readonly number[]> {
+  if (method.kind === 'environ') return [];
+  const folder = method.kind === 'cgroup' ? dirname(method.path) : method.path;
+  const before = await processesIn(folder);
+  if (before.length === 0) return before;
+  if (method.kind === 'cgroup') {
+    await tell(method.path, '1');
+    return before;
+  }
+  const state = join(folder, 'freezer.state');
+  await tell(state, 'FROZEN');
+  for (const pid of await processesIn(folder)) killNow(pid);
+  await tell(state, 'THAWED');
+  return before;
+}
+
+async function processesIn(folder: string): Promise<readonly number[]> {
+  const text = await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
+  return text.split('\n').filter(Boolean).map(Number);
+}
+
+/** A group that is gone holds nobody. */
+async function tell(path: string, text: string): Promise<void> {
+  await writeFile(path, text).catch(() => undefined);
+}
+
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
+}
