@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, it } from 'vitest';
 
 /**
@@ -22,4 +23,20 @@ export function describeNeeding(missing: string | null, name: string, body: () =
   }
   process.stderr.write(`SKIPPED ${name}: ${missing}\n`);
   describe.skip(`${name} (skipped: ${missing})`, body);
+}
+
+/** @returns the first thing that is missing; null when nothing is */
+export function firstMissing(...needs: readonly (string | null)[]): string | null {
+  return needs.find((need) => need !== null) ?? null;
+}
+
+/** @returns why not; null when the program is in the PATH */
+export function program(name: string): string | null {
+  const found = spawnSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' }).status === 0;
+  return found ? null : `there is no program ${name} here`;
+}
+
+/** @returns why not; null for root */
+export function root(): string | null {
+  return process.getuid?.() === 0 ? null : 'it needs root';
 }

@@ -1,0 +1,264 @@
+import type { CgroupMount, Cgroups } from '../../src/ports/cgroups.ts';
+import { CgroupError } from '../../src/ports/cgroups.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import type { Enforced, Limited, LimitGroups, Limits, LimitsDriver, Usage } from './limits.ts';
+import { LIMITED, NO_LIMITS } from './limits.ts';
+import { readUsage, valueOf } from './readings.ts';
+import type { Setting } from './settings.ts';
+import { V1_SETTINGS, V2_SETTINGS } from './settings.ts';
+
+/** What v1 and v2 call the controller of each resource. */
+const CONTROLLER: Readonly<Record<Limited, readonly [v1: string, v2: string]>> = {
+  cpu: ['cpu', 'cpu'],
+  memory: ['memory', 'memory'],
+  pids: ['pids', 'pids'],
+  io: ['blkio', 'io'],
+};
+
+/** All groups of all host-agents of a machine lie in this one, in each hierarchy. */
+const OUR_GROUP = 'moorage';
+
+/** One hierarchy, and what it holds attempts to. */
+interface Hierarchy {
+  readonly version: 1 | 2;
+  /** Our group in it. */
+  readonly base: string;
+  readonly controllers: readonly string[];
+  readonly holds: readonly Limited[];
+}
+
+export interface LimitsOptions {
+  /** Unique on this machine and the same after a restart of the agent; groups are named `<owner>.<attempt>`. */
+  readonly owner: string;
+  /** Group under which ours is made, in each hierarchy: '' for the root. */
+  readonly parent: string;
+  /** Limits of bytes a second are for the disk that it lies on. */
+  readonly folder: string;
+}
+
+/**
+ * Takes, for each resource, what the kernel gives: its controller in the unified hierarchy, else in one of v1, else nobody
+ * holds it. Where the unified hierarchy has no controllers every attempt is in it all the same: its kill, freeze and
+ * events need none.
+ */
+export async function openLimits(cgroups: Cgroups, log: Log, options: LimitsOptions): Promise<LimitsDriver> {
+  const mounts = [...(await cgroups.mounts())].sort((a, b) => b.version - a.version);
+  const open: Limited[] = [...LIMITED];
+  const hierarchies: Hierarchy[] = [];
+  for (const mount of mounts) {
+    const base = [mount.path, options.parent, OUR_GROUP].filter((part) => part !== '').join('/');
+    const controllers = await useMount(cgroups, log, mount, base);
+    if (controllers === null) continue;
+    const holds = open.filter((limited) =>
+      controllers.includes(CONTROLLER[limited][mount.version - 1] ?? ''),
+    );
+    for (const limited of holds) open.splice(open.indexOf(limited), 1);
+    if (holds.length > 0 || mount.version === 2 || controllers.some((name) => V1_READ.has(name)))
+      hierarchies.push({ version: mount.version, base, controllers, holds });
+  }
+  if (hierarchies.length === 0) return NO_LIMITS;
+  return new ControlGroups(cgroups, hierarchies, options.owner, await cgroups.deviceOf(options.folder));
+}
+
+/** Of v1, also these: what is used, and the freezer. */
+const V1_READ = new Set(['cpuacct', 'freezer']);
+
+/** @returns the controllers that our groups have there; null when it is not ours to use */
+async function useMount(
+  cgroups: Cgroups,
+  log: Log,
+  mount: CgroupMount,
+  base: string,
+): Promise<readonly string[] | null> {
+  try {
+    await cgroups.make(base);
+    if (mount.version === 1) return mount.controllers;
+    for (const controller of mount.controllers) await enable(cgroups, mount.path, base, controller);
+    return words((await cgroups.read(`${base}/cgroup.subtree_control`)) ?? '');
+  } catch (error) {
+    if (!(error instanceof CgroupError)) throw error;
+    log.warn({ error: error.message }, 'cannot use this hierarchy of control groups');
+    return null;
+  }
+}
+
+/** A group has a controller when all groups above it hand it down. One that is not handed down leaves the others. */
+async function enable(cgroups: Cgroups, root: string, base: string, controller: string): Promise<void> {
+  const below = base
+    .slice(root.length)
+    .split('/')
+    .filter((part) => part !== '');
+  for (let depth = 0; depth <= below.length; depth++) {
+    const group = [root, ...below.slice(0, depth)].join('/');
+    const file = `${group}/cgroup.subtree_control`;
+    if (words((await cgroups.read(file)) ?? '').includes(controller)) continue;
+    try {
+      await cgroups.write(file, `+${controller}`);
+    } catch (error) {
+      if (error instanceof CgroupError) return;
+      throw error;
+    }
+  }
+}
+
+function words(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== '');
+}
+
+class ControlGroups implements LimitsDriver {
+  readonly enforced: Readonly<Record<Limited, Enforced>>;
+  readonly #cgroups: Cgroups;
+  readonly #hierarchies: readonly Hierarchy[];
+  readonly #owner: string;
+  readonly #device: string | null;
+  readonly #unified: Hierarchy | undefined;
+  readonly #freezer: Hierarchy | undefined;
+
+  constructor(cgroups: Cgroups, hierarchies: readonly Hierarchy[], owner: string, device: string | null) {
+    this.#cgroups = cgroups;
+    this.#hierarchies = hierarchies;
+    this.#owner = owner;
+    this.#device = device;
+    this.#unified = hierarchies.find((one) => one.version === 2);
+    this.#freezer = hierarchies.find((one) => one.controllers.includes('freezer'));
+    const how = (limited: Limited): Enforced => {
+      const holder = hierarchies.find((one) => one.holds.includes(limited));
+      if (holder === undefined || (limited === 'io' && device === null)) return 'none';
+      return holder.version === 2 ? 'v2' : 'v1';
+    };
+    this.enforced = { cpu: how('cpu'), memory: how('memory'), pids: how('pids'), io: how('io') };
+  }
+
+  async create(attempt: string, limits: Limits): Promise<LimitGroups> {
+    for (const hierarchy of this.#hierarchies) {
+      await this.#cgroups.make(this.#group(hierarchy, attempt));
+      for (const setting of this.#settings(hierarchy, limits)) await this.#set(hierarchy, attempt, setting);
+    }
+    return this.#groupsOf(attempt);
+  }
+
+  #groupsOf(attempt: string): LimitGroups {
+    const unified = this.#unified === undefined ? null : this.#group(this.#unified, attempt);
+    const freezer = this.#freezer === undefined ? null : this.#group(this.#freezer, attempt);
+    const state = freezer === null ? null : `${freezer}/freezer.state`;
+    return {
+      procs: this.#hierarchies.map((one) => `${this.#group(one, attempt)}/cgroup.procs`),
+      killFile: unified === null ? null : `${unified}/cgroup.kill`,
+      freezer,
+      freezeFile: unified === null ? state : `${unified}/cgroup.freeze`,
+      oomFile: this.#oomFile(attempt),
+    };
+  }
+
+  #oomFile(attempt: string): string | null {
+    const holder = this.#hierarchies.find((one) => one.holds.includes('memory'));
+    if (holder === undefined) return null;
+    const file = holder.version === 2 ? 'memory.events' : 'memory.oom_control';
+    return `${this.#group(holder, attempt)}/${file}`;
+  }
+
+  async update(attempt: string, limits: Limits): Promise<void> {
+    for (const hierarchy of this.#hierarchies) {
+      const refused: Setting[] = [];
+      for (const setting of this.#settings(hierarchy, limits))
+        await this.#set(hierarchy, attempt, setting).catch((error: unknown) => {
+          if (!(error instanceof CgroupError) || error.code !== 'refused') throw error;
+          refused.push(setting);
+        });
+      // In v1 a memory limit may not pass that of memory and swap together: once the other is raised, it may.
+      for (const setting of refused) await this.#set(hierarchy, attempt, setting);
+    }
+  }
+
+  async stat(attempt: string): Promise<Usage> {
+    const usage: Usage = {};
+    for (const hierarchy of this.#hierarchies) {
+      const group = this.#group(hierarchy, attempt);
+      const read = (file: string): Promise<string | null> => this.#cgroups.read(`${group}/${file}`);
+      Object.assign(usage, await readUsage(hierarchy.version, hierarchy.controllers, read));
+    }
+    return usage;
+  }
+
+  async oomKills(attempt: string): Promise<number> {
+    const file = this.#oomFile(attempt);
+    return file === null ? 0 : (valueOf(await this.#cgroups.read(file), 'oom_kill') ?? 0);
+  }
+
+  async kill(attempt: string): Promise<boolean> {
+    if (this.#unified !== undefined && (await this.#write(this.#unified, attempt, 'cgroup.kill', '1')))
+      return true;
+    if (this.#freezer === undefined) return false;
+    // Frozen, nothing forks while the list is read; killed, it dies when it is thawed.
+    await this.#write(this.#freezer, attempt, 'freezer.state', 'FROZEN');
+    await this.#cgroups.killListed(this.#group(this.#freezer, attempt));
+    await this.#write(this.#freezer, attempt, 'freezer.state', 'THAWED');
+    return true;
+  }
+
+  async freeze(attempt: string, on: boolean): Promise<void> {
+    if (this.#unified !== undefined) {
+      if (await this.#write(this.#unified, attempt, 'cgroup.freeze', on ? '1' : '0')) return;
+    }
+    if (this.#freezer !== undefined)
+      await this.#write(this.#freezer, attempt, 'freezer.state', on ? 'FROZEN' : 'THAWED');
+  }
+
+  async populated(attempt: string): Promise<boolean> {
+    if (this.#unified !== undefined) {
+      const events = await this.#cgroups.read(`${this.#group(this.#unified, attempt)}/cgroup.events`);
+      if (valueOf(events, 'populated') === 1) return true;
+    }
+    for (const hierarchy of this.#hierarchies) {
+      const procs = await this.#cgroups.read(`${this.#group(hierarchy, attempt)}/cgroup.procs`);
+      if ((procs ?? '').trim() !== '') return true;
+    }
+    return false;
+  }
+
+  async destroy(attempt: string): Promise<boolean> {
+    let gone = true;
+    for (const hierarchy of this.#hierarchies)
+      if ((await this.#cgroups.remove(this.#group(hierarchy, attempt))) === 'busy') gone = false;
+    return gone;
+  }
+
+  async list(): Promise<readonly string[]> {
+    const found = new Set<string>();
+    const prefix = `${this.#owner}.`;
+    for (const { base } of this.#hierarchies)
+      for (const name of await this.#cgroups.list(base))
+        if (name.startsWith(prefix)) found.add(name.slice(prefix.length));
+    return [...found].sort();
+  }
+
+  #settings(hierarchy: Hierarchy, limits: Limits): readonly Setting[] {
+    const table = hierarchy.version === 2 ? V2_SETTINGS : V1_SETTINGS;
+    return hierarchy.holds.flatMap((limited) => table[limited](limits, this.#device));
+  }
+
+  async #set(hierarchy: Hierarchy, attempt: string, setting: Setting): Promise<void> {
+    const file = `${this.#group(hierarchy, attempt)}/${setting.file}`;
+    try {
+      await this.#cgroups.write(file, setting.text);
+    } catch (error) {
+      const lacks = error instanceof CgroupError && error.code === 'absent' && setting.mayLack === true;
+      if (!lacks) throw error;
+    }
+  }
+
+  /** @returns false when the group, or the file in it, is not there */
+  async #write(hierarchy: Hierarchy, attempt: string, file: string, text: string): Promise<boolean> {
+    try {
+      await this.#cgroups.write(`${this.#group(hierarchy, attempt)}/${file}`, text);
+      return true;
+    } catch (error) {
+      if (error instanceof CgroupError && error.code === 'absent') return false;
+      throw error;
+    }
+  }
+
+  #group(hierarchy: Hierarchy, attempt: string): string {
+    return `${hierarchy.base}/${this.#owner}.${attempt}`;
+  }
+}

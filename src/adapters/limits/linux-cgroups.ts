@@ -1,0 +1,126 @@
+import { mkdir, readdir, readFile, realpath, rmdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { CgroupErrorCode, CgroupMount, Cgroups } from '../../ports/cgroups.ts';
+import { CgroupError } from '../../ports/cgroups.ts';
+
+/** The control groups of a Linux machine. @param mountInfo for tests; else those of this process */
+export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
+  return {
+    async mounts() {
+      const text = await readFile(mountInfo, 'utf8').catch(() => '');
+      return Promise.all(parseMounts(text).map(withControllers));
+    },
+    make: (group) => change(group, () => mkdir(group, { recursive: true })),
+    remove,
+    list,
+    read: (file) => readFile(file, 'utf8').catch(() => null),
+    // One write(2) each: the kernel takes a value in one piece or not at all.
+    write: (file, text) => change(file, () => writeFile(file, text, { flag: 'r+' })),
+    async killListed(group) {
+      const text = await readFile(join(group, 'cgroup.procs'), 'utf8').catch(() => '');
+      const pids = text
+        .split('\n')
+        .map(Number)
+        .filter((pid) => pid > 0);
+      for (const pid of pids) killNow(pid);
+      return pids.length;
+    },
+    deviceOf,
+  };
+}
+
+/** Mounts of control groups in a `mountinfo`; of several at one place the last one is seen, so it comes last here too. */
+export function parseMounts(text: string): CgroupMount[] {
+  const found = new Map<string, CgroupMount>();
+  for (const line of text.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , , , path = ''] = before.split(' ');
+    const [type, , options = ''] = after.split(' ');
+    if (type === 'cgroup2') found.set(path, { version: 2, controllers: [], path });
+    if (type === 'cgroup') {
+      const controllers = options.split(',').filter((name) => V1_CONTROLLERS.has(name));
+      if (controllers.length > 0) found.set(path, { version: 1, controllers, path });
+    }
+  }
+  return [...found.values()];
+}
+
+const V1_CONTROLLERS = new Set(['memory', 'cpu', 'cpuacct', 'pids', 'blkio', 'freezer']);
+
+async function withControllers(mount: CgroupMount): Promise<CgroupMount> {
+  if (mount.version === 1) return mount;
+  const text = await readFile(join(mount.path, 'cgroup.controllers'), 'utf8').catch(() => '');
+  return { ...mount, controllers: text.split(/\s+/).filter((name) => name !== '') };
+}
+
+async function list(group: string): Promise<readonly string[]> {
+  const entries = await readdir(group, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+}
+
+/** From the bottom up: the files in a group cannot be removed, and need not be. */
+async function remove(group: string): Promise<'removed' | 'busy'> {
+  for (const name of await list(group)) if ((await remove(join(group, name))) === 'busy') return 'busy';
+  try {
+    await rmdir(group);
+    return 'removed';
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return 'removed';
+    if (code === 'EBUSY' || code === 'ENOTEMPTY') return 'busy';
+    throw problem(group, error);
+  }
+}
+
+async function change(path: string, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    throw problem(path, error);
+  }
+}
+
+const CODES: Readonly<Record<string, CgroupErrorCode>> = {
+  ENOENT: 'absent',
+  ENODEV: 'absent',
+  EACCES: 'denied',
+  EPERM: 'denied',
+  EROFS: 'denied',
+};
+
+function problem(path: string, error: unknown): CgroupError {
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+  return new CgroupError(CODES[code] ?? 'refused', `${path}: ${code}`, error);
+}
+
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
+}
+
+/** Limits are set for whole disks; a partition's parent in sysfs is its disk. */
+async function deviceOf(folder: string): Promise<string | null> {
+  try {
+    const { dev } = await stat(folder);
+    const link = `/sys/dev/block/${deviceText(dev)}`;
+    const own = await realpath(link);
+    const isPart = await stat(join(own, 'partition')).then(
+      () => true,
+      () => false,
+    );
+    return (await readFile(join(isPart ? dirname(own) : own, 'dev'), 'utf8')).trim();
+  } catch {
+    return null;
+  }
+}
+
+/** The kernel's packing of a device number, as stat(2) gives it. */
+function deviceText(dev: number): string {
+  const wide = BigInt(dev);
+  const major = ((wide >> 8n) & 0xfffn) | ((wide >> 32n) & 0xfffff000n);
+  const minor = (wide & 0xffn) | ((wide >> 12n) & 0xffffff00n);
+  return `${String(major)}:${String(minor)}`;
+}

@@ -1,0 +1,55 @@
+/**
+ * Control groups of the kernel, as files. All paths are absolute, below the path of a mount. Nothing here decides what is
+ * written where: that is `host-agent/limits`.
+ */
+export interface Cgroups {
+  /** The hierarchies that are mounted; empty where there are none. */
+  mounts(): Promise<readonly CgroupMount[]>;
+
+  /** Makes a group, and those above it. One that is there already is good. @throws CgroupError */
+  make(group: string): Promise<void>;
+
+  /**
+   * Removes a group with all groups in it.
+   * @returns `busy`: something still runs there, or has ended and is not yet buried; ask again
+   * @throws CgroupError
+   */
+  remove(group: string): Promise<'removed' | 'busy'>;
+
+  /** Names of the groups directly in a group; empty when it is not there. */
+  list(group: string): Promise<readonly string[]>;
+
+  /** @returns null when there is no such file, or this kernel cannot read it */
+  read(file: string): Promise<string | null>;
+
+  /** @throws CgroupError */
+  write(file: string, text: string): Promise<void>;
+
+  /** Sends SIGKILL to each process that `cgroup.procs` of the group names. For groups that are frozen. @returns how many */
+  killListed(group: string): Promise<number>;
+
+  /** The whole block device, as `major:minor`, that a folder lies on; null when it lies on none. */
+  deviceOf(folder: string): Promise<string | null>;
+}
+
+export interface CgroupMount {
+  /** 1: a hierarchy of its own for some controllers. 2: the unified one. */
+  readonly version: 1 | 2;
+  readonly controllers: readonly string[];
+  /** Its root group. */
+  readonly path: string;
+}
+
+/** `absent`: no such group or file. `denied`: not ours to change. `refused`: the kernel does not take the value. */
+export type CgroupErrorCode = 'absent' | 'denied' | 'refused';
+
+export class CgroupError extends Error {
+  override readonly name = 'CgroupError';
+  readonly code: CgroupErrorCode;
+  readonly retryable = false;
+
+  constructor(code: CgroupErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
