@@ -2,12 +2,9 @@ import type { CellKeys } from '../../src/core/keys.ts';
 import type { CellStore, Change, Snapshot } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { HostListing } from '../../src/wire/host-api.ts';
-import { AllocationLifeChecker } from './allocation-life.ts';
 import type { Step } from './cell-replay.ts';
-import { CellReplay } from './cell-replay.ts';
 import { checkListings } from './host-listings.ts';
-import { HostRoomChecker } from './host-room.ts';
-import { checkKeyOwners } from './key-owners.ts';
+import { SharedStateCheck } from './shared-state.ts';
 import type { Violation } from './violations.ts';
 import { Findings } from './violations.ts';
 
@@ -84,38 +81,32 @@ function changesOf(snapshot: Snapshot): readonly Change[] {
 }
 
 class HistoryCheck {
-  readonly #replay: CellReplay;
   readonly #findings = new Findings();
-  readonly #rooms = new HostRoomChecker();
-  readonly #lives = new AllocationLifeChecker();
+  readonly #state: SharedStateCheck;
   #revisions = 0;
   #transactions = 0;
   #commits = 0;
   #last = 0;
 
   constructor(keys: CellKeys) {
-    this.#replay = new CellReplay(keys);
+    this.#state = new SharedStateCheck(keys, this.#findings);
   }
 
   take(revision: number, changes: readonly Change[], initial = false): void {
-    const step = this.#replay.apply(revision, changes, initial);
-    const { cell } = this.#replay;
+    const step = this.#state.take(revision, changes, initial);
     if (!initial) this.#revisions += 1;
     if (!initial && isCommit(step)) {
       this.#transactions += 1;
       this.#commits += commitsIn(step);
     }
     this.#last = revision;
-    this.#rooms.check(step, cell, this.#findings);
-    this.#lives.check(step, cell, this.#findings);
-    checkKeyOwners(step, cell, this.#findings);
   }
 
   report(listings: readonly HostListing[], fromRevision: number, wholeHistory: boolean): CheckReport {
     const toRevision = Math.max(this.#last, fromRevision);
-    checkListings(listings, this.#lives, wholeHistory, toRevision, this.#findings);
+    checkListings(listings, this.#state.lives, wholeHistory, toRevision, this.#findings);
     const { violations, count } = this.#findings;
-    const empty = this.#lives.seen === 0 && this.#commits === 0;
+    const empty = this.#state.lives.seen === 0 && this.#commits === 0;
     return {
       verdict: count > 0 ? 'violated' : empty ? 'nothing-seen' : 'holds',
       fromRevision,
@@ -124,7 +115,7 @@ class HistoryCheck {
       revisions: this.#revisions,
       transactions: this.#transactions,
       commits: this.#commits,
-      allocations: this.#lives.seen,
+      allocations: this.#state.lives.seen,
       hosts: listings.length,
       violations,
       violationsTotal: count,

@@ -99,14 +99,16 @@ export class History implements RecordedHistory {
   }
 
   attempted(actor: string, from: number, attempt: Attempt, reply: AttemptReply): void {
-    this.storeCalls.push({ kind: 'attempt', actor, from, to: this.asking(), attempt, reply });
+    const atMs = this.#trueNowMs();
+    this.storeCalls.push({ kind: 'attempt', actor, from, to: this.asking(), atMs, attempt, reply });
   }
 
   /** @param of the keys that were asked for, or the prefix */
   read(actor: string, from: number, of: readonly string[] | string, snapshot: Snapshot): void {
     const keys = typeof of === 'string' ? null : of;
     const prefix = typeof of === 'string' ? of : null;
-    this.storeCalls.push({ kind: 'read', actor, from, to: this.asking(), keys, prefix, snapshot });
+    const [to, atMs] = [this.asking(), this.#trueNowMs()];
+    this.storeCalls.push({ kind: 'read', actor, from, to, atMs, keys, prefix, snapshot });
   }
 
   host(fact: HostFact): void {

@@ -12,7 +12,7 @@ export interface RevisionFact {
 
 /**
  * One call that went through the store, as its caller saw it. `from` and `to` are stamps of the call and of its answer:
- * what was answered before something was asked came before it in real time.
+ * what was answered before something was asked came before it in real time. `atMs` is the true time of the answer.
  */
 export type StoreCall =
   | {
@@ -20,6 +20,7 @@ export type StoreCall =
       readonly actor: string;
       readonly from: number;
       readonly to: number;
+      readonly atMs: number;
       readonly attempt: Attempt;
       readonly reply: AttemptReply;
     }
@@ -29,6 +30,7 @@ export type StoreCall =
       readonly actor: string;
       readonly from: number;
       readonly to: number;
+      readonly atMs: number;
       readonly keys: readonly string[] | null;
       readonly prefix: string | null;
       readonly snapshot: Snapshot;

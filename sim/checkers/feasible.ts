@@ -1,0 +1,89 @@
+import { askOf } from '../../src/core/ask.ts';
+import { attributeOf, meets, plainAttribute } from '../../src/core/expression.ts';
+import type { Host } from '../../src/core/host.ts';
+import { allocatable } from '../../src/core/host.ts';
+import type { Group, JobRecord } from '../../src/core/job.ts';
+import { schedulerKindOf } from '../../src/core/job.ts';
+import type { Resources } from '../../src/core/resources.ts';
+import { addResources, NO_RESOURCES, shortOf, subtractResources } from '../../src/core/resources.ts';
+import type { CellAt } from './cell-replay.ts';
+import { addAmounts, noAmounts, overQuota } from './quotas.ts';
+
+/**
+ * Could somebody have placed one more of the group, as the cell stands? Asks plainly and only what it is sure of: places
+ * that need an eviction, or devices in parts, count as none.
+ *
+ * @param alive hosts whose session is there
+ * @returns a host that has room; null when there is none, or nobody who may place
+ */
+export function roomFor(
+  cell: CellAt,
+  record: JobRecord,
+  group: Group,
+  alive: ReadonlySet<string>,
+): string | null {
+  if (cell.switches.get('')?.pausePlacement === true) return null;
+  if (!hasScheduler(cell, schedulerKindOf(record.job))) return null;
+  const ask = askOf(group);
+  if (ask.gpu !== null) return null;
+  if (!isWithinQuota(cell, record.job.namespace, ask.resources)) return null;
+  // All of a gang or none: it takes a search over hosts to know, which the search for one host is not.
+  if (group.gang && group.count > 1) return null;
+  for (const host of cell.hosts.values()) {
+    if (!alive.has(host.id) || (cell.eligibility.get(host.id)?.state ?? 'ready') !== 'ready') continue;
+    if (!group.constraints.every((expression) => meets(host, expression))) continue;
+    if (isHeld(cell, record, group, host) || !hasRoom(cell, host, ask.resources, ask.ports)) continue;
+    return host.id;
+  }
+  return null;
+}
+
+function hasScheduler(cell: CellAt, kind: string): boolean {
+  for (const role of cell.roles.values())
+    if (role.kind === 'scheduler' && role.policy.split('-')[0] === kind) return true;
+  return false;
+}
+
+function isWithinQuota(cell: CellAt, namespace: string, asked: Resources): boolean {
+  const quota = cell.quotas.get(namespace);
+  if (quota === undefined) return true;
+  const sum = noAmounts();
+  for (const allocation of cell.allocations.values())
+    if (allocation.namespace === namespace) addAmounts(sum, allocation, 1);
+  addAmounts(sum, { resources: asked, gpus: [] }, 1);
+  return overQuota(sum, quota) === null;
+}
+
+function hasRoom(
+  cell: CellAt,
+  host: Host,
+  asked: Resources,
+  ports: Readonly<Record<string, number>>,
+): boolean {
+  let used = NO_RESOURCES;
+  const taken = new Set<number>();
+  for (const allocation of cell.allocations.values()) {
+    if (allocation.host !== host.id) continue;
+    // Also of those that give way: their place is given to somebody who may not be there yet.
+    used = addResources(used, allocation.resources);
+    for (const port of Object.values(allocation.ports)) taken.add(port);
+  }
+  if (shortOf(asked, subtractResources(allocatable(host), used)) !== null) return false;
+  const fixed = Object.values(ports).filter((port) => port !== 0);
+  if (fixed.some((port) => taken.has(port))) return false;
+  const { first, last } = host.portRange;
+  return last - first + 1 - taken.size >= Object.keys(ports).length;
+}
+
+function isHeld(cell: CellAt, { job }: JobRecord, group: Group, host: Host): boolean {
+  if (group.distinct.length === 0) return false;
+  for (const other of cell.allocations.values()) {
+    if (other.namespace !== job.namespace || other.job !== job.name || other.group !== group.name) continue;
+    const otherHost = cell.hosts.get(other.host);
+    for (const attribute of group.distinct) {
+      const name = plainAttribute(attribute);
+      if (otherHost !== undefined && attributeOf(host, name) === attributeOf(otherHost, name)) return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,196 @@
+import type { Allocation, Outcome } from '../../src/core/allocation.ts';
+import { jobKeyOf } from '../../src/core/ids.ts';
+import type { Group, JobRecord } from '../../src/core/job.ts';
+import type { Stamp, Stamped } from '../history/history.ts';
+import type { CellAt } from './cell-replay.ts';
+import { roomFor } from './feasible.ts';
+import type { AllocationStory, RunBook } from './run-book.ts';
+import type { Findings } from './violations.ts';
+
+export interface LivenessTimes {
+  /** From when a slot could be filled to its allocation's start (I10), and from a placement to its start (I55). */
+  readonly placeMs: number;
+  /** From the order to stop to the end of the record, besides the task's own grace. */
+  readonly stopMs: number;
+}
+
+/** What a run must have come to after its quiet period. */
+export interface LivenessInput {
+  readonly book: RunBook;
+  readonly cell: CellAt;
+  /** Hosts whose session is there at the end. */
+  readonly alive: ReadonlySet<string>;
+  readonly times: LivenessTimes;
+}
+
+/**
+ * I10, I24 and I55 after a quiet period: every slot that could be filled is, or has come to its end with a reason; what
+ * was reserved runs; what should not run is gone, from the store and from the hosts.
+ */
+export function checkLiveness(input: LivenessInput, findings: Findings): void {
+  const { book, cell } = input;
+  const quiet = book.quietFrom;
+  if (quiet === null) return;
+  for (const [jobKey, record] of cell.jobs)
+    if (record.desired === 'run' && record.job.type !== 'system')
+      for (const group of Object.values(record.job.groups))
+        checkGroup(jobKey, record, group, quiet, input, findings);
+  for (const story of book.allocations.values())
+    if (story.deleted === null) checkStory(story, quiet, input, findings);
+  checkStrays(quiet, input, findings);
+}
+
+function checkGroup(
+  jobKey: string,
+  record: JobRecord,
+  group: Group,
+  quiet: Stamp,
+  input: LivenessInput,
+  findings: Findings,
+): void {
+  const { book, cell, times } = input;
+  const slots = new Map<number, Allocation[]>();
+  for (const story of book.allocations.values()) {
+    const { allocation } = story;
+    if (story.jobKey !== jobKey || story.deleted !== null || allocation.group !== group.name) continue;
+    slots.set(allocation.index, [...(slots.get(allocation.index) ?? []), allocation]);
+  }
+  if (group.parallelism !== null && slots.size >= group.parallelism) return;
+  for (let index = 0; index < group.count; index++) {
+    if ((slots.get(index)?.length ?? 0) > 0) continue;
+    const history = historyOf(jobKey, group.name, index, book);
+    if (record.job.type === 'batch' && hasEnded(record, group, history)) continue;
+    const since = openSince(jobKey, group, history, quiet, book);
+    const slot = `${jobKey}/${group.name}[${String(index)}]`;
+    if (group.waitMaxMs !== null && since.atMs + group.waitMaxMs + times.placeMs < book.end.atMs) {
+      findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [since, book.end]);
+      continue;
+    }
+    if (since.atMs + times.placeMs > book.end.atMs) continue;
+    const room = roomFor(cell, record, group, input.alive);
+    if (room !== null)
+      findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
+        since,
+        book.end,
+      ]);
+  }
+}
+
+function historyOf(jobKey: string, group: string, index: number, book: RunBook): Stamped<Outcome>[] {
+  return [...book.outcomes.values()].filter(
+    ({ fact }) =>
+      jobKeyOf(fact.namespace, fact.job) === jobKey && fact.group === group && fact.index === index,
+  );
+}
+
+/** A batch slot that is complete, or has used up what it may: generous where the rules are. */
+function hasEnded(record: JobRecord, group: Group, history: readonly Stamped<Outcome>[]): boolean {
+  if (history.some(({ fact }) => fact.state === 'complete')) return true;
+  const last = history.at(-1)?.fact;
+  if (last?.cause === 'unplaceable') return last.jobVersion === record.version;
+  const { attempts, onHostLost } = group.reschedule;
+  if (last?.state === 'lost' && last.cause === undefined && attempts === 0 && !onHostLost) return true;
+  const failures = history.filter(({ fact }) => fact.cause === undefined && fact.state !== 'lost').length;
+  return attempts !== null && failures > attempts;
+}
+
+/** From when on the slot could have been filled: submitted, its last end recorded and its delay over, faults gone. */
+function openSince(
+  jobKey: string,
+  group: Group,
+  history: readonly Stamped<Outcome>[],
+  quiet: Stamp,
+  book: RunBook,
+): Stamp {
+  let since = quiet;
+  const later = (at: Stamp, delayMs: number): void => {
+    if (at.atMs + delayMs > since.atMs) since = { seq: at.seq, atMs: at.atMs + delayMs };
+  };
+  const submitted = book.jobs.get(jobKey)?.at(-1);
+  if (submitted !== undefined) later(submitted, 0);
+  const last = history.at(-1);
+  if (last !== undefined) later(last, last.fact.cause === undefined ? group.reschedule.delayMaxMs : 0);
+  // Room may have come back only with the last release in the cell.
+  for (const story of book.allocations.values()) if (story.deleted !== null) later(story.deleted, 0);
+  return since;
+}
+
+function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, findings: Findings): void {
+  const { book, cell, times } = input;
+  const { allocation, unwanted, created } = story;
+  // Of a host that is away nobody can say more, and its own time decides.
+  if (!input.alive.has(allocation.host)) return;
+  const since = (at: Stamp): number => book.end.atMs - Math.max(at.atMs, quiet.atMs);
+  if (unwanted !== null) {
+    if (since(unwanted) > times.stopMs + graceOf(allocation, book))
+      findings.prove('I55', allocation.id, `should be gone since ${wordsOf(unwanted)}, and holds its room`, [
+        unwanted,
+        book.end,
+      ]);
+    return;
+  }
+  const record = cell.jobs.get(story.jobKey);
+  const jobEnd = book.jobs.get(story.jobKey)?.at(-1) ?? created;
+  if (record?.desired !== 'run' && since(jobEnd) > times.stopMs)
+    findings.prove('I55', allocation.id, 'its job is stopped or gone, and it still should run', [
+      jobEnd,
+      book.end,
+    ]);
+  const processes = book.processesOf.get(allocation.id) ?? [];
+  if (processes.length === 0 && !isKnownToHost(allocation, book) && since(created) > times.placeMs)
+    findings.prove('I55', allocation.id, `is reserved since ${wordsOf(created)}, and was never started`, [
+      created,
+      book.end,
+    ]);
+  checkEnded(story, since, input, findings);
+}
+
+/** It has ended on its host for good, and its room is still held. */
+function checkEnded(
+  { allocation, created }: AllocationStory,
+  since: (at: Stamp) => number,
+  { book, times }: LivenessInput,
+  findings: Findings,
+): void {
+  const processes = book.processesOf.get(allocation.id) ?? [];
+  const last = processes.at(-1)?.ended;
+  if (last == null || processes.some(({ ended }) => ended === null)) return;
+  const restart = book.jobOf(allocation)?.groups[allocation.group]?.restart;
+  if (since(last) > times.stopMs + (restart?.delayMs ?? 0))
+    findings.prove('I55', allocation.id, `ended at ${wordsOf(last)}, and holds its room`, [
+      created,
+      last,
+      book.end,
+    ]);
+}
+
+/** Accepted, and waiting for others to give way, or for a command that cannot be run to be told of. */
+function isKnownToHost(allocation: Allocation, book: RunBook): boolean {
+  const orders = book.ordersOf.get(allocation.id) ?? [];
+  return orders.some(({ order, answer }) => order.kind === 'start' && answer?.fact.status === 200);
+}
+
+/** What lives on a host, and should not. */
+function checkStrays(quiet: Stamp, { book, times, alive }: LivenessInput, findings: Findings): void {
+  for (const { allocation, host, started, ended } of book.processes) {
+    const story = book.allocations.get(allocation);
+    if (ended !== null || story === undefined || !alive.has(host)) continue;
+    const from = story.unwanted ?? story.deleted;
+    const allowedMs = times.stopMs + graceOf(story.allocation, book);
+    if (from === null || book.end.atMs - Math.max(from.atMs, quiet.atMs) <= allowedMs) continue;
+    findings.prove('I55', allocation, `still runs on ${host}, and should not since ${wordsOf(from)}`, [
+      started,
+      from,
+      book.end,
+    ]);
+  }
+}
+
+function graceOf(allocation: Allocation, book: RunBook): number {
+  const tasks = book.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {};
+  return Math.max(0, ...Object.values(tasks).map(({ stop }) => stop.graceMs));
+}
+
+function wordsOf({ atMs }: Stamp): string {
+  return `${(atMs / 1000).toFixed(3)} s`;
+}

@@ -1,0 +1,62 @@
+import type { RecordedHistory, Stamp } from '../history/history.ts';
+import { parseAttemptName } from '../../src/wire/shim-files.ts';
+import type { AllocationStory, RunBook } from './run-book.ts';
+import type { Findings } from './violations.ts';
+
+interface Binding {
+  readonly attempt: string | null;
+  readonly at: Stamp;
+}
+
+/**
+ * I45: room, ports and addresses return to the cell when nothing of the allocation is left on its host, never before.
+ * I47: the ports of an allocation are bound by its own processes only, and by them no others.
+ */
+export function checkReleasedRoom(history: RecordedHistory, book: RunBook, findings: Findings): void {
+  for (const story of book.allocations.values()) checkRelease(story, book, findings);
+  const bound = new Map<string, Binding>();
+  for (const { seq, atMs, fact } of history.hosts) {
+    const at = { seq, atMs };
+    if (fact.kind === 'power-off' || fact.kind === 'boot') {
+      for (const place of bound.keys()) if (place.startsWith(`${fact.host}:`)) bound.delete(place);
+    } else if (fact.kind === 'port-freed') {
+      bound.delete(`${fact.host}:${String(fact.port)}`);
+    } else if (fact.kind === 'port-bound') {
+      const place = `${fact.host}:${String(fact.port)}`;
+      checkBound(fact.attempt, fact.port, { place, at, holder: bound.get(place) }, book, findings);
+      bound.set(place, { attempt: fact.attempt, at });
+    }
+  }
+}
+
+/** After a verdict of loss the room may be given back unseen, once the time for it is over (the fence). */
+function checkRelease(story: AllocationStory, book: RunBook, findings: Findings): void {
+  const { deleted, allocation, outcome } = story;
+  if (deleted === null || outcome?.fact.exit?.lost === 'host-lost') return;
+  for (const { started, ended, host } of book.processesOf.get(allocation.id) ?? []) {
+    if (started.seq > deleted.seq || (ended !== null && ended.seq < deleted.seq)) continue;
+    const facts: [Stamp, ...Stamp[]] = [story.created, started, deleted];
+    if (ended !== null) facts.push(ended);
+    findings.prove('I45', allocation.id, `its room was given back while it still ran on ${host}`, facts);
+  }
+}
+
+function checkBound(
+  attempt: string | null,
+  port: number,
+  bound: { readonly place: string; readonly at: Stamp; readonly holder: Binding | undefined },
+  book: RunBook,
+  findings: Findings,
+): void {
+  if (attempt === null) return;
+  const { place, at, holder } = bound;
+  const id = parseAttemptName(attempt)?.allocation ?? '';
+  const story = book.allocations.get(id);
+  if (story !== undefined && !Object.values(story.allocation.ports).includes(port))
+    findings.prove('I47', place, `bound by ${attempt}, to which it was not given`, [story.created, at]);
+  if (holder !== undefined && holder.attempt !== attempt)
+    findings.prove('I47', place, `bound by ${holder.attempt ?? 'a stranger'} and by ${attempt}`, [
+      holder.at,
+      at,
+    ]);
+}

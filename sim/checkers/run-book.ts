@@ -1,0 +1,181 @@
+import type { Allocation, Exit, Outcome } from '../../src/core/allocation.ts';
+import type { Eligibility } from '../../src/core/host.ts';
+import type { Quota } from '../../src/core/limits.ts';
+import { jobKeyOf } from '../../src/core/ids.ts';
+import type { Job, JobRecord } from '../../src/core/job.ts';
+import type { ProcessIdentity } from '../../src/ports/process.ts';
+import { parseAttemptName } from '../../src/wire/shim-files.ts';
+import type { ActorKind } from '../history/facts.ts';
+import type { OrderRecord, RecordedHistory, Stamp, Stamped } from '../history/history.ts';
+import type { Step } from './cell-replay.ts';
+
+/** All that became of one allocation id in the store. */
+export interface AllocationStory {
+  /** As it was first committed. */
+  readonly allocation: Allocation;
+  readonly jobKey: string;
+  readonly slot: string;
+  readonly created: Stamp;
+  /** What the store said last. */
+  desired: Allocation['desired'];
+  /** When it first should no longer run. */
+  unwanted: Stamp | null;
+  deleted: Stamp | null;
+  outcome: Stamped<Outcome> | null;
+}
+
+/** One execution of a task's command, as the host's kernel saw it. */
+export interface ProcessStory {
+  readonly host: string;
+  readonly attempt: string;
+  readonly allocation: string;
+  readonly task: string;
+  readonly number: number;
+  readonly process: ProcessIdentity;
+  readonly started: Stamp;
+  ended: Stamped<Exit> | null;
+}
+
+/** A value over time; the last entry holds now. */
+export type Timeline<T> = Stamped<T>[];
+
+/** What a run's facts say, put together by what they are about: the ground on which the checkers stand. */
+export class RunBook {
+  readonly allocations = new Map<string, AllocationStory>();
+  /** Outcomes of slots that never had an allocation are here only. */
+  readonly outcomes = new Map<string, Stamped<Outcome>>();
+  /** By `<namespace>/<job>`: every record that was ever written; null when it was deleted. */
+  readonly jobs = new Map<string, Timeline<JobRecord | null>>();
+  readonly verdicts = new Map<string, Timeline<Eligibility | null>>();
+  readonly quotas = new Map<string, Timeline<Quota | null>>();
+  /** Processes in the order of their starts. */
+  readonly processes: ProcessStory[] = [];
+  readonly processesOf = new Map<string, ProcessStory[]>();
+  /** Orders of each allocation to its host, in their order. */
+  readonly ordersOf = new Map<string, OrderRecord[]>();
+  readonly roles = new Map<string, ActorKind>();
+  readonly quietFrom: Stamp | null;
+  readonly end: Stamp;
+
+  constructor(history: RecordedHistory) {
+    for (const { fact } of history.actors) this.roles.set(fact.actor, fact.role);
+    this.quietFrom = history.phases.find(({ fact }) => fact.phase === 'quiet') ?? null;
+    this.end = history.phases.find(({ fact }) => fact.phase === 'end') ?? lastOf(history);
+    this.#takeHosts(history);
+    for (const record of history.orders) pushTo(this.ordersOf, allocationOf(record), record);
+  }
+
+  /** The facts of one revision. */
+  take(step: Step, at: Stamp): void {
+    for (const { after, before } of step.changed.allocations) {
+      if (after !== undefined && before === undefined) this.#created(after, at);
+      const story = this.allocations.get((after ?? before)?.id ?? '');
+      if (story === undefined) continue;
+      if (after === undefined) story.deleted = at;
+      else {
+        story.desired = after.desired;
+        if (after.desired !== 'run') story.unwanted ??= at;
+      }
+    }
+    for (const { after } of step.changed.outcomes) {
+      if (after === undefined) continue;
+      const stamped = { seq: at.seq, atMs: at.atMs, fact: after };
+      this.outcomes.set(after.allocation, stamped);
+      const story = this.allocations.get(after.allocation);
+      if (story !== undefined) story.outcome ??= stamped;
+    }
+    for (const { name, after } of step.changed.jobs) pushTo(this.jobs, name, stampedAt(at, after ?? null));
+    for (const { name, after } of step.changed.eligibility)
+      pushTo(this.verdicts, name, stampedAt(at, after ?? null));
+    for (const { name, after } of step.changed.quotas)
+      pushTo(this.quotas, name, stampedAt(at, after ?? null));
+  }
+
+  /** The spec by which the allocation was made. */
+  jobOf(allocation: Allocation): Job | null {
+    const records = this.jobs.get(jobKeyOf(allocation.namespace, allocation.job)) ?? [];
+    return records.find(({ fact }) => fact?.version === allocation.jobVersion)?.fact?.job ?? null;
+  }
+
+  /** The state of a host's verdict at a place of the run. */
+  verdictAt(host: string, seq: number): Eligibility['state'] {
+    return valueAt(this.verdicts.get(host) ?? [], seq)?.state ?? 'ready';
+  }
+
+  #created(allocation: Allocation, at: Stamp): void {
+    const jobKey = jobKeyOf(allocation.namespace, allocation.job);
+    this.allocations.set(allocation.id, {
+      allocation,
+      jobKey,
+      slot: `${jobKey}/${allocation.group}[${String(allocation.index)}]`,
+      created: at,
+      desired: allocation.desired,
+      unwanted: allocation.desired === 'run' ? null : at,
+      deleted: null,
+      outcome: null,
+    });
+  }
+
+  #takeHosts(history: RecordedHistory): void {
+    const running = new Map<string, ProcessStory>();
+    for (const { seq, atMs, fact } of history.hosts) {
+      if (fact.kind === 'started') {
+        const name = parseAttemptName(fact.attempt);
+        if (name === null) continue;
+        const { host, attempt, process } = fact;
+        const { allocation, task, number } = name;
+        const started = { seq, atMs };
+        const story = { host, attempt, process, allocation, task, number, started, ended: null };
+        this.processes.push(story);
+        pushTo(this.processesOf, allocation, story);
+        running.set(processName(host, process), story);
+      } else if (fact.kind === 'ended') {
+        const story = running.get(processName(fact.host, fact.process));
+        if (story !== undefined && story.ended === null) story.ended = { seq, atMs, fact: fact.exit };
+      } else if (fact.kind === 'power-off' || fact.kind === 'boot') {
+        for (const [name, story] of running) {
+          if (story.host !== fact.host) continue;
+          story.ended ??= { seq, atMs, fact: { lost: 'host-reboot' } };
+          running.delete(name);
+        }
+      }
+    }
+  }
+}
+
+/** What a timeline said at a place of the run; undefined before its first entry. */
+export function valueAt<T>(timeline: readonly Stamped<T>[], seq: number): T | undefined {
+  let value: T | undefined;
+  for (const entry of timeline) {
+    if (entry.seq > seq) break;
+    value = entry.fact;
+  }
+  return value;
+}
+
+export function pushTo<T>(lists: Map<string, T[]>, key: string, value: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+export function processName(host: string, { boot, pid, start }: ProcessIdentity): string {
+  return `${host}/${boot}/${String(pid)}/${String(start)}`;
+}
+
+function allocationOf({ order }: OrderRecord): string {
+  return order.kind === 'start' ? order.request.allocation.id : order.id;
+}
+
+function stampedAt<T>({ seq, atMs }: Stamp, fact: T): Stamped<T> {
+  return { seq, atMs, fact };
+}
+
+function lastOf(history: RecordedHistory): Stamp {
+  const last = { seq: 0, atMs: 0 };
+  for (const facts of [history.revisions, history.hosts, history.actors, history.views]) {
+    const end = facts.at(-1);
+    if (end !== undefined && end.seq > last.seq) Object.assign(last, { seq: end.seq, atMs: end.atMs });
+  }
+  return last;
+}

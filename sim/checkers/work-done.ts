@@ -1,0 +1,42 @@
+import type { RecordedHistory } from '../history/history.ts';
+import type { RunBook } from './run-book.ts';
+
+/** What a run did: enough of it, or its silence proves nothing. */
+export interface WorkDone {
+  /** Submissions, stops and one-off runs that the cell acknowledged. */
+  readonly acknowledged: number;
+  readonly committed: number;
+  readonly started: number;
+  /** Allocations that left the store with an outcome. */
+  readonly ended: number;
+  readonly faults: number;
+  /** Views compared with the hosts after the quiet period. */
+  readonly finalViews: number;
+}
+
+/** The least of each that a scenario must see; what is absent may be none. */
+export type WorkLeast = Partial<WorkDone>;
+
+export function workDoneIn(history: RecordedHistory, book: RunBook): WorkDone {
+  const quiet = book.quietFrom?.seq ?? Infinity;
+  let ended = 0;
+  for (const story of book.allocations.values()) if (story.outcome !== null) ended += 1;
+  return {
+    acknowledged: history.calls.filter(({ answer }) => answer?.fact.result === 'ok').length,
+    committed: book.allocations.size,
+    started: book.processes.length,
+    ended,
+    faults: history.nemesis.filter(({ fact }) => fact.phase === 'begin').length,
+    finalViews: history.views.filter(({ seq }) => seq > quiet).length,
+  };
+}
+
+/** @returns in words, what there was too little of; empty when there was enough */
+export function tooLittle(done: WorkDone, least: WorkLeast): readonly string[] {
+  const short: string[] = [];
+  for (const [name, wanted] of Object.entries(least) as [keyof WorkDone, number | undefined][]) {
+    if (wanted !== undefined && done[name] < wanted)
+      short.push(`${name}: ${String(done[name])} of at least ${String(wanted)}`);
+  }
+  return short;
+}

@@ -1,0 +1,454 @@
+import { canonicalJson } from '../../src/core/canonical-json.ts';
+import type { Allocation, Exit, Outcome } from '../../src/core/allocation.ts';
+import type { Eligibility } from '../../src/core/host.ts';
+import type { Job } from '../../src/core/job.ts';
+import type { Ledger } from '../../src/core/ledger.ts';
+import { EMPTY_LEDGER, withClaim, withoutClaim } from '../../src/core/ledger.ts';
+import type { AllocationReport } from '../../src/core/report.ts';
+import { NO_SCALARS } from '../../src/core/resources.ts';
+import type { TicketBody } from '../../src/core/ticket.ts';
+import { claimOf } from '../../src/core/ticket.ts';
+import type { Attempt, Change, Compare, Entry, Write } from '../../src/ports/cell-store.ts';
+import type { ProcessIdentity } from '../../src/ports/process.ts';
+import type { Launch, StopRequest } from '../../src/wire/host-api.ts';
+import { aliveCodec } from '../../src/wire/host-records.ts';
+import { parseJobObject } from '../../src/wire/job-file.ts';
+import {
+  allocationCodec,
+  eligibilityCodec,
+  hostCodec,
+  jobCodec,
+  ledgerCodec,
+  outcomeCodec,
+  ownerCodec,
+  quotaCodec,
+  roleCodec,
+} from '../../src/wire/records.ts';
+import type { RunReport, RunSetting } from '../../sim/checkers/check-run.ts';
+import { checkRun } from '../../sim/checkers/check-run.ts';
+import type { ActorKind } from '../../sim/history/facts.ts';
+import { History } from '../../sim/history/history.ts';
+import { CELL_INCARNATION, KEYS, outcomeOf, someHost } from './history-world.ts';
+
+/** A digest that tells texts apart, which is all that a ticket needs of it here. */
+const digest = (text: string): string => `digest of ${text}`;
+
+export const HAND_SETTING: RunSetting = {
+  keys: KEYS,
+  enforcement: true,
+  digest,
+  liveness: { placeMs: 5_000, stopMs: 10_000 },
+  least: { committed: 1, started: 1, finalViews: 1 },
+};
+
+export interface Started {
+  readonly attempt: string;
+  readonly process: ProcessIdentity;
+}
+
+/**
+ * A run that is written down by hand, fact by fact, as a world would see it: with a store that keeps revisions and asks no
+ * questions. What it writes by default is right; a test plants one thing that is not.
+ */
+export class HandRun {
+  readonly history: History;
+  nowMs = 1_000;
+  readonly #entries = new Map<string, Entry>();
+  readonly #tickets = new Map<string, TicketBody>();
+  readonly #reports = new Map<string, Map<string, AllocationReport>>();
+  readonly #seqs = new Map<string, number>();
+  #revision = 1;
+  #made = 0;
+
+  constructor(hosts: readonly string[] = ['host-1', 'host-2']) {
+    this.history = new History(() => this.nowMs);
+    for (const monitor of ['monitor-1', 'monitor-2']) this.role(monitor, 'monitor');
+    this.role('arbiter-1', 'arbiter');
+    for (const kind of ['service', 'batch']) {
+      this.role(`${kind}-1`, 'scheduler');
+      this.put(`${kind}-1`, KEYS.role('scheduler', `${kind}-1`), schedulerRecord(kind), 'absent');
+    }
+    for (const host of hosts) this.join(host);
+  }
+
+  role(actor: string, role: ActorKind): void {
+    this.history.actor({ actor, role, instance: 1, change: 'started' });
+  }
+
+  join(host: string): void {
+    this.history.host({ kind: 'boot', host, boot: `boot-${host}` });
+    this.role(host, 'agent');
+    this.put(host, KEYS.host(host), hostCodec.encode({ ...someHost(host), bootId: `boot-${host}` }), 'same');
+    this.alive(host);
+  }
+
+  alive(host: string): void {
+    const alive = { stateId: `state-${host}`, incarnation: 1, address: `http://${host}`, sinceMs: 0 };
+    this.put(host, KEYS.aliveOf(host), aliveCodec.encode(alive), 'same');
+  }
+
+  // --- the store --------------------------------------------------------------------------------------------------------
+
+  modOf(key: string): number {
+    return this.#entries.get(key)?.modRevision ?? 0;
+  }
+
+  /** Done as it is asked for; `compares` are believed. @param actor null: the end of a session */
+  write(actor: string | null, writes: readonly Write[], compares: readonly Compare[]): number {
+    const from = this.history.asking();
+    this.#revision += 1;
+    const revision = this.#revision;
+    const changes = writes.map((write) => this.#change(write, revision));
+    const attempt: Attempt = { compares, writes, readBack: [] };
+    this.history.revision(revision, actor, changes, actor === null ? null : attempt);
+    if (actor !== null) this.history.attempted(actor, from, attempt, { outcome: 'applied', revision });
+    return revision;
+  }
+
+  put(actor: string, key: string, value: string, guard: 'same' | 'absent' | 'none'): number {
+    const equals = guard === 'absent' ? 0 : this.modOf(key);
+    const compares = guard === 'none' ? [] : [{ key, target: 'modRevision' as const, equals }];
+    return this.write(actor, [{ kind: 'put', key, value }], compares);
+  }
+
+  drop(actor: string | null, key: string): number {
+    const compares = actor === null ? [] : [{ key, target: 'modRevision' as const, equals: this.modOf(key) }];
+    return this.write(actor, [{ kind: 'delete', key }], compares);
+  }
+
+  read(actor: string, keys: readonly string[], spoil: Partial<Entry> = {}): void {
+    const from = this.history.asking();
+    const entries = new Map<string, Entry>();
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (entry !== undefined) entries.set(key, { ...entry, ...spoil });
+    }
+    this.history.read(actor, from, keys, { revision: this.#revision, entries });
+  }
+
+  list(actor: string, prefix: string, leaveOut = 0): void {
+    const from = this.history.asking();
+    const all = [...this.#entries].filter(([key]) => key.startsWith(prefix));
+    const entries = new Map(all.slice(leaveOut));
+    this.history.read(actor, from, prefix, { revision: this.#revision, entries });
+  }
+
+  // --- jobs and allocations ---------------------------------------------------------------------------------------------
+
+  job(name: string, changes: Readonly<Record<string, unknown>> = {}): Job {
+    const reading = parseJobObject({ name, type: 'batch', command: ['work'], ...changes });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+    return reading.job;
+  }
+
+  /** Submitted, acknowledged, and taken by its scheduler. */
+  submit(job: Job, scheduler = 'batch-1'): void {
+    const answer = this.history.called({ kind: 'submit', client: 'client-1', job });
+    this.jobRecord(job, 1, 'run');
+    answer({ result: 'ok', job: job.name, version: 1 });
+    const owner = ownerCodec.encode({ scheduler, kind: 'batch', sinceMs: 0 });
+    this.put(scheduler, KEYS.owner(job.namespace, job.name), owner, 'absent');
+  }
+
+  jobRecord(job: Job, version: number, desired: 'run' | 'stop'): void {
+    const record = jobCodec.encode({ job, version, desired, submittedAtMs: this.nowMs });
+    this.put('monitor-1', KEYS.job(job.namespace, job.name), record, 'same');
+  }
+
+  quota(namespace: string, cpuMilli: number): void {
+    const quota = { namespace, cpuMilli, memoryMib: null, gpuMilli: null, allocations: null };
+    this.role('client-1', 'client');
+    this.put('client-1', KEYS.quota(namespace), quotaCodec.encode(quota), 'same');
+  }
+
+  allocation(job: Job, changes: Partial<Allocation> = {}): Allocation {
+    this.#made += 1;
+    const made = String(this.#made);
+    return {
+      id: `a${made.padStart(4, '0')}`,
+      host: 'host-1',
+      precedence: 50,
+      resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: NO_SCALARS },
+      gpus: [],
+      ports: {},
+      namespace: job.namespace,
+      job: job.name,
+      jobVersion: 1,
+      group: Object.keys(job.groups)[0] ?? '',
+      index: 0,
+      attempt: 1,
+      scheduler: 'batch-1',
+      desired: 'run',
+      planId: `p${made}`,
+      epoch: { incarnation: CELL_INCARNATION, counter: 0 },
+      createdAtMs: this.nowMs,
+      ...changes,
+    };
+  }
+
+  /** Committed with its ledger and behind its owner's key. @param guarded false: without any compare */
+  commit(guarded: boolean, ...allocations: readonly Allocation[]): void {
+    const [first] = allocations;
+    if (first === undefined) return;
+    const ledgerKey = KEYS.ledger(first.host);
+    const ownerKey = KEYS.owner(first.namespace, first.job);
+    const ledger = allocations.reduce(withClaim, this.#ledger(first.host));
+    const writes: Write[] = allocations.map((one) => ({
+      kind: 'put',
+      key: keyOf(one),
+      value: allocationCodec.encode(one),
+    }));
+    writes.push({ kind: 'put', key: ledgerKey, value: ledgerCodec.encode(ledger) });
+    const created = this.#entries.get(ownerKey)?.createRevision ?? 0;
+    this.write(
+      first.scheduler,
+      writes,
+      guarded
+        ? [
+            { key: ledgerKey, target: 'modRevision', equals: this.modOf(ledgerKey) },
+            { key: ownerKey, target: 'createRevision', equals: created },
+          ]
+        : [],
+    );
+  }
+
+  mark(allocation: Allocation, desired: Exclude<Allocation['desired'], 'run'>): Allocation {
+    const marked: Allocation = { ...allocation, desired, cause: 'stopped by user' };
+    this.put(allocation.scheduler, keyOf(allocation), allocationCodec.encode(marked), 'same');
+    return marked;
+  }
+
+  /** The claim goes and the outcome is written, in one. @param outcome null: without one */
+  release(allocation: Allocation, outcome: Partial<Outcome> | null = {}): void {
+    const ledgerKey = KEYS.ledger(allocation.host);
+    const ledger = withoutClaim(this.#ledger(allocation.host), allocation);
+    const writes: Write[] = [
+      { kind: 'delete', key: keyOf(allocation) },
+      { kind: 'put', key: ledgerKey, value: ledgerCodec.encode(ledger) },
+    ];
+    const { namespace, job, id } = allocation;
+    if (outcome !== null) {
+      const value = outcomeCodec.encode({ ...outcomeOf(allocation), exit: { code: 0 }, ...outcome });
+      writes.push({ kind: 'put', key: KEYS.outcome(namespace, job, id), value });
+    }
+    this.write(allocation.scheduler, writes, [
+      { key: ledgerKey, target: 'modRevision', equals: this.modOf(ledgerKey) },
+    ]);
+    this.#reports.get(allocation.host)?.delete(id);
+  }
+
+  verdict(host: string, state: Eligibility['state'], counter: number): void {
+    const [key, ledgerKey] = [KEYS.eligibilityOf(host), KEYS.ledger(host)];
+    const verdict = { state, reason: '', by: 'monitor-1', sinceMs: this.nowMs, counter };
+    const ledger = { ...this.#ledger(host), state, counter };
+    this.write(
+      'monitor-1',
+      [
+        { kind: 'put', key, value: eligibilityCodec.encode(verdict) },
+        { kind: 'put', key: ledgerKey, value: ledgerCodec.encode(ledger) },
+      ],
+      [
+        { key, target: 'modRevision', equals: this.modOf(key) },
+        { key: ledgerKey, target: 'modRevision', equals: this.modOf(ledgerKey) },
+      ],
+    );
+  }
+
+  // --- tickets and hosts ------------------------------------------------------------------------------------------------
+
+  launchOf(allocation: Allocation, job: Job): Launch {
+    const group = job.groups[allocation.group];
+    if (group === undefined) throw new Error('no such group');
+    return { tasks: group.tasks, restart: group.restart, deadlineMs: group.deadlineMs };
+  }
+
+  grant(allocation: Allocation, job: Job, changes: Partial<TicketBody> = {}): TicketBody {
+    const { namespace, scheduler, epoch, id, host } = allocation;
+    const body: TicketBody = {
+      jti: `jti-${id}`,
+      aud: host,
+      hostIncarnation: 1,
+      notBeforeMs: this.nowMs,
+      expiresMs: this.nowMs + 30_000,
+      namespace,
+      job: job.name,
+      scheduler,
+      epoch,
+      claim: claimOf(allocation),
+      commandDigest: digest(canonicalJson(this.launchOf(allocation, job))),
+      ...changes,
+    };
+    this.history.granted({ arbiter: 'arbiter-1', body, arbiterNowMs: this.nowMs });
+    this.#tickets.set(id, body);
+    return body;
+  }
+
+  /** @param ticket undefined: the one that was granted */
+  order(
+    allocation: Allocation,
+    job: Job,
+    options: {
+      readonly ticket?: TicketBody | null;
+      readonly host?: string;
+      readonly hostNowMs?: number;
+      readonly refuse?: string;
+      readonly commandId?: string;
+    } = {},
+  ): void {
+    const host = options.host ?? allocation.host;
+    const ticket = options.ticket === undefined ? (this.#tickets.get(allocation.id) ?? null) : options.ticket;
+    const answer = this.history.ordered({
+      ...{ kind: 'start', host, boot: `boot-${host}`, incarnation: 1 },
+      hostNowMs: options.hostNowMs ?? this.nowMs,
+      request: {
+        commandId: options.commandId ?? `${allocation.id}-start-0`,
+        allocation,
+        launch: this.launchOf(allocation, job),
+        ticket: ticket === null ? null : 'token',
+      },
+      ticket,
+    });
+    const { refuse } = options;
+    answer({ status: refuse === undefined ? 200 : 403, code: refuse ?? null, report: null });
+  }
+
+  orderStop(allocation: Allocation, changes: Partial<StopRequest> = {}): void {
+    const { id, host, epoch } = allocation;
+    const request: StopRequest = { commandId: `${id}-stop`, epoch, mode: 'stop', cause: 'test', ...changes };
+    const answer = this.history.ordered({
+      ...{ kind: 'stop', host, boot: `boot-${host}`, incarnation: 1, hostNowMs: this.nowMs, id, request },
+    });
+    answer({ status: 200, code: null, report: null });
+  }
+
+  /** A shim claims the attempt and the command runs. */
+  begin(
+    allocation: Allocation,
+    number = 1,
+    changes: { task?: string; host?: string; pid?: number } = {},
+  ): Started {
+    this.#made += 1;
+    const host = changes.host ?? allocation.host;
+    const attempt = `${allocation.id}.${changes.task ?? 'work'}.${String(number)}`;
+    const shim = { boot: `boot-${host}`, pid: 10_000 + this.#made, start: this.#made };
+    const process = { boot: `boot-${host}`, pid: changes.pid ?? 20_000 + this.#made, start: this.#made };
+    this.history.host({ kind: 'claimed', host, attempt, shim });
+    this.history.host({ kind: 'started', host, attempt, process });
+    for (const port of Object.values(allocation.ports))
+      this.history.host({ kind: 'port-bound', host, port, attempt });
+    this.#report(allocation, process.pid);
+    return { attempt, process };
+  }
+
+  signal(
+    host: string,
+    { attempt, process }: Started,
+    changes: { by?: string; owner?: string | null } = {},
+  ): void {
+    const { by = attempt, owner = attempt } = changes;
+    this.history.host({ kind: 'signalled', host, by, owner, process, signal: 'SIGTERM' });
+  }
+
+  end(allocation: Allocation, { attempt, process }: Started, exit: Exit = { code: 0 }): void {
+    const { host } = allocation;
+    this.history.host({ kind: 'ended', host, attempt, process, exit });
+    for (const port of Object.values(allocation.ports))
+      this.history.host({ kind: 'port-freed', host, port, attempt });
+    this.#reports.get(host)?.delete(allocation.id);
+  }
+
+  /** From ticket to running. */
+  launch(allocation: Allocation, job: Job): Started {
+    this.grant(allocation, job);
+    this.commit(true, allocation);
+    this.order(allocation, job);
+    return this.begin(allocation);
+  }
+
+  // --- the end ----------------------------------------------------------------------------------------------------------
+
+  /** What a monitor shows now; what the hosts say by default. */
+  view(monitor: string, changes: { leaveOut?: string; seq?: number; complete?: boolean } = {}): void {
+    const hosts = [...this.#reports.keys()].filter((host) => host !== changes.leaveOut);
+    this.history.view({
+      monitor,
+      instance: 1,
+      complete: changes.complete ?? true,
+      hosts: hosts.map((host) => ({
+        ...{ host, incarnation: 1, seq: changes.seq ?? this.#seqs.get(host) ?? 0 },
+        ...{ asOfMs: this.nowMs, staleSinceMs: null, reports: this.reportsOf(host) },
+      })),
+    });
+  }
+
+  reportsOf(host: string): AllocationReport[] {
+    return [...(this.#reports.get(host)?.values() ?? [])];
+  }
+
+  listing(host: string, reports = this.reportsOf(host)): void {
+    this.history.listing({ host, incarnation: 1, seq: this.#seqs.get(host) ?? 0, reports });
+  }
+
+  quiet(lastsMs = 30_000): void {
+    this.history.phase('quiet');
+    this.nowMs += lastsMs;
+  }
+
+  finish(): void {
+    for (const host of this.#reports.keys()) this.listing(host);
+    for (const monitor of ['monitor-1', 'monitor-2']) this.view(monitor);
+    this.history.phase('end');
+  }
+
+  check(changes: Partial<RunSetting> = {}): RunReport {
+    return checkRun(this.history, { ...HAND_SETTING, ...changes });
+  }
+
+  /** The invariants that did not hold, each once, in order. */
+  broken(changes: Partial<RunSetting> = {}): string[] {
+    return [...new Set(this.check(changes).violations.map(({ invariant }) => invariant))].sort();
+  }
+
+  // ----------------------------------------------------------------------------------------------------------------------
+
+  #change(write: Write, revision: number): Change {
+    if (write.kind === 'delete') {
+      this.#entries.delete(write.key);
+      return { kind: 'delete', key: write.key };
+    }
+    const { key, value } = write;
+    const createRevision = this.#entries.get(key)?.createRevision ?? revision;
+    const entry = { key, value, createRevision, modRevision: revision };
+    this.#entries.set(key, entry);
+    return { kind: 'put', entry };
+  }
+
+  #ledger(host: string): Ledger {
+    const entry = this.#entries.get(KEYS.ledger(host));
+    return entry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(entry.value);
+  }
+
+  #report(allocation: Allocation, pid: number): void {
+    const { host } = allocation;
+    const reports = this.#reports.get(host) ?? new Map<string, AllocationReport>();
+    this.#reports.set(host, reports);
+    this.#seqs.set(host, (this.#seqs.get(host) ?? 0) + 1);
+    const { namespace, job, jobVersion, group, index, attempt, scheduler } = allocation;
+    reports.set(allocation.id, {
+      ...claimOf(allocation),
+      ...{ namespace, job, jobVersion, group, index, attempt, scheduler },
+      ...{ state: 'running', released: false, reason: '', restarts: 0, startedAtMs: this.nowMs },
+      tasks: { work: { state: 'running', pid, restarts: 0 } },
+    });
+  }
+}
+
+function keyOf({ namespace, job, id }: Allocation): string {
+  return KEYS.allocation(namespace, job, id);
+}
+
+function schedulerRecord(kind: string): string {
+  const id = `${kind}-1`;
+  const policy = `${kind}-binpack`;
+  return roleCodec.encode({ kind: 'scheduler', id, address: '', version: '0', policy, startedAtMs: 0 });
+}
