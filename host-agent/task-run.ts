@@ -40,6 +40,8 @@ export class TaskRun {
   #sight: AttemptSight | null = null;
   #askedAtMs = 0;
   #restartAtMs: number | null = null;
+  /** Of the delay that is being waited for, or was waited for last. */
+  #doublings = 0;
   #done = false;
   #why = '';
   #firstStartedAtMs: number | null = null;
@@ -116,7 +118,7 @@ export class TaskRun {
 
   /** The first attempt. */
   async begin(): Promise<void> {
-    await this.#beginAttempt(1, []);
+    await this.#beginAttempt(1, [], null);
   }
 
   /** Takes over what an earlier agent began. @param numbers of the attempts that have folders */
@@ -125,8 +127,11 @@ export class TaskRun {
     const name = attemptName(this.#allocation.id, this.task.name, last);
     const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
     const found = await readRecord(this.#ports, path, attemptFile);
-    // Without the record the folder still tells which attempt it is; only the history of restarts is lost.
-    this.#attempt = found.kind === 'found' ? found.value : this.#specOf(last, [], { out: 0, err: 0 });
+    // Without the record the folder still tells which attempt it is; what it said of restarts is counted from the others.
+    this.#attempt =
+      found.kind === 'found'
+        ? found.value
+        : this.#specOf(last, await this.#restartsBefore(last, numbers), null, { out: 0, err: 0 });
     if (this.#attempt.bootId !== this.#ports.processes.bootId)
       await endUnseen(this.#ports, name, 'host-reboot');
     await this.refresh(true);
@@ -180,7 +185,7 @@ export class TaskRun {
     if (sight.kind === 'running') this.#firstStartedAtMs ??= sight.startedAtMs;
     if (sight.kind === 'ended') {
       this.#firstStartedAtMs ??= sight.startedAtMs;
-      this.#ended(sight.exit);
+      this.#ended(sight.exit, sight.startedAtMs);
     }
   }
 
@@ -204,12 +209,31 @@ export class TaskRun {
     else if (this.#attempt !== null) await this.#write(this.#attempt);
   }
 
-  #ended(exit: ExitRecord): void {
+  #ended(exit: ExitRecord, startedAtMs: number | null): void {
     if (this.#stopSince !== null || exit.lost === 'host-reboot') return this.#finish(exit.lost ?? 'stopped');
+    const { clock, random } = this.#ports;
+    const nowMs = Math.round(clock.nowMs());
+    const restartsAtMs = this.#attempt?.restartsAtMs ?? [];
+    const doublings = this.restarts === 0 ? null : (this.#attempt?.doublings ?? 0);
+    const history = { restartsAtMs, doublings, startedAtMs };
+    const decision = decideRestart(this.#policy, exit, history, nowMs, random.fraction());
+    if (!decision.restart) return this.#finish(decision.why);
+    this.#doublings = decision.doublings;
+    this.#restartAtMs = clock.monotonicMs() + Math.max(0, decision.atMs - nowMs);
+  }
+
+  /** For an attempt whose own record is lost: never fewer than there were, so that none is begun too many (I22). */
+  async #restartsBefore(last: number, numbers: readonly number[]): Promise<number[]> {
     const nowMs = Math.round(this.#ports.clock.nowMs());
-    const decision = decideRestart(this.#policy, exit, this.#attempt?.restartsAtMs ?? [], nowMs);
-    if (decision.restart) this.#restartAtMs = this.#ports.clock.monotonicMs() + decision.delayMs;
-    else this.#finish(decision.why);
+    for (let number = last - 1; number > 0; number--) {
+      if (!numbers.includes(number)) continue;
+      const name = attemptName(this.#allocation.id, this.task.name, number);
+      const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
+      const found = await readRecord(this.#ports, path, attemptFile, { leave: true });
+      if (found.kind === 'found')
+        return [...found.value.restartsAtMs, ...Array<number>(last - number).fill(nowMs)];
+    }
+    return Array<number>(last - 1).fill(nowMs);
   }
 
   #finish(why: string): void {
@@ -223,12 +247,15 @@ export class TaskRun {
     if (attempt === null) return;
     const nowMs = Math.round(this.#ports.clock.nowMs());
     const restartsAtMs = [...withinWindow(this.#policy, attempt.restartsAtMs, nowMs), nowMs];
-    await this.#beginAttempt(attempt.number + 1, restartsAtMs);
+    await this.#beginAttempt(attempt.number + 1, restartsAtMs, this.#doublings);
   }
 
-  async #beginAttempt(number: number, restartsAtMs: readonly number[]): Promise<void> {
-    const last = this.exit;
-    await this.#write(this.#specOf(number, restartsAtMs, last ?? { out: 0, err: 0 }));
+  async #beginAttempt(
+    number: number,
+    restartsAtMs: readonly number[],
+    doublings: number | null,
+  ): Promise<void> {
+    await this.#write(this.#specOf(number, restartsAtMs, doublings, this.exit ?? { out: 0, err: 0 }));
     this.#restartAtMs = null;
     this.#sight = { kind: 'asked' };
     const old = number - this.#settings.attemptsKept;
@@ -251,7 +278,12 @@ export class TaskRun {
     this.#attempt = spec;
   }
 
-  #specOf(number: number, restartsAtMs: readonly number[], ends: { out: number; err: number }): AttemptSpec {
+  #specOf(
+    number: number,
+    restartsAtMs: readonly number[],
+    doublings: number | null,
+    ends: { out: number; err: number },
+  ): AttemptSpec {
     return {
       allocation: this.#allocation.id,
       task: this.task.name,
@@ -261,6 +293,7 @@ export class TaskRun {
       errBase: ends.err,
       atMs: Math.round(this.#ports.clock.nowMs()),
       restartsAtMs,
+      ...(doublings === null || doublings === 0 ? {} : { doublings }),
     };
   }
 

@@ -96,6 +96,8 @@ export interface RestartPolicy {
   readonly attempts: number;
   readonly windowMs: number;
   readonly delayMs: number;
+  /** The delay doubles with each restart up to this, and begins anew after a run that lasted as long; absent: it stays. */
+  readonly delayMaxMs?: number;
   /** `failure`: after a non-zero end. `always`: after any end. `never`. */
   readonly on: 'failure' | 'always' | 'never';
 }

@@ -65,6 +65,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
       attempts: file.restart?.attempts ?? restart.attempts,
       windowMs: file.restart?.window ?? restart.windowMs,
       delayMs: file.restart?.delay ?? restart.delayMs,
+      ...(file.restart?.maxDelay === undefined ? {} : { delayMaxMs: file.restart.maxDelay }),
       on: file.restart?.on ?? restart.on,
     },
     reschedule: {

@@ -37,6 +37,7 @@ const group = z.looseObject({
     attempts: whole,
     windowMs: whole,
     delayMs: whole,
+    delayMaxMs: z.exactOptional(whole),
     on: z.enum(['failure', 'always', 'never']),
   }),
   reschedule: z.looseObject({

@@ -48,6 +48,9 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       attempts: group.restart.attempts,
       window: formatDuration(group.restart.windowMs),
       delay: formatDuration(group.restart.delayMs),
+      ...(group.restart.delayMaxMs === undefined
+        ? {}
+        : { maxDelay: formatDuration(group.restart.delayMaxMs) }),
       on: group.restart.on,
     },
     reschedule: {

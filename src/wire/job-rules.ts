@@ -16,10 +16,11 @@ export function checkRules(file: LongFile): RuleFault[] {
     const at = ['groups', name];
     if (type === 'system') faults.push(...checkSystem(at, group));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
-    const delay = group.reschedule?.delay;
-    const maxDelay = group.reschedule?.maxDelay;
-    if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
-      faults.push({ path: [...at, 'reschedule', 'maxDelay'], text: 'must not be less than delay' });
+    for (const key of ['restart', 'reschedule'] as const) {
+      const { delay, maxDelay } = group[key] ?? {};
+      if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
+        faults.push({ path: [...at, key, 'maxDelay'], text: 'must not be less than delay' });
+    }
   }
   return faults;
 }

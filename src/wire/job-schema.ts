@@ -170,6 +170,12 @@ const restart = z.strictObject({
   delay: duration('0')
     .optional()
     .meta({ description: 'Time before each restart.', examples: ['5s'] }),
+  maxDelay: duration('0')
+    .optional()
+    .meta({
+      description: 'The delay doubles up to this, and begins anew after a run that lasted as long.',
+      examples: ['5m'],
+    }),
   on: z.enum(['failure', 'always', 'never']).optional().meta({ description: 'What to restart after.' }),
 });
 

@@ -106,6 +106,7 @@ export const launch: z.ZodType<Launch> = z.strictObject({
     attempts: whole.max(bounds.ATTEMPTS_MAX),
     windowMs: durationMs,
     delayMs: durationMs,
+    delayMaxMs: z.exactOptional(durationMs),
     on: z.enum(['failure', 'always', 'never']),
   }),
   deadlineMs: durationMs.nullable(),

@@ -142,6 +142,8 @@ export interface AttemptSpec {
   readonly atMs: number;
   /** When this and earlier restarts were begun, as far back as the restart policy looks. */
   readonly restartsAtMs: readonly number[];
+  /** Doublings of the restart delay so far; absent: none. */
+  readonly doublings?: number;
 }
 
 const attemptShape: z.ZodType<AttemptSpec> = z.object({
@@ -153,6 +155,7 @@ const attemptShape: z.ZodType<AttemptSpec> = z.object({
   errBase: whole,
   atMs: whole,
   restartsAtMs: z.array(whole),
+  doublings: z.exactOptional(whole),
 });
 
 export const attemptFile = schemaCodec('attempt', attemptShape);
