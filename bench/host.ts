@@ -1,0 +1,172 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { undiciClient } from '../src/adapters/http/client.ts';
+import { HostClient } from '../src/clients/host-client.ts';
+import type { Allocation } from '../src/core/allocation.ts';
+import type { StartRequest, StopRequest } from '../src/wire/host-api.ts';
+import type { AgentProcess } from './host-process.ts';
+import { startAgentProcess } from './host-process.ts';
+import { percentile } from './percentile.ts';
+
+/**
+ * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
+ * task holds, and how soon a new agent has taken all tasks over.
+ * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500]`
+ */
+const { values } = parseArgs({
+  options: {
+    starts: { type: 'string', default: '1000' },
+    flight: { type: 'string', default: '16' },
+    running: { type: 'string', default: '500' },
+  },
+});
+
+const EPOCH = { incarnation: 'bench', counter: 0 };
+const POLL_MS = 20;
+
+function startOf(id: string, command: readonly string[]): StartRequest {
+  const resources = { cpuMilli: 1, memoryMib: 1, diskMib: 0, scalars: {} };
+  const task = {
+    ...{ name: 'main', command, env: {}, resources, gpu: null, sidecar: false },
+    stop: { signal: 'SIGTERM', graceMs: 2_000 },
+  };
+  const allocation: Allocation = {
+    ...{ id, host: 'host-a', precedence: 50, resources, gpus: [], ports: {} },
+    ...{ namespace: 'default', job: 'bench', jobVersion: 1, group: 'bench', index: 0, attempt: 1 },
+    ...{ scheduler: 'bench', desired: 'run', planId: 'bench', epoch: EPOCH, createdAtMs: 0 },
+  };
+  const restart = { attempts: 0, windowMs: 60_000, delayMs: 0, on: 'never' as const };
+  return {
+    commandId: `start-${id}`,
+    allocation,
+    launch: { tasks: { main: task }, restart, deadlineMs: null },
+    ticket: null,
+  };
+}
+
+const STOP: StopRequest = { commandId: 'stop', epoch: EPOCH, mode: 'stop', cause: 'the bench is over' };
+
+async function inFlight(
+  ids: readonly string[],
+  flight: number,
+  work: (id: string) => Promise<void>,
+): Promise<void> {
+  const waiting = [...ids];
+  const worker = async (): Promise<void> => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) await work(id);
+  };
+  await Promise.all(Array.from({ length: flight }, worker));
+}
+
+async function begin(client: HostClient, agent: AgentProcess, id: string, command: string[]): Promise<void> {
+  const outcome = await client.start(agent.address, startOf(id, command));
+  if (outcome.kind !== 'started') throw new Error(`${id} was not started: ${JSON.stringify(outcome)}`);
+}
+
+async function untilAll(
+  client: HostClient,
+  agent: AgentProcess,
+  count: number,
+  state: string,
+): Promise<void> {
+  for (;;) {
+    const { allocations } = await client.list(agent.address);
+    const there = allocations.filter((one) => one.state === state);
+    if (there.length >= count) return;
+    await new Promise((next) => setTimeout(next, POLL_MS));
+  }
+}
+
+async function measureStarts(client: HostClient, agent: AgentProcess): Promise<void> {
+  const [starts, flight] = [Number(values.starts), Number(values.flight)];
+  const ids = Array.from({ length: starts }, (_, n) => `s${String(n)}`);
+  await inFlight(['warm1', 'warm2'], 1, (id) => begin(client, agent, id, ['true']));
+  const before = await agent.usage();
+  const answersMs: number[] = [];
+  const startMs = performance.now();
+  await inFlight(ids, flight, async (id) => {
+    const askedMs = performance.now();
+    await begin(client, agent, id, ['true']);
+    answersMs.push(performance.now() - askedMs);
+  });
+  const acceptedS = (performance.now() - startMs) / 1000;
+  await untilAll(client, agent, starts + 2, 'complete');
+  const endedS = (performance.now() - startMs) / 1000;
+  const after = await agent.usage();
+  const perStart = (total: number): string => (total / starts).toFixed(2);
+  say(
+    `host starts accepted=${(starts / acceptedS).toFixed(0)}/s ran-to-end=${(starts / endedS).toFixed(0)}/s ` +
+      `answer-p50=${percentile(answersMs, 0.5).toFixed(1)}ms p99=${percentile(answersMs, 0.99).toFixed(1)}ms ` +
+      `tasks=${String(starts)} in-flight=${String(flight)}`,
+  );
+  say(
+    `host blocked per-start=${perStart(after.busyMs - before.busyMs)}ms agent-cpu=${perStart(after.cpuMs - before.cpuMs)}ms`,
+  );
+  await inFlight([...ids, 'warm1', 'warm2'], flight, async (id) => {
+    await client.remove(agent.address, id, `remove-${id}`);
+  });
+}
+
+function shimPids(folder: string): number[] {
+  return readdirSync(join(folder, 'attempts')).map(
+    (name) =>
+      (JSON.parse(readFileSync(join(folder, 'attempts', name, 'claim'), 'utf8')) as { pid: number }).pid,
+  );
+}
+
+function pssKib(pid: number): number {
+  return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${String(pid)}/smaps_rollup`, 'utf8'))?.[1]);
+}
+
+async function measureRunning(
+  client: HostClient,
+  first: AgentProcess,
+  folder: string,
+): Promise<AgentProcess> {
+  const running = Number(values.running);
+  const ids = Array.from({ length: running }, (_, n) => `r${String(n)}`);
+  await inFlight(ids, Number(values.flight), (id) => begin(client, first, id, ['sleep', '10000']));
+  await untilAll(client, first, running, 'running');
+  const pss = shimPids(folder).map(pssKib);
+  const meanKib = pss.reduce((sum, one) => sum + one, 0) / pss.length;
+  say(
+    `host shim pss-mean=${meanKib.toFixed(0)}KiB pss-max=${String(Math.max(...pss))}KiB tasks=${String(running)}`,
+  );
+  await first.end('SIGKILL');
+  const startMs = performance.now();
+  const agent = await startAgentProcess(folder);
+  await untilAll(client, agent, running, 'running');
+  const wholeMs = performance.now() - startMs;
+  say(
+    `host readopt from-open=${agent.openMs.toFixed(0)}ms from-process=${agent.readyMs.toFixed(0)}ms ` +
+      `all-reported=${wholeMs.toFixed(0)}ms tasks=${String(running)}`,
+  );
+  await inFlight(ids, Number(values.flight), async (id) => {
+    await client.stop(agent.address, id, STOP);
+  });
+  await untilAll(client, agent, running, 'killed');
+  return agent;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function measure(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const http = undiciClient();
+  const client = new HostClient(http);
+  let agent = await startAgentProcess(folder);
+  try {
+    await measureStarts(client, agent);
+    agent = await measureRunning(client, agent, folder);
+  } finally {
+    await agent.end('SIGTERM');
+    await http.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+await measure();
