@@ -1,6 +1,21 @@
-import { watch } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, statfs, unlink } from 'node:fs/promises';
+import {
+  closeSync,
+  fdatasync,
+  fsync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  unlinkSync,
+  watch,
+  writeSync,
+} from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Disk, DiskErrorCode, WriteOptions } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
@@ -9,7 +24,12 @@ import { AppendQueue } from './append-queue.ts';
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
 
-/** The folder on a real file system. Folders are made for their owner alone. */
+/**
+ * The folder on a real file system. Folders are made for their owner alone.
+ *
+ * What the page cache answers is done at once: a hop to the thread pool and back costs several times what a small file
+ * does, and a start is some forty of them. What may wait for the device, a sync, goes to the pool.
+ */
 export function nodeDisk(root: string): Disk {
   return new NodeDisk(root);
 }
@@ -28,7 +48,10 @@ class NodeDisk implements Disk {
   }
 
   read(path: string): Promise<string | null> {
-    return orAbsent(`read ${path}`, null, () => readFile(this.absolute(path), 'utf8'));
+    // Most of what is asked for is not there, and an error costs more than a look.
+    return orAbsent(`read ${path}`, null, async () =>
+      isThere(this.absolute(path)) ? readFileSync(this.absolute(path), 'utf8') : null,
+    );
   }
 
   async publish(path: string, text: string, options?: WriteOptions): Promise<'published' | 'exists'> {
@@ -36,12 +59,12 @@ class NodeDisk implements Disk {
     return asDisk(`write ${path}`, async () => {
       const temporary = await this.#writeBeside(path, text, durable);
       try {
-        await link(temporary, this.absolute(path));
+        linkSync(temporary, this.absolute(path));
       } catch (error) {
         if (codeOf(error) === 'EEXIST') return 'exists';
         throw error;
       } finally {
-        await unlink(temporary);
+        unlinkSync(temporary);
       }
       if (durable) await this.#syncAbove(path);
       return 'published';
@@ -50,7 +73,7 @@ class NodeDisk implements Disk {
 
   replace(path: string, text: string): Promise<void> {
     return asDisk(`write ${path}`, async () => {
-      await rename(await this.#writeBeside(path, text, true), this.absolute(path));
+      renameSync(await this.#writeBeside(path, text, true), this.absolute(path));
       await this.#syncAbove(path);
     });
   }
@@ -65,12 +88,14 @@ class NodeDisk implements Disk {
   }
 
   list(path: string): Promise<readonly string[]> {
-    return orAbsent<readonly string[]>(`list ${path}`, [], () => readdir(this.absolute(path)));
+    return orAbsent<readonly string[]>(`list ${path}`, [], async () =>
+      isThere(this.absolute(path)) ? readdirSync(this.absolute(path)) : [],
+    );
   }
 
   makeFolder(path: string): Promise<void> {
     return asDisk(`make ${path}`, async () => {
-      await mkdir(this.absolute(path), { recursive: true, mode: 0o700 });
+      mkdirSync(this.absolute(path), { recursive: true, mode: 0o700 });
     });
   }
 
@@ -82,23 +107,19 @@ class NodeDisk implements Disk {
 
   move(from: string, to: string): Promise<void> {
     return asDisk(`move ${from}`, async () => {
-      await mkdir(dirname(this.absolute(to)), { recursive: true, mode: 0o700 });
-      await rename(this.absolute(from), this.absolute(to));
+      mkdirSync(dirname(this.absolute(to)), { recursive: true, mode: 0o700 });
+      renameSync(this.absolute(from), this.absolute(to));
     });
   }
 
   sizeOf(path: string): Promise<number | null> {
-    return orAbsent(`look at ${path}`, null, async () => (await stat(this.absolute(path))).size);
+    return orAbsent(`look at ${path}`, null, async () => {
+      return statSync(this.absolute(path), { throwIfNoEntry: false })?.size ?? null;
+    });
   }
 
   readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return orAbsent(`read ${path}`, new Uint8Array(0), () =>
-      using(this.absolute(path), 'r', async (file) => {
-        const buffer = Buffer.allocUnsafe(length);
-        const { bytesRead } = await file.read(buffer, 0, length, offset);
-        return buffer.subarray(0, bytesRead);
-      }),
-    );
+    return orAbsent(`read ${path}`, new Uint8Array(0), () => readFrom(this.absolute(path), offset, length));
   }
 
   watch(path: string, onChange: () => void): () => void {
@@ -115,7 +136,7 @@ class NodeDisk implements Disk {
 
   freeBytes(): Promise<number> {
     return asDisk('look at the free space', async () => {
-      const found = await statfs(this.#root);
+      const found = statfsSync(this.#root);
       return found.bavail * found.bsize;
     });
   }
@@ -126,14 +147,19 @@ class NodeDisk implements Disk {
     const temporary = join(dirname(target), `.tmp-${String(process.pid)}-${String(this.#temporary)}`);
     const write = (): Promise<void> =>
       using(temporary, 'w', async (file) => {
-        await file.writeFile(text);
-        if (durable) await file.sync();
+        writeAll(file, text);
+        // An empty file is its name, which the sync of its folder keeps.
+        if (durable && text !== '') await synced(file);
+      }).catch((error: unknown) => {
+        // What is left of it would fill a full disk further.
+        rmSync(temporary, { force: true });
+        throw error;
       });
     try {
       await write();
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error;
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
       if (durable) await this.#syncFolder(dirname(dirname(target)));
       await write();
     }
@@ -145,21 +171,50 @@ class NodeDisk implements Disk {
   }
 
   #syncFolder(folder: string): Promise<void> {
-    return using(folder, 'r', (file) => file.sync());
+    return using(folder, 'r', synced);
   }
 
   #appendNow(path: string, text: string): Promise<void> {
     return using(this.absolute(path), 'a', async (file) => {
-      await file.writeFile(text);
-      await file.datasync();
+      writeAll(file, text);
+      await new Promise<void>((done, fail) =>
+        fdatasync(file, (error) => (error === null ? done() : fail(error))),
+      );
     });
   }
 }
 
-async function using<T>(path: string, flags: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
-  const file = await open(path, flags, 0o600);
+async function using<T>(path: string, flags: string, work: (file: number) => Promise<T>): Promise<T> {
+  const file = openSync(path, flags, 0o600);
   try {
     return await work(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Only its absence makes it absent: a disk that fails says nothing of what is on it. */
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** A disk that is nearly full takes a part. */
+function writeAll(file: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+}
+
+function synced(file: number): Promise<void> {
+  return new Promise((done, fail) => fsync(file, (error) => (error === null ? done() : fail(error))));
+}
+
+/** Output is read through the pool: it may have left the page cache long ago. */
+async function readFrom(path: string, offset: number, length: number): Promise<Uint8Array> {
+  const file = await open(path, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(length);
+    const { bytesRead } = await file.read(buffer, 0, length, offset);
+    return buffer.subarray(0, bytesRead);
   } finally {
     await file.close();
   }
