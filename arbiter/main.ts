@@ -3,12 +3,15 @@ import { undiciClient } from '../src/adapters/http/client.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { callQueue } from '../src/adapters/system/call-queue.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
+import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readSigningKey } from '../src/adapters/tickets/key-files.ts';
 import { pasetoSigner } from '../src/adapters/tickets/paseto.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
+import { armed } from '../src/runtime/faults/armed.ts';
+import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { TICKET_REQUEST_BYTES_MAX } from '../src/wire/arbiter-api.ts';
 import { Arbiter } from './arbiter.ts';
 import { arbiterRoutes } from './routes.ts';
@@ -44,8 +47,12 @@ const SIGNING_MAX = 8;
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
   const signingKey = await readSigningKey(options.signingKeyFile);
-  const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
-  const http = undiciClient();
+  const { store, http, server, signer } = armed('arbiter', failPointsOf(systemFailures), {
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    http: undiciClient(),
+    server: fastifyServer({ log }),
+    signer: pasetoSigner(signingKey),
+  });
   const metrics = promMetrics({ processMetrics: true });
   const arbiter = new Arbiter({
     store,
@@ -55,13 +62,13 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
     random: systemRandom,
     log,
     metrics,
-    signer: pasetoSigner(signingKey),
+    signer,
     signing: callQueue(SIGNING_MAX),
     record: { kind: 'arbiter', id, version, policy: '', startedAtMs: systemClock.nowMs() },
     options: { sessionTtlMs: options.sessionTtlMs ?? SESSION_TTL_MS },
   });
   const listen = { ...options.listen, bodyBytesMax: TICKET_REQUEST_BYTES_MAX };
-  const listener = await fastifyServer({ log }).listen(arbiterRoutes(arbiter, metrics), listen);
+  const listener = await server.listen(arbiterRoutes(arbiter, metrics), listen);
   const { ended } = await arbiter.start(listener.address);
   log.info({ address: listener.address, keyId: signingKey.id }, 'the arbiter listens');
   return {

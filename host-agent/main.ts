@@ -8,6 +8,7 @@ import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
@@ -18,6 +19,8 @@ import type { Resources } from '../src/core/resources.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
+import { armed } from '../src/runtime/faults/armed.ts';
+import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
@@ -89,17 +92,15 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log } = options;
   mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 });
   const metrics = promMetrics({ processMetrics: true });
-  const verifier = await verifierOf(options);
   const facts = await factsOf(options);
-  const ports: AgentPorts = {
+  const { store, server, disk, processes, verifier } = armed('agent', failPointsOf(systemFailures), {
+    store: options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
     disk: nodeDisk(options.stateFolder),
     processes: linuxProcesses({ stateFolder: options.stateFolder, shim: options.shim ?? findShim() }),
-    clock: systemClock,
-    random: systemRandom,
-    log,
-    metrics,
-  };
-  const store = options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+    verifier: await verifierOf(options),
+  });
+  const ports: AgentPorts = { disk, processes, clock: systemClock, random: systemRandom, log, metrics };
   const settings = settingsOf(options);
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
@@ -127,7 +128,6 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ready: () => registrar.registered,
       metricsText: () => metrics.render(),
     });
-    const server = fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false });
     const listener = await server.listen(routes, { ...options.listen, bodyBytesMax: BODY_BYTES_MAX });
     closers.unshift(() => listener.close(CLOSE_GRACE_MS));
     agent.setAddress(options.advertise ?? listener.address);

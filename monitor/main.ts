@@ -2,9 +2,12 @@ import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
+import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import type { Log } from '../src/ports/telemetry.ts';
+import { armed } from '../src/runtime/faults/armed.ts';
+import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { Monitor } from './monitor.ts';
 
 export interface MonitorOptions {
@@ -41,11 +44,13 @@ const HOSTS_PER_PEER_MAX = 65_536;
 /** Starts a monitor on the real world. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
-  const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
-  const http = undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX });
-  const monitor = new Monitor({
-    ...{ cell, id, listen, version, log, store, http },
+  const { store, http, server } = armed('monitor', failPointsOf(systemFailures), {
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
     server: fastifyServer({ log }),
+  });
+  const monitor = new Monitor({
+    ...{ cell, id, listen, version, log, store, http, server },
     clock: systemClock,
     random: systemRandom,
     metrics: promMetrics({ processMetrics: true }),

@@ -4,10 +4,13 @@ import { fastifyServer } from '../src/adapters/http/server.ts';
 import { callQueue } from '../src/adapters/system/call-queue.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
+import { armed } from '../src/runtime/faults/armed.ts';
+import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import type { SchedulerSettings } from './options.ts';
 import { compileOptions } from './options.ts';
 import { Scheduler } from './scheduler.ts';
@@ -39,15 +42,18 @@ const BODY_BYTES_MAX = 16 * 1024;
 export async function runScheduler(options: SchedulerMainOptions): Promise<RunningScheduler> {
   const { log } = options;
   const settings = compileOptions(options);
-  const store = new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
-  const http = undiciClient();
+  const { store, http, server } = armed('scheduler', failPointsOf(systemFailures), {
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    http: undiciClient(),
+    server: fastifyServer({ log }),
+  });
   const world = {
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
     ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex, makeQueue: callQueue },
   };
   const scheduler = new Scheduler(world, settings);
   const listen = { ...options.listen, bodyBytesMax: BODY_BYTES_MAX };
-  const address = await scheduler.start(fastifyServer({ log }), listen);
+  const address = await scheduler.start(server, listen);
   log.info({ address, kind: settings.kind, policy: settings.placement.name }, 'the scheduler listens');
   return {
     address,

@@ -25,6 +25,12 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
         return (await import('../commands/completion.ts')).completion(context, shell, verbs);
       }),
   );
+  program
+    .command('fail-points')
+    .description('the names that MOORAGE_FAILPOINT takes, as NAME:NTH:kill|throw|stall=SECONDS')
+    .action(() =>
+      run({}, async (context) => (await import('../commands/fail-points.ts')).listFailPoints(context)),
+    );
   cellVerb(program, 'version', 'version of this program and of the monitor').action(
     (options: GlobalOptions) =>
       run(options, async (context) => (await import('../commands/version.ts')).version(context)),

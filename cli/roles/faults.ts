@@ -6,6 +6,7 @@ const HINTS: Readonly<Record<string, string>> = {
   StateFolderError: 'give each agent a folder of its own with --data',
   HostTakenError: 'give each agent a name of its own with --id',
   KeyFileError: 'check the folder that --keys names',
+  FailOrderError: 'correct MOORAGE_FAILPOINT; moorage fail-points lists all names',
 };
 
 /** What keeps a role from starting, in one line, with what to do about it. */

@@ -61,10 +61,14 @@ export interface DevCellProcess {
 }
 
 /** `moorage dev --no-demo` in `folder`, up and ready. */
-export async function startDevCell(folder: string, more: readonly string[] = []): Promise<DevCellProcess> {
+export async function startDevCell(
+  folder: string,
+  more: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<DevCellProcess> {
   const child = spawn(process.execPath, [CLI, 'dev', '--no-demo', ...more], {
     cwd: folder,
-    env: { ...process.env, NO_COLOR: '1' },
+    env: { ...process.env, NO_COLOR: '1', ...env },
   });
   const end = ended(child);
   let output = '';

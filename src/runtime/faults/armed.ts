@@ -1,0 +1,118 @@
+import type { CellStore } from '../../ports/cell-store.ts';
+import type { TicketSigner, TicketVerifier } from '../../ports/crypto.ts';
+import type { Disk } from '../../ports/disk.ts';
+import { DiskError } from '../../ports/disk.ts';
+import type { HttpClient, HttpServer } from '../../ports/http.ts';
+import type { Processes } from '../../ports/process.ts';
+import { ProcessError } from '../../ports/process.ts';
+import { armedClient, armedServer } from './armed-http.ts';
+import { armedStore } from './armed-store.ts';
+import type { FailPoints, FaultOf } from './fail-points.ts';
+import { around, Deliveries } from './fail-points.ts';
+import type { FailRole } from './roles.ts';
+import { subjectOfPath } from './subjects.ts';
+
+/** The ports through which a role does I/O. Clock, randomness, log and metrics are none. */
+export interface IoPorts {
+  readonly store: CellStore;
+  readonly http: HttpClient;
+  readonly server: HttpServer;
+  readonly disk: Disk;
+  readonly processes: Processes;
+  readonly signer: TicketSigner;
+  readonly verifier: TicketVerifier | null;
+}
+
+type SomePorts = Partial<IoPorts>;
+type Same<P> = { readonly [K in keyof P]: K extends keyof IoPorts ? IoPorts[K] : P[K] };
+
+/** The same ports, with a fail-point before and after each of their I/Os; the very same ones without `points`. */
+export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | null, ports: P): Same<P> {
+  if (points === null) return ports as unknown as Same<P>;
+  const wrapped: Record<string, unknown> = { ...ports };
+  const { store, http, server, disk, processes, signer, verifier } = ports;
+  if (store !== undefined) wrapped['store'] = armedStore(`${role}/store`, points, store);
+  if (http !== undefined) wrapped['http'] = armedClient(`${role}/http`, points, http);
+  if (server !== undefined) wrapped['server'] = armedServer(`${role}/server`, points, server);
+  if (disk !== undefined) wrapped['disk'] = armedDisk(`${role}/disk`, points, disk);
+  if (processes !== undefined) wrapped['processes'] = armedProcesses(`${role}/processes`, points, processes);
+  if (signer !== undefined) wrapped['signer'] = armedTickets(`${role}/signer`, points, signer);
+  if (verifier !== undefined && verifier !== null)
+    wrapped['verifier'] = armedTickets(`${role}/verifier`, points, verifier);
+  return wrapped as Same<P>;
+}
+
+/** Methods that only say where something lies, or let go of a handle: no I/O. */
+const NO_IO: ReadonlySet<PropertyKey> = new Set(['absolute']);
+
+function armedDisk(port: string, points: FailPoints, disk: Disk): Disk {
+  const fault: FaultOf = (when, name) => new DiskError('io', `fail-point ${name}:${when}`);
+  const nameOf = (method: string, path: unknown): string =>
+    `${port}.${method}/${subjectOfPath(typeof path === 'string' ? path : '')}`;
+  return everyMethod(disk, {
+    call: (method, args, go) => around(points, nameOf(method, args[0]), fault, go),
+    tell: (method, args) => new Deliveries(points, nameOf(method, args[0])),
+    tells: new Set(['watch']),
+  });
+}
+
+/** What a method of the process port is about; the others are about an attempt. */
+const PROCESS_SUBJECTS: Readonly<Record<string, string>> = {
+  isAlive: 'process',
+  portsInUse: 'ports',
+  close: 'all',
+};
+
+function armedProcesses(port: string, points: FailPoints, processes: Processes): Processes {
+  const fault: FaultOf = (when, name) => new ProcessError(`fail-point ${name}:${when}`);
+  const nameOf = (method: string): string => `${port}.${method}/${PROCESS_SUBJECTS[method] ?? 'attempt'}`;
+  return everyMethod(processes, {
+    call: (method, _, go) => around(points, nameOf(method), fault, go),
+    tell: (method) => new Deliveries(points, nameOf(method)),
+    tells: new Set(['onEvent']),
+  });
+}
+
+function armedTickets<P extends TicketSigner | TicketVerifier>(
+  port: string,
+  points: FailPoints,
+  tickets: P,
+): P {
+  const fault: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
+  return everyMethod(tickets, {
+    call: (method, _, go) => around(points, `${port}.${method}/ticket`, fault, go),
+    tell: (method) => new Deliveries(points, `${port}.${method}/ticket`),
+    tells: new Set(),
+  });
+}
+
+interface Wrapping {
+  call(method: string, args: readonly unknown[], go: () => Promise<unknown>): Promise<unknown>;
+  tell(method: string, args: readonly unknown[]): Deliveries;
+  /** Methods whose last argument is called when there is news. */
+  readonly tells: ReadonlySet<string>;
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+/** Wraps all methods of a port, also those that it may get later. */
+function everyMethod<P extends object>(target: P, wrapping: Wrapping): P {
+  return new Proxy(target, {
+    get(_, property): unknown {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      const run = (args: readonly unknown[]): unknown => (value as Method).apply(target, [...args]);
+      if (typeof property === 'symbol' || NO_IO.has(property)) return (...args: unknown[]) => run(args);
+      if (wrapping.tells.has(property))
+        return (...args: unknown[]) => run(throughDeliveries(args, wrapping.tell(property, args)));
+      return (...args: unknown[]) => wrapping.call(property, args, () => run(args) as Promise<unknown>);
+    },
+  });
+}
+
+/** A hint that fails is a hint that is lost. */
+function throughDeliveries(args: readonly unknown[], deliveries: Deliveries): readonly unknown[] {
+  const listener = args.at(-1) as (...news: unknown[]) => void;
+  const lost = (): void => undefined;
+  return [...args.slice(0, -1), (...news: unknown[]) => deliveries.give(() => listener(...news), lost)];
+}
