@@ -35,11 +35,11 @@ const NOT_SCANNED = /(^|\/)(hollow-)?main\.ts$|^host-agent\/(shim|native)\/|^src
 const SCANNED = ['schedulers', 'host-agent', 'monitor', 'arbiter', 'src/runtime', 'src/clients'];
 
 export interface FoundSite {
-  /** The file, and the function in it. */
+  /** The file. */
   readonly at: string;
   /** `store.attempt` */
   readonly io: string;
-  /** How often the function does it. */
+  /** How often it stands there. */
   readonly calls: number;
   readonly roles: readonly FailRole[];
 }
@@ -82,10 +82,10 @@ export function scanIo(): Scan {
     const visit = (node: ts.Node): void => {
       const io = ts.isPropertyAccessExpression(node) ? ioOf(checker, node) : null;
       if (io !== null && roles.length > 0) {
-        const at = `${file} ${functionAround(node)}`;
-        if (!ts.isCallExpression(node.parent) || node.parent.expression !== node) hidden.push(`${at}: ${io}`);
-        const site = sites.get(`${at} ${io}`);
-        if (site === undefined) sites.set(`${at} ${io}`, { at, io, calls: 1, roles });
+        if (!ts.isCallExpression(node.parent) || node.parent.expression !== node)
+          hidden.push(`${file}: ${io}`);
+        const site = sites.get(`${file} ${io}`);
+        if (site === undefined) sites.set(`${file} ${io}`, { at: file, io, calls: 1, roles });
         else site.calls += 1;
       }
       if (ts.isBindingElement(node) && isPortMethod(checker, node)) hidden.push(`${file}: ${node.getText()}`);
@@ -142,24 +142,32 @@ function closure(program: ts.Program, entry: string): Set<string> {
 
 /** `store.attempt` when the access names a method of a port. */
 function ioOf(checker: ts.TypeChecker, node: ts.PropertyAccessExpression): string | null {
-  return portMethod(checker.getSymbolAtLocation(node.name));
+  return portMethod(checker, checker.getSymbolAtLocation(node.name));
 }
 
 function isPortMethod(checker: ts.TypeChecker, node: ts.BindingElement): boolean {
   const type = checker.getTypeAtLocation(node.parent);
   const name = (node.propertyName ?? node.name).getText();
-  return portMethod(type.getProperty(name)) !== null;
+  return portMethod(checker, type.getProperty(name)) !== null;
 }
 
-function portMethod(symbol: ts.Symbol | undefined): string | null {
+function portMethod(checker: ts.TypeChecker, symbol: ts.Symbol | undefined): string | null {
   for (const declaration of symbol?.declarations ?? []) {
     const owner = declaration.parent;
-    if (!ts.isMethodSignature(declaration) || !ts.isInterfaceDeclaration(owner)) continue;
-    if (!relative(root, owner.getSourceFile().fileName).startsWith('src/ports/')) continue;
-    const port = PORTS[owner.name.text];
-    if (port === undefined) continue;
-    const method = declaration.name.getText();
-    return `${port}.${owner.name.text === 'Session' ? `${method}Session` : method}`;
+    if (ts.isMethodSignature(declaration) && ts.isInterfaceDeclaration(owner)) {
+      const port = PORTS[owner.name.text];
+      const isPort = relative(root, owner.getSourceFile().fileName).startsWith('src/ports/');
+      if (!isPort || port === undefined) continue;
+      const method = declaration.name.getText();
+      return `${port}.${owner.name.text === 'Session' ? `${method}Session` : method}`;
+    }
+    // A class of a role's own that stands for a port counts like the port.
+    if (!ts.isMethodDeclaration(declaration) || !ts.isClassDeclaration(owner)) continue;
+    const bases = owner.heritageClauses?.flatMap((clause) => [...clause.types]) ?? [];
+    for (const base of bases) {
+      const found = portMethod(checker, checker.getTypeAtLocation(base).getProperty(symbol?.name ?? ''));
+      if (found !== null) return found;
+    }
   }
   return null;
 }
@@ -171,29 +179,12 @@ function methodsOf(program: ts.Program, checker: ts.TypeChecker): string[] {
     ts.forEachChild(source, (node) => {
       if (!ts.isInterfaceDeclaration(node) || PORTS[node.name.text] === undefined) return;
       for (const member of node.members) {
-        const method = member.name && portMethod(checker.getSymbolAtLocation(member.name));
+        const method = member.name && portMethod(checker, checker.getSymbolAtLocation(member.name));
         if (method) found.add(method);
       }
     });
   }
   return [...found].sort();
-}
-
-/** The named function around it: `Reaper.#sweep`, `readRecord`. */
-function functionAround(node: ts.Node): string {
-  for (let at: ts.Node | undefined = node; at !== undefined; at = at.parent) {
-    if (ts.isConstructorDeclaration(at)) return `${classAround(at)}constructor`;
-    if (ts.isMethodDeclaration(at) || ts.isPropertyDeclaration(at))
-      return `${classAround(at)}${at.name.getText()}`;
-    if (ts.isFunctionDeclaration(at) && at.name !== undefined) return at.name.text;
-    if (ts.isGetAccessor(at)) return `${classAround(at)}${at.name.getText()}`;
-  }
-  return 'module';
-}
-
-function classAround(node: ts.Node): string {
-  const owner = node.parent;
-  return ts.isClassDeclaration(owner) && owner.name !== undefined ? `${owner.name.text}.` : '';
 }
 
 /** An object `{ method: 'GET', path: '/v1/...' }`, or a call `route('GET', '/v1/...')` or `get('/v1/...')`. */

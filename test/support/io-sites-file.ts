@@ -19,16 +19,16 @@ export interface Lists {
 
 /** What the list should be: the sites found, with the subjects that the list had for them. */
 export function listsOf(scan: Scan): Lists {
-  const old = new Map(IO_SITES.map((site) => [`${site.at} ${site.io}`, site]));
+  const old = oldSubjects();
   const nameless: string[] = [];
   const sites = scan.sites
     .filter(({ io }) => !NO_IO.has(io))
     .map((found): IoSite => {
       const subjects: Record<string, readonly string[]> = {};
       for (const role of found.roles) {
-        const named = old.get(`${found.at} ${found.io}`)?.subjects[role] ?? ONE_SUBJECT[found.io];
+        const named = old.get(`${found.at} ${found.io} ${role}`) ?? ONE_SUBJECT[found.io];
         if (named === undefined) nameless.push(`${found.at}: ${role}/${found.io}`);
-        else subjects[role] = named;
+        else subjects[role] = [...named].sort();
       }
       return { at: found.at, io: found.io, ...callsOf(found), subjects };
     });
@@ -37,6 +37,16 @@ export function listsOf(scan: Scan): Lists {
     streams.has(keyOf(route)) ? { ...route, streams: true } : route,
   );
   return { sites, routes, nameless };
+}
+
+function oldSubjects(): ReadonlyMap<string, readonly string[]> {
+  const old = new Map<string, readonly string[]>();
+  for (const { at, io, subjects } of IO_SITES)
+    for (const [role, named] of Object.entries(subjects)) {
+      const key = `${at} ${io} ${role}`;
+      old.set(key, [...new Set([...(old.get(key) ?? []), ...named])]);
+    }
+  return old;
 }
 
 function callsOf({ calls }: FoundSite): { calls?: number } {
