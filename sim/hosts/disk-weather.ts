@@ -1,0 +1,41 @@
+import type { DiskErrorCode } from '../../src/ports/disk.ts';
+import { DiskError } from '../../src/ports/disk.ts';
+import type { SeededRandom } from '../../src/core/seeded-random.ts';
+
+const WRITE_MIN_MS = 0.05;
+const WRITE_SPREAD_MS = 0.6;
+const FREE_BYTES = 2 ** 34;
+
+/** How a machine's disk behaves. Switched by the nemesis. */
+export class DiskWeather {
+  readonly #random: SeededRandom;
+  /** Every write fails with this; null: none. */
+  fault: DiskErrorCode | null = null;
+  /** Writes take this many times as long. */
+  slowness = 1;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  get freeBytes(): number {
+    return this.fault === 'full' ? 0 : FREE_BYTES;
+  }
+
+  delayMs(): number {
+    return WRITE_MIN_MS + this.#random.fraction() * WRITE_SPREAD_MS;
+  }
+
+  writeDelayMs(): number {
+    return this.delayMs() * this.slowness;
+  }
+
+  writeFault(): DiskError | null {
+    return this.fault === null ? null : new DiskError(this.fault, `the device says: ${this.fault}`);
+  }
+
+  /** A full or read-only device can be read. */
+  readFault(): DiskError | null {
+    return this.fault === 'io' ? this.writeFault() : null;
+  }
+}

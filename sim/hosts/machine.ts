@@ -1,0 +1,90 @@
+import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import type { ProcessIdentity } from '../../src/ports/process.ts';
+import type { History } from '../history/history.ts';
+import type { Agenda } from '../kernel/agenda.ts';
+import { Life } from '../kernel/life.ts';
+import { Timekeeper } from '../kernel/virtual-clock.ts';
+import { DiskContent } from './disk-content.ts';
+import { DiskWeather } from './disk-weather.ts';
+import type { Torn } from './sim-disk.ts';
+import { TaskTable } from './task-table.ts';
+
+/**
+ * A host below its agent: clocks, disk, processes. It lives from boot to boot; what was synced to its disk outlives even
+ * that. Its life is named `<host>/machine`, that of its agent `<host>`.
+ */
+export class Machine {
+  readonly host: string;
+  readonly agenda: Agenda;
+  readonly random: SeededRandom;
+  readonly history: History;
+  readonly time: Timekeeper;
+  readonly content = new DiskContent();
+  readonly disk: DiskWeather;
+  /** Appends asked for and not yet done. */
+  readonly tearing = new Set<Torn>();
+  /** Agents of this boot, by their process number. */
+  readonly agents = new Map<number, Life>();
+  /** The system has no room for another process. */
+  refusesSpawns = false;
+  #life: Life;
+  #tasks: TaskTable;
+  #boots = 1;
+
+  constructor(parts: {
+    readonly host: string;
+    readonly agenda: Agenda;
+    readonly random: SeededRandom;
+    readonly history: History;
+  }) {
+    this.host = parts.host;
+    this.agenda = parts.agenda;
+    this.random = parts.random;
+    this.history = parts.history;
+    this.time = new Timekeeper(parts.agenda);
+    this.disk = new DiskWeather(parts.random.split('disk'));
+    this.#life = new Life(`${this.host}/machine`, this.#boots);
+    this.#tasks = new TaskTable(this, this.bootId);
+    this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });
+  }
+
+  get life(): Life {
+    return this.#life;
+  }
+
+  get bootId(): string {
+    return `${this.host}-boot-${String(this.#boots)}`;
+  }
+
+  get tasks(): TaskTable {
+    return this.#tasks;
+  }
+
+  /** Does exactly this process run? */
+  isAlive(identity: ProcessIdentity): boolean {
+    if (identity.boot !== this.bootId) return false;
+    const agent = this.agents.get(identity.pid);
+    return agent === undefined ? this.#tasks.isAlive(identity) : !agent.ended;
+  }
+
+  /** Power goes: nothing runs, what was not synced is gone, what was being appended is torn. */
+  losePower(): void {
+    this.#life.end();
+    this.history.host({ kind: 'power-off', host: this.host });
+    for (const { path, text } of this.tearing) {
+      const kept = Math.floor(text.length * this.random.fraction());
+      if (kept > 0) this.content.append(path, text.slice(0, kept), true);
+    }
+    this.tearing.clear();
+    this.content.losePower(() => this.random.fraction());
+  }
+
+  /** Power comes back, after `losePower`. */
+  boot(): void {
+    this.#boots += 1;
+    this.agents.clear();
+    this.#life = new Life(`${this.host}/machine`, this.#boots);
+    this.#tasks = new TaskTable(this, this.bootId);
+    this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });
+  }
+}

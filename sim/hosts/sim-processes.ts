@@ -1,0 +1,98 @@
+import type { ProcessIdentity, Processes } from '../../src/ports/process.ts';
+import { ProcessError } from '../../src/ports/process.ts';
+import type { Life } from '../kernel/life.ts';
+import type { Machine } from './machine.ts';
+import type { TaskTable } from './task-table.ts';
+
+const EVENT_DELAY_MS = 2;
+
+/** The machine's processes for one life of its agent. */
+export class SimProcesses implements Processes {
+  readonly bootId: string;
+  readonly self: ProcessIdentity;
+  readonly #machine: Machine;
+  readonly #tasks: TaskTable;
+  readonly #life: Life;
+
+  constructor(machine: Machine, life: Life) {
+    this.#machine = machine;
+    this.#tasks = machine.tasks;
+    this.#life = life;
+    this.bootId = machine.bootId;
+    this.self = machine.tasks.identity();
+    machine.agents.set(this.self.pid, life);
+  }
+
+  isAlive(identity: ProcessIdentity): Promise<boolean> {
+    return this.#ask('look at process', () => this.#machine.isAlive(identity));
+  }
+
+  startShim(attempt: string): Promise<void> {
+    const { agenda, life } = this.#machine;
+    return new Promise((resolve, reject) => {
+      const spawned = (): void => {
+        const refused = this.#machine.refusesSpawns;
+        if (!refused) this.#tasks.startShim(attempt);
+        this.#continue(() => (refused ? reject(new ProcessError('fork: EAGAIN')) : resolve()));
+      };
+      agenda.after(this.#tasks.spawnDelayMs(), life, 'spawn shim', spawned, attempt);
+    });
+  }
+
+  signal(attempt: string, signal: string): Promise<boolean> {
+    return this.#ask('signal', () => this.#tasks.signal(attempt, signal));
+  }
+
+  answers(attempt: string): Promise<boolean> {
+    return this.#ask('ask shim', () => this.#tasks.hasShim(attempt));
+  }
+
+  killTree(attempt: string): Promise<boolean> {
+    return this.#ask('kill tree', () => this.#tasks.killTree(attempt));
+  }
+
+  killLeftovers(attempt: string): Promise<number> {
+    return this.#ask('kill leftovers', () => this.#tasks.killLeftovers(attempt));
+  }
+
+  portsInUse(ports: readonly number[]): Promise<readonly number[]> {
+    return this.#ask('look at ports', () => this.#tasks.portsInUse(ports));
+  }
+
+  onEvent(listener: (attempt: string) => void): () => void {
+    const { agenda, random } = this.#machine;
+    const stop = this.#tasks.onEvent((attempt) => {
+      if (this.#life.ended) return stop();
+      agenda.after(
+        random.fraction() * EVENT_DELAY_MS,
+        this.#life,
+        'process event',
+        () => listener(attempt),
+        attempt,
+      );
+    });
+    return stop;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #ask<T>(kind: string, work: () => T): Promise<T> {
+    const { agenda, life, disk } = this.#machine;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        const value = work();
+        this.#continue(() => resolve(value));
+      };
+      agenda.after(disk.delayMs(), life, kind, done);
+    });
+  }
+
+  /** Lets the agent go on, if it still lives; when it is stopped, later. */
+  #continue(settle: () => void): void {
+    if (this.#life.ended) return;
+    if (this.#life.paused) this.#machine.agenda.after(0, this.#life, 'go on', settle);
+    else settle();
+  }
+}

@@ -1,0 +1,231 @@
+import type { Exit } from '../../src/core/allocation.ts';
+import type { ProcessIdentity } from '../../src/ports/process.ts';
+import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import { ATTEMPT_FILES, claimFile, decodeLaunch, exitFile, startedFile } from '../../src/wire/shim-files.ts';
+import type { Machine } from './machine.ts';
+
+/** One attempt with its shim and, once it runs, its task's process. */
+interface Running {
+  readonly attempt: string;
+  readonly shim: ProcessIdentity;
+  readonly launch: ShimLaunch;
+  readonly ports: readonly number[];
+  process: ProcessIdentity | null;
+  /** false: the shim died, and nobody waits for the task. */
+  shimAlive: boolean;
+  cancelEnd: () => void;
+}
+
+const ENOENT = 2;
+/** What a task of this command does: nothing, since there is no such command. */
+export const MISSING_COMMAND = 'no-such-command';
+const SPAWN_MIN_MS = 0.5;
+const SPAWN_SPREAD_MS = 4;
+/** From a signal to the end that it makes. */
+const REACTION_MIN_MS = 0.2;
+const REACTION_SPREAD_MS = 20;
+
+/**
+ * The processes of a machine between two boots: shims and tasks that only take time. What a task does stands in its
+ * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, and `SIM_IGNORES_SIGNALS`, with which only
+ * SIGKILL ends it.
+ */
+export class TaskTable {
+  readonly bootId: string;
+  readonly #machine: Machine;
+  readonly #running = new Map<string, Running>();
+  readonly #listeners = new Set<(attempt: string) => void>();
+  /** Bound by strangers. */
+  readonly #taken = new Set<number>();
+  #pids = 100;
+  #ticks = 0;
+  /** Chance that a task's process cannot be started; and how many times longer starting takes. */
+  failing = 0;
+  slowness = 1;
+
+  constructor(machine: Machine, bootId: string) {
+    this.#machine = machine;
+    this.bootId = bootId;
+  }
+
+  get running(): readonly string[] {
+    return [...this.#running.keys()];
+  }
+
+  identity(): ProcessIdentity {
+    this.#pids += 1;
+    this.#ticks += 1;
+    return { boot: this.bootId, pid: this.#pids, start: this.#ticks };
+  }
+
+  onEvent(listener: (attempt: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  isAlive({ boot, pid, start }: ProcessIdentity): boolean {
+    if (boot !== this.bootId) return false;
+    for (const { shim, process, shimAlive } of this.#running.values()) {
+      if (shimAlive && shim.pid === pid && shim.start === start) return true;
+      if (process?.pid === pid && process.start === start) return true;
+    }
+    return false;
+  }
+
+  hasShim(attempt: string): boolean {
+    return this.#running.get(attempt)?.shimAlive === true;
+  }
+
+  spawnDelayMs(): number {
+    return (SPAWN_MIN_MS + this.#machine.random.fraction() * SPAWN_SPREAD_MS) * this.slowness;
+  }
+
+  /** A shim begins: takes the claim, or ends without having done anything. */
+  startShim(attempt: string): void {
+    const { content, host, history, agenda, life } = this.#machine;
+    const folder = `attempts/${attempt}`;
+    const text = content.read(`${folder}/${ATTEMPT_FILES.launch}`);
+    if (text === null || content.has(`${folder}/${ATTEMPT_FILES.claim}`)) return;
+    const launch = decodeLaunch(text);
+    const shim = this.identity();
+    content.write(`${folder}/${ATTEMPT_FILES.claim}`, claimFile.encode({ ...shim }), false);
+    history.host({ kind: 'claimed', host, attempt, shim });
+    const running: Running = {
+      ...{ attempt, shim, launch, ports: portsOf(launch), process: null, shimAlive: true },
+      cancelEnd: () => undefined,
+    };
+    this.#running.set(attempt, running);
+    agenda.after(this.spawnDelayMs(), life, 'exec', () => this.#exec(running), attempt);
+  }
+
+  /** @returns false: there is no shim to ask */
+  signal(attempt: string, signal: string): boolean {
+    const running = this.#running.get(attempt);
+    if (running === undefined || !running.shimAlive) return false;
+    if (running.process === null) {
+      // Between claim and start: the shim notes it and starts nothing.
+      this.#end(running, { signal });
+      return true;
+    }
+    this.#signalled(running, running.process, signal);
+    const stubborn = running.launch.env['SIM_IGNORES_SIGNALS'] !== undefined && signal !== 'SIGKILL';
+    if (!stubborn) this.#endSoon(running, { signal });
+    return true;
+  }
+
+  /** Everything that the task started dies at once. */
+  killTree(attempt: string): boolean {
+    return this.signal(attempt, 'SIGKILL');
+  }
+
+  /** For an attempt without a shim. @returns how many processes there were */
+  killLeftovers(attempt: string): number {
+    const running = this.#running.get(attempt);
+    if (running === undefined || running.shimAlive) return 0;
+    const { process } = running;
+    if (process !== null) {
+      this.#signalled(running, process, 'SIGKILL');
+      this.#gone(running, process, { lost: 'no parent' });
+    }
+    this.#running.delete(attempt);
+    return process === null ? 0 : 1;
+  }
+
+  /** The shim dies; its task runs on, and nobody will write how it ended. */
+  killShim(attempt: string): void {
+    const running = this.#running.get(attempt);
+    if (running === undefined || !running.shimAlive) return;
+    running.shimAlive = false;
+    const { host, history } = this.#machine;
+    history.host({ kind: 'shim-gone', host, attempt });
+    if (running.process === null) this.#running.delete(attempt);
+    this.#tell(attempt);
+  }
+
+  portsInUse(ports: readonly number[]): readonly number[] {
+    const bound = new Set(this.#taken);
+    for (const running of this.#running.values())
+      if (running.process !== null) for (const port of running.ports) bound.add(port);
+    return ports.filter((port) => bound.has(port));
+  }
+
+  /** Somebody who is none of ours listens there. */
+  takePort(port: number): void {
+    this.#taken.add(port);
+    this.#machine.history.host({ kind: 'port-bound', host: this.#machine.host, port, attempt: null });
+  }
+
+  freePort(port: number): void {
+    if (this.#taken.delete(port))
+      this.#machine.history.host({ kind: 'port-freed', host: this.#machine.host, port, attempt: null });
+  }
+
+  #exec(running: Running): void {
+    if (this.#running.get(running.attempt) !== running || !running.shimAlive) return;
+    const { content, host, history, time, random } = this.#machine;
+    const { attempt, launch } = running;
+    const fails = this.failing > 0 && random.fraction() < this.failing;
+    if (fails || launch.command[0] === MISSING_COMMAND) return this.#end(running, { execErrno: ENOENT });
+    const process = this.identity();
+    running.process = process;
+    history.host({ kind: 'started', host, attempt, process });
+    for (const port of running.ports) history.host({ kind: 'port-bound', host, port, attempt });
+    const started = { pid: process.pid, start: process.start, atMs: Math.round(time.nowMs()) };
+    content.write(`attempts/${attempt}/${ATTEMPT_FILES.started}`, startedFile.encode(started), false);
+    this.#tell(attempt);
+    const runMs = Number(launch.env['SIM_RUN_MS'] ?? 0);
+    if (runMs > 0) this.#endAfter(running, runMs, { code: Number(launch.env['SIM_EXIT_CODE'] ?? 0) });
+  }
+
+  #endSoon(running: Running, exit: Exit): void {
+    const reactionMs = REACTION_MIN_MS + this.#machine.random.fraction() * REACTION_SPREAD_MS;
+    this.#endAfter(running, reactionMs, exit);
+  }
+
+  #endAfter(running: Running, delayMs: number, exit: Exit): void {
+    running.cancelEnd();
+    const { agenda, life } = this.#machine;
+    running.cancelEnd = agenda.after(delayMs, life, 'exit', () => this.#end(running, exit), running.attempt);
+  }
+
+  /** The task ends; its shim, if there is one, writes how. */
+  #end(running: Running, exit: Exit & { readonly execErrno?: number }): void {
+    const { attempt, launch, process } = running;
+    if (this.#running.get(attempt) !== running) return;
+    this.#running.delete(attempt);
+    running.cancelEnd();
+    if (process !== null) this.#gone(running, process, running.shimAlive ? exit : { lost: 'no parent' });
+    if (running.shimAlive) {
+      const { content, time } = this.#machine;
+      const record = { ...exit, out: launch.outBase, err: launch.errBase };
+      const text = exitFile.encode({ ...record, atMs: Math.round(time.nowMs()), by: 'shim' });
+      const path = `attempts/${attempt}/${ATTEMPT_FILES.exit}`;
+      if (!content.has(path)) content.write(path, text, true);
+    }
+    this.#tell(attempt);
+  }
+
+  #gone(running: Running, process: ProcessIdentity, exit: Exit): void {
+    const { host, history } = this.#machine;
+    const { attempt } = running;
+    history.host({ kind: 'ended', host, attempt, process, exit });
+    for (const port of running.ports) history.host({ kind: 'port-freed', host, port, attempt });
+  }
+
+  #signalled(running: Running, process: ProcessIdentity, signal: string): void {
+    const { host, history } = this.#machine;
+    const { attempt } = running;
+    history.host({ kind: 'signalled', host, by: attempt, process, owner: attempt, signal });
+  }
+
+  #tell(attempt: string): void {
+    for (const listener of [...this.#listeners]) listener(attempt);
+  }
+}
+
+/** As the agent tells the task in its environment. */
+function portsOf(launch: ShimLaunch): readonly number[] {
+  return Object.entries(launch.env)
+    .filter(([name]) => name.startsWith('MOORAGE_PORT_'))
+    .map(([, port]) => Number(port));
+}

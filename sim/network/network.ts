@@ -1,0 +1,158 @@
+import type {
+  HttpAnswer,
+  HttpCall,
+  HttpClient,
+  HttpListener,
+  HttpServer,
+  HttpStream,
+  ListenOptions,
+  Route,
+} from '../../src/ports/http.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import type { Agenda } from '../kernel/agenda.ts';
+import type { Life } from '../kernel/life.ts';
+import { Connection } from './connection.ts';
+import type { Letter } from './exchange.ts';
+import { handle, letterOf, partsOf } from './exchange.ts';
+import type { NetworkWeather } from './weather.ts';
+
+/** Who speaks: a life, with the clock by which it measures its deadlines. */
+export interface Speaker {
+  readonly life: Life;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Listening {
+  readonly speaker: Speaker;
+  readonly routes: readonly Route[];
+  readonly options: ListenOptions;
+}
+
+/** A second delivery comes this much later than messages usually take. */
+const REPEAT_SPREAD = 50;
+
+type StreamCall = Parameters<HttpClient['stream']>[0];
+
+/**
+ * HTTP between actors on virtual time. Every message is an entry in the agenda of the life that receives it: what the dead
+ * should have received is dropped, what they have sent arrives. An actor has one address for all its lives.
+ */
+export class SimNetwork {
+  readonly agenda: Agenda;
+  readonly weather: NetworkWeather;
+  readonly #listening = new Map<string, Listening>();
+  readonly #connections = new Set<Connection>();
+
+  constructor(agenda: Agenda, weather: NetworkWeather) {
+    this.agenda = agenda;
+    this.weather = weather;
+  }
+
+  /** Open exchanges and streams. */
+  get open(): number {
+    return this.#connections.size;
+  }
+
+  server(speaker: Speaker): HttpServer {
+    return { listen: (routes, options) => Promise.resolve(this.#listen(speaker, routes, options)) };
+  }
+
+  client(speaker: Speaker): HttpClient {
+    const open = new Set<Connection>();
+    return {
+      call: (call) => this.#call(speaker, call, open),
+      stream: (call) => this.#stream(speaker, call, open),
+      close: () => {
+        for (const connection of [...open]) connection.leave('the client was closed');
+        return Promise.resolve();
+      },
+    };
+  }
+
+  /** The life has ended: its sockets are reset, so that peers that can be reached learn it soon. */
+  reset(life: Life): void {
+    for (const connection of [...this.#connections]) connection.ended(life);
+    for (const [address, { speaker }] of this.#listening)
+      if (speaker.life === life) this.#listening.delete(address);
+  }
+
+  /** Breaks all that is open between the two, as a middlebox does that forgot them. */
+  breakBetween(one: string, other: string): void {
+    for (const connection of [...this.#connections]) if (connection.joins(one, other)) connection.break();
+  }
+
+  static addressOf(actor: string): string {
+    return `http://${actor}`;
+  }
+
+  #listen(speaker: Speaker, routes: readonly Route[], options: ListenOptions): HttpListener {
+    const address = SimNetwork.addressOf(speaker.life.actor);
+    const listening = { speaker, routes, options };
+    this.#listening.set(address, listening);
+    const close = (): Promise<void> => {
+      if (this.#listening.get(address) === listening) this.#listening.delete(address);
+      for (const connection of [...this.#connections]) connection.closedBy(speaker.life);
+      return Promise.resolve();
+    };
+    return { address, close };
+  }
+
+  #connect(speaker: Speaker, call: HttpCall, open: Set<Connection>): Connection {
+    const { address, target } = partsOf(call.url);
+    const connection: Connection = new Connection({
+      network: this,
+      caller: speaker,
+      peer: address.slice('http://'.length),
+      call,
+      ended: () => {
+        this.#connections.delete(connection);
+        open.delete(connection);
+      },
+    });
+    this.#connections.add(connection);
+    open.add(connection);
+    connection.send(letterOf(call, target), (letter) => this.#receive(connection, address, letter));
+    return connection;
+  }
+
+  /** In the peer's life, or in nobody's when nobody listens. */
+  #receive(connection: Connection, address: string, letter: Letter): void {
+    const listening = this.#listening.get(address);
+    if (listening === undefined) return connection.refuse();
+    const { speaker, routes, options } = listening;
+    connection.accept(speaker, (signal) => handle(routes, options, letter, signal, speaker.log));
+  }
+
+  async #call(speaker: Speaker, call: HttpCall, open: Set<Connection>): Promise<HttpAnswer> {
+    if (call.signal?.aborted === true) throw new HttpError('the caller gave up', { sent: false });
+    return this.#connect(speaker, call, open).answer();
+  }
+
+  async #stream(speaker: Speaker, call: StreamCall, open: Set<Connection>): Promise<HttpStream> {
+    if (call.signal?.aborted === true) throw new HttpError('the caller gave up', { sent: false });
+    return this.#connect(speaker, call, open).stream(call.idleTimeoutMs);
+  }
+
+  /** The same letter arrives once more, later; nobody waits for what is answered to it. */
+  repeat(from: string, address: string, letter: Letter): void {
+    const peer = address.slice('http://'.length);
+    const life = this.lifeAt(peer);
+    if (life === null) return;
+    const again = (): void => {
+      const listening = this.#listening.get(address);
+      if (listening === undefined || listening.speaker.life !== life) return;
+      const { routes, options, speaker } = listening;
+      void handle(routes, options, letter, new AbortController().signal, speaker.log);
+    };
+    const delayMs = this.weather.delayMs() * REPEAT_SPREAD;
+    this.agenda.after(delayMs, life, 'request again', again, `${from} ${letter.method} ${letter.target}`);
+  }
+
+  /** Who would take a letter now; null when nobody listens there. */
+  lifeAt(actor: string): Life | null {
+    return this.#listening.get(SimNetwork.addressOf(actor))?.speaker.life ?? null;
+  }
+}

@@ -1,0 +1,58 @@
+import type { Life } from '../kernel/life.ts';
+
+/** The server's end of an answer: what it has said and the network has not yet carried. */
+export class Outgoing {
+  readonly life: Life;
+  readonly #onSaid: (last: boolean) => void;
+  readonly #gone = new AbortController();
+  #said: Uint8Array[] = [];
+  #done = false;
+
+  /** @param onSaid there is something to carry, for the first time since `take`; `last`: nothing follows */
+  constructor(life: Life, onSaid: (last: boolean) => void) {
+    this.life = life;
+    this.#onSaid = onSaid;
+  }
+
+  /** For the route: aborted when the caller went away. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get done(): boolean {
+    return this.#done;
+  }
+
+  abort(): void {
+    this.#done = true;
+    this.#gone.abort();
+  }
+
+  /** What was said since the last time. What is said while something is under way travels with it, as in one packet. */
+  take(): readonly Uint8Array[] {
+    const said = this.#said;
+    this.#said = [];
+    return said;
+  }
+
+  async pump(chunks: AsyncIterable<Uint8Array | string>): Promise<void> {
+    const source = chunks[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const next = await source.next();
+        if (this.#done) break;
+        if (next.done === true) break;
+        this.#said.push(typeof next.value === 'string' ? ENCODER.encode(next.value) : next.value);
+        if (this.#said.length === 1) this.#onSaid(false);
+      }
+    } catch {
+      // A stream that fails ends without a word, as a server's does that has sent its head already.
+    }
+    void source.return?.();
+    if (this.#done) return;
+    this.#done = true;
+    this.#onSaid(true);
+  }
+}
+
+const ENCODER = new TextEncoder();

@@ -1,0 +1,79 @@
+import type { Applied } from '../../src/adapters/memory/cell.ts';
+import { MemoryCell } from '../../src/adapters/memory/cell.ts';
+import type { Attempt, Change } from '../../src/ports/cell-store.ts';
+import { StoreError } from '../../src/ports/cell-store.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Agenda } from '../kernel/agenda.ts';
+import { Life } from '../kernel/life.ts';
+import { VirtualClock } from '../kernel/virtual-clock.ts';
+import type { StoreWeather } from './weather.ts';
+
+/** Hears of every revision as it is made. `actor` is null when a lease that ran out made it. */
+export type RevisionListener = (revision: number, actor: string | null, changes: readonly Change[]) => void;
+
+export interface StoreServerOptions {
+  readonly agenda: Agenda;
+  readonly weather: StoreWeather;
+  readonly onRevision?: RevisionListener;
+}
+
+/** The store's server: one for a world, with a life of its own that can be paused. */
+export class StoreServer {
+  readonly actor = 'store';
+  readonly life = new Life(this.actor);
+  readonly agenda: Agenda;
+  readonly weather: StoreWeather;
+  readonly cell: MemoryCell;
+  readonly #watches = new Set<() => void>();
+  #writer: string | null = null;
+
+  constructor(options: StoreServerOptions) {
+    this.agenda = options.agenda;
+    this.weather = options.weather;
+    this.cell = new MemoryCell({ clock: this.#leaseClock() });
+    const { onRevision } = options;
+    if (onRevision !== undefined)
+      this.cell.listen('', (changes, revision) => onRevision(revision, this.#writer, changes));
+  }
+
+  /** @throws StoreError */
+  apply(actor: string, attempt: Attempt): Applied {
+    if (this.weather.full && attempt.writes.some((write) => write.kind === 'put'))
+      throw new StoreError('no-space', 'the store has no space left', { retryable: false });
+    return this.#as(actor, () => this.cell.apply(attempt));
+  }
+
+  endLease(actor: string, id: string): void {
+    this.#as(actor, () => this.cell.endLease(id));
+  }
+
+  /** A watch that is to learn when watches break. @returns takes it back */
+  onBreak(broken: () => void): () => void {
+    this.#watches.add(broken);
+    return () => this.#watches.delete(broken);
+  }
+
+  /** Ends every watch, as a member does that restarts; followers list again. */
+  breakWatches(): void {
+    for (const broken of [...this.#watches]) broken();
+  }
+
+  #as<T>(actor: string, work: () => T): T {
+    this.#writer = actor;
+    try {
+      return work();
+    } finally {
+      this.#writer = null;
+    }
+  }
+
+  /** A lease lives at least its time, and up to `leaseLateMs` longer, as after a change of leaders. */
+  #leaseClock(): Clock {
+    const clock = new VirtualClock(this.agenda, this.life);
+    return {
+      nowMs: () => clock.nowMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, wake) => clock.after(delayMs + this.weather.leaseLateMs(), wake),
+    };
+  }
+}

@@ -1,0 +1,81 @@
+import type { Session } from '../../src/ports/cell-store.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+
+/** As the real one: three renewals in a TTL, and given up before the store can do it. */
+const RENEWALS_PER_TTL = 3;
+const OWN_DEADLINE_FRACTION = 0.8;
+
+export interface SimSessionParts {
+  readonly id: string;
+  readonly ttlMs: number;
+  /** By the holder's monotonic clock. */
+  readonly sentAtMs: number;
+  readonly clock: Clock;
+  /** @returns false: the lease is gone */
+  readonly renew: () => Promise<boolean>;
+  readonly revoke: () => Promise<void>;
+  readonly ended: () => void;
+}
+
+/** A lease that is renewed through calls that may be lost. */
+export class SimSession implements Session {
+  readonly id: string;
+  readonly #parts: SimSessionParts;
+  readonly #lost = new AbortController();
+  #cancelRenewal: () => void = () => undefined;
+  #cancelDeadline: () => void = () => undefined;
+
+  constructor(parts: SimSessionParts) {
+    this.id = parts.id;
+    this.#parts = parts;
+    this.#extend(parts.sentAtMs);
+    this.#renewLater();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async close(): Promise<void> {
+    this.abandon();
+    try {
+      await this.#parts.revoke();
+    } catch {
+      // It cannot be reached: the keys go when the lease runs out.
+    }
+  }
+
+  /** Stops renewing, as if the process had died: the keys stay until the lease runs out. */
+  abandon(): void {
+    this.#cancelRenewal();
+    this.#cancelDeadline();
+    this.#parts.ended();
+    this.#lost.abort();
+  }
+
+  #renewLater(): void {
+    const { clock, ttlMs } = this.#parts;
+    this.#cancelRenewal = clock.after(ttlMs / RENEWALS_PER_TTL, () => {
+      void this.#renew(clock.monotonicMs());
+      this.#renewLater();
+    });
+  }
+
+  async #renew(sentAtMs: number): Promise<void> {
+    try {
+      const there = await this.#parts.renew();
+      if (this.#lost.signal.aborted) return;
+      if (there) this.#extend(sentAtMs);
+      else this.abandon();
+    } catch {
+      // The next renewal tries again; until then the own deadline runs.
+    }
+  }
+
+  #extend(sentAtMs: number): void {
+    const { clock, ttlMs } = this.#parts;
+    this.#cancelDeadline();
+    const leftMs = sentAtMs + ttlMs * OWN_DEADLINE_FRACTION - clock.monotonicMs();
+    this.#cancelDeadline = clock.after(Math.max(0, leftMs), () => this.abandon());
+  }
+}
