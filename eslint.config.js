@@ -42,19 +42,41 @@ export default tseslint.config(
     rules: {
       'no-restricted-globals': [
         'error',
-        ...['setTimeout', 'setInterval', 'setImmediate', 'fetch', 'performance', 'process', 'crypto'].map(
-          (name) => ({
-            name,
-            message: 'Take it from a port: the simulator must be able to stand in.',
-          }),
-        ),
+        ...[
+          ...['setTimeout', 'setInterval', 'setImmediate', 'performance', 'process', 'crypto', 'globalThis'],
+          ...['fetch', 'WebSocket', 'EventSource', 'BroadcastChannel', 'MessageChannel', 'navigator'],
+        ].map((name) => ({ name, message: 'Take it from a port: the simulator must be able to stand in.' })),
       ],
       'no-restricted-properties': [
         'error',
         { object: 'Date', property: 'now', message: 'Take the time from the clock port.' },
         { object: 'Math', property: 'random', message: 'Take randomness from the random port.' },
+        { object: 'AbortSignal', property: 'timeout', message: 'Use the clock port.' },
+        { object: 'Atomics', property: 'wait', message: 'Nothing may block.' },
       ],
-      'no-restricted-imports': ['error', { patterns: ['node:*', 'fs', 'net', 'http', 'child_process'] }],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+          message: 'Take the time from the clock port.',
+        },
+        { selector: "CallExpression[callee.name='Date']", message: 'Take the time from the clock port.' },
+        { selector: "NewExpression[callee.name='WeakRef']", message: 'Collection is no event of ours.' },
+        {
+          selector: "NewExpression[callee.name='FinalizationRegistry']",
+          message: 'Collection is no event of ours.',
+        },
+      ],
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            ...['fs', 'fs/promises', 'net', 'tls', 'dgram', 'dns', 'http', 'https', 'http2', 'child_process'],
+            ...['crypto', 'os', 'timers', 'timers/promises', 'worker_threads', 'cluster', 'process'],
+          ],
+          patterns: ['node:*'],
+        },
+      ],
     },
   },
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },

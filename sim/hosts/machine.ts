@@ -9,6 +9,9 @@ import { DiskWeather } from './disk-weather.ts';
 import type { Torn } from './sim-disk.ts';
 import { TaskTable } from './task-table.ts';
 
+/** Files whose last write is remembered; of those that are done nothing is needed. */
+const WRITES_KEPT = 256;
+
 /**
  * A host below its agent: clocks, disk, processes. It lives from boot to boot; what was synced to its disk outlives even
  * that. Its life is named `<host>/machine`, that of its agent `<host>`.
@@ -27,6 +30,7 @@ export class Machine {
   readonly agents = new Map<number, Life>();
   /** The system has no room for another process. */
   refusesSpawns = false;
+  readonly #writtenMs = new Map<string, number>();
   #life: Life;
   #tasks: TaskTable;
   #boots = 1;
@@ -58,6 +62,16 @@ export class Machine {
 
   get tasks(): TaskTable {
     return this.#tasks;
+  }
+
+  /** Writes of one file are done in the order in which they were asked for. @returns the delay of this one */
+  turnAt(path: string, delayMs: number): number {
+    const { nowMs } = this.agenda;
+    const atMs = Math.max(this.#writtenMs.get(path) ?? 0, nowMs + delayMs);
+    if (this.#writtenMs.size >= WRITES_KEPT)
+      for (const [file, writtenMs] of this.#writtenMs) if (writtenMs <= nowMs) this.#writtenMs.delete(file);
+    this.#writtenMs.set(path, atMs);
+    return atMs - nowMs;
   }
 
   /** Does exactly this process run? */

@@ -105,7 +105,7 @@ export class SimDisk implements Disk {
         if (life.paused) agenda.after(0, life, kind, settle);
         else settle();
       };
-      agenda.after(disk.writeDelayMs(), machine, kind, done, path);
+      agenda.after(this.#machine.turnAt(path, disk.writeDelayMs()), machine, kind, done, path);
     });
   }
 

@@ -39,6 +39,16 @@ export class SimProcesses implements Processes {
     });
   }
 
+  /** Commands inside tasks are not simulated: as if none of the tasks ran any more. */
+  exec(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  /** Shims here take orders by signal only. */
+  open(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   signal(attempt: string, signal: string): Promise<boolean> {
     return this.#ask('signal', () => this.#tasks.signal(attempt, signal));
   }

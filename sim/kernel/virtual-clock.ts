@@ -22,8 +22,9 @@ export class Timekeeper {
     return this.#elapsedMs + (this.#agenda.nowMs - this.#rateSinceMs) * this.#rate;
   }
 
+  /** Whole milliseconds, as machines tell them. */
   nowMs(): number {
-    return this.#wallOffsetMs + this.monotonicMs();
+    return Math.floor(this.#wallOffsetMs + this.monotonicMs());
   }
 
   /** The wall clock is set forward, or back; the monotonic one knows nothing of it. */
@@ -60,6 +61,7 @@ export class VirtualClock implements Clock {
     this.#time = time;
   }
 
+  /** Whole milliseconds, as machines tell them. */
   nowMs(): number {
     return this.#time.nowMs();
   }

@@ -9,7 +9,12 @@ import { VirtualClock } from '../kernel/virtual-clock.ts';
 import type { StoreWeather } from './weather.ts';
 
 /** Hears of every revision as it is made. `actor` is null when a lease that ran out made it. */
-export type RevisionListener = (revision: number, actor: string | null, changes: readonly Change[]) => void;
+export type RevisionListener = (
+  revision: number,
+  actor: string | null,
+  changes: readonly Change[],
+  attempt: Attempt | null,
+) => void;
 
 export interface StoreServerOptions {
   readonly agenda: Agenda;
@@ -26,6 +31,7 @@ export class StoreServer {
   readonly cell: MemoryCell;
   readonly #watches = new Set<() => void>();
   #writer: string | null = null;
+  #attempt: Attempt | null = null;
 
   constructor(options: StoreServerOptions) {
     this.agenda = options.agenda;
@@ -33,18 +39,18 @@ export class StoreServer {
     this.cell = new MemoryCell({ clock: this.#leaseClock() });
     const { onRevision } = options;
     if (onRevision !== undefined)
-      this.cell.listen('', (changes, revision) => onRevision(revision, this.#writer, changes));
+      this.cell.listen('', (changes, revision) => onRevision(revision, this.#writer, changes, this.#attempt));
   }
 
   /** @throws StoreError */
   apply(actor: string, attempt: Attempt): Applied {
     if (this.weather.full && attempt.writes.some((write) => write.kind === 'put'))
       throw new StoreError('no-space', 'the store has no space left', { retryable: false });
-    return this.#as(actor, () => this.cell.apply(attempt));
+    return this.#as(actor, attempt, () => this.cell.apply(attempt));
   }
 
   endLease(actor: string, id: string): void {
-    this.#as(actor, () => this.cell.endLease(id));
+    this.#as(actor, null, () => this.cell.endLease(id));
   }
 
   /** A watch that is to learn when watches break. @returns takes it back */
@@ -58,12 +64,14 @@ export class StoreServer {
     for (const broken of [...this.#watches]) broken();
   }
 
-  #as<T>(actor: string, work: () => T): T {
+  #as<T>(actor: string, attempt: Attempt | null, work: () => T): T {
     this.#writer = actor;
+    this.#attempt = attempt;
     try {
       return work();
     } finally {
       this.#writer = null;
+      this.#attempt = null;
     }
   }
 

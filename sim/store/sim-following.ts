@@ -107,7 +107,7 @@ export class SimFollowing implements Following {
 
   /** In the server's life: a change goes on its way. */
   #tell(watch: number, changes: readonly Change[], revision: number): void {
-    const { server, speaker } = this.#parts;
+    const { server } = this.#parts;
     if (server.weather.watchBreaks() || this.#isCut()) return this.#break(watch);
     this.#arrive(watch, 'watched', () => this.#follower.onChanges(changes, revision), `${String(revision)}`);
   }

@@ -163,7 +163,8 @@ export class SimStore implements CellStore {
           const result = work();
           answer(() => resolve(result));
         } catch (error) {
-          answer(() => reject(error as Error));
+          if (!(error instanceof StoreError)) throw error;
+          answer(() => reject(error));
         }
       };
       agenda.after(weather.delayMs(), server.life, kind, serve, `${life.actor} ${note}`);
@@ -200,7 +201,8 @@ export class SimStore implements CellStore {
             ),
           );
         } catch (error) {
-          answer(() => reject(error as Error));
+          if (!(error instanceof StoreError)) throw error;
+          answer(() => reject(error));
         }
       };
       const delayMs = weather.delayMs() + (fate === 'late' ? CALL_TIMEOUT_MS + weather.lateMs(LATE_MS) : 0);

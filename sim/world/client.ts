@@ -1,0 +1,118 @@
+import { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { Job } from '../../src/core/job.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import { sleep } from '../../src/runtime/sleep.ts';
+import { parseJobObject } from '../../src/wire/job-file.ts';
+import { ProblemError } from '../../src/wire/problem.ts';
+import type { ApiAnswer, ApiCall } from '../history/facts.ts';
+import { SimNetwork } from '../network/network.ts';
+import type { LifePorts } from './actor.ts';
+import { Actor } from './actor.ts';
+import type { Ground } from './ground.ts';
+import type { Request } from './scenario.ts';
+
+/** A person asks again when nobody answered, or somebody had no time. */
+const AGAIN_MS = 1_000;
+/** Then gives up. */
+const TRIES_MAX = 20;
+
+export interface ClientParts {
+  readonly name: string;
+  readonly monitors: readonly string[];
+  readonly requests: readonly Request[];
+}
+
+/** Somebody who asks the cell's monitors for things, each at its time, and asks again while the answer is unknown. */
+export function clientActor(ground: Ground, parts: ClientParts): Actor {
+  return new Actor(ground, {
+    name: parts.name,
+    role: 'client',
+    boot: (ports) => {
+      const http = ground.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
+      const urls = parts.monitors.map((monitor) => SimNetwork.addressOf(monitor));
+      const client = new MonitorClient(http, { urls, from: parts.name });
+      const asker = new Asker(ground, parts.name, client, ports);
+      for (const request of parts.requests)
+        ports.clock.after(request.atMs - ports.clock.monotonicMs(), () => void asker.serve(request));
+      return Promise.resolve();
+    },
+  });
+}
+
+class Asker {
+  readonly #ground: Ground;
+  readonly #name: string;
+  readonly #client: MonitorClient;
+  readonly #ports: LifePorts;
+
+  constructor(ground: Ground, name: string, client: MonitorClient, ports: LifePorts) {
+    this.#ground = ground;
+    this.#name = name;
+    this.#client = client;
+    this.#ports = ports;
+  }
+
+  async serve(request: Request): Promise<void> {
+    const job = jobOf(request);
+    const { kind, name, file, stopAfterMs } = request;
+    const client = this.#name;
+    const accepted =
+      kind === 'run'
+        ? await this.#ask({ kind, client, key: name, job }, () => this.#run(file, name))
+        : await this.#ask({ kind, client, job }, () => this.#client.submit(file));
+    if (accepted === null || stopAfterMs === null) return;
+    await sleep(this.#ports.clock, stopAfterMs);
+    const ref = { namespace: accepted.namespace, job: accepted.name };
+    await this.#ask({ kind: 'stop', client, ...ref }, () => this.#client.stop(ref));
+  }
+
+  async #run(file: unknown, key: string): Promise<Named> {
+    const { namespace, job } = await this.#client.run(file, key);
+    return { namespace, name: job };
+  }
+
+  /** Every try is a call of its own in the history. @returns null when it was refused, or nobody ever answered */
+  async #ask(call: ApiCall, send: () => Promise<Named>): Promise<Named | null> {
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      const answer = this.#ground.history.called(call);
+      try {
+        const named = await send();
+        answer({ result: 'ok', job: named.name, version: named.version ?? null });
+        return named;
+      } catch (error) {
+        const failure = failureOf(error);
+        answer(failure);
+        if (failure.result === 'fail' && !BUSY.has(failure.status)) return null;
+      }
+      await sleep(this.#ports.clock, AGAIN_MS);
+    }
+    return null;
+  }
+}
+
+const BUSY: ReadonlySet<number> = new Set([408, 429, 503, 507]);
+
+interface Named {
+  readonly namespace: string;
+  readonly name: string;
+  readonly version?: number;
+}
+
+function failureOf(error: unknown): Exclude<ApiAnswer, { readonly result: 'ok' }> {
+  if (error instanceof ProblemError) {
+    const { status, code } = error.problem;
+    // The server says that it does not know, or broke while it worked.
+    if (status >= 500 && !BUSY.has(status)) return { result: 'unknown', why: `${String(status)} ${code}` };
+    return { result: 'fail', status, code };
+  }
+  if (!(error instanceof HttpError)) throw error;
+  return error.sent
+    ? { result: 'unknown', why: error.message }
+    : { result: 'fail', status: 503, code: 'refused' };
+}
+
+function jobOf(request: Request): Job {
+  const reading = parseJobObject(request.file);
+  if (reading.ok) return reading.job;
+  throw new Error(`the scenario wrote a bad job: ${JSON.stringify(reading.problems)}`);
+}

@@ -1,0 +1,71 @@
+import { HostAgent } from '../../host-agent/agent.ts';
+import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
+import { Registrar } from '../../host-agent/registrar.ts';
+import { startRounds } from '../../host-agent/rounds.ts';
+import { hostRoutes } from '../../host-agent/routes.ts';
+import { sha256Hex } from '../../src/adapters/system/digest.ts';
+import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import type { Resources } from '../../src/core/resources.ts';
+import { NO_RESOURCES } from '../../src/core/resources.ts';
+import type { Machine } from '../hosts/machine.ts';
+import { SimDisk } from '../hosts/sim-disk.ts';
+import { SimProcesses } from '../hosts/sim-processes.ts';
+import { Actor } from './actor.ts';
+import type { Ground } from './ground.ts';
+import { witnessed } from './order-witness.ts';
+import { rolePorts } from './role-ports.ts';
+import { simVerifier } from './tickets.ts';
+
+/** A start request at its largest. */
+const BODY_BYTES_MAX = 128 * 1024;
+
+export interface HostActorParts {
+  readonly machine: Machine;
+  readonly capacity: Resources;
+  readonly enforcement: boolean;
+  readonly aliveTtlMs: number;
+  /** Is given the agent of each life. */
+  readonly onUp: (agent: HostAgent) => void;
+}
+
+/** A host-agent on its machine, wired as in `host-agent/main.ts`. */
+export function hostActor(ground: Ground, parts: HostActorParts): Actor {
+  const { machine } = parts;
+  return new Actor(ground, {
+    name: machine.host,
+    role: 'agent',
+    time: machine.time,
+    mayStart: () => !machine.life.ended,
+    boot: async (ports, failed) => {
+      const { life, store, server, clock, random, log } = rolePorts(ground, ports);
+      const agentPorts = {
+        ...{ disk: new SimDisk(machine, life), processes: new SimProcesses(machine, life) },
+        ...{ clock, random, log, metrics: silentMetrics },
+      };
+      const facts = {
+        ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES, gpuModels: [] },
+        ...{ portRange: PORT_RANGE, attributes: { os: 'linux' }, agentVersion: '0' },
+      };
+      const crypto = { verifier: parts.enforcement ? simVerifier : null, digest: sha256Hex };
+      const agent = await HostAgent.open(agentPorts, facts, crypto, AGENT_SETTINGS);
+      parts.onUp(agent);
+      const { keys } = ground;
+      const registrar = new Registrar({ store, keys, clock, random, log, aliveTtlMs: parts.aliveTtlMs }, [
+        agent,
+      ]);
+      const served = { agent, ports: agentPorts, attemptsKept: AGENT_SETTINGS.attemptsKept };
+      const routes = hostRoutes({
+        prefix: '',
+        find: () => served,
+        ready: () => registrar.registered,
+        metricsText: () => silentMetrics.render(),
+      });
+      const witness = witnessed({ machine, history: ground.history, agent, clock }, routes);
+      const listener = await server.listen(witness, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
+      agent.setAddress(listener.address);
+      startRounds(clock, log, [agent]);
+      await registrar.start();
+      void failed;
+    },
+  });
+}

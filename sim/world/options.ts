@@ -1,0 +1,58 @@
+import type { Violation } from '../checkers/violations.ts';
+import type { History } from '../history/history.ts';
+import type { TraceSink } from '../kernel/trace.ts';
+import type { NetworkSettings } from '../network/weather.ts';
+import type { StoreSettings } from '../store/weather.ts';
+import type { Scenario } from './scenario.ts';
+
+/** What goes wrong by chance, message by message. Empty: nothing. */
+export interface FaultSettings {
+  readonly network?: Partial<NetworkSettings>;
+  readonly store?: Partial<StoreSettings>;
+}
+
+/** Kills the actor just before the event of this index happens; it is started again after `downMs`. */
+export interface KillAt {
+  readonly actor: string;
+  readonly eventIndex: number;
+  /** Default 1,000. */
+  readonly downMs?: number;
+}
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly faults: FaultSettings;
+  readonly killAt?: KillAt;
+  readonly trace?: TraceSink;
+  /** Called before each event with its index, counted from 0, and the actor whose event it is. */
+  readonly onEvent?: (index: number, actor: string) => void;
+}
+
+export interface WorkDone {
+  /** Requests that clients made, and those of them that were acknowledged. */
+  readonly submitted: number;
+  readonly acknowledged: number;
+  /** Allocations made durable. */
+  readonly committed: number;
+  /** Processes of tasks. */
+  readonly started: number;
+  readonly ended: number;
+  /** Outcomes written. */
+  readonly outcomes: number;
+}
+
+export interface WorldResult {
+  readonly seed: number;
+  /** Agenda events that happened. */
+  readonly events: number;
+  /** Equal for equal options, in any process. */
+  readonly traceHash: string;
+  /** Virtual time. */
+  readonly endedAtMs: number;
+  readonly history: History;
+  readonly work: WorkDone;
+  readonly violations: readonly Violation[];
+  /** The first errors that roles logged. */
+  readonly errors: readonly string[];
+}

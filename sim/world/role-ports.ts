@@ -1,0 +1,24 @@
+import type { CellStore } from '../../src/ports/cell-store.ts';
+import type { HttpClient, HttpServer } from '../../src/ports/http.ts';
+import type { LifePorts } from './actor.ts';
+import type { Ground } from './ground.ts';
+import { SimStore } from '../store/sim-store.ts';
+
+export interface RolePorts extends LifePorts {
+  readonly store: CellStore;
+  readonly http: HttpClient;
+  readonly server: HttpServer;
+}
+
+/** The ports that every role has, for one life. */
+export function rolePorts(ground: Ground, ports: LifePorts): RolePorts {
+  const { life, clock, log } = ports;
+  const speaker = { life, clock, log };
+  const { network, history } = ground;
+  return {
+    ...ports,
+    store: new SimStore({ server: ground.store, network: network.weather, speaker, history }),
+    http: network.client(speaker),
+    server: network.server(speaker),
+  };
+}

@@ -1,0 +1,85 @@
+import type { SchedulerKind } from '../../src/core/job.ts';
+import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import { MISSING_COMMAND } from '../hosts/task-table.ts';
+
+/** What there is in a world, and what is asked of it. */
+export interface Scenario {
+  readonly hosts: number;
+  /** One scheduler for each: `['batch', 'batch', 'service']`. */
+  readonly schedulers: readonly SchedulerKind[];
+  readonly monitors: number;
+  readonly arbiters: number;
+  /** Do hosts ask for tickets? */
+  readonly enforcement: boolean;
+  readonly hostCpuMilli: number;
+  readonly hostMemoryMib: number;
+  /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
+  readonly jobs: number;
+  /** Virtual time for the work, and for faults; then a quiet time without any. */
+  readonly activeMs: number;
+  readonly quietMs: number;
+}
+
+/** Small, so that thousands of runs fit into a minute, and every role there at least once, two where two can collide. */
+export const SMALL_CELL: Scenario = {
+  ...{ hosts: 3, schedulers: ['batch', 'batch', 'service'], monitors: 2, arbiters: 1, enforcement: true },
+  ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 10, activeMs: 15_000, quietMs: 30_000 },
+};
+
+/** One thing that a client asks for. `file` is a job file. */
+export interface Request {
+  readonly atMs: number;
+  readonly kind: 'submit' | 'run';
+  readonly name: string;
+  readonly file: Readonly<Record<string, unknown>>;
+  /** Asks for the job's end so long after it was accepted; null: never. */
+  readonly stopAfterMs: number | null;
+}
+
+/** The cell needs a moment before its monitors answer. */
+const FIRST_MS = 200;
+
+/** What clients ask for, drawn from the seed. */
+export function requestsOf(scenario: Scenario, random: SeededRandom): readonly Request[] {
+  const requests = Array.from({ length: scenario.jobs }, (_, n) => requestOf(n, scenario, random));
+  return requests.sort((a, b) => a.atMs - b.atMs);
+}
+
+function requestOf(n: number, scenario: Scenario, random: SeededRandom): Request {
+  const atMs = FIRST_MS + random.fraction() * scenario.activeMs * 0.7;
+  const kind = random.below(4) === 0 ? 'run' : 'submit';
+  const isService = kind === 'submit' && scenario.schedulers.includes('service') && random.below(3) === 0;
+  const name = `job-${String(n)}`;
+  const type = isService ? 'service' : 'batch';
+  const file = { name, type, ...placing(random), ...work(isService, random) };
+  const stops = isService || random.below(5) === 0;
+  return { atMs, kind, name, file, stopAfterMs: stops ? random.below(scenario.activeMs) : null };
+}
+
+function placing(random: SeededRandom) {
+  const gang = random.below(8) === 0;
+  return {
+    count: 1 + random.below(4),
+    priority: [30, 50, 50, 80][random.below(4)] ?? 50,
+    resources: {
+      cpu: `${String(100 * (1 + random.below(8)))}m`,
+      memory: `${String(64 * (1 + random.below(8)))}Mi`,
+    },
+    ...(random.below(4) === 0 ? { ports: { http: 'auto' } } : {}),
+    ...(gang ? { gang: true, waitMax: '20s' } : {}),
+  };
+}
+
+function work(isService: boolean, random: SeededRandom) {
+  const runMs = isService && random.below(2) === 0 ? 0 : 100 + random.below(6_000);
+  const fails = random.below(5) === 0;
+  return {
+    command: [random.below(20) === 0 ? MISSING_COMMAND : 'work'],
+    env: {
+      SIM_RUN_MS: String(runMs),
+      SIM_EXIT_CODE: fails ? '1' : '0',
+      ...(random.below(6) === 0 ? { SIM_IGNORES_SIGNALS: '1' } : {}),
+    },
+    stop: { signal: 'SIGTERM', grace: `${String(100 + random.below(2_000))}ms` },
+  };
+}

@@ -1,0 +1,141 @@
+import type { HostAgent } from '../../host-agent/agent.ts';
+import type { Monitor } from '../../monitor/monitor.ts';
+import { cellKeys } from '../../src/core/keys.ts';
+import { NO_SCALARS } from '../../src/core/resources.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import { History } from '../history/history.ts';
+import { Machine } from '../hosts/machine.ts';
+import type { AgendaObserver } from '../kernel/agenda.ts';
+import { Agenda } from '../kernel/agenda.ts';
+import { Life } from '../kernel/life.ts';
+import type { LogLevel, TraceSink } from '../kernel/trace.ts';
+import { SimNetwork } from '../network/network.ts';
+import { CALM_NETWORK, NetworkWeather } from '../network/weather.ts';
+import { StoreServer } from '../store/server.ts';
+import { CALM_STORE, StoreWeather } from '../store/weather.ts';
+import type { Actor } from './actor.ts';
+import { clientActor } from './client.ts';
+import { arbiterActor, CELL, monitorActor, schedulerActor } from './control-roles.ts';
+import type { Ground } from './ground.ts';
+import { hostActor } from './host-role.ts';
+import type { WorldOptions } from './options.ts';
+import { requestsOf } from './scenario.ts';
+
+/** As in production, where a dead role's jobs and hosts are free for others within one such time. */
+const SESSION_TTL_MS = 10_000;
+
+/** The hosts' and roles' first steps, spread over this time. */
+const START_SPREAD_MS = 50;
+
+/** Everything that there is in one run: built, and then driven by `runWorld`. */
+export class World {
+  readonly ground: Ground;
+  readonly actors = new Map<string, Actor>();
+  readonly machines = new Map<string, Machine>();
+  /** Those that are up or were last. */
+  readonly agents = new Map<string, HostAgent>();
+  readonly monitors = new Map<string, Monitor>();
+  /** Errors that roles logged: routes that failed inside, and the like. */
+  readonly errors: string[] = [];
+  readonly #trace: TraceSink | undefined;
+
+  constructor(options: WorldOptions, observe: AgendaObserver) {
+    const { seed, scenario, faults } = options;
+    this.#trace = options.trace;
+    const random = seededRandom(seed);
+    const agenda = new Agenda(observe);
+    const history = new History(() => agenda.nowMs);
+    const weather = new NetworkWeather(random.split('network'), { ...CALM_NETWORK, ...faults.network });
+    const store = new StoreServer({
+      agenda,
+      weather: new StoreWeather(random.split('store'), { ...CALM_STORE, ...faults.store }),
+      onRevision: (revision, actor, changes, attempt) => history.revision(revision, actor, changes, attempt),
+    });
+    this.ground = {
+      ...{ agenda, history, store, random, life: new Life('world'), keys: cellKeys(CELL) },
+      ...{ network: new SimNetwork(agenda, weather), logOf: (actor) => this.#logOf(actor) },
+    };
+    for (let n = 1; n <= scenario.hosts; n++) this.#addHost(`host-${String(n)}`, options);
+    this.#addRoles(options);
+    this.#addClient(options);
+  }
+
+  /** Brings everything up, in an order that the seed draws. */
+  start(): void {
+    const { agenda, life, random } = this.ground;
+    const starts = random.split('starts');
+    for (const actor of this.actors.values())
+      agenda.after(starts.fraction() * START_SPREAD_MS, life, 'power on', () => actor.start(), actor.name);
+  }
+
+  /** Nothing of it ever happens again. */
+  end(): void {
+    for (const actor of this.actors.values()) actor.life.end();
+    for (const machine of this.machines.values()) machine.life.end();
+    this.ground.store.life.end();
+    this.ground.life.end();
+  }
+
+  #addHost(host: string, { scenario }: WorldOptions): void {
+    const { agenda, random, history } = this.ground;
+    const machine = new Machine({ host, agenda, history, random: random.split(`machine ${host}`) });
+    this.machines.set(host, machine);
+    const { hostCpuMilli: cpuMilli, hostMemoryMib: memoryMib, enforcement } = scenario;
+    const capacity = { cpuMilli, memoryMib, diskMib: 100_000, scalars: NO_SCALARS };
+    this.#add(
+      hostActor(this.ground, {
+        ...{ machine, capacity, enforcement, aliveTtlMs: SESSION_TTL_MS },
+        onUp: (agent) => this.agents.set(host, agent),
+      }),
+    );
+  }
+
+  #addRoles({ scenario }: WorldOptions): void {
+    const { enforcement, monitors, arbiters } = scenario;
+    const counts = new Map<string, number>();
+    for (const kind of scenario.schedulers) {
+      const count = (counts.get(kind) ?? 0) + 1;
+      counts.set(kind, count);
+      const id = `${kind}-${String(count)}`;
+      const settings = { id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS };
+      this.#add(schedulerActor(this.ground, settings));
+    }
+    for (let n = 1; n <= monitors; n++) {
+      const id = `monitor-${String(n)}`;
+      this.#add(monitorActor(this.ground, id, (monitor) => this.monitors.set(id, monitor)));
+    }
+    for (let n = 1; n <= arbiters; n++)
+      this.#add(arbiterActor(this.ground, `arbiter-${String(n)}`, SESSION_TTL_MS));
+  }
+
+  #addClient({ scenario }: WorldOptions): void {
+    const requests = requestsOf(scenario, this.ground.random.split('requests'));
+    const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
+    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests }));
+  }
+
+  #add(actor: Actor): void {
+    this.actors.set(actor.name, actor);
+  }
+
+  #logOf(actor: string): Log {
+    const write = (level: LogLevel): Log['info'] => {
+      const log = this.#trace?.log;
+      if (log === undefined && level !== 'error') return () => undefined;
+      return (fields, message) => {
+        if (level === 'error' && this.errors.length < ERRORS_MAX)
+          this.errors.push(`${actor}: ${message}: ${textOf(fields['error'])}`);
+        log?.(this.ground.agenda.nowMs, actor, level, fields, message);
+      };
+    };
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  }
+}
+
+/** A role that fails again and again says the same each time. */
+const ERRORS_MAX = 50;
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : '';
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import type { WorldResult } from '../../sim/world/options.ts';
+import { runWorld } from '../../sim/world/run-world.ts';
+import { SMALL_CELL } from '../../sim/world/scenario.ts';
+
+const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+function run(seed: number): Promise<WorldResult> {
+  return runWorld({ seed, scenario: SMALL_CELL, faults: {} });
+}
+
+describe('the simulated world', () => {
+  it('S2 the same seed gives the same run, event by event, twice in this process and in another one', async () => {
+    const first = await run(1);
+    const between = await run(2);
+    const second = await run(1);
+    expect(second.traceHash).toBe(first.traceHash);
+    expect(second.work).toEqual(first.work);
+    expect(between.traceHash).not.toBe(first.traceHash);
+    const child = await promisify(execFile)(process.execPath, [
+      ...['--import', pathOf('../support/ts-hook.mjs'), pathOf('./run-child.ts'), '1'],
+    ]);
+    expect(JSON.parse(child.stdout)).toEqual({ traceHash: first.traceHash, events: first.events });
+  });
+
+  it('runs the production roles from submission to outcome when nothing goes wrong', async () => {
+    for (const seed of [11, 12, 13]) {
+      const { work, errors, history, events } = await run(seed);
+      expect({ seed, errors }).toEqual({ seed, errors: [] });
+      expect(work.acknowledged).toBe(work.submitted);
+      expect(work.committed).toBeGreaterThan(5);
+      expect(work.started).toBeGreaterThan(5);
+      expect(work.outcomes).toBeGreaterThan(0);
+      expect(events).toBeGreaterThan(3_000);
+      expect(history.grants.length).toBeGreaterThan(5);
+      expect(history.orders.length).toBeGreaterThan(5);
+    }
+  });
+
+  it('lets a killed role come back, and ends as before: its events after the kill never happen', async () => {
+    const seen: string[] = [];
+    const killAt = { actor: 'host-1', eventIndex: 600, downMs: 5_000 };
+    let backMs = 0;
+    const { work, history } = await runWorld({
+      ...{ seed: 3, scenario: SMALL_CELL, faults: {}, killAt },
+      trace: {
+        event: (entry, index) => {
+          const own = entry.life.actor === 'host-1' && index > killAt.eventIndex;
+          if (own) backMs ||= entry.atMs;
+          if (own) seen.push(`${String(entry.life.incarnation)} ${entry.kind}`);
+        },
+      },
+    });
+    const killed = history.actors.find(({ fact }) => fact.change === 'killed');
+    expect(killed?.fact).toMatchObject({ actor: 'host-1', instance: 1 });
+    expect(seen.every((event) => event.startsWith('2 '))).toBe(true);
+    expect(backMs).toBeGreaterThanOrEqual((killed?.atMs ?? 0) + 5_000);
+    expect(work.outcomes).toBeGreaterThan(0);
+  });
+});
