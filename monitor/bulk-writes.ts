@@ -27,8 +27,6 @@ interface Item {
   readonly size: number;
 }
 
-/** A job takes two writes: its record and its first version. */
-const WRITES_PER_JOB = 2;
 /** Transactions under way for one list, and single submissions: enough to keep the store busy while the next is made. */
 const IN_FLIGHT_MAX = 4;
 /** The longest UTF-8 form of one UTF-16 unit: sizes are estimated from above. */
@@ -65,7 +63,6 @@ export class BulkWrites {
     results: (Submitted | undefined)[],
   ): Generator<readonly Item[]> {
     const { operationsMax, bytesMax } = this.#deps.store.limits;
-    const jobsMax = Math.floor(operationsMax / WRITES_PER_JOB);
     const keys = new Set<string>();
     let chunk: Item[] = [];
     let size = 0;
@@ -78,7 +75,7 @@ export class BulkWrites {
         continue;
       }
       keys.add(item.key);
-      if (chunk.length === jobsMax || (chunk.length > 0 && size + item.size > bytesMax)) {
+      if (chunk.length === operationsMax || (chunk.length > 0 && size + item.size > bytesMax)) {
         yield chunk;
         chunk = [];
         size = 0;
@@ -99,8 +96,8 @@ export class BulkWrites {
     };
     const key = this.#deps.keys.job(job.namespace, job.name);
     const text = jobCodec.encode(record);
-    // The key stands in the compare, in the writes and among what is read back.
-    const size = UTF8_BYTES_MAX * WRITES_PER_JOB * (text.length + 2 * key.length + KEY_TAIL);
+    // The key stands in the compare, in the write and among what is read back.
+    const size = UTF8_BYTES_MAX * (text.length + 3 * key.length);
     return { at, key, record, text, size };
   }
 
@@ -131,13 +128,9 @@ export class BulkWrites {
   }
 
   #attempt(items: readonly Item[]): Promise<AttemptReply> {
-    const { store, keys } = this.#deps;
-    return store.attempt({
+    return this.#deps.store.attempt({
       compares: items.map(({ key }) => ({ key, target: 'modRevision', equals: 0 })),
-      writes: items.flatMap(({ key, record, text }): Write[] => [
-        { kind: 'put', key, value: text },
-        { kind: 'put', key: keys.version(record.job.namespace, record.job.name, 1), value: text },
-      ]),
+      writes: items.map(({ key, text }): Write => ({ kind: 'put', key, value: text })),
       readBack: items.map(({ key }) => key),
     });
   }
@@ -167,9 +160,6 @@ export class BulkWrites {
     }
   }
 }
-
-/** What a version's key is longer than its job's. */
-const KEY_TAIL = 32;
 
 function answerOf({ namespace, name }: Job): SubmitAnswer {
   return { namespace, name, version: 1, changed: true };

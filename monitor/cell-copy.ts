@@ -88,9 +88,9 @@ export class CellCopy {
     this.eligibility = this.#room('eligibility', keys.eligibility, (text) => eligibilityCodec.decode(text));
     this.ledgers = this.#room('ledgers', keys.ledgers, (text) => ledgerCodec.decode(text));
     this.allocations = this.#room('allocations', keys.allocations, (text) => allocationCodec.decode(text));
-    this.jobs = this.#room('jobs', keys.jobs, (text) => jobCodec.decode(text));
-    this.versions = this.#room('versions', keys.versions, (text) => jobCodec.decode(text));
-    this.owners = this.#room('owners', keys.owners, (text) => ownerCodec.decode(text));
+    this.jobs = this.#room('jobs', keys.jobs, (text) => jobCodec.decode(text), true);
+    this.versions = this.#room('versions', keys.versions, (text) => jobCodec.decode(text), true);
+    this.owners = this.#room('owners', keys.owners, (text) => ownerCodec.decode(text), true);
     this.outcomes = this.#room('outcomes', keys.outcomes, (text) => outcomeCodec.decode(text));
     this.runs = this.#room('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#room('roles', keys.roles, (text) => roleCodec.decode(text));
@@ -143,9 +143,16 @@ export class CellCopy {
     this.#following.close();
   }
 
-  #room<K extends RoomName>(room: K, prefix: string, decode: (text: string) => Rooms[K]): Room<Rooms[K]> {
+  /** @param lazy for what comes by the thousand and is seldom asked for */
+  #room<K extends RoomName>(
+    room: K,
+    prefix: string,
+    decode: (text: string) => Rooms[K],
+    lazy = false,
+  ): Room<Rooms[K]> {
     return new Room<Rooms[K]>({
       prefix,
+      lazy,
       decode,
       onBadRecord: (key, error) => this.#log.error({ key, error }, 'a record cannot be read and is left out'),
       onChange: (change) => this.#onChange({ room, ...change } as unknown as CellChange),

@@ -4,17 +4,42 @@ import { slotName } from '../src/core/ids.ts';
 import type { JobRecord } from '../src/core/job.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
+import { RecordError } from '../src/wire/codec.ts';
 import type { CellEvent } from '../src/wire/monitor-api.ts';
-import type { SchedulerEvent, SchedulerEventKind } from '../src/wire/scheduler-api.ts';
+import type { SchedulerEvent } from '../src/wire/scheduler-api.ts';
+import { SEEN_IN_STORE } from '../src/wire/scheduler-api.ts';
 import type { CellChange } from './cell-copy.ts';
+import type { EventToCome } from './event-log.ts';
 import type { Row } from './room.ts';
 
 type Told = Omit<CellEvent, 'id' | 'atMs'>;
 
-/** The event of a change in the store; null for changes that tell nobody anything (a renewal, a ledger). */
-export function eventOfChange(change: CellChange, atMs: number): CellEvent | null {
-  const told = tell(change);
-  return told === null ? null : { id: `${String(change.revision)}.${String(change.ordinal)}`, atMs, ...told };
+/**
+ * The event of a change in the store; null for changes that tell nobody anything (a renewal, a ledger). Those that come by
+ * the thousand are put into words later, if at all.
+ */
+export function eventOfChange(change: CellChange, atMs: number): CellEvent | EventToCome | null {
+  const id = `${String(change.revision)}.${String(change.ordinal)}`;
+  switch (change.room) {
+    case 'jobs':
+    case 'owners':
+    case 'allocations':
+    case 'outcomes':
+      return { id, tell: () => eventNow(change, id, atMs) };
+    default:
+      return eventNow(change, id, atMs);
+  }
+}
+
+function eventNow(change: CellChange, id: string, atMs: number): CellEvent | null {
+  try {
+    const told = tell(change);
+    return told === null ? null : { id, atMs, ...told };
+  } catch (error) {
+    // A record that cannot be read, which the copy tells of.
+    if (error instanceof RecordError) return null;
+    throw error;
+  }
 }
 
 function tell(change: CellChange): Told | null {
@@ -136,15 +161,6 @@ export function eventOfReport(
     detail: report.reason === '' ? `on ${report.host}` : report.reason,
   };
 }
-
-/** What the store shows as well, and earlier; telling it twice would only confuse. */
-const SEEN_IN_STORE: ReadonlySet<SchedulerEventKind> = new Set([
-  'owned',
-  'placed',
-  'started',
-  'stopping',
-  'released',
-]);
 
 export function eventOfScheduler(event: SchedulerEvent): CellEvent | null {
   if (SEEN_IN_STORE.has(event.kind)) return null;

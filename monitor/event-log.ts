@@ -13,6 +13,13 @@ export const EVENT_BEAT_MS = 15_000;
 /** `null` is a heartbeat. */
 type Item = CellEvent | null;
 
+/** An event that is put into words when somebody reads it: most of them nobody ever does. */
+export interface EventToCome {
+  readonly id: string;
+  /** null: nothing worth telling. */
+  tell(): CellEvent | null;
+}
+
 /** What happened in the cell, as far back as it is held. */
 export class EventLog {
   readonly #source: string;
@@ -20,7 +27,7 @@ export class EventLog {
   readonly #live = new Broadcast<Item>(EVENT_QUEUE_MAX);
   readonly #stopBeat: () => void;
   /** Oldest first; cut to `EVENTS_MAX` now and then, not at every event. */
-  #held: CellEvent[] = [];
+  #held: (CellEvent | EventToCome)[] = [];
   /** The last event that is no longer held: what a gap names. */
   #floor = '0.0';
   #closed = false;
@@ -36,10 +43,12 @@ export class EventLog {
     return this.#live.readers;
   }
 
-  add(event: CellEvent): void {
+  add(event: CellEvent | EventToCome): void {
     this.#held.push(event);
     if (this.#held.length >= 2 * EVENTS_MAX) this.#cut();
-    this.#live.send(event);
+    if (this.#live.readers === 0) return;
+    const told = inWords(event);
+    if (told !== null) this.#live.send(told);
   }
 
   /** What came before is not known to this log: it starts, or the store's watch was interrupted. */
@@ -73,6 +82,10 @@ export class EventLog {
   }
 
   #after(since: string | undefined): readonly CellEvent[] {
+    return this.#heldAfter(since).flatMap((event) => inWords(event) ?? []);
+  }
+
+  #heldAfter(since: string | undefined): readonly (CellEvent | EventToCome)[] {
     if (since === undefined || since === 'now') return [];
     const held = this.#held.slice(-EVENTS_MAX);
     const position = held.findLastIndex((event) => event.id === since);
@@ -98,6 +111,10 @@ export class EventLog {
   #gap(detail: string): CellEvent {
     return { id: this.#floor, atMs: this.#clock.nowMs(), kind: 'gap', source: this.#source, detail };
   }
+}
+
+function inWords(event: CellEvent | EventToCome): CellEvent | null {
+  return 'tell' in event ? event.tell() : event;
 }
 
 type Place = readonly [revision: number, ordinal: number];

@@ -46,13 +46,7 @@ export class JobWrites {
       if (known !== null && known.record.desired === 'run' && sameSpec(known.record.job, job))
         return { namespace, name, version: known.record.version, changed: false };
       const record = this.#recordOf(job, known, options);
-      const done = await this.#write(key, known, record, [
-        {
-          kind: 'put',
-          key: this.#deps.keys.version(namespace, name, record.version),
-          value: jobCodec.encode(record),
-        },
-      ]);
+      const done = await this.#write(key, known, record, this.#keptOf(known));
       if (typeof done === 'number') return { namespace, name, version: record.version, changed: true };
       known = done;
     }
@@ -87,6 +81,14 @@ export class JobWrites {
       submittedAtMs: this.#deps.clock.nowMs(),
       ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
     };
+  }
+
+  /** The spec that is being replaced, so that what still runs by it can be told and started again. */
+  #keptOf(known: Known | null): readonly Write[] {
+    if (known === null) return [];
+    const { job, version } = known.record;
+    const key = this.#deps.keys.version(job.namespace, job.name, version);
+    return [{ kind: 'put', key, value: jobCodec.encode(known.record) }];
   }
 
   async #read(key: string): Promise<Known | null> {

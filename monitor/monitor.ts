@@ -16,6 +16,7 @@ import { BulkWrites } from './bulk-writes.ts';
 import type { CellChange } from './cell-copy.ts';
 import { CellCopy } from './cell-copy.ts';
 import { eventOfChange, eventOfReport, eventOfScheduler } from './cell-events.ts';
+import type { EventToCome } from './event-log.ts';
 import { EventLog } from './event-log.ts';
 import { HostWatch, LOST_AFTER_MS } from './host-watch.ts';
 import { JobBook } from './job-status.ts';
@@ -302,7 +303,7 @@ export class Monitor {
     this.#tell(host === undefined ? event : { ...event, host });
   }
 
-  #tell(event: CellEvent | null): void {
+  #tell(event: CellEvent | EventToCome | null): void {
     if (event !== null) this.state.events.add(event);
   }
 }

@@ -115,8 +115,11 @@ export class Reaper {
 
   *#allJobs(): Generator<string> {
     const { copy } = this.#deps;
-    const known = [...copy.jobs.rows()].map(([jobKey]) => jobKey);
-    const all = new Set([...known, ...copy.allocationsByJob.keys(), ...copy.outcomesByJob.keys()]);
+    const all = new Set([
+      ...copy.jobs.names(),
+      ...copy.allocationsByJob.keys(),
+      ...copy.outcomesByJob.keys(),
+    ]);
     for (const jobKey of this.#ownerlessSince.keys())
       if (!all.has(jobKey)) this.#ownerlessSince.delete(jobKey);
     yield* all;
@@ -124,8 +127,11 @@ export class Reaper {
 
   async #look(jobKey: string): Promise<void> {
     const { copy, times } = this.#deps;
-    const record = copy.jobs.get(jobKey)?.value;
     const ownerless = this.#ownerlessFor(jobKey) >= times.ownerlessMs;
+    // Somebody works on it: nothing to do, and no need to read its record, unless its ends pile up.
+    const isOwned = copy.owners.has(jobKey);
+    if (isOwned && copy.outcomesByJob.of(jobKey).size <= OUTCOMES_PER_SLOT_MAX) return;
+    const record = copy.jobs.get(jobKey)?.value;
     if (ownerless && record?.desired !== 'run')
       for (const row of copy.allocationsByJob.of(jobKey).values()) await this.#finish(row);
     if (record === undefined) return this.#dropOldOutcomes(jobKey);
@@ -134,7 +140,7 @@ export class Reaper {
   }
 
   #ownerlessFor(jobKey: string): number {
-    if (this.#deps.copy.owners.get(jobKey) !== undefined) {
+    if (this.#deps.copy.owners.has(jobKey)) {
       this.#ownerlessSince.delete(jobKey);
       return 0;
     }

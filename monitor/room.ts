@@ -20,6 +20,8 @@ export interface RowChange<T> {
 
 export interface RoomOptions<T> {
   readonly prefix: string;
+  /** Keep records as text, and read one when somebody asks for it: most of them nobody ever does. */
+  readonly lazy?: boolean;
   decode(text: string): T;
   /** The record was unreadable; it is left out. */
   onBadRecord(key: string, error: unknown): void;
@@ -42,25 +44,32 @@ export class Room<T> {
   }
 
   get(name: string): Row<T> | undefined {
-    return this.#rows.get(name);
+    const row = this.#rows.get(name);
+    return row instanceof UnreadRow && !row.isRead ? this.#read(name, row as UnreadRow<T>) : row;
   }
 
-  rows(): IterableIterator<[string, Row<T>]> {
-    return this.#rows.entries();
+  /** Is there a record of the name? It may turn out to be unreadable. */
+  has(name: string): boolean {
+    return this.#rows.has(name);
+  }
+
+  names(): IterableIterator<string> {
+    return this.#rows.keys();
+  }
+
+  *rows(): IterableIterator<[string, Row<T>]> {
+    for (const name of this.#rows.keys()) {
+      const row = this.get(name);
+      if (row !== undefined) yield [name, row];
+    }
   }
 
   put(entry: Entry, revision: number, ordinal: number): void {
     const name = entry.key.slice(this.prefix.length);
     const before = this.#rows.get(name);
     if (before !== undefined && before.modRevision >= entry.modRevision) return;
-    const { createRevision, modRevision } = entry;
-    let now: Row<T>;
-    try {
-      now = { value: this.#options.decode(entry.value), createRevision, modRevision };
-    } catch (error) {
-      this.#options.onBadRecord(entry.key, error);
-      return;
-    }
+    const now = this.#options.lazy === true ? this.#unread(entry, before) : this.#decoded(entry);
+    if (now === null) return;
     this.#rows.set(name, now);
     this.#options.onChange({ name, now, before, revision, ordinal });
   }
@@ -81,4 +90,72 @@ export class Room<T> {
       if (!keys.has(key)) this.delete(key, revision, ordinal++);
     }
   }
+
+  #decoded({ key, value, createRevision, modRevision }: Entry): Row<T> | null {
+    try {
+      return { value: this.#options.decode(value), createRevision, modRevision };
+    } catch (error) {
+      this.#options.onBadRecord(key, error);
+      return null;
+    }
+  }
+
+  #unread(entry: Entry, before: Row<T> | undefined): Row<T> {
+    return new UnreadRow(entry, (text) => this.#options.decode(text), lastRead(before));
+  }
+
+  /** An unreadable record leaves what was there before it. */
+  #read(name: string, row: UnreadRow<T>): Row<T> | undefined {
+    try {
+      row.read();
+      return row;
+    } catch (error) {
+      this.#options.onBadRecord(this.prefix + name, error);
+      if (row.before === undefined) this.#rows.delete(name);
+      else this.#rows.set(name, row.before);
+      return row.before;
+    }
+  }
+}
+
+/** A record that is read when its value is asked for. */
+class UnreadRow<T> implements Row<T> {
+  readonly createRevision: number;
+  readonly modRevision: number;
+  /** The last row before this one that was read; forgotten when this one is. */
+  before: Row<T> | undefined;
+  #text: string | null;
+  #value: T | null = null;
+  readonly #decode: (text: string) => T;
+
+  constructor(entry: Entry, decode: (text: string) => T, before: Row<T> | undefined) {
+    this.createRevision = entry.createRevision;
+    this.modRevision = entry.modRevision;
+    this.#text = entry.value;
+    this.#decode = decode;
+    this.before = before;
+  }
+
+  get isRead(): boolean {
+    return this.#text === null;
+  }
+
+  /** @throws RecordError */
+  get value(): T {
+    return this.read();
+  }
+
+  /** @throws RecordError */
+  read(): T {
+    if (this.#text !== null) {
+      this.#value = this.#decode(this.#text);
+      this.#text = null;
+      this.before = undefined;
+    }
+    return this.#value as T;
+  }
+}
+
+function lastRead<T>(row: Row<T> | undefined): Row<T> | undefined {
+  return row instanceof UnreadRow && !row.isRead ? (row as UnreadRow<T>).before : row;
 }

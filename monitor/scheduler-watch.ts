@@ -68,7 +68,7 @@ export class SchedulerWatch {
       try {
         const stream = await this.#deps.http.stream({
           method: 'GET',
-          url: `${address}/v1/events`,
+          url: `${address}/v1/events?unseen=true`,
           timeoutMs: CONNECT_TIMEOUT_MS,
           idleTimeoutMs: IDLE_TIMEOUT_MS,
           signal,

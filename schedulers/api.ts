@@ -7,7 +7,7 @@ export interface SchedulerView {
   status(): SchedulerStatus;
   /** undefined: the job is not ours. */
   why(namespace: string, job: string): Why | undefined;
-  events(signal: AbortSignal): AsyncIterable<SchedulerEvent>;
+  events(signal: AbortSignal, unseen: boolean): AsyncIterable<SchedulerEvent>;
   isReady(): boolean;
 }
 
@@ -18,10 +18,10 @@ export function schedulerRoutes(view: SchedulerView, metrics: Metrics): readonly
     get('/v1/jobs/:namespace/:job/why', ({ params }) =>
       whyReply(view.why(params['namespace'] ?? '', params['job'] ?? '')),
     ),
-    get('/v1/events', ({ signal }) => ({
+    get('/v1/events', ({ signal, query }) => ({
       status: 200,
       contentType: 'application/x-ndjson',
-      stream: lines(view.events(signal)),
+      stream: lines(view.events(signal, query['unseen'] === 'true')),
     })),
     get('/livez', () => ({ status: 200, body: { live: true } })),
     get('/readyz', () => readyReply(view.isReady())),

@@ -11,10 +11,10 @@ import { hasNegative, subtractResources } from '../src/core/resources.ts';
 import type { MatchingHost, Standing } from '../src/core/slot-view.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import type { TableRow } from '../src/runtime/table.ts';
+import { LedgerFeed } from '../src/runtime/ledger-feed.ts';
 import { Table } from '../src/runtime/table.ts';
 import type { Codec } from '../src/wire/codec.ts';
-import { eligibilityCodec, hostCodec, ledgerCodec } from '../src/wire/records.ts';
+import { eligibilityCodec, hostCodec } from '../src/wire/records.ts';
 
 export interface CellListener {
   /** The host may take more than before: it joined, came alive, was made ready, or something on it was released. */
@@ -39,7 +39,6 @@ export class PrivateCell {
   readonly #listener: CellListener;
   readonly #tables: readonly { close(): void }[];
   readonly #eligibility: Table<Eligibility>;
-  readonly #ledgers: Table<Ledger>;
   /** The ledger that the state was last given, by host. */
   readonly #applied = new Map<string, Ledger>();
 
@@ -53,16 +52,16 @@ export class PrivateCell {
     const alive = new Table<string>(store, keys.alive, presence, {
       onChange: (name, now) => this.#onAlive(name, now !== undefined),
     });
-    this.#ledgers = new Table<Ledger>(store, keys.ledgers, ledgerCodec, {
+    const ledgers = new LedgerFeed(store, keys, this.book, {
       onBadRecord,
-      onChange: (name, now) => this.#onLedger(name, now),
+      onLedger: (host) => this.syncLedger(host),
     });
     this.#eligibility = new Table<Eligibility>(store, keys.eligibility, eligibilityCodec, {
       onBadRecord,
       onChange: (name) => listener.onStanding(name),
     });
-    this.#tables = [hosts, alive, this.#ledgers, this.#eligibility];
-    const readies = [hosts.ready, alive.ready, this.#ledgers.ready, this.#eligibility.ready];
+    this.#tables = [hosts, alive, ledgers, this.#eligibility];
+    const readies = [hosts.ready, alive.ready, ledgers.ready, this.#eligibility.ready];
     this.ready = Promise.all(readies);
   }
 
@@ -114,11 +113,6 @@ export class PrivateCell {
     this.state.setAlive(host, alive);
     if (alive) this.#listener.onRoom(host);
     this.#listener.onHost(host);
-  }
-
-  #onLedger(host: string, now: TableRow<Ledger> | undefined): void {
-    const revision = now?.modRevision ?? this.#ledgers.revision;
-    if (this.book.observe(host, now?.value ?? null, revision)) this.syncLedger(host);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../src/ports/clock.ts';
 import { Broadcast } from '../src/runtime/broadcast.ts';
 import type { SchedulerEvent } from '../src/wire/scheduler-api.ts';
+import { SEEN_IN_STORE } from '../src/wire/scheduler-api.ts';
 
 /** Events kept for those who come later: a few minutes of a busy scheduler; monitors keep the long history. */
 const EVENTS_KEPT_MAX = 2_048;
@@ -11,7 +12,9 @@ const READER_QUEUE_MAX = 4_096;
 export class SchedulerEvents {
   readonly #scheduler: string;
   readonly #clock: Clock;
-  readonly #broadcast = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
+  readonly #all = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
+  /** For those who watch the store. */
+  readonly #unseen = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
   #kept: SchedulerEvent[] = [];
   #seq = 0;
 
@@ -31,15 +34,25 @@ export class SchedulerEvents {
     this.#kept.push(whole);
     // Twice the bound before half goes: moving the list at each event would cost more than keeping it.
     if (this.#kept.length >= 2 * EVENTS_KEPT_MAX) this.#kept = this.#kept.slice(-EVENTS_KEPT_MAX);
-    this.#broadcast.send(whole);
+    this.#all.send(whole);
+    if (!SEEN_IN_STORE.has(whole.kind)) this.#unseen.send(whole);
   }
 
-  /** The kept ones, then as they happen, until the signal is aborted. */
-  subscribe(signal: AbortSignal): AsyncIterable<SchedulerEvent> {
-    return this.#broadcast.subscribe(signal, this.#kept.slice(-EVENTS_KEPT_MAX));
+  /**
+   * The kept ones, then as they happen, until the signal is aborted.
+   * @param unseen only those that the store does not show
+   */
+  subscribe(signal: AbortSignal, unseen = false): AsyncIterable<SchedulerEvent> {
+    const kept = this.#kept.slice(-EVENTS_KEPT_MAX);
+    if (!unseen) return this.#all.subscribe(signal, kept);
+    return this.#unseen.subscribe(
+      signal,
+      kept.filter(({ kind }) => !SEEN_IN_STORE.has(kind)),
+    );
   }
 
   close(): void {
-    this.#broadcast.close();
+    this.#all.close();
+    this.#unseen.close();
   }
 }

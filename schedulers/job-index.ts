@@ -1,5 +1,5 @@
 import type { JobRecord, SchedulerKind } from '../src/core/job.ts';
-import { schedulerKindOf } from '../src/core/job.ts';
+import { JOB_TYPES, SCHEDULER_KINDS, schedulerKindOf } from '../src/core/job.ts';
 import type { CellStore, Entry, Following } from '../src/ports/cell-store.ts';
 import { RecordError } from '../src/wire/codec.ts';
 import { jobCodec } from '../src/wire/records.ts';
@@ -98,6 +98,11 @@ export class JobRow {
   }
 
   #kindAtAGlance(): SchedulerKind | null {
+    const seen = AT_A_GLANCE.exec(this.#entry.value);
+    if (seen !== null) {
+      const [, type, scheduler] = seen;
+      return (scheduler === 'auto' ? type : scheduler) as SchedulerKind;
+    }
     try {
       const { job } = JSON.parse(this.#entry.value) as Pick<JobRecord, 'job'>;
       return schedulerKindOf(job);
@@ -107,3 +112,9 @@ export class JobRow {
     }
   }
 }
+
+/** The beginning of a record as we write it; another order of its fields only takes longer to read. */
+const AT_A_GLANCE = new RegExp(
+  String.raw`^\{"v":1,"job":\{"namespace":"[^"\\]*","name":"[^"\\]*","type":"(${JOB_TYPES.join('|')})",` +
+    String.raw`"precedence":\d+,"scheduler":"(${[...SCHEDULER_KINDS, 'auto'].join('|')})"`,
+);

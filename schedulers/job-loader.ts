@@ -43,6 +43,11 @@ export class JobLoader {
     this.#world = world;
   }
 
+  /** Jobs whose turn to be read has not come. */
+  get waiting(): number {
+    return this.#wanted.length;
+  }
+
   /** @throws StoreError */
   load(namespace: string, job: string, version: number): Promise<StoredJob> {
     return new Promise((resolve, reject) => {

@@ -3,10 +3,10 @@ import { shortText } from '../src/core/filters.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
+import type { FreshStarts } from './fresh-starts.ts';
 import type { LaunchBook } from './launch-terms.ts';
 import { startTermsOf } from './launch-terms.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
-import type { Starter } from './starter.ts';
 import type { TicketDesk } from './ticket-desk.ts';
 import type { TicketOutcome } from '../src/clients/arbiter-client.ts';
 
@@ -26,15 +26,15 @@ export class Launcher {
   readonly #term: Term;
   readonly #book: LaunchBook;
   readonly #desk: TicketDesk;
-  readonly #starter: Starter;
+  readonly #starts: FreshStarts;
   /** Placements between decision and commit. */
   #underWay = 0;
 
-  constructor(term: Term, parts: { book: LaunchBook; desk: TicketDesk; starter: Starter }) {
+  constructor(term: Term, parts: { book: LaunchBook; desk: TicketDesk; starts: FreshStarts }) {
     this.#term = term;
     this.#book = parts.book;
     this.#desk = parts.desk;
-    this.#starter = parts.starter;
+    this.#starts = parts.starts;
   }
 
   get underWay(): number {
@@ -159,7 +159,7 @@ export class Launcher {
       entry.revision = part.revision;
       entry.stage = 'start';
       this.#term.say(part.kind === 'rebased' ? 'rebased' : 'placed', job, `on ${allocation.host}`, entry);
-      if (isCurrent(this.#term, job, entry)) void this.#starter.start(job, entry);
+      if (isCurrent(this.#term, job, entry)) this.#starts.add(job, entry);
     }
     for (const group of landed) this.#succeeded(job, group);
     for (const group of conflicted) if (!landed.has(group)) this.#failedTry(job, group);

@@ -54,7 +54,7 @@ export class Scheduler {
           const owned = this.#term?.job(`${namespace}/${job}`);
           return owned === undefined || this.#term === null ? undefined : whyOf(this.#term, owned);
         },
-        events: (signal) => this.events(signal),
+        events: (signal, unseen) => this.#events.subscribe(signal, unseen),
         isReady: () => this.#term?.ready ?? false,
       },
       this.#world.metrics,

@@ -24,6 +24,7 @@ import { Decider } from './decider.ts';
 import type { SchedulerEvents } from './events.ts';
 import { Evictor } from './evictor.ts';
 import { FairQueue } from './fair-queue.ts';
+import { FreshStarts } from './fresh-starts.ts';
 import type { StoredJob } from './job-loader.ts';
 import { JobLoader } from './job-loader.ts';
 import { LaunchBook } from './launch-terms.ts';
@@ -94,6 +95,7 @@ export class SchedulerTerm implements Term {
   readonly #desk: TicketDesk;
   readonly #launcher: Launcher;
   readonly #starter: Starter;
+  readonly #starts: FreshStarts;
   readonly #parking: Parking;
   readonly #releaser: Releaser;
   readonly #systemJobs = new Set<OwnedJob>();
@@ -152,7 +154,11 @@ export class SchedulerTerm implements Term {
     const book = new LaunchBook(world.digest);
     const releaser = new Releaser(this);
     this.#starter = new Starter(this, { book, desk: this.#desk, releaser });
-    this.#launcher = new Launcher(this, { book, desk: this.#desk, starter: this.#starter });
+    const backlog = (): number => this.#queue.size + this.#launcher.underWay + this.#loader.waiting;
+    this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
+      if (isCurrent(this, job, entry)) void this.#starter.start(job, entry);
+    });
+    this.#launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts });
     this.#releaser = releaser;
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
@@ -211,6 +217,7 @@ export class SchedulerTerm implements Term {
     this.#ready = false;
     this.#cancelSweep();
     for (const key of [...this.#jobs.keys()]) this.#drop(key);
+    this.#starts.close();
     this.#parking.close();
     this.#ownership.close();
     this.#desk.close();

@@ -1,6 +1,7 @@
 import type { Job } from '../../src/core/job.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import { parseJobObject } from '../../src/wire/job-file.ts';
+import type { JobReading } from '../../src/wire/job-file.ts';
+import { JobReader, parseJobObject } from '../../src/wire/job-file.ts';
 import type { BulkResult, JobSummary } from '../../src/wire/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/monitor-api.ts';
 import type { MonitorState } from '../monitor-state.ts';
@@ -52,9 +53,10 @@ async function submitMany(state: MonitorState, request: RouteRequest): Promise<R
   const results = new Array<BulkResult | undefined>(body.length).fill(undefined);
   const jobs: Job[] = [];
   const places: number[] = [];
+  const reader = new JobReader();
   for (const [place, file] of body.entries()) {
     try {
-      jobs.push({ ...readJob(file), oneOff: false });
+      jobs.push({ ...jobOf(reader.read(file)), oneOff: false });
       places.push(place);
     } catch (error) {
       results[place] = { problem: problemOfPart(error) };
@@ -77,7 +79,11 @@ async function run(state: MonitorState, request: RouteRequest): Promise<RouteRep
 }
 
 function readJob(body: unknown): Job {
-  const reading = parseJobObject(body);
+  return jobOf(parseJobObject(body));
+}
+
+/** @throws ProblemError with every problem that was found */
+function jobOf(reading: JobReading): Job {
   if (reading.ok) return reading.job;
   const first = reading.problems[0];
   throw refuse(

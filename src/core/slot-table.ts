@@ -42,12 +42,14 @@ export function isVacant(view: JobView, slot: Slot): boolean {
 export function sameWorkAs(view: JobView, group: Group): (version: number) => boolean {
   const known = new Map<number, boolean>([[view.record.version, true]]);
   const { job } = view.record;
-  const own = workOf(group, job.precedence);
+  let own: string | null = null;
   return (version) => {
     let same = known.get(version);
     if (same === undefined) {
       const then = view.versions.get(version);
       const before = then?.groups[group.name];
+      // Written out only when there is another version: most jobs have one, and are looked at often.
+      own ??= workOf(group, job.precedence);
       same = then !== undefined && before !== undefined && workOf(before, then.precedence) === own;
       known.set(version, same);
     }

@@ -61,14 +61,13 @@ const job: z.ZodType<Job> = z.looseObject({
   oneOff: z.boolean(),
 });
 
+export const jobRecordSchema = z.looseObject({
+  job,
+  version: whole.min(1),
+  desired: z.enum(['run', 'stop']),
+  submittedAtMs: whole,
+  traceparent: z.exactOptional(z.string()),
+});
+
 /** A job as it was accepted: canonical, so nothing is optional and nothing has a short form. */
-export const jobCodec = schemaCodec<JobRecord>(
-  'job',
-  z.looseObject({
-    job,
-    version: whole.min(1),
-    desired: z.enum(['run', 'stop']),
-    submittedAtMs: whole,
-    traceparent: z.exactOptional(z.string()),
-  }),
-);
+export const jobCodec = schemaCodec<JobRecord>('job', jobRecordSchema);

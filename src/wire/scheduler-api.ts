@@ -7,7 +7,8 @@ export type { HostRefusal } from '../core/filters.ts';
  *
  *   GET /v1/status                     → SchedulerStatus
  *   GET /v1/jobs/:namespace/:job/why   → Why | 404 when it does not own the job
- *   GET /v1/events                     → NDJSON of SchedulerEvent: the last ones kept, then as they happen
+ *   GET /v1/events?unseen              → NDJSON of SchedulerEvent: the last ones kept, then as they happen; with
+ *                                        `unseen=true` without those that the store shows as well, and earlier
  *   GET /livez /readyz /metrics
  */
 
@@ -92,3 +93,12 @@ export const SCHEDULER_EVENT_KINDS = [
   'finished',
 ] as const;
 export type SchedulerEventKind = (typeof SCHEDULER_EVENT_KINDS)[number];
+
+/** Events of which the store tells as well, and earlier: whoever watches it need not hear them twice. */
+export const SEEN_IN_STORE: ReadonlySet<SchedulerEventKind> = new Set([
+  'owned',
+  'placed',
+  'started',
+  'stopping',
+  'released',
+]);

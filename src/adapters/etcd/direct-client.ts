@@ -1,7 +1,7 @@
 import type { IOptions } from 'etcd3';
 import { castGrpcError, Etcd3 } from 'etcd3';
-import type { TxnReply } from './txn-codec.ts';
-import { decodeTxnReply } from './txn-codec.ts';
+import type { ListsReply, TxnReply } from './txn-codec.ts';
+import { decodeListsReply, decodeTxnReply } from './txn-codec.ts';
 import type { WatchReply, WatchRequest } from './watch-codec.ts';
 import { decodeWatchReply, encodeWatch } from './watch-codec.ts';
 
@@ -40,17 +40,29 @@ export class DirectEtcd extends Etcd3 {
    * @throws what the client's own calls throw
    */
   transact(request: Buffer): Promise<TxnReply> {
+    return this.#send(request, decodeTxnReply);
+  }
+
+  /**
+   * @param request a `TxnRequest`, from `encodeLists`
+   * @throws what the client's own calls throw
+   */
+  lists(request: Buffer): Promise<ListsReply> {
+    return this.#send(request, decodeListsReply);
+  }
+
+  #send<T>(request: Buffer, decode: (bytes: Buffer) => T): Promise<T> {
     return this.pool.withConnection(
       'KV',
       ({ client, metadata }) =>
-        new Promise<TxnReply>((resolve, reject) => {
+        new Promise<T>((resolve, reject) => {
           const callOptions = { deadline: Date.now() + this.#callTimeoutMs };
-          const answer = (error: Error | null, reply?: TxnReply): void => {
+          const answer = (error: Error | null, reply?: T): void => {
             if (error !== null) reject(castGrpcError(error));
             else if (reply === undefined) reject(new Error('a transaction was answered with nothing'));
             else resolve(reply);
           };
-          client.makeUnaryRequest(TXN, asIs, decodeTxnReply, request, metadata, callOptions, answer);
+          client.makeUnaryRequest(TXN, asIs, decode, request, metadata, callOptions, answer);
         }),
     );
   }

@@ -1,6 +1,9 @@
 import type { Etcd3, IKeyValue, IRangeResponse } from 'etcd3';
 import type { Entry, Snapshot } from '../../ports/cell-store.ts';
+import type { DirectEtcd } from './direct-client.ts';
 import { isMessageTooLarge } from './faults.ts';
+import type { ListReply } from './txn-codec.ts';
+import { encodeLists } from './txn-codec.ts';
 
 /** Pages of 1,000 cost twice as much in all as pages of 10,000 and more. */
 const PAGE_KEYS_MAX = 20_000;
@@ -65,16 +68,12 @@ export async function listPages(
   }
 }
 
-function entriesOf(kvs: readonly IKeyValue[]): Map<string, Entry> {
-  return new Map(kvs.map((kv) => [kv.key.toString(), entryOf(kv)]));
-}
-
 /** A list of more keys than this is read again in pages: a reply holds many lists, and must stay below its limit. */
 const SHORT_KEYS_MAX = 64;
 
 /** Everything under each of the prefixes, many of them in one transaction. */
 export async function listShort(
-  etcd: Etcd3,
+  etcd: DirectEtcd,
   prefixes: readonly string[],
   operationsMax: number,
   onReply: (reply: { header: { cluster_id: string } }) => void,
@@ -82,26 +81,27 @@ export async function listShort(
   const lists: Snapshot[] = [];
   for (let at = 0; at < prefixes.length; at += operationsMax) {
     const part = prefixes.slice(at, at + operationsMax);
-    const success = part.map((prefix) => ({
-      request_range: { ...prefixRange(prefix), limit: SHORT_KEYS_MAX },
-    }));
-    let replies: readonly { readonly response_range: IRangeResponse }[] | null;
+    const request = encodeLists(
+      part.map((prefix) => ({ from: prefix, to: endOf(prefix) })),
+      SHORT_KEYS_MAX,
+    );
+    let replies: readonly ListReply[] | null;
     let revision = 0;
     try {
-      const reply = await etcd.kv.txn({ success });
-      onReply(reply);
-      revision = Number(reply.header.revision);
-      replies = reply.responses;
+      const reply = await etcd.lists(request);
+      onReply({ header: { cluster_id: reply.clusterId } });
+      revision = reply.revision;
+      replies = reply.lists;
     } catch (error) {
       if (!isMessageTooLarge(error)) throw error;
       replies = null;
     }
     for (const [i, prefix] of part.entries()) {
-      const range = replies?.[i]?.response_range;
+      const list = replies?.[i];
       // A long list is read later than the rest of its part; so what follows it must be read anew, after it.
-      if (range === undefined || range.more) replies = null;
-      if (replies === null || range === undefined) lists.push(await listPages(etcd, prefix, onReply));
-      else lists.push({ revision, entries: entriesOf(range.kvs) });
+      if (list === undefined || list.more) replies = null;
+      if (replies === null || list === undefined) lists.push(await listPages(etcd, prefix, onReply));
+      else lists.push({ revision, entries: list.entries });
     }
   }
   return lists;

@@ -18,6 +18,8 @@ const PUT = { value: tagOf(2, 'bytes'), lease: tagOf(3, 'varint') };
 /** A lease is any 64-bit number: written by itself first, to know how long it is. */
 const LEASE_BITS = 7n;
 
+const RANGE = { end: tagOf(2, 'bytes'), limit: tagOf(3, 'varint') };
+
 const writer = new ProtoWriter();
 
 /** The attempt as a `TxnRequest`: if all compares hold then the writes, else the read-backs. */
@@ -133,6 +135,74 @@ function readFound(reader: ProtoReader, found: Map<string, Entry>): void {
     reader.leave(outer);
   }
   reader.leave(outside);
+}
+
+/** A list of what lies in each of the ranges, as one `TxnRequest`. @param limit keys of one list */
+export function encodeLists(ranges: readonly KeyRange[], limit: number): Buffer {
+  for (const { from, to } of ranges) {
+    const fromSize = textSize(from);
+    const toSize = textSize(to);
+    const size = fieldSize(fromSize) + fieldSize(toSize) + 1 + varintSize(limit);
+    writer.nested(TXN.success, fieldSize(size));
+    writer.nested(OPERATION.range, size);
+    writer.text(KEY, from, fromSize);
+    writer.text(RANGE.end, to, toSize);
+    writer.varint(RANGE.limit, limit);
+  }
+  return writer.take();
+}
+
+export interface KeyRange {
+  readonly from: string;
+  /** The first key behind the range. */
+  readonly to: string;
+}
+
+export interface ListsReply extends Header {
+  readonly lists: readonly ListReply[];
+}
+
+export interface ListReply {
+  readonly entries: ReadonlyMap<string, Entry>;
+  /** There are more keys in the range than the limit. */
+  readonly more: boolean;
+}
+
+/** @throws RangeError when the bytes are no `TxnResponse` */
+export function decodeListsReply(bytes: Buffer): ListsReply {
+  const reader = new ProtoReader(bytes);
+  let header: Header = NO_HEADER;
+  const lists: ListReply[] = [];
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) header = readHeader(reader);
+    else if (field === 3) lists.push(readList(reader));
+    else reader.skip();
+  }
+  return { ...header, lists };
+}
+
+/** One `ResponseOp` with a `RangeResponse`. */
+function readList(reader: ProtoReader): ListReply {
+  let entries: Map<string, Entry> | null = null;
+  let more = false;
+  const outside = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field !== 1) {
+      reader.skip();
+      continue;
+    }
+    const outer = reader.enter();
+    for (let inner = reader.next(); inner !== 0; inner = reader.next()) {
+      if (inner === 2) {
+        const entry = readEntry(reader);
+        (entries ??= new Map<string, Entry>()).set(entry.key, entry);
+      } else if (inner === 3) more = reader.number() !== 0;
+      else reader.skip();
+    }
+    reader.leave(outer);
+  }
+  reader.leave(outside);
+  return { entries: entries ?? NOTHING, more };
 }
 
 /** One `KeyValue`. */

@@ -22,15 +22,15 @@ describe('many jobs in one call', () => {
     return { status: answer.status, results: (answer.body as BulkAnswer).results };
   };
 
-  it('S0.4 makes each of them with its first version, in few transactions', async () => {
+  it('S0.4 makes each of them, in few transactions', async () => {
     const { address } = await world.monitor();
     const before = world.cell.revision;
     const { status, results } = await bulk(address, names(300).map(fileOf));
     expect(status).toBe(200);
     expect(results.map((one) => ('name' in one ? one.name : one.problem.detail))).toEqual(names(300));
-    expect(world.cell.revision - before).toBe(Math.ceil(300 / 64));
-    const first = await world.read(world.keys.version('default', 'job-299', 1), jobCodec);
-    expect(first?.job.name).toBe('job-299');
+    expect(world.cell.revision - before).toBe(Math.ceil(300 / 128));
+    const last = await world.read(world.keys.job('default', 'job-299'), jobCodec);
+    expect(last).toMatchObject({ version: 1, job: { name: 'job-299' } });
   });
 
   it('answers for each as if it had come by itself', async () => {
@@ -77,6 +77,6 @@ describe('many jobs in one call', () => {
     );
     expect(results.every((result) => 'answer' in result)).toBe(true);
     // What is not there goes the way of a single submission.
-    expect(one.length).toBe(fault === 'reply-lost' ? 0 : 128);
+    expect(one.length).toBe(fault === 'reply-lost' ? 0 : 130);
   });
 });

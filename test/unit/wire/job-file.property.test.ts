@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Job } from '../../../src/core/job.ts';
-import { formatProblem, jobToFile, parseJobObject, parseJobText } from '../../../src/wire/job-file.ts';
+import {
+  formatProblem,
+  JobReader,
+  jobToFile,
+  parseJobObject,
+  parseJobText,
+} from '../../../src/wire/job-file.ts';
 
 const name = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?$/);
 const safe = fc
@@ -138,5 +144,24 @@ test('no text makes the reader throw, and every problem has a place within it', 
       },
     ),
     { numRuns: 500 },
+  );
+});
+
+test('a reader of many reads each as if it had come alone', () => {
+  const short = fc.record({ command: fc.constant(['x']), count: optional(fc.integer({ min: -1, max: 2 })) });
+  const named = fc.tuple(
+    fc.oneof(file, short),
+    fc.array(fc.oneof(name, fc.string()), { minLength: 1, maxLength: 4 }),
+  );
+  fc.assert(
+    fc.property(fc.array(named, { maxLength: 3 }), (lists) => {
+      const reader = new JobReader();
+      for (const [value, names] of lists)
+        for (const each of names) {
+          const one = { ...(value as object), name: each };
+          expect(reader.read(one)).toEqual(parseJobObject(one));
+        }
+    }),
+    { numRuns: 60 },
   );
 });

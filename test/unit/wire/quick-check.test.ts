@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { jobRecordSchema } from '../../../src/wire/job-codec.ts';
+import { parseJobObject } from '../../../src/wire/job-file.ts';
+import { quickCheck } from '../../../src/wire/quick-check.ts';
+import { resources } from '../../../src/wire/schema-codec.ts';
+
+function recordOf(file: object): unknown {
+  const reading = parseJobObject({ name: 'web', command: ['x'], ...file });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  return { job: reading.job, version: 1, desired: 'run', submittedAtMs: 5 };
+}
+
+/** As it comes out of a text. */
+function copyOf<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** Something put in the place of a part of the value, or a field added or taken away. */
+function changed(value: unknown, path: readonly number[], put: unknown): unknown {
+  const copy = copyOf(value);
+  let at = copy as Record<string, unknown>;
+  for (const step of path) {
+    const names = Object.keys(at);
+    const name = names[step % Math.max(1, names.length)];
+    const next = name === undefined ? undefined : at[name];
+    if (typeof next !== 'object' || next === null) {
+      if (put === undefined) Reflect.deleteProperty(at, name ?? 'x');
+      else at[name ?? (Array.isArray(at) ? '0' : 'x')] = put;
+      return copy;
+    }
+    at = next as Record<string, unknown>;
+  }
+  if (put === undefined) return copy;
+  at[Array.isArray(at) ? '0' : 'later'] = put;
+  return copy;
+}
+
+const jobs = [
+  recordOf({}),
+  recordOf({ type: 'batch', count: 3, parallelism: 2, resources: { cpu: '100m', memory: '500Mi', gpu: {} } }),
+  recordOf({
+    constraints: ['host.os == linux'],
+    spread: [{ by: 'host.zone' }],
+    ports: { http: 'auto' },
+    env: { A: 'b' },
+  }),
+];
+
+describe('quickCheck', () => {
+  it('takes every job as we write it, so that none goes the slow way', () => {
+    for (const job of jobs) expect(quickCheck(jobRecordSchema)(copyOf(job))).toBe(true);
+  });
+
+  it('never takes what the schema refuses, and leaves the same value behind', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...jobs),
+        fc.array(fc.nat(20), { maxLength: 8 }),
+        fc.oneof(fc.constant(undefined), fc.jsonValue(), fc.integer({ min: -101, max: 101 })),
+        (job, path, put) => {
+          const quick = changed(job, path, put);
+          const slow = jobRecordSchema.safeParse(copyOf(quick));
+          if (!quickCheck(jobRecordSchema)(quick)) return;
+          expect(slow.success).toBe(true);
+          expect(quick).toEqual(slow.data);
+        },
+      ),
+    );
+  });
+
+  it('puts the shared empty scalars where the schema would', () => {
+    const amounts = { cpuMilli: 1, memoryMib: 2, diskMib: 3, scalars: {} };
+    expect(quickCheck(resources)(amounts)).toBe(true);
+    expect(amounts.scalars).toBe(resources.parse(copyOf(amounts)).scalars);
+  });
+
+  it('leaves to the schema what it does not know', () => {
+    const unknown = [
+      z.string().regex(/a/),
+      z.strictObject({ a: z.string() }),
+      z.string().transform((text) => text.length),
+      z.union([z.string(), z.boolean()]),
+      z.looseObject({ a: z.string().refine((text) => text === 'x') }),
+    ];
+    for (const schema of unknown)
+      for (const value of ['a', { a: 'x' }]) expect(quickCheck(schema)(value)).toBe(false);
+  });
+});
