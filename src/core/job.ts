@@ -56,9 +56,24 @@ export interface Task {
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
   readonly gpu: GpuRequest | null;
+  /** What it may use at most; absent: see each of its fields. */
+  readonly limits?: TaskLimits;
   readonly stop: StopPolicy;
   /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
   readonly sidecar: boolean;
+}
+
+/** Bounds that the host holds the task to, where it can: its attributes `limits.*` say which. */
+export interface TaskLimits {
+  /** Beyond this the kernel kills. Absent: what it asks for in `resources`. */
+  readonly memoryMib?: number;
+  /** CPU time that it never gets more of. Absent: all that nobody else wants. */
+  readonly cpuMilli?: number;
+  /** Processes and threads at once. Absent: the host's own bound. */
+  readonly pids?: number;
+  /** MiB a second from and to the host's disk. Absent: no bound. */
+  readonly readMib?: number;
+  readonly writeMib?: number;
 }
 
 export interface StopPolicy {

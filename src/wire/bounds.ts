@@ -34,6 +34,8 @@ export const MEMORY_MIB_MAX = 64 * 1024 * 1024;
 /** 1 PiB. */
 export const DISK_MIB_MAX = 1024 * 1024 * 1024;
 export const GPU_COUNT_MAX = 64;
+/** The kernel's own bound on all processes of a machine, on 64 bits. */
+export const PIDS_MAX = 4 * 1024 * 1024;
 /**
  * Above this a bare number of cores is taken for a slip: people who write `500` nearly always mean millicores. Whoever
  * wants 96 cores writes `96000m`.

@@ -1,5 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../core/ids.ts';
-import type { Group, Job, JobType, Task } from '../core/job.ts';
+import type { Group, Job, JobType, Task, TaskLimits } from '../core/job.ts';
 import type { GpuRequest, Resources } from '../core/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../core/resources.ts';
 import {
@@ -31,8 +31,8 @@ export function buildJob(file: LongFile): Job {
 /** The short form written out: group and task take the job's name. */
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
-  const { command, script, env, resources, stop, sidecar, ...group } = rest;
-  const task = { command, script, env, resources, stop, sidecar };
+  const { command, script, env, resources, limits, stop, sidecar, ...group } = rest;
+  const task = { command, script, env, resources, limits, stop, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -87,11 +87,23 @@ function buildTask(name: string, file: TaskFile): Task {
     env: file.env ?? {},
     resources: buildResources(file.resources),
     gpu: buildGpu(file.resources?.gpu),
+    ...(file.limits === undefined ? {} : { limits: buildLimits(file.limits) }),
     stop: {
       signal: file.stop?.signal ?? DEFAULT_STOP.signal,
       graceMs: file.stop?.grace ?? DEFAULT_STOP.graceMs,
     },
     sidecar: file.sidecar ?? false,
+  };
+}
+
+function buildLimits(file: NonNullable<TaskFile['limits']>): TaskLimits {
+  const { memory, cpu, pids, read, write } = file;
+  return {
+    ...(memory === undefined ? {} : { memoryMib: memory }),
+    ...(cpu === undefined ? {} : { cpuMilli: cpu }),
+    ...(pids === undefined ? {} : { pids }),
+    ...(read === undefined ? {} : { readMib: read }),
+    ...(write === undefined ? {} : { writeMib: write }),
   };
 }
 

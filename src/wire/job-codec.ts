@@ -18,6 +18,15 @@ const task = z.looseObject({
   env: z.record(z.string(), z.string()),
   resources,
   gpu: z.looseObject({ count: whole, milliEach: whole, models: z.array(z.string()) }).nullable(),
+  limits: z.exactOptional(
+    z.looseObject({
+      memoryMib: z.exactOptional(whole),
+      cpuMilli: z.exactOptional(whole),
+      pids: z.exactOptional(whole),
+      readMib: z.exactOptional(whole),
+      writeMib: z.exactOptional(whole),
+    }),
+  ),
   stop: z.looseObject({ signal: z.string(), graceMs: whole }),
   sidecar: z.boolean(),
 });

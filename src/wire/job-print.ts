@@ -1,5 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../core/ids.ts';
-import type { Group, Job, Task } from '../core/job.ts';
+import type { Group, Job, Task, TaskLimits } from '../core/job.ts';
 import { GPU_MILLI_PER_DEVICE } from '../core/resources.ts';
 import { formatAttribute } from './expression-text.ts';
 import { formatCpu, formatDuration, formatMib, formatShare } from './units.ts';
@@ -76,8 +76,19 @@ function taskToFile(task: Task): Record<string, unknown> {
       ...(task.gpu === null ? {} : { gpu: gpuToFile(task.gpu) }),
       ...unlessEmpty('scalars', scalars),
     },
+    ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
     ...(task.sidecar ? { sidecar: true } : {}),
+  };
+}
+
+function limitsToFile({ memoryMib, cpuMilli, pids, readMib, writeMib }: TaskLimits): Record<string, unknown> {
+  return {
+    ...(memoryMib === undefined ? {} : { memory: formatMib(memoryMib) }),
+    ...(cpuMilli === undefined ? {} : { cpu: formatCpu(cpuMilli) }),
+    ...(pids === undefined ? {} : { pids }),
+    ...(readMib === undefined ? {} : { read: formatMib(readMib) }),
+    ...(writeMib === undefined ? {} : { write: formatMib(writeMib) }),
   };
 }
 

@@ -1,6 +1,7 @@
-import { DEFAULT_TYPE } from './job-defaults.ts';
+import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './job-defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
 import { GANG_COUNT_MAX } from './bounds.ts';
+import { formatCpu, formatMib } from './units.ts';
 
 /** A fault and its place, as keys from the root of the file. */
 export interface RuleFault {
@@ -72,7 +73,7 @@ function checkTasks(at: readonly string[], group: GroupFile): RuleFault[] {
   let gpuTask: string | null = null;
   for (const [name, task] of Object.entries(group.tasks)) {
     const path = [...at, 'tasks', name];
-    faults.push(...checkCommand(path, task));
+    faults.push(...checkCommand(path, task), ...checkLimits(path, task));
     if (task.resources?.gpu === undefined) continue;
     if (gpuTask !== null)
       faults.push({
@@ -92,4 +93,22 @@ function checkCommand(path: readonly string[], task: TaskFile): RuleFault[] {
   if (task.command === undefined && task.script === undefined)
     return [{ path, text: 'needs a command, such as [echo, hello], or a script' }];
   return [];
+}
+
+/** A limit below what was asked for would waste the rest: it is counted as taken, and never used. */
+function checkLimits(path: readonly string[], { limits, resources }: TaskFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const memory = resources?.memory ?? DEFAULT_RESOURCES.memoryMib;
+  const cpu = resources?.cpu ?? DEFAULT_RESOURCES.cpuMilli;
+  if (limits?.memory !== undefined && limits.memory < memory)
+    faults.push({
+      path: [...path, 'limits', 'memory'],
+      text: `less than resources.memory, which is ${formatMib(memory)}`,
+    });
+  if (limits?.cpu !== undefined && limits.cpu < cpu)
+    faults.push({
+      path: [...path, 'limits', 'cpu'],
+      text: `less than resources.cpu, which is ${formatCpu(cpu)}`,
+    });
+  return faults;
 }

@@ -140,6 +140,25 @@ const resources = z.strictObject({
     }),
 });
 
+const rate = amount(readDisk, 'a size such as "10Mi"').optional();
+
+const limits = z.strictObject({
+  memory: amount(readMemory, 'a size such as "128Mi"')
+    .optional()
+    .meta({ description: 'Beyond this it is killed. Default resources.memory.', examples: ['512Mi'] }),
+  cpu: amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")')
+    .optional()
+    .meta({ description: 'It never gets more. Default all that nobody else wants.', examples: ['2'] }),
+  pids: whole(1, bounds.PIDS_MAX)
+    .optional()
+    .meta({ description: 'Processes and threads at once. Default 4096.', examples: [200] }),
+  read: rate.meta({
+    description: 'From the host’s disk, each second. Default no bound.',
+    examples: ['50Mi'],
+  }),
+  write: rate.meta({ description: 'To the host’s disk, each second. Default no bound.', examples: ['20Mi'] }),
+});
+
 export const STOP_SIGNALS = [
   'SIGTERM',
   'SIGINT',
@@ -226,6 +245,9 @@ export const taskFields = {
   script: script.optional(),
   env: env.optional(),
   resources: resources.optional().meta({ description: 'What the task needs of its host.' }),
+  limits: limits
+    .optional()
+    .meta({ description: 'What the task may use at most, where its host can hold it.' }),
   stop: stop.optional().meta({ description: 'How the task is stopped.' }),
   sidecar: z.boolean().optional().meta({
     description: 'Stopped when the other tasks of the group have ended; does not decide the outcome.',

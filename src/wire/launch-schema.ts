@@ -30,6 +30,8 @@ function mapOf<T extends z.ZodType>(key: z.ZodString, value: T, keysMax: number)
     .refine((map) => Object.keys(map).length <= keysMax, { error: 'has too many entries' });
 }
 
+const bounded = (most: number) => z.int().min(1).max(most);
+
 const resources = z.strictObject({
   cpuMilli: amount,
   memoryMib: amount,
@@ -94,6 +96,15 @@ const task = z.strictObject({
       models: z.array(text(bounds.TEXT_BYTES_MAX)).max(bounds.MODELS_MAX),
     })
     .nullable(),
+  limits: z.exactOptional(
+    z.strictObject({
+      memoryMib: z.exactOptional(bounded(bounds.MEMORY_MIB_MAX)),
+      cpuMilli: z.exactOptional(bounded(bounds.CPU_MILLI_MAX)),
+      pids: z.exactOptional(bounded(bounds.PIDS_MAX)),
+      readMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
+      writeMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
+    }),
+  ),
   stop: z.strictObject({ signal: z.string().regex(/^SIG[A-Z0-9]{1,12}$/), graceMs: durationMs }),
   sidecar: z.boolean(),
 });

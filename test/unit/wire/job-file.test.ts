@@ -272,7 +272,7 @@ describe('what is refused, and where', () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test.each(['update', 'health', 'image', 'disconnect', 'limits', 'ttlAfterFinished', 'success'])(
+  test.each(['update', 'health', 'image', 'disconnect', 'ttlAfterFinished', 'success'])(
     '%s is planned, and said to be',
     (key) => {
       const [problem] = problemsOf(`name: a\ncommand: [x]\n${key}: {}\n`);
