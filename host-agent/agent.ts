@@ -6,6 +6,8 @@ import { adoptAll } from './adoption.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { AllocationTable } from './allocation-table.ts';
 import type { AgentSettings, Desk } from './desk.ts';
+import type { TaskPorts } from './drivers/task-tools.ts';
+import { TaskTools } from './drivers/task-tools.ts';
 import { Gate } from './gate.ts';
 import { Journal } from './journal.ts';
 import { Orphans } from './orphans.ts';
@@ -38,7 +40,7 @@ export class HostAgent {
   readonly #release: () => Promise<void>;
   #stopEvents: () => void = () => undefined;
 
-  private constructor(ports: AgentPorts, crypto: AgentCrypto, settings: AgentSettings, opened: Opened) {
+  private constructor(ports: TaskPorts, crypto: AgentCrypto, settings: AgentSettings, opened: Opened) {
     const { journal, disk, stateId, release } = opened;
     this.#host = opened.host;
     this.stateId = stateId;
@@ -62,11 +64,15 @@ export class HostAgent {
     settings: AgentSettings,
   ): Promise<HostAgent> {
     const disk = new StateDisk(machine.disk);
-    const ports: AgentPorts = { ...machine, disk };
-    const { stateId, incarnation, release } = await openStateFolder(ports, facts.id);
+    const plain: AgentPorts = { ...machine, disk };
+    const { stateId, incarnation, release } = await openStateFolder(plain, facts.id);
     try {
-      const journal = await Journal.open(ports);
-      const host: Host = { ...facts, bootId: ports.processes.bootId, incarnation };
+      const journal = await Journal.open(plain);
+      const owner = `${facts.id}.${stateId}`;
+      const tools = await TaskTools.open(plain, { owner, cgroupParent: settings.cgroupParent ?? '' });
+      const ports: TaskPorts = { ...plain, tools };
+      const attributes = { ...tools.attributes, ...facts.attributes };
+      const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, { stateId, disk, journal, host, release });
       await disk.look();
       agent.#stopEvents = await adoptAll(agent.#desk);

@@ -9,7 +9,7 @@ import { Backoff } from '../src/runtime/backoff.ts';
 import { attemptName } from '../src/wire/shim-files.ts';
 import type { Ending } from './outcomes.ts';
 import { endingOf, failureOf, mainsOf } from './outcomes.ts';
-import type { AgentPorts } from './ports.ts';
+import type { TaskPorts } from './drivers/task-tools.ts';
 import { readRecord } from './records.ts';
 import type { TaskSettings } from './task-run.ts';
 import { TaskRun } from './task-run.ts';
@@ -38,7 +38,7 @@ const RETRY = { firstMs: 250, maxMs: 5_000 };
 export class AllocationRun {
   readonly spec: AllocationSpec;
   readonly tasks: readonly TaskRun[];
-  readonly #ports: AgentPorts;
+  readonly #ports: TaskPorts;
   readonly #host: AllocationHost;
   #state: ObservedState = 'accepted';
   #verdict: VerdictRecord | null = null;
@@ -56,7 +56,7 @@ export class AllocationRun {
   #closed = false;
   #told = '';
 
-  constructor(ports: AgentPorts, host: AllocationHost, settings: TaskSettings, spec: AllocationSpec) {
+  constructor(ports: TaskPorts, host: AllocationHost, settings: TaskSettings, spec: AllocationSpec) {
     this.spec = spec;
     this.#ports = ports;
     this.#host = host;
@@ -269,6 +269,7 @@ export class AllocationRun {
       const left = run.exit?.left ?? 0;
       const name = attemptName(this.id, run.task.name, Math.max(1, run.attemptNumber));
       if (left > 0 && (await this.#ports.processes.killLeftovers(name)) > 0) return;
+      if (!(await this.#ports.tools.cleanup(name))) return;
     }
     const held = await this.#ports.processes.portsInUse(Object.values(this.allocation.ports));
     if (held.length > 0) {

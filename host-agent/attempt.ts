@@ -48,6 +48,26 @@ export async function beginAttempt(ports: AgentPorts, spec: AttemptSpec, launch:
   await ports.processes.startShim(name);
 }
 
+/** Ends an attempt that cannot be started: no shim was asked for, and the fence keeps all of them away. */
+export async function refuseAttempt(ports: AgentPorts, spec: AttemptSpec, why: string): Promise<void> {
+  const name = attemptName(spec.allocation, spec.task, spec.number);
+  const folder = attemptFolder(name);
+  await ports.disk.makeFolder(folder);
+  await ports.disk.publish(`${folder}/${ATTEMPT_FILES.spec}`, attemptFile.encode(spec), { durable: false });
+  await ports.disk.publish(`${folder}/${ATTEMPT_FILES.claim}`, claimFile.encode({ fenced: true }));
+  const exit: ExitRecord = {
+    execErrno: EIO,
+    execStep: why,
+    out: spec.outBase,
+    err: spec.errBase,
+    atMs: Math.round(ports.clock.nowMs()),
+    by: 'agent',
+  };
+  await ports.disk.publish(`${folder}/${ATTEMPT_FILES.exit}`, exitFile.encode(exit));
+}
+
+const EIO = 5;
+
 export async function lookAt(ports: AgentPorts, name: string): Promise<AttemptSight> {
   const folder = attemptFolder(name);
   // The end first: once it is there, all that came before it is there too.

@@ -1,9 +1,9 @@
 import type { Host } from '../src/core/host.ts';
 import type { AllocationTable } from './allocation-table.ts';
+import type { TaskPorts } from './drivers/task-tools.ts';
 import type { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
 import type { Orphans } from './orphans.ts';
-import type { AgentPorts } from './ports.ts';
 import type { StateDisk } from './state-disk.ts';
 import type { TaskSettings } from './task-run.ts';
 
@@ -12,11 +12,13 @@ export interface AgentSettings extends TaskSettings {
   readonly freeBytesMin: number;
   /** Allocations with a record here: bounds memory, and the size of a full report. */
   readonly allocationsMax: number;
+  /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
+  readonly cgroupParent?: string;
 }
 
 /** What the parts of an agent share. */
 export interface Desk {
-  readonly ports: AgentPorts;
+  readonly ports: TaskPorts;
   readonly disk: StateDisk;
   readonly settings: AgentSettings;
   readonly journal: Journal;

@@ -5,6 +5,7 @@ import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
 import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
+import { linuxCgroups, NO_CGROUPS } from '../src/adapters/limits/linux-cgroups.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
@@ -51,7 +52,7 @@ export interface AgentOptions {
   readonly reserved?: Partial<Resources>;
   readonly gpuModels?: readonly string[];
   readonly portRange?: PortRange;
-  /** Besides os, arch, hostname, kernel and driver.exec: zone, class. */
+  /** Besides os, arch, hostname, kernel and those of drivers and limits: zone, class. */
   readonly attributes?: Readonly<Record<string, string>>;
   /** Start nothing without a ticket. Default true; then `pinnedKeysFile` is needed. */
   readonly requireTickets?: boolean;
@@ -64,6 +65,8 @@ export interface AgentOptions {
   readonly plainOutsideLoopback?: boolean;
   /** Default: the compiled one where there is one, else the one in TypeScript. */
   readonly shim?: ShimProgram;
+  /** Control group under which those of tasks are made, in each hierarchy. Default: the root. */
+  readonly cgroupParent?: string;
   readonly settings?: Partial<AgentSettings>;
   /** Instead of etcd. */
   readonly store?: CellStore;
@@ -93,14 +96,25 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 });
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
+  const shim = options.shim ?? findShim();
   const { store, server, disk, processes, verifier } = armed('agent', failPointsOf(systemFailures), {
     store: options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
     server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
     disk: nodeDisk(options.stateFolder),
-    processes: linuxProcesses({ stateFolder: options.stateFolder, shim: options.shim ?? findShim() }),
+    processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
     verifier: await verifierOf(options),
   });
-  const ports: AgentPorts = { disk, processes, clock: systemClock, random: systemRandom, log, metrics };
+  // Only the compiled shim can put a task into its groups before the task begins.
+  const cgroups = shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS;
+  const ports: AgentPorts = {
+    disk,
+    processes,
+    cgroups,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    metrics,
+  };
   const settings = settingsOf(options);
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
@@ -187,7 +201,13 @@ function settingsOf(options: AgentOptions): AgentSettings {
     return value === undefined ? [] : [[name, value] as const];
   });
   const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
-  return { ...AGENT_SETTINGS, hostEnv, ...options.settings };
+  const { cgroupParent } = options;
+  return {
+    ...AGENT_SETTINGS,
+    hostEnv,
+    ...(cgroupParent === undefined ? {} : { cgroupParent }),
+    ...options.settings,
+  };
 }
 
 /** Beside the compiled agent, or in the build's folder when the agent runs from its sources. */

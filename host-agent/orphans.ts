@@ -1,6 +1,6 @@
 import { attemptName } from '../src/wire/shim-files.ts';
 import { attemptFolder } from './attempt.ts';
-import type { AgentPorts } from './ports.ts';
+import type { TaskPorts } from './drivers/task-tools.ts';
 import type { AttemptNumbers } from './recovery.ts';
 
 /** How long a removal waits for the processes of an allocation whose record was lost. */
@@ -11,10 +11,10 @@ const KILLS_MAX = 50;
  * start takes them over, a stop or removal ends them (I31).
  */
 export class Orphans {
-  readonly #ports: AgentPorts;
+  readonly #ports: TaskPorts;
   readonly #found = new Map<string, AttemptNumbers>();
 
-  constructor(ports: AgentPorts) {
+  constructor(ports: TaskPorts) {
     this.#ports = ports;
   }
 
@@ -38,7 +38,7 @@ export class Orphans {
 
   /** Ends and removes what is left of the allocation. */
   async clear(id: string): Promise<void> {
-    const { disk, processes } = this.#ports;
+    const { disk, processes, tools } = this.#ports;
     const orphan = this.#found.get(id);
     if (orphan === undefined) return;
     for (const [task, numbers] of orphan)
@@ -46,6 +46,7 @@ export class Orphans {
         const name = attemptName(id, task, number);
         await processes.killTree(name);
         for (let i = 0; i < KILLS_MAX; i++) if ((await processes.killLeftovers(name)) === 0) break;
+        await tools.cleanup(name);
         await disk.remove(attemptFolder(name));
       }
     await disk.remove(`allocations/${id}`);

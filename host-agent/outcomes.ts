@@ -1,6 +1,8 @@
 import type { Exit } from '../src/core/allocation.ts';
+import type { Task } from '../src/core/job.ts';
 import type { ObservedState } from '../src/core/states.ts';
 import type { VerdictRecord } from '../src/wire/host-records.ts';
+import { formatMib } from '../src/wire/units.ts';
 import type { TaskRun } from './task-run.ts';
 import { exitOf } from './task-run.ts';
 
@@ -57,13 +59,19 @@ export function failureOf(run: TaskRun): string {
   const name = `task ${run.task.name}`;
   if (exit === null) return `${name} did not run`;
   if (exit.execErrno !== undefined) {
+    if (exit.by === 'agent') return `${name} cannot be started: ${exit.execStep ?? ''}`;
     const command = JSON.stringify((run.task.command[0] ?? '').slice(0, COMMAND_CHARS_MAX));
     return `${name}: cannot run ${command}: ${ERRNO_TEXT[exit.execErrno] ?? `error ${String(exit.execErrno)}`}`;
   }
   if (exit.lost !== undefined) return `${name}: ${exit.lost}`;
   const how =
     exit.signal === undefined ? `exited with code ${String(exit.code)}` : `was killed by ${exit.signal}`;
-  return run.restarts > 0 ? `${name} ${how} (${run.why})` : `${name} ${how}`;
+  const oom = (exit.oomKills ?? 0) > 0 ? `: out of memory, its limit is ${limitText(run.task)}` : '';
+  return run.restarts > 0 ? `${name} ${how}${oom} (${run.why})` : `${name} ${how}${oom}`;
+}
+
+function limitText(task: Task): string {
+  return formatMib(task.limits?.memoryMib ?? task.resources.memoryMib);
 }
 
 /** A command is shown, not copied: its name may be as long as an argument. */

@@ -1,3 +1,4 @@
+import type { Cgroups } from '../src/ports/cgroups.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Disk } from '../src/ports/disk.ts';
 import type { Processes } from '../src/ports/process.ts';
@@ -8,6 +9,8 @@ import type { Log, Metrics } from '../src/ports/telemetry.ts';
 export interface AgentPorts {
   readonly disk: Disk;
   readonly processes: Processes;
+  /** Absent: tasks are held to nothing. */
+  readonly cgroups?: Cgroups;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

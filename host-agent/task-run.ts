@@ -4,8 +4,16 @@ import type { TaskReport } from '../src/core/report.ts';
 import type { AttemptSpec, ExitRecord } from '../src/wire/shim-files.ts';
 import { ATTEMPT_FILES, attemptFile, attemptName } from '../src/wire/shim-files.ts';
 import type { AttemptSight } from './attempt.ts';
-import { attemptFolder, beginAttempt, checkShim, endUnseen, fence, lookAt } from './attempt.ts';
-import type { AgentPorts } from './ports.ts';
+import {
+  attemptFolder,
+  beginAttempt,
+  checkShim,
+  endUnseen,
+  fence,
+  lookAt,
+  refuseAttempt,
+} from './attempt.ts';
+import type { TaskPorts } from './drivers/task-tools.ts';
 import { readRecord } from './records.ts';
 import { decideRestart, succeeded, withinWindow } from './restarts.ts';
 import type { LogBounds } from './task-launch.ts';
@@ -32,7 +40,7 @@ const ASK_AGAIN_MS = 5_000;
  */
 export class TaskRun {
   readonly task: Task;
-  readonly #ports: AgentPorts;
+  readonly #ports: TaskPorts;
   readonly #settings: TaskSettings;
   readonly #allocation: Allocation;
   readonly #policy: RestartPolicy;
@@ -48,7 +56,7 @@ export class TaskRun {
   #stopSince: number | null = null;
 
   constructor(
-    ports: AgentPorts,
+    ports: TaskPorts,
     settings: TaskSettings,
     allocation: Allocation,
     policy: RestartPolicy,
@@ -245,6 +253,11 @@ export class TaskRun {
   async #restart(): Promise<void> {
     const attempt = this.#attempt;
     if (attempt === null) return;
+    // Nothing of an attempt may be left when the next one begins: they would share what only one may have.
+    if (!(await this.#ports.tools.cleanup(this.#name()))) {
+      this.#restartAtMs = this.#ports.clock.monotonicMs() + KILL_AGAIN_MS;
+      return;
+    }
     const nowMs = Math.round(this.#ports.clock.nowMs());
     const restartsAtMs = [...withinWindow(this.#policy, attempt.restartsAtMs, nowMs), nowMs];
     await this.#beginAttempt(attempt.number + 1, restartsAtMs, this.#doublings);
@@ -273,8 +286,11 @@ export class TaskRun {
       bounds: this.#settings.logBounds,
       hostEnv: this.#settings.hostEnv,
     });
+    const order = { attempt, allocation: this.#allocation, task: this.task };
+    const prepared = await this.#ports.tools.prepare(order, launch);
     this.#askedAtMs = this.#ports.clock.monotonicMs();
-    await beginAttempt(this.#ports, spec, launch);
+    if (prepared.kind === 'ready') await beginAttempt(this.#ports, spec, prepared.launch);
+    else await refuseAttempt(this.#ports, spec, prepared.why);
     this.#attempt = spec;
   }
 
@@ -320,7 +336,8 @@ const STOP_SEQUENCE = 1;
 const KILL_AGAIN_MS = 500;
 
 export function exitOf(exit: ExitRecord): Exit {
-  if (exit.code !== undefined) return { code: exit.code };
-  if (exit.signal !== undefined) return { signal: exit.signal };
+  const oom = (exit.oomKills ?? 0) > 0 ? { oomKills: exit.oomKills ?? 0 } : {};
+  if (exit.code !== undefined) return { code: exit.code, ...oom };
+  if (exit.signal !== undefined) return { signal: exit.signal, ...oom };
   return { lost: exit.lost ?? 'not-run' };
 }

@@ -17,6 +17,7 @@ export interface AgentFlags extends RoleFlags {
   readonly gpuModel: readonly string[];
   readonly ports?: string;
   readonly attribute: readonly string[];
+  readonly cgroupParent?: string;
   readonly advertise?: string;
   readonly stopTasksOnExit?: boolean;
   readonly plainOutsideLoopback?: boolean;
@@ -39,11 +40,23 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
       gpuModels: flags.gpuModel,
       attributes: readAttributes(flags.attribute),
       ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
+      ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
       ...(flags.advertise === undefined ? {} : { advertise: flags.advertise }),
       stopTasksOnExit: flags.stopTasksOnExit ?? false,
       plainOutsideLoopback: flags.plainOutsideLoopback ?? false,
     }),
   );
+}
+
+/** Slashes around it say nothing, and the root is no name at all. */
+function readGroup(text: string): string {
+  const group = text.replaceAll(/^\/+|\/+$/g, '');
+  if (group.split('/').some((part) => part === '.' || part === '..'))
+    throw usageError(
+      '--cgroup-parent names a control group, without . or ..',
+      'moorage agent --cgroup-parent system.slice/moorage-agent.service',
+    );
+  return group;
 }
 
 /** The amounts that were named; the machine says the rest. */

@@ -40,6 +40,8 @@ export interface Exit {
   readonly signal?: string;
   /** Why nobody knows: `host-reboot`, `shim-died`. */
   readonly lost?: string;
+  /** Processes of it that the kernel killed because it had reached its memory limit; absent: none. */
+  readonly oomKills?: number;
 }
 
 /** The final record of an allocation, written in the commit that releases it. */

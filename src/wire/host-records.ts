@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Allocation } from '../core/allocation.ts';
+import type { Allocation, Exit } from '../core/allocation.ts';
 import type { Epoch } from '../core/epoch.ts';
 import type { ObservedState } from '../core/states.ts';
 import { OBSERVED_STATES } from '../core/states.ts';
@@ -63,7 +63,7 @@ export interface VerdictRecord {
 export interface OutcomeRecord {
   readonly state: ObservedState;
   readonly reason: string;
-  readonly exit?: { readonly code?: number; readonly signal?: string; readonly lost?: string };
+  readonly exit?: Exit;
   readonly restarts: number;
   readonly startedAtMs?: number;
   readonly endedAtMs: number;
@@ -99,7 +99,12 @@ const outcomeShape: z.ZodType<OutcomeRecord> = z.object({
   state: z.enum(OBSERVED_STATES as [ObservedState, ...ObservedState[]]),
   reason: line,
   exit: z.exactOptional(
-    z.object({ code: z.exactOptional(whole), signal: z.exactOptional(line), lost: z.exactOptional(line) }),
+    z.object({
+      code: z.exactOptional(whole),
+      signal: z.exactOptional(line),
+      lost: z.exactOptional(line),
+      oomKills: z.exactOptional(whole),
+    }),
   ),
   restarts: whole,
   startedAtMs: z.exactOptional(whole),

@@ -10,6 +10,7 @@ import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts
 import { seededRandom } from '../../src/core/seeded-random.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import { NO_RESOURCES } from '../../src/core/resources.ts';
+import type { Cgroups } from '../../src/ports/cgroups.ts';
 import { ManualClock } from './manual-clock.ts';
 
 export const HOST_FACTS: HostFacts = {
@@ -27,12 +28,17 @@ export const HOST_FACTS: HostFacts = {
 export class HostWorld {
   readonly clock = new ManualClock();
   readonly disk = new MemoryDisk();
+  /** Absent: tasks are held to nothing. */
+  cgroups?: Cgroups;
   processes = new HollowProcesses({ disk: this.disk, clock: this.clock });
   agent!: HostAgent;
 
   get ports(): AgentPorts {
     const { clock, disk, processes } = this;
-    return { clock, disk, processes, random: seededRandom(1), log: silentLog, metrics: silentMetrics };
+    return {
+      ...{ clock, disk, processes, random: seededRandom(1), log: silentLog, metrics: silentMetrics },
+      ...(this.cgroups === undefined ? {} : { cgroups: this.cgroups }),
+    };
   }
 
   async open(

@@ -29,6 +29,9 @@ export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
   };
 }
 
+/** A machine without control groups, or whose groups are not to be used. */
+export const NO_CGROUPS: Cgroups = { ...linuxCgroups(), mounts: async () => [] };
+
 /** Mounts of control groups in a `mountinfo`; of several at one place the last one is seen, so it comes last here too. */
 export function parseMounts(text: string): CgroupMount[] {
   const found = new Map<string, CgroupMount>();

@@ -19,13 +19,6 @@ export async function machineCapacity(folder: string): Promise<Resources> {
   };
 }
 
-/** How a driver keeps tasks to their resources: `none` means that they are counted, and not held to them. */
-const EXEC_LIMITS = { 'limits.cpu': 'none', 'limits.memory': 'none', 'limits.disk': 'none' };
-
 export function machineAttributes(): Record<string, string> {
-  return {
-    ...{ os: platform(), arch: arch(), hostname: hostname(), kernel: release() },
-    'driver.exec': 'true',
-    ...EXEC_LIMITS,
-  };
+  return { os: platform(), arch: arch(), hostname: hostname(), kernel: release() };
 }

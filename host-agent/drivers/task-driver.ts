@@ -1,0 +1,43 @@
+import type { Allocation } from '../../src/core/allocation.ts';
+import type { Task } from '../../src/core/job.ts';
+import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+
+/** One attempt at a task, about to be started. */
+export interface AttemptOrder {
+  readonly attempt: string;
+  readonly allocation: Allocation;
+  readonly task: Task;
+}
+
+/** How a kind of task is run: what the shim is to do for it, and what must be there before and gone after. */
+export interface TaskDriver {
+  /** What the host can say of it; none: tasks of this kind cannot be run here. */
+  readonly attributes: Readonly<Record<string, string>>;
+
+  /**
+   * Makes ready what the attempt needs. May be done again: after a crash between this and the start it will be.
+   * @param launch the plain task, in its groups
+   * @returns what the shim is to do
+   * @throws PrepareError
+   */
+  prepare(order: AttemptOrder, launch: ShimLaunch): Promise<ShimLaunch>;
+
+  /** Takes away what `prepare` made. @returns false while something is left; then ask again */
+  cleanup(attempt: string): Promise<boolean>;
+
+  /** Attempts of this host of which something is left. */
+  scan(): Promise<readonly string[]>;
+}
+
+/** The attempt cannot be started here as ordered; the message says why, for people. Another host may be able to. */
+export class PrepareError extends Error {
+  override readonly name = 'PrepareError';
+}
+
+/** A process of the host, held to its limits where the kernel gives them. */
+export const EXEC_DRIVER: TaskDriver = {
+  attributes: { 'driver.exec': 'true' },
+  prepare: async (_order, launch) => launch,
+  cleanup: async () => true,
+  scan: async () => [],
+};
