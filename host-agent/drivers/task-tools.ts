@@ -33,11 +33,12 @@ export class TaskTools {
 
   private constructor(limits: LimitsDriver, held: boolean) {
     this.limits = limits;
-    const enforced = LIMITED.map((limited) => [`limits.${limited}`, limits.enforced[limited]]);
+    const enforced: Record<string, string> = { 'limits.disk': 'none' };
+    for (const limited of LIMITED) enforced[`limits.${limited}`] = limits.enforced[limited];
     this.attributes = {
       ...this.#driver.attributes,
       // A host whose tasks are only pretended has nothing to hold.
-      ...(held ? { ...Object.fromEntries(enforced), 'limits.disk': 'none' } : {}),
+      ...(held ? enforced : {}),
     };
   }
 
