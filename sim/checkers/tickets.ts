@@ -101,11 +101,12 @@ function checkRefused(start: StartOrder, ticketing: Ticketing, findings: Finding
 
 /** I44: before a shim there was an order with a good ticket for just this allocation. */
 function checkForks(history: RecordedHistory, book: RunBook, ticketing: Ticketing, findings: Findings): void {
-  const permitted = new Set<string>();
+  const judged = new Set<string>();
   for (const { seq, atMs, fact } of history.hosts) {
     if (fact.kind !== 'claimed' && fact.kind !== 'started') continue;
     const id = parseAttemptName(fact.attempt)?.allocation ?? fact.attempt;
-    if (permitted.has(`${fact.host} ${id}`)) continue;
+    if (judged.has(`${fact.host} ${id}`)) continue;
+    judged.add(`${fact.host} ${id}`);
     const orders = book.ordersOf.get(id) ?? [];
     const isPermitted = orders.some(
       ({ order, seq: ordered }) =>
@@ -116,8 +117,8 @@ function checkForks(history: RecordedHistory, book: RunBook, ticketing: Ticketin
         order.ticket.aud === fact.host &&
         differenceOf(order.ticket, order, ticketing) === null,
     );
-    if (isPermitted) permitted.add(`${fact.host} ${id}`);
-    else findings.prove('I44', id, `was started on ${fact.host} without a ticket for it`, [{ seq, atMs }]);
+    if (!isPermitted)
+      findings.prove('I44', id, `was started on ${fact.host} without a ticket for it`, [{ seq, atMs }]);
   }
 }
 

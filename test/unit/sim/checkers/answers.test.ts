@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Allocation } from '../../../../src/core/allocation.ts';
+import type { Job } from '../../../../src/core/job.ts';
+import { jobCodec } from '../../../../src/wire/records.ts';
+import { HandRun } from '../../../support/hand-run.ts';
+import { KEYS } from '../../../support/history-world.ts';
+
+let run: HandRun;
+let job: Job;
+let one: Allocation;
+
+beforeEach(() => {
+  run = new HandRun();
+  job = run.job('crunch');
+  run.submit(job);
+  one = run.allocation(job);
+});
+
+const quick = { liveness: null, least: {} };
+
+describe('I19 I20 I46 what clients were told', () => {
+  const once = (key: string, answered: string, stored = answered): void => {
+    const answer = run.history.called({ kind: 'run', client: 'client-1', key, job: run.job('hello') });
+    const value = jobCodec.encode({ job: run.job(stored), version: 1, desired: 'run', submittedAtMs: 1 });
+    run.put('monitor-1', KEYS.job('default', stored), value, 'same');
+    answer({ result: 'ok', job: answered, version: null });
+  };
+
+  it('I19 a job that was acknowledged and is not there', () => {
+    once('k1', 'hello-1', 'hello-2');
+    expect(run.broken(quick)).toEqual(['I19']);
+  });
+
+  it('I19 a stop that was acknowledged and is not there', () => {
+    const answer = run.history.called({ kind: 'stop', client: 'c', namespace: 'default', job: 'crunch' });
+    answer({ result: 'ok', job: 'crunch', version: null });
+    expect(run.broken(quick)).toEqual(['I19']);
+    run.jobRecord(job, 1, 'stop');
+    const again = run.history.called({ kind: 'stop', client: 'c', namespace: 'default', job: 'crunch' });
+    again({ result: 'ok', job: 'crunch', version: null });
+    expect(run.check(quick).violationsTotal).toBe(1);
+  });
+
+  it('I20 a key that made two jobs', () => {
+    once('k1', 'hello-1');
+    once('k1', 'hello-1');
+    expect(run.broken(quick)).toEqual([]);
+    once('k1', 'hello-2');
+    expect(run.broken(quick)).toEqual(['I20']);
+  });
+
+  it('I46 a name that two keys were given', () => {
+    once('k1', 'hello-1');
+    once('k2', 'hello-1');
+    expect(run.broken(quick)).toEqual(['I46']);
+  });
+});
+
+describe('I48 I50 I51 views', () => {
+  beforeEach(() => run.launch(one, job));
+
+  it('I50 a view that goes back', () => {
+    run.view('monitor-1', { seq: 5 });
+    run.view('monitor-1', { seq: 4 });
+    expect(run.broken(quick)).toEqual(['I50']);
+  });
+
+  it('I51 a view that forgets what it knew of a host that says nothing new', () => {
+    run.view('monitor-1');
+    run.history.view({
+      ...{ monitor: 'monitor-1', instance: 1, complete: true },
+      hosts: [{ host: 'host-1', incarnation: 1, seq: 1, asOfMs: 1, staleSinceMs: 1, reports: [] }],
+    });
+    expect(run.broken(quick)).toEqual(['I51']);
+  });
+
+  it('I51 a dead host that is shown as heard', () => {
+    run.history.actor({ actor: 'host-1', role: 'agent', instance: 1, change: 'killed' });
+    run.nowMs += 2_000;
+    run.view('monitor-1');
+    expect(run.broken(quick)).toEqual([]);
+    run.nowMs += 10_000;
+    run.view('monitor-1');
+    expect(run.broken(quick)).toEqual(['I51']);
+  });
+
+  it('I48 a view that differs from the host, that lacks it, or that is not complete', () => {
+    run.quiet();
+    run.listing('host-1', []);
+    run.view('monitor-1');
+    run.view('monitor-2', { leaveOut: 'host-1', complete: false });
+    run.history.phase('end');
+    const details = run.check(quick).violations.filter(({ invariant }) => invariant === 'I48');
+    expect(details.map(({ detail }) => detail)).toEqual([
+      'it shows another state than the host itself',
+      'its view is not complete after the quiet period',
+      'the host is absent',
+    ]);
+  });
+});
+
+describe('I52 ends in the history', () => {
+  it('I52 an event that a client is told twice', () => {
+    const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
+    run.history.event({ client: 'client-1', monitor: 'monitor-1', event });
+    run.history.event({ client: 'client-1', monitor: 'monitor-2', event });
+    expect(run.broken(quick)).toEqual([]);
+    run.history.event({ client: 'client-1', monitor: 'monitor-1', event });
+    expect(run.broken(quick)).toEqual(['I52']);
+  });
+
+  it('I52 a task that ran and left no outcome', () => {
+    run.end(one, run.launch(one, job));
+    run.release(one, null);
+    expect(run.broken(quick)).toEqual(['I52']);
+  });
+});

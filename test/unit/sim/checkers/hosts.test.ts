@@ -1,0 +1,249 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Allocation } from '../../../../src/core/allocation.ts';
+import type { Job } from '../../../../src/core/job.ts';
+import { HandRun } from '../../../support/hand-run.ts';
+
+let run: HandRun;
+let job: Job;
+let one: Allocation;
+
+beforeEach(() => {
+  run = new HandRun();
+  job = run.job('crunch', { count: 2 });
+  run.submit(job);
+  one = run.allocation(job);
+});
+
+const quick = { liveness: null, least: {} };
+
+describe('I13 one process tree', () => {
+  it('I13 an attempt that two shims claim, whose command runs twice', () => {
+    run.launch(one, job);
+    expect(run.broken(quick)).toEqual([]);
+    run.begin(one);
+    expect(run.broken(quick)).toEqual(['I13']);
+  });
+
+  it('I13 a restart beside the attempt before it', () => {
+    const restarts = run.job('again', { restart: { attempts: 3 } });
+    run.submit(restarts);
+    const two = run.allocation(restarts, { index: 1 });
+    const first = run.launch(two, restarts);
+    run.end(two, first, { code: 1 });
+    run.begin(two, 2);
+    expect(run.broken(quick)).toEqual([]);
+    run.begin(two, 3);
+    expect(run.broken(quick)).toEqual(['I13']);
+  });
+
+  it('I13 what nobody committed, and what was committed to another host', () => {
+    run.grant(one, job);
+    run.order(one, job);
+    run.begin(one);
+    expect(run.broken(quick)).toEqual(['I13']);
+  });
+
+  it('I13 what runs on another host than it was committed to', () => {
+    run.launch(one, job);
+    const strange = { ...one, host: 'host-2' };
+    run.grant(strange, job, { jti: 'other' });
+    run.order(strange, job);
+    run.begin(strange, 2);
+    expect(run.broken(quick)).toContain('I13');
+  });
+});
+
+describe('I16 I26 I30 signals', () => {
+  it('takes a stop that was ordered, with what follows from it', () => {
+    const started = run.launch(one, job);
+    run.mark(one, 'stop');
+    run.orderStop(one);
+    run.signal('host-1', started);
+    run.end(one, started, { signal: 'SIGTERM' });
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I16 a task that is stopped though nobody ordered it', () => {
+    run.signal('host-1', run.launch(one, job));
+    expect(run.broken(quick)).toEqual(['I16']);
+  });
+
+  it('I26 a task that ends by a signal that nobody sent', () => {
+    run.end(one, run.launch(one, job), { signal: 'SIGKILL' });
+    expect(run.broken(quick)).toEqual(['I26']);
+  });
+
+  it('I30 a signal that reaches a process of somebody else', () => {
+    const started = run.launch(one, job);
+    run.orderStop(one);
+    run.signal('host-1', started, { owner: null });
+    expect(run.broken(quick)).toEqual(['I30']);
+  });
+});
+
+describe('I14 I15 two of one slot', () => {
+  const other = (): Allocation => run.allocation(job, { host: 'host-2', attempt: 2 });
+
+  it('I14 a replacement beside a task on a host that was never lost', () => {
+    run.launch(one, job);
+    run.mark(one, 'stop');
+    run.launch(other(), job);
+    expect(run.broken(quick)).toEqual(['I14']);
+  });
+
+  it('lets a replacement run beside a task on a lost host, until soon after its return', () => {
+    const started = run.launch(one, job);
+    run.verdict('host-1', 'lost', 1);
+    run.mark(one, 'stop');
+    run.launch(other(), job);
+    run.nowMs += 60_000;
+    run.verdict('host-1', 'ready', 2);
+    run.nowMs += 9_000;
+    run.orderStop(one);
+    run.signal('host-1', started);
+    run.end(one, started, { signal: 'SIGTERM' });
+    expect(run.broken(quick)).not.toContain('I14');
+    expect(run.broken(quick)).not.toContain('I15');
+  });
+
+  it('I15 two of a slot long after the return', () => {
+    run.launch(one, job);
+    run.verdict('host-1', 'lost', 1);
+    run.mark(one, 'stop');
+    run.launch(other(), job);
+    run.verdict('host-1', 'ready', 2);
+    run.nowMs += 60_000;
+    run.history.phase('end');
+    expect(run.broken(quick)).toContain('I15');
+  });
+});
+
+describe('I21 I22 how often a command runs', () => {
+  it('I21 a job that is to run at most once, and is restarted', () => {
+    const once = run.job('once', { restart: { attempts: 0 }, reschedule: { attempts: 0 } });
+    run.submit(once);
+    const two = run.allocation(once, { index: 1 });
+    run.end(two, run.launch(two, once), { code: 1 });
+    expect(run.broken(quick)).toEqual([]);
+    run.begin(two, 2);
+    expect(run.broken(quick)).toEqual(['I21']);
+  });
+
+  it('I21 a job that is to run at most once, and is placed again', () => {
+    const once = run.job('once', { restart: { attempts: 0 }, reschedule: { attempts: 0 } });
+    run.submit(once);
+    const [first, second] = [run.allocation(once), run.allocation(once, { attempt: 2 })];
+    for (const allocation of [first, second]) {
+      run.end(allocation, run.launch(allocation, once), { code: 1 });
+      run.release(allocation, { state: 'failed', exit: { code: 1 } });
+    }
+    expect(run.broken(quick)).toEqual(['I21']);
+  });
+
+  it('I22 more restarts in a window than the policy has', () => {
+    const twice = run.job('twice', { restart: { attempts: 2, window: '10m' } });
+    run.submit(twice);
+    const two = run.allocation(twice);
+    let started = run.launch(two, twice);
+    for (const number of [2, 3]) {
+      run.end(two, started, { code: 1 });
+      started = run.begin(two, number);
+    }
+    expect(run.broken(quick)).toEqual([]);
+    run.end(two, started, { code: 1 });
+    run.begin(two, 4);
+    expect(run.broken(quick)).toEqual(['I22']);
+  });
+});
+
+describe('I23 ends', () => {
+  it('I23 an outcome that says another code than the process ended with', () => {
+    run.end(one, run.launch(one, job), { code: 3 });
+    run.release(one, { exit: { code: 0 } });
+    expect(run.broken(quick)).toEqual(['I23']);
+  });
+
+  it('I23 an end that is said to be a reboot, or never to have begun, and was neither', () => {
+    run.end(one, run.launch(one, job), { code: 0 });
+    run.release(one, { state: 'lost', exit: { lost: 'host-reboot' } });
+    const two = run.allocation(job, { index: 1 });
+    run.end(two, run.launch(two, job), { code: 0 });
+    run.release(two, { state: 'lost', exit: { lost: 'never-started' } });
+    expect(run.check(quick).violationsTotal).toBe(2);
+  });
+
+  it('I23 a process that ends twice', () => {
+    const started = run.launch(one, job);
+    run.end(one, started);
+    run.end(one, started);
+    expect(run.broken(quick)).toEqual(['I23']);
+  });
+
+  it('takes a loss by reboot when power was lost', () => {
+    run.launch(one, job);
+    run.history.host({ kind: 'power-off', host: 'host-1' });
+    run.history.host({ kind: 'boot', host: 'host-1', boot: 'second' });
+    run.release(one, { state: 'lost', exit: { lost: 'host-reboot' } });
+    expect(run.broken(quick)).toEqual([]);
+  });
+});
+
+describe('I45 I47 rooms and ports', () => {
+  it('I45 room that is given back while the task runs', () => {
+    run.launch(one, job);
+    run.release(one, null);
+    expect(run.broken(quick)).toContain('I45');
+  });
+
+  it('I45 a task that is started after its room was given back', () => {
+    run.grant(one, job);
+    run.commit(true, one);
+    run.order(one, job);
+    run.release(one, null);
+    run.begin(one);
+    expect(run.broken(quick)).toEqual(['I45']);
+  });
+
+  it('I47 a port that is bound by a task to which it was not given, and by two at once', () => {
+    const port = { ports: { http: 20_001 } };
+    const [a, b] = [run.allocation(job, port), run.allocation(job, { index: 1 })];
+    run.launch(a, job);
+    const started = run.launch(b, job);
+    expect(run.broken(quick)).toEqual([]);
+    run.history.host({ kind: 'port-bound', host: 'host-1', port: 20_001, attempt: started.attempt });
+    expect(run.check(quick).violationsTotal).toBe(2);
+    expect(run.broken(quick)).toEqual(['I47']);
+  });
+});
+
+describe('I27 I33 what a restarted agent finds', () => {
+  it('I27 a task that lives and is not reported, or reported as ended', () => {
+    run.launch(one, job);
+    run.nowMs += 5_000;
+    run.listing('host-1', []);
+    expect(run.broken(quick)).toEqual(['I27']);
+  });
+
+  it('I27 a task that has ended and is still said to run', () => {
+    const started = run.launch(one, job);
+    const reports = run.reportsOf('host-1');
+    run.nowMs += 5_000;
+    run.end(one, started);
+    run.listing('host-1', reports);
+    expect(run.broken(quick)).toEqual([]);
+    run.nowMs += 5_000;
+    run.listing('host-1', reports);
+    expect(run.broken(quick)).toEqual(['I27']);
+  });
+
+  it('I33 a task of an earlier boot that is said to run', () => {
+    run.launch(one, job);
+    const reports = run.reportsOf('host-1');
+    run.nowMs += 5_000;
+    run.history.host({ kind: 'power-off', host: 'host-1' });
+    run.history.host({ kind: 'boot', host: 'host-1', boot: 'second' });
+    run.nowMs += 5_000;
+    run.listing('host-1', reports);
+    expect(run.broken(quick)).toEqual(['I33']);
+  });
+});

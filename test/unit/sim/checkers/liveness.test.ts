@@ -1,0 +1,97 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Allocation } from '../../../../src/core/allocation.ts';
+import type { Job } from '../../../../src/core/job.ts';
+import { HandRun } from '../../../support/hand-run.ts';
+import { KEYS } from '../../../support/history-world.ts';
+
+let run: HandRun;
+let job: Job;
+let one: Allocation;
+
+beforeEach(() => {
+  run = new HandRun();
+  job = run.job('crunch');
+  run.submit(job);
+  one = run.allocation(job);
+});
+
+function broken(): string[] {
+  run.finish();
+  return run.broken({ least: {} });
+}
+
+describe('I10 slots that could be filled', () => {
+  it('I10 a slot that is empty while a host has room', () => {
+    run.quiet();
+    expect(broken()).toEqual(['I10']);
+  });
+
+  it('lets what fits nowhere wait', () => {
+    const large = run.job('large', { resources: { cpu: '64', memory: '64Mi' } });
+    run.jobRecord(job, 1, 'stop');
+    run.submit(large);
+    run.quiet();
+    expect(broken()).toEqual([]);
+  });
+
+  it('lets what has just been submitted, and what nobody may place, wait', () => {
+    run.quiet();
+    run.jobRecord(job, 1, 'stop');
+    run.submit(run.job('late'));
+    expect(broken()).toEqual([]);
+  });
+
+  it('lets a slot be that has come to its end', () => {
+    run.end(one, run.launch(one, job));
+    run.release(one);
+    run.quiet();
+    expect(broken()).toEqual([]);
+  });
+
+  it('I24 a slot that waits longer than it may', () => {
+    const short = run.job('short', { waitMax: '5s', resources: { cpu: '64', memory: '64Mi' } });
+    run.jobRecord(job, 1, 'stop');
+    run.submit(short);
+    run.quiet();
+    expect(broken()).toEqual(['I24']);
+  });
+});
+
+describe('I55 what is reserved, and what runs', () => {
+  it('I55 an allocation that was never started', () => {
+    run.commit(true, one);
+    run.quiet();
+    expect(broken()).toEqual(['I55']);
+  });
+
+  it('I55 an allocation that should be gone, with its task', () => {
+    run.launch(one, job);
+    run.mark(one, 'stop');
+    run.quiet();
+    run.finish();
+    expect(run.check({ least: {} }).violations.map(({ detail }) => detail)).toEqual([
+      'should be gone since 1.000 s, and holds its room',
+      'still runs on host-1, and should not since 1.000 s',
+    ]);
+  });
+
+  it('I55 an allocation of a job that was stopped', () => {
+    run.launch(one, job);
+    run.jobRecord(job, 1, 'stop');
+    run.quiet();
+    expect(broken()).toEqual(['I55']);
+  });
+
+  it('I55 an allocation that has ended and still holds its room', () => {
+    run.end(one, run.launch(one, job));
+    run.quiet();
+    expect(broken()).toEqual(['I55']);
+  });
+
+  it('asks nothing of a host that is away', () => {
+    run.commit(true, one);
+    run.drop(null, KEYS.aliveOf('host-1'));
+    run.quiet();
+    expect(broken()).toEqual([]);
+  });
+});

@@ -1,0 +1,183 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Allocation } from '../../../../src/core/allocation.ts';
+import type { Job } from '../../../../src/core/job.ts';
+import { jobCodec, ownerCodec, roleCodec } from '../../../../src/wire/records.ts';
+import { HandRun } from '../../../support/hand-run.ts';
+import { KEYS } from '../../../support/history-world.ts';
+
+let run: HandRun;
+let job: Job;
+let one: Allocation;
+
+beforeEach(() => {
+  run = new HandRun();
+  job = run.job('crunch', { count: 3 });
+  run.submit(job);
+  one = run.allocation(job);
+});
+
+const quick = { liveness: null, least: {} };
+
+describe('I4 and I7 by what a write compared', () => {
+  it('finds nothing in commits that compare ledger and owner', () => {
+    run.commit(true, one);
+    run.release(one, { exit: { lost: 'never-started' } });
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I4 a commit that compared nothing, though it did no harm', () => {
+    run.commit(false, one);
+    expect(run.broken(quick)).toEqual(['I4', 'I7']);
+  });
+
+  it('I4 an outcome that nothing guards', () => {
+    run.commit(true, one);
+    const key = KEYS.outcome('default', 'other', 'x');
+    run.put('batch-1', key, '{}', 'none');
+    expect(run.broken(quick)).toContain('I7');
+  });
+
+  it('I7 a job written without a look at what it replaces', () => {
+    const record = { job, version: 2, desired: 'run' as const, submittedAtMs: 1 };
+    run.put('monitor-1', KEYS.job('default', job.name), jobCodec.encode(record), 'none');
+    expect(run.broken(quick)).toEqual(['I7']);
+  });
+});
+
+describe('I7 by who wrote', () => {
+  it('I7 a job written by a scheduler', () => {
+    const record = { job, version: 2, desired: 'run' as const, submittedAtMs: 1 };
+    run.put('batch-1', KEYS.job('default', job.name), jobCodec.encode(record), 'same');
+    expect(run.broken(quick)).toEqual(['I7']);
+  });
+
+  it('I7 a registration written by another host', () => {
+    run.drop('host-2', KEYS.host('host-1'));
+    expect(run.broken(quick)).toEqual(['I7']);
+  });
+
+  it('I7 a key that no role owns, and a writer of no role', () => {
+    run.put('batch-1', `${KEYS.root}stray`, '{}', 'same');
+    run.put('stranger', KEYS.owner('default', 'x'), ownerCodec.encode(someOwner), 'absent');
+    expect(run.check(quick).violations.map(({ detail }) => detail)).toEqual([
+      'no role owns this key',
+      'put by stranger, of no role',
+    ]);
+  });
+
+  it('I7 a role that speaks for another', () => {
+    const record = {
+      kind: 'arbiter' as const,
+      id: 'arbiter-9',
+      address: '',
+      version: '0',
+      policy: '',
+      startedAtMs: 0,
+    };
+    run.put('arbiter-1', KEYS.role('arbiter', 'arbiter-9'), roleCodec.encode(record), 'same');
+    expect(run.broken(quick)).toEqual(['I7']);
+  });
+
+  it('lets the end of a session delete, and do nothing else', () => {
+    run.drop(null, KEYS.aliveOf('host-1'));
+    expect(run.broken(quick)).toEqual([]);
+    run.write(null, [{ kind: 'put', key: KEYS.aliveOf('host-1'), value: '{}' }], []);
+    expect(run.broken(quick)).toEqual(['I7']);
+  });
+
+  const someOwner = { scheduler: 'stranger', kind: 'batch', sinceMs: 0 };
+});
+
+describe('I6 gangs', () => {
+  const gang = (planId: string, index: number, host = 'host-1'): Allocation =>
+    run.allocation(job, { planId, index, host });
+
+  beforeEach(() => {
+    job = run.job('gang', { count: 3, gang: true });
+    run.submit(job);
+  });
+
+  it('lets a whole gang be seen at once, and one of its members be replaced later', () => {
+    const [a, b, c] = [gang('p', 0), gang('p', 1), gang('p', 2)];
+    run.commit(true, a, b, c);
+    run.release(a, { exit: { lost: 'never-started' } });
+    run.commit(true, gang('q', 0));
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I6 a part of a gang that is seen alone', () => {
+    run.commit(true, gang('p', 0), gang('p', 1));
+    expect(run.broken(quick)).toEqual(['I6']);
+  });
+
+  it('I6 a gang that is seen in two steps', () => {
+    run.commit(true, gang('p', 0), gang('p', 1), gang('p', 2));
+    run.commit(true, gang('p', 3));
+    expect(run.broken(quick)).toEqual(['I6']);
+  });
+});
+
+describe('I9 quotas', () => {
+  it('I9 a namespace that is given more than its quota at some revision', () => {
+    run.quota('default', 250);
+    const [two, three] = [1, 2].map((index) => run.allocation(job, { index })) as [Allocation, Allocation];
+    run.commit(true, one, two);
+    expect(run.broken(quick)).toEqual([]);
+    run.commit(true, three);
+    run.release(three, { exit: { lost: 'never-started' } });
+    expect(run.broken(quick)).toEqual(['I9']);
+  });
+
+  it('lets an operator lower a quota below what is in use', () => {
+    run.commit(true, one);
+    run.quota('default', 50);
+    expect(run.broken(quick)).toEqual([]);
+  });
+});
+
+describe('I18 hosts that are declared lost', () => {
+  it('takes a verdict after a long silence', () => {
+    run.drop(null, KEYS.aliveOf('host-1'));
+    run.nowMs += 30_000;
+    run.verdict('host-1', 'lost', 1);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I18 a verdict while the session is there, and one after a blink', () => {
+    run.verdict('host-1', 'lost', 1);
+    run.drop(null, KEYS.aliveOf('host-2'));
+    run.nowMs += 1_000;
+    run.verdict('host-2', 'lost', 1);
+    expect(run.check(quick).violationsTotal).toBe(2);
+    expect(run.broken(quick)).toEqual(['I18']);
+  });
+
+  it('I18 a verdict on one of a crowd', () => {
+    for (const host of ['host-1', 'host-2']) run.drop(null, KEYS.aliveOf(host));
+    run.nowMs += 60_000;
+    run.verdict('host-1', 'lost', 1);
+    expect(run.broken(quick)).toEqual(['I18']);
+  });
+});
+
+describe('I11 retries', () => {
+  const refuse = (times: number): void => {
+    for (let n = 0; n < times; n++) {
+      const attempt = {
+        compares: [{ key: KEYS.ledger('host-1'), target: 'modRevision' as const, equals: 99 }],
+        writes: [{ kind: 'put' as const, key: KEYS.allocation('default', 'crunch', one.id), value: '{}' }],
+        readBack: [],
+      };
+      const from = run.history.asking();
+      const revision = run.history.revisions.at(-1)?.fact.revision ?? 0;
+      run.history.attempted('batch-1', from, attempt, { outcome: 'refused', revision, found: new Map() });
+    }
+  };
+
+  it('I11 a claim that is tried without end', () => {
+    refuse(9);
+    expect(run.broken(quick)).toEqual([]);
+    refuse(1);
+    expect(run.broken(quick)).toEqual(['I11']);
+  });
+});
