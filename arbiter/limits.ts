@@ -36,6 +36,8 @@ export class Limits {
         log.error({ key, error }, 'the switches cannot be read: they stay as they were'),
     });
     this.ready = Promise.all([this.#quotas.ready, this.#switches.ready]).then(() => undefined);
+    // An arbiter that is closed before it has begun waits for nobody.
+    this.ready.catch(() => undefined);
   }
 
   get switches(): Switches {

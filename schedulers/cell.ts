@@ -63,6 +63,8 @@ export class PrivateCell {
     this.#tables = [hosts, alive, ledgers, this.#eligibility];
     const readies = [hosts.ready, alive.ready, ledgers.ready, this.#eligibility.ready];
     this.ready = Promise.all(readies);
+    // A term that ends before it has begun waits for nobody.
+    this.ready.catch(() => undefined);
   }
 
   /** The ledger carries the verdict that commits obey; the deadline of a drain stands only in the verdict itself. */

@@ -82,6 +82,8 @@ export class Ownership {
       onChange: (name, now) => this.#onJob(name, now),
     });
     this.ready = Promise.all([this.#roles.ready, this.#owners.ready, this.#jobs.ready]);
+    // A term that ends before it has begun waits for nobody.
+    this.ready.catch(() => undefined);
   }
 
   /** Begins to take jobs, once all tables are there: half a view would take what belongs to others. */

@@ -15,6 +15,13 @@ export interface AgendaEntry {
   run: (() => void) | null;
 }
 
+/**
+ * Every instant is a multiple of a tick, which adds up without error, and every wait is at least one tick long: whoever
+ * waits for the rest of a time finds that it has passed. With plain fractions the rest may be so small that adding it
+ * changes nothing, and time would stand still for good.
+ */
+const TICKS_PER_MS = 1_024;
+
 /** Sees every entry just before it happens. `index` counts from 0. */
 export type AgendaObserver = (entry: AgendaEntry, index: number) => void;
 
@@ -61,7 +68,7 @@ export class Agenda {
    */
   after(delayMs: number, life: Life, kind: string, run: () => void, note = ''): () => void {
     if (this.#closed) throw new Error(`${life.actor} acts outside of virtual time: ${kind}`);
-    const atMs = this.#nowMs + (delayMs > 0 ? delayMs : 0);
+    const atMs = this.#nowMs + Math.ceil((delayMs > 0 ? delayMs : 0) * TICKS_PER_MS) / TICKS_PER_MS;
     const entry: AgendaEntry = { atMs, order: this.#orders++, life, kind, note, run };
     this.#heap.push(entry);
     return () => {

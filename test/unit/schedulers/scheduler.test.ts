@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CellStore } from '../../../src/ports/cell-store.ts';
+import type { Attempt, AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
+import { StoreError } from '../../../src/ports/cell-store.ts';
 import { AVOID_MS } from '../../../schedulers/starter.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
@@ -49,6 +50,30 @@ describe('schedulers on a cell in memory', () => {
     await world.clock.advance(60_000);
     expect(world.outcomes()).toHaveLength(2);
     lawsHold();
+  });
+
+  it('outlives a store that refuses its registration, and begins anew', async () => {
+    await world.host('h1');
+    let refusals = 2;
+    // A promise that nobody waits for any more must not end the process: vitest fails on one.
+    const refusing = (store: CellStore, attempt: Attempt): Promise<AttemptReply> => {
+      const registers = attempt.writes.some(({ key }) => key.startsWith(keys.roles));
+      if (!registers || refusals-- <= 0) return store.attempt(attempt);
+      throw new StoreError('unavailable', 'injected', { retryable: true });
+    };
+    await world.scheduler(
+      { id: 'batch-1' },
+      (store) =>
+        new Proxy(store, {
+          get: (target, name) => {
+            if (name === 'attempt') return (attempt: Attempt) => refusing(target, attempt);
+            const value = Reflect.get(target, name) as unknown;
+            return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+          },
+        }),
+    );
+    await world.submit(makeJob('late'));
+    await world.until(() => world.running().length === 1, 'its task');
   });
 
   it('S4.28 on the last place of the cell exactly one of two schedulers wins, and the other holds nothing', async () => {
