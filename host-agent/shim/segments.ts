@@ -7,23 +7,30 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
+import type { LogHole } from '../../src/wire/shim-files.ts';
 import { segmentName, segmentOffset } from '../../src/wire/shim-files.ts';
 
-/** One stream's output as bounded files, each named by the offset of its first byte; as `keep` in `shim.c`. */
+const HOLES_MAX = 8;
+
+interface Bounds {
+  readonly bytesMax: number;
+  readonly filesMax: number;
+}
+
+/** One stream's output as bounded files, each named by the offset of its first byte; as `logs.c` of the native shim. */
 export class Segments {
   readonly #stream: 'stdout' | 'stderr';
-  readonly #bytesMax: number;
-  readonly #filesMax: number;
+  readonly #bounds: Bounds;
+  readonly #holes: LogHole[] = [];
   #fd: number | null = null;
   #base: number;
   #size = 0;
   #dropped = 0;
 
-  constructor(stream: 'stdout' | 'stderr', base: number, bounds: { bytesMax: number; filesMax: number }) {
+  constructor(stream: 'stdout' | 'stderr', base: number, bounds: Bounds) {
     this.#stream = stream;
     this.#base = base;
-    this.#bytesMax = bounds.bytesMax;
-    this.#filesMax = bounds.filesMax;
+    this.#bounds = bounds;
   }
 
   /** Offset after the last byte. */
@@ -36,10 +43,14 @@ export class Segments {
     return this.#dropped;
   }
 
+  get holes(): readonly LogHole[] {
+    return this.#holes;
+  }
+
   keep(bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) {
-      if (this.#fd === null || this.#size >= this.#bytesMax) this.#next();
-      const part = bytes.subarray(at, at + this.#bytesMax - this.#size);
+      if (this.#fd === null || this.#size >= this.#bounds.bytesMax) this.#next();
+      const part = bytes.subarray(at, at + this.#bounds.bytesMax - this.#size);
       const written = this.#write(part);
       this.#size += written;
       at += written;
@@ -52,35 +63,44 @@ export class Segments {
     closeSync(this.#fd);
   }
 
-  /** Offsets never move: what cannot be written leaves a hole of its length. */
   #write(part: Buffer): number {
     try {
       if (this.#fd !== null) return writeSync(this.#fd, part);
     } catch {
-      if (this.#fd !== null) tryTruncate(this.#fd, this.#size + part.length);
+      // The disk is full: counted below, and the task goes on.
     }
-    this.#dropped += part.length;
+    this.#skip(part.length);
     return part.length;
+  }
+
+  /** Offsets never move: what cannot be written leaves a hole of its length. */
+  #skip(length: number): void {
+    const from = this.end;
+    const last = this.#holes.at(-1);
+    if (last?.to === from) this.#holes.splice(-1, 1, { ...last, to: from + length });
+    else if (this.#holes.length < HOLES_MAX)
+      this.#holes.push({ stream: this.#stream, from, to: from + length });
+    this.#dropped += length;
+    try {
+      if (this.#fd !== null) ftruncateSync(this.#fd, this.#size + length);
+    } catch {
+      // Not even a hole: the file ends here, and the next one begins where it should.
+      if (this.#fd !== null) closeSync(this.#fd);
+      this.#fd = null;
+    }
   }
 
   #next(): void {
     if (this.#fd !== null) closeSync(this.#fd);
     this.#base += this.#size;
     this.#size = 0;
+    const names = readdirSync('.').filter((name) => segmentOffset(this.#stream, name) !== null);
+    const surplus = Math.max(0, names.length + 1 - this.#bounds.filesMax);
+    for (const name of names.sort().slice(0, surplus)) unlinkSync(name);
     try {
       this.#fd = openSync(segmentName(this.#stream, this.#base), 'a', 0o600);
     } catch {
       this.#fd = null;
     }
-    const names = readdirSync('.').filter((name) => segmentOffset(this.#stream, name) !== null);
-    for (const name of names.sort().slice(0, Math.max(0, names.length - this.#filesMax))) unlinkSync(name);
-  }
-}
-
-function tryTruncate(fd: number, length: number): void {
-  try {
-    ftruncateSync(fd, length);
-  } catch {
-    // The disk takes nothing at all; the count of dropped bytes says so.
   }
 }

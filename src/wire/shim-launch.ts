@@ -115,19 +115,7 @@ const LAUNCH_VERSION = '2';
  * that it does not know, since it could be a limit. No text may contain NUL; requests with one were refused at the door.
  */
 export function encodeLaunch(launch: ShimLaunch): string {
-  if (Object.keys(launch).length === FIRST_FIELDS) return encodeFirst(launch);
   return [LAUNCH_VERSION, ...pairsOf(launch).flat()].map((text) => `${text}\0`).join('');
-}
-
-const FIRST_FIELDS = 7;
-
-function encodeFirst(launch: ShimLaunch): string {
-  const env = Object.entries(launch.env).map(([name, value]) => `${name}=${value}`);
-  const { cwd, outBase, errBase, segmentBytes, segmentsMax, command } = launch;
-  const texts = ['1', cwd, outBase, errBase, segmentBytes, segmentsMax];
-  return [...texts, command.length, ...command, env.length, ...env]
-    .map((text) => `${String(text)}\0`)
-    .join('');
 }
 
 type Pair = readonly [name: string, value: string];

@@ -12,21 +12,27 @@ import type { AllocationReport } from '../../src/core/report.ts';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const hook = join(root, 'test', 'support', 'ts-hook.mjs');
 
-/** The compiled shim, made in a folder of its own; null where there is no C compiler. */
-export function buildShim(folder: string): string | null {
-  const path = join(folder, 'moorage-shim');
-  const done = spawnSync(process.execPath, [join(root, 'host-agent', 'native', 'build.mjs'), path], {
-    encoding: 'utf8',
-  });
+/**
+ * The compiled shim, made in a folder of its own; null where there is no C compiler.
+ * @param how `sanitize`: with the sanitizers for addresses and undefined behaviour; null where the compiler has none
+ */
+export function buildShim(folder: string, how: 'plain' | 'sanitize' = 'plain'): string | null {
+  const path = join(folder, how === 'plain' ? 'moorage-shim' : 'moorage-shim-checked');
+  const build = join(root, 'host-agent', 'native', 'build.mjs');
+  const args = how === 'plain' ? [path] : [path, '--sanitize'];
+  const done = spawnSync(process.execPath, [build, ...args], { encoding: 'utf8' });
   if (existsSync(path)) return path;
-  if (done.stderr.includes('no C compiler')) return null;
+  if (done.stderr.includes('no C compiler') || /cannot find .*(asan|ubsan)/.test(done.stderr)) return null;
   throw new Error(done.stderr);
 }
 
-/** The shim in TypeScript, run from its sources. */
+/** The shim in TypeScript: as built when the tests follow a build, else from its sources, which takes a second longer. */
 export const PLAIN_SHIM: ShimProgram = {
   kind: 'command',
-  argv: [process.execPath, '--import', hook, join(root, 'host-agent', 'shim', 'main.ts')],
+  argv:
+    process.env['MOORAGE_TEST_RUN'] === undefined
+      ? [process.execPath, '--import', hook, join(root, 'host-agent', 'shim', 'main.ts')]
+      : [process.execPath, join(root, 'dist', 'host-agent', 'shim', 'main.js')],
 };
 
 export interface TestFolder {

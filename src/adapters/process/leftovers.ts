@@ -10,9 +10,13 @@ import { findMarked } from './proc-files.ts';
  * @returns how many processes there were
  */
 export async function killAllOf(attempts: string, name: string): Promise<number> {
+  return killByMethods(await methodsOf(join(attempts, name)), name);
+}
+
+/** As `killAllOf`, with the ways to kill that the launch names. */
+export async function killByMethods(methods: readonly KillMethod[], name: string): Promise<number> {
   const found = new Set<number>();
-  for (const method of await methodsOf(join(attempts, name)))
-    for (const pid of await killGroup(method)) found.add(pid);
+  for (const method of methods) for (const pid of await killGroup(method)) found.add(pid);
   const exec = parseExecName(name);
   const marks = [`MOORAGE_ATTEMPT=${exec?.attempt ?? name}`];
   if (exec !== null) marks.push(`${COMMAND_MARK}=${exec.commandId}`);

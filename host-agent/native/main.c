@@ -1,0 +1,23 @@
+#include "shim.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+/* A shim has no terminal: what a sanitizer finds lies in the attempt's folder. */
+const char *__asan_default_options(void);
+const char *__ubsan_default_options(void);
+const char *__asan_default_options(void) { return "log_path=sanitizer:detect_leaks=1"; }
+const char *__ubsan_default_options(void) { return "log_path=sanitizer:print_stacktrace=1"; }
+#endif
+
+int main(int argc, char **argv) {
+    if (argc < 3) return 2;
+    char attempts[4096];
+    snprintf(attempts, sizeof attempts, "%s/attempts", argv[2]);
+    if (chdir(attempts)) return 2;
+    if (!strcmp(argv[1], "--spawner")) return spawner(argv + 3);
+    if (strcmp(argv[1], "--run") || argc != 4 || !is_attempt(argv[3])) return 2;
+    run(argv[3]);
+}

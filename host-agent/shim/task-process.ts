@@ -1,0 +1,92 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
+import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import { NAMESPACES } from '../../src/wire/shim-launch.ts';
+import { startOf } from './facts.ts';
+
+/** What this shim cannot do, and so refuses to begin. @returns null when it can do all that was ordered */
+export function refusal(launch: ShimLaunch): string | null {
+  const wanted: readonly (readonly [string, boolean])[] = [
+    ['a terminal', launch.pty !== undefined],
+    ['rlimits', (launch.rlimits ?? []).length > 0],
+    ['namespaces', (launch.namespaces ?? []).length > 0 || entersNamespaces(launch)],
+    ['adoption of a container', launch.adopt !== undefined],
+    ['a niceness', launch.nice !== undefined],
+    ['no new privileges', launch.noNewPrivileges === true],
+    ['supplementary groups', (launch.user?.groups ?? []).length > 0],
+    ['a user within groups', launch.user !== undefined && needsWrapper(launch)],
+  ];
+  const missing = wanted.find(([, needed]) => needed);
+  return missing === undefined ? null : `this shim cannot give ${missing[0]}`;
+}
+
+function entersNamespaces(launch: ShimLaunch): boolean {
+  const { join } = launch;
+  if (join === undefined) return false;
+  if (startOf(join.pid) !== join.start) return true;
+  const of = (pid: string, kind: string): string => readlinkSync(`/proc/${pid}/ns/${kind}`);
+  return NAMESPACES.some((kind) => of(String(join.pid), kind) !== of('self', kind));
+}
+
+function needsWrapper(launch: ShimLaunch): boolean {
+  return (launch.cgroupProcs ?? []).length > 0 || launch.oomScoreAdj !== undefined;
+}
+
+/**
+ * Node has no step between fork and exec, so a shell takes it: joins the groups, sets the score, becomes the command. Its
+ * descriptor 3 says what failed. That the command itself cannot be run is then code 126 or 127, as of any shell.
+ */
+const WRAPPER = `
+score=$1; count=$2; shift 2
+[ "$score" = - ] || echo "$score" > /proc/self/oom_score_adj || { echo oom_score_adj >&3; exit 1; }
+while [ "$count" -gt 0 ]; do
+  echo 0 > "$1" || { echo "cgroup $1" >&3; exit 1; }
+  shift; count=$((count - 1))
+done
+exec 3>&-
+exec "$@"`;
+
+export function spawnTask(launch: ShimLaunch): ChildProcess {
+  const { user } = launch;
+  const [command = '', ...args] = needsWrapper(launch) ? wrapped(launch) : launch.command;
+  return spawn(command, args, {
+    cwd: launch.cwd,
+    env: launch.env,
+    detached: true,
+    ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
+    // The fourth is the wrapper's; a command would hold it open for as long as it runs.
+    stdio: [
+      launch.stdin === 'open' ? 'pipe' : 'ignore',
+      'pipe',
+      'pipe',
+      ...(needsWrapper(launch) ? ['pipe' as const] : []),
+    ],
+  });
+}
+
+function wrapped(launch: ShimLaunch): readonly string[] {
+  const groups = launch.cgroupProcs ?? [];
+  const score = launch.oomScoreAdj === undefined ? '-' : String(launch.oomScoreAdj);
+  return ['/bin/sh', '-c', WRAPPER, 'sh', score, String(groups.length), ...groups, ...launch.command];
+}
+
+/** Resolves with what the wrapper could not do; null when the command runs. */
+export function failedStep(child: ChildProcess): Promise<string | null> {
+  const report = child.stdio[3] as Readable | undefined;
+  if (report === undefined) return Promise.resolve(null);
+  let said = '';
+  report.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  return new Promise((resolve) => report.once('close', () => resolve(said === '' ? null : said.trim())));
+}
+
+export function sendTo(pid: number, signal: number): number {
+  try {
+    process.kill(pid, signal);
+    return 0;
+  } catch (error) {
+    return Math.abs((error as NodeJS.ErrnoException).errno ?? constants.errno.EIO);
+  }
+}
