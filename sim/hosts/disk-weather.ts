@@ -1,21 +1,35 @@
 import type { DiskErrorCode } from '../../src/ports/disk.ts';
 import { DiskError } from '../../src/ports/disk.ts';
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import { Overlay } from '../kernel/overlay.ts';
 
 const WRITE_MIN_MS = 0.05;
 const WRITE_SPREAD_MS = 0.6;
 const FREE_BYTES = 2 ** 34;
 
-/** How a machine's disk behaves. Switched by the nemesis. */
+interface DiskSettings {
+  /** Every write fails with this; null: none. */
+  readonly fault: DiskErrorCode | null;
+  /** Writes take this many times as long. */
+  readonly slowness: number;
+}
+
+/** How a machine's disk behaves. */
 export class DiskWeather {
   readonly #random: SeededRandom;
-  /** Every write fails with this; null: none. */
-  fault: DiskErrorCode | null = null;
-  /** Writes take this many times as long. */
-  slowness = 1;
+  readonly #settings = new Overlay<DiskSettings>({ fault: null, slowness: 1 });
 
   constructor(random: SeededRandom) {
     this.#random = random;
+  }
+
+  get fault(): DiskErrorCode | null {
+    return this.#settings.now.fault;
+  }
+
+  /** For a while. @returns takes the change back */
+  lay(change: Partial<DiskSettings>): () => void {
+    return this.#settings.lay(change);
   }
 
   get freeBytes(): number {
@@ -27,7 +41,7 @@ export class DiskWeather {
   }
 
   writeDelayMs(): number {
-    return this.delayMs() * this.slowness;
+    return this.delayMs() * this.#settings.now.slowness;
   }
 
   writeFault(): DiskError | null {

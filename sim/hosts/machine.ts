@@ -3,11 +3,21 @@ import type { ProcessIdentity } from '../../src/ports/process.ts';
 import type { History } from '../history/history.ts';
 import type { Agenda } from '../kernel/agenda.ts';
 import { Life } from '../kernel/life.ts';
+import { Overlay } from '../kernel/overlay.ts';
 import { Timekeeper } from '../kernel/virtual-clock.ts';
 import { DiskContent } from './disk-content.ts';
 import { DiskWeather } from './disk-weather.ts';
 import type { Torn } from './sim-disk.ts';
 import { TaskTable } from './task-table.ts';
+
+interface StartSettings {
+  /** Chance that a task's process cannot be started. */
+  readonly failing: number;
+  /** How many times longer a start takes. */
+  readonly slowness: number;
+  /** The system has no room for another process. */
+  readonly refused: boolean;
+}
 
 /** Files whose last write is remembered; of those that are done nothing is needed. */
 const WRITES_KEPT = 256;
@@ -28,8 +38,7 @@ export class Machine {
   readonly tearing = new Set<Torn>();
   /** Agents of this boot, by their process number. */
   readonly agents = new Map<number, Life>();
-  /** The system has no room for another process. */
-  refusesSpawns = false;
+  readonly starts = new Overlay<StartSettings>({ failing: 0, slowness: 1, refused: false });
   readonly #writtenMs = new Map<string, number>();
   #life: Life;
   #tasks: TaskTable;

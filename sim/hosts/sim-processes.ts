@@ -31,7 +31,7 @@ export class SimProcesses implements Processes {
     const { agenda, life } = this.#machine;
     return new Promise((resolve, reject) => {
       const spawned = (): void => {
-        const refused = this.#machine.refusesSpawns;
+        const refused = this.#machine.starts.now.refused;
         if (!refused) this.#tasks.startShim(attempt);
         this.#continue(() => (refused ? reject(new ProcessError('fork: EAGAIN')) : resolve()));
       };

@@ -39,9 +39,6 @@ export class TaskTable {
   readonly #taken = new Set<number>();
   #pids = 100;
   #ticks = 0;
-  /** Chance that a task's process cannot be started; and how many times longer starting takes. */
-  failing = 0;
-  slowness = 1;
 
   constructor(machine: Machine, bootId: string) {
     this.#machine = machine;
@@ -77,7 +74,9 @@ export class TaskTable {
   }
 
   spawnDelayMs(): number {
-    return (SPAWN_MIN_MS + this.#machine.random.fraction() * SPAWN_SPREAD_MS) * this.slowness;
+    return (
+      (SPAWN_MIN_MS + this.#machine.random.fraction() * SPAWN_SPREAD_MS) * this.#machine.starts.now.slowness
+    );
   }
 
   /** A shim begins: takes the claim, or ends without having done anything. */
@@ -162,9 +161,10 @@ export class TaskTable {
 
   #exec(running: Running): void {
     if (this.#running.get(running.attempt) !== running || !running.shimAlive) return;
-    const { content, host, history, time, random } = this.#machine;
+    const { content, host, history, time, random, starts } = this.#machine;
     const { attempt, launch } = running;
-    const fails = this.failing > 0 && random.fraction() < this.failing;
+    const { failing } = starts.now;
+    const fails = failing > 0 && random.fraction() < failing;
     if (fails || launch.command[0] === MISSING_COMMAND) return this.#end(running, { execErrno: ENOENT });
     const process = this.identity();
     running.process = process;

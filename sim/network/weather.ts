@@ -1,4 +1,5 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import { Overlay } from '../kernel/overlay.ts';
 
 /** What the network does to one message: a delay, or `lost`. */
 export type Passage = number | 'lost';
@@ -19,29 +20,35 @@ export const CALM_NETWORK: NetworkSettings = { delayMinMs: 0.1, delayMaxMs: 2, l
 export class NetworkWeather {
   readonly #random: SeededRandom;
   readonly #cuts = new Map<string, number>();
-  settings: NetworkSettings;
+  readonly #settings: Overlay<NetworkSettings>;
 
   constructor(random: SeededRandom, settings: NetworkSettings = CALM_NETWORK) {
     this.#random = random;
-    this.settings = settings;
+    this.#settings = new Overlay(settings);
+  }
+
+  /** For a while. @returns takes the change back */
+  lay(change: Partial<NetworkSettings>): () => void {
+    return this.#settings.lay(change);
   }
 
   passage(from: string, to: string): Passage {
-    const { loss } = this.settings;
+    const { loss } = this.#settings.now;
     if (this.isCut(from, to)) return 'lost';
     if (loss > 0 && this.#random.fraction() < loss) return 'lost';
     return this.delayMs();
   }
 
   delayMs(): number {
-    const { delayMinMs, delayMaxMs } = this.settings;
+    const { delayMinMs, delayMaxMs } = this.#settings.now;
     const drawn = this.#random.fraction();
     return delayMinMs + (delayMaxMs - delayMinMs) * drawn * drawn * drawn;
   }
 
   /** Does this request arrive twice? */
   doubles(): boolean {
-    return this.settings.double > 0 && this.#random.fraction() < this.settings.double;
+    const { double } = this.#settings.now;
+    return double > 0 && this.#random.fraction() < double;
   }
 
   isCut(from: string, to: string): boolean {

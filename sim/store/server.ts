@@ -16,6 +16,9 @@ export type RevisionListener = (
   attempt: Attempt | null,
 ) => void;
 
+/** How often a lease that is due asks whether there is a leader again. */
+const LEADERLESS_MS = 500;
+
 export interface StoreServerOptions {
   readonly agenda: Agenda;
   readonly weather: StoreWeather;
@@ -30,6 +33,7 @@ export class StoreServer {
   readonly weather: StoreWeather;
   readonly cell: MemoryCell;
   readonly #watches = new Set<() => void>();
+  readonly #holders = new Map<string, string>();
   #writer: string | null = null;
   #attempt: Attempt | null = null;
 
@@ -51,6 +55,21 @@ export class StoreServer {
 
   endLease(actor: string, id: string): void {
     this.#as(actor, null, () => this.cell.endLease(id));
+  }
+
+  grantLease(actor: string, ttlMs: number): string {
+    const id = this.cell.grantLease(ttlMs);
+    this.#holders.set(id, actor);
+    return id;
+  }
+
+  /** The leases of an actor end before their time. */
+  loseLeases(actor: string): void {
+    for (const [id, holder] of [...this.#holders]) {
+      if (holder !== actor) continue;
+      this.#holders.delete(id);
+      this.cell.endLease(id);
+    }
   }
 
   /** A watch that is to learn when watches break. @returns takes it back */
@@ -75,13 +94,23 @@ export class StoreServer {
     }
   }
 
-  /** A lease lives at least its time, and up to `leaseLateMs` longer, as after a change of leaders. */
+  /**
+   * A lease lives at least its time, and up to `leaseLateMs` longer, as after a change of leaders. While nobody leads none
+   * ends.
+   */
   #leaseClock(): Clock {
     const clock = new VirtualClock(this.agenda, this.life);
     return {
       nowMs: () => clock.nowMs(),
       monotonicMs: () => clock.monotonicMs(),
-      after: (delayMs, wake) => clock.after(delayMs + this.weather.leaseLateMs(), wake),
+      after: (delayMs, wake) => {
+        const due = (): void => {
+          if (this.weather.down) cancel = clock.after(LEADERLESS_MS, due);
+          else wake();
+        };
+        let cancel = clock.after(delayMs + this.weather.leaseLateMs(), due);
+        return () => cancel();
+      },
     };
   }
 }

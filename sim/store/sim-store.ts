@@ -99,7 +99,7 @@ export class SimStore implements CellStore {
   async openSession(options: SessionOptions): Promise<Session> {
     const { server, speaker } = this.#parts;
     const sentAtMs = speaker.clock.monotonicMs();
-    const id = await this.#ask('lease grant', '', () => server.cell.grantLease(options.ttlMs));
+    const id = await this.#ask('lease grant', '', () => server.grantLease(speaker.life.actor, options.ttlMs));
     const session: SimSession = new SimSession({
       ...{ id, ttlMs: options.ttlMs, sentAtMs, clock: speaker.clock },
       renew: () => this.#ask('lease renew', id, () => server.cell.renewLease(id)),

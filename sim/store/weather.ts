@@ -1,4 +1,5 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import { Overlay } from '../kernel/overlay.ts';
 
 /** What becomes of one attempt on its way. `late`: nobody answers, and it is done when the caller has given up. */
 export type AttemptFate = 'done' | 'request-lost' | 'reply-lost' | 'late';
@@ -20,35 +21,48 @@ export interface StoreSettings {
   readonly watchBreaks: number;
   /** How much longer than its time a lease may live. */
   readonly leaseLateMs: number;
+  /** Nobody leads: every call fails, and nothing is told to followers. */
+  readonly down: boolean;
+  /** Every write that adds something is refused. */
+  readonly full: boolean;
 }
 
 export const CALM_STORE: StoreSettings = {
   ...{ delayMinMs: 0.2, delayMaxMs: 3, requestLost: 0, replyLost: 0, late: 0, readFails: 0 },
-  ...{ watchLags: 0, watchLagMs: 0, watchBreaks: 0, leaseLateMs: 0 },
+  ...{ watchLags: 0, watchLagMs: 3_000, watchBreaks: 0, leaseLateMs: 0, down: false, full: false },
 };
 
-/** The weaknesses of a real etcd, drawn from the seed. What lasts (down, no space) is switched by the nemesis. */
+/** The weaknesses of a real etcd, drawn from the seed. */
 export class StoreWeather {
   readonly #random: SeededRandom;
-  settings: StoreSettings;
-  /** Nobody leads: every call fails, what is under way ends without an answer. */
-  down = false;
-  /** Every write that adds something is refused. */
-  full = false;
+  readonly #settings: Overlay<StoreSettings>;
 
   constructor(random: SeededRandom, settings: StoreSettings = CALM_STORE) {
     this.#random = random;
-    this.settings = settings;
+    this.#settings = new Overlay(settings);
+  }
+
+  get down(): boolean {
+    return this.#settings.now.down;
+  }
+
+  get full(): boolean {
+    return this.#settings.now.full;
+  }
+
+  /** For a while. @returns takes the change back */
+  lay(change: Partial<StoreSettings>): () => void {
+    return this.#settings.lay(change);
   }
 
   delayMs(): number {
-    const { delayMinMs, delayMaxMs } = this.settings;
+    const { delayMinMs, delayMaxMs } = this.#settings.now;
     const drawn = this.#random.fraction();
     return delayMinMs + (delayMaxMs - delayMinMs) * drawn * drawn * drawn;
   }
 
   attemptFate(): AttemptFate {
-    const { requestLost, replyLost, late } = this.settings;
+    const { requestLost, replyLost, late } = this.#settings.now;
     if (requestLost + replyLost + late === 0) return 'done';
     const drawn = this.#random.fraction();
     if (drawn < requestLost) return 'request-lost';
@@ -57,16 +71,16 @@ export class StoreWeather {
   }
 
   readFails(): boolean {
-    return this.#happens(this.settings.readFails);
+    return this.#happens(this.#settings.now.readFails);
   }
 
   watchDelayMs(): number {
-    const { watchLags, watchLagMs } = this.settings;
+    const { watchLags, watchLagMs } = this.#settings.now;
     return this.#happens(watchLags) ? this.#random.fraction() * watchLagMs : this.delayMs();
   }
 
   watchBreaks(): boolean {
-    return this.#happens(this.settings.watchBreaks);
+    return this.#happens(this.#settings.now.watchBreaks);
   }
 
   lateMs(maxMs: number): number {
@@ -74,7 +88,7 @@ export class StoreWeather {
   }
 
   leaseLateMs(): number {
-    const { leaseLateMs } = this.settings;
+    const { leaseLateMs } = this.#settings.now;
     return leaseLateMs === 0 ? 0 : this.#random.fraction() * leaseLateMs;
   }
 

@@ -1,5 +1,8 @@
+import type { RunReport } from '../checkers/check-run.ts';
 import type { Violation } from '../checkers/violations.ts';
 import type { History } from '../history/history.ts';
+import type { NemesisSettings } from '../nemesis/draw.ts';
+import type { Fault } from '../nemesis/fault.ts';
 import type { TraceSink } from '../kernel/trace.ts';
 import type { NetworkSettings } from '../network/weather.ts';
 import type { StoreSettings } from '../store/weather.ts';
@@ -9,6 +12,8 @@ import type { Scenario } from './scenario.ts';
 export interface FaultSettings {
   readonly network?: Partial<NetworkSettings>;
   readonly store?: Partial<StoreSettings>;
+  /** Draws a plan of faults from the seed. */
+  readonly nemesis?: NemesisSettings;
 }
 
 /** Kills the actor just before the event of this index happens; it is started again after `downMs`. */
@@ -23,7 +28,11 @@ export interface WorldOptions {
   readonly seed: number;
   readonly scenario: Scenario;
   readonly faults: FaultSettings;
+  /** Exactly these faults instead of those that would be drawn. All must be over by `scenario.activeMs`. */
+  readonly faultPlan?: readonly Fault[];
   readonly killAt?: KillAt;
+  /** false: the history is not checked. Default true. */
+  readonly check?: boolean;
   readonly trace?: TraceSink;
   /** Called before each event with its index, counted from 0, and the actor whose event it is. */
   readonly onEvent?: (index: number, actor: string) => void;
@@ -51,8 +60,12 @@ export interface WorldResult {
   /** Virtual time. */
   readonly endedAtMs: number;
   readonly history: History;
+  /** The faults that there were: as drawn, or as given. */
+  readonly faultPlan: readonly Fault[];
   readonly work: WorkDone;
   readonly violations: readonly Violation[];
+  /** What the checkers say; null when they were not asked. */
+  readonly report: RunReport | null;
   /** The first errors that roles logged. */
   readonly errors: readonly string[];
 }

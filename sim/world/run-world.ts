@@ -1,6 +1,14 @@
+import { sha256Hex } from '../../src/adapters/system/digest.ts';
+import type { RunReport } from '../checkers/check-run.ts';
+import { checkRun } from '../checkers/check-run.ts';
+import type { LivenessTimes } from '../checkers/liveness.ts';
 import { drive } from '../kernel/drive.ts';
 import { TraceHash } from '../kernel/trace.ts';
+import { drawFaults } from '../nemesis/draw.ts';
+import type { Fault } from '../nemesis/fault.ts';
+import { unleash } from '../nemesis/nemesis.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
+import { witnessViews } from './view-witness.ts';
 import { workDone } from './work.ts';
 import { World } from './world.ts';
 
@@ -20,23 +28,44 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
     trace?.event?.(entry, index);
     onEvent?.(index, entry.life.actor);
   });
-  const { agenda, history } = world.ground;
+  const { agenda, history, random } = world.ground;
+  const { nemesis } = options.faults;
+  const drawn = (): readonly Fault[] =>
+    nemesis === undefined
+      ? []
+      : drawFaults(nemesis, world.targets, scenario.activeMs, random.split('nemesis'));
+  const faultPlan = options.faultPlan ?? drawn();
+  unleash(faultPlan, world);
   world.start();
   await drive(agenda, { untilMs: scenario.activeMs });
   history.phase('quiet');
   await drive(agenda, { untilMs: scenario.activeMs + scenario.quietMs });
+  witnessViews(world);
   history.phase('end');
   world.end();
+  const report = options.check === false ? null : checked(world, options);
   return {
     seed: options.seed,
     events: agenda.events,
     traceHash: hash.hex,
     endedAtMs: agenda.nowMs,
     history,
+    faultPlan,
     work: workDone(history, world.ground.keys),
-    violations: [],
+    violations: report?.violations ?? [],
+    report,
     errors: world.errors,
   };
+}
+
+/** After the last fault: a session of 10 s runs out, another scheduler takes over, and then places and starts. */
+const LIVENESS: LivenessTimes = { placeMs: 22_000, stopMs: 22_000 };
+
+function checked(world: World, { scenario }: WorldOptions): RunReport {
+  const { history, keys } = world.ground;
+  const { enforcement, quietMs } = scenario;
+  const liveness = quietMs >= LIVENESS.placeMs ? LIVENESS : null;
+  return checkRun(history, { keys, enforcement, digest: sha256Hex, liveness, least: {} });
 }
 
 function kill(world: World, { actor: name, downMs = DOWN_MS }: KillAt): void {

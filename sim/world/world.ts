@@ -4,12 +4,14 @@ import { cellKeys } from '../../src/core/keys.ts';
 import { NO_SCALARS } from '../../src/core/resources.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
+import type { ActorKind } from '../history/facts.ts';
 import { History } from '../history/history.ts';
 import { Machine } from '../hosts/machine.ts';
 import type { AgendaObserver } from '../kernel/agenda.ts';
 import { Agenda } from '../kernel/agenda.ts';
 import { Life } from '../kernel/life.ts';
 import type { LogLevel, TraceSink } from '../kernel/trace.ts';
+import type { Targets } from '../nemesis/draw.ts';
 import { SimNetwork } from '../network/network.ts';
 import { CALM_NETWORK, NetworkWeather } from '../network/weather.ts';
 import { StoreServer } from '../store/server.ts';
@@ -59,6 +61,18 @@ export class World {
     for (let n = 1; n <= scenario.hosts; n++) this.#addHost(`host-${String(n)}`, options);
     this.#addRoles(options);
     this.#addClient(options);
+  }
+
+  /** Whom a nemesis may choose. */
+  get targets(): Targets {
+    const named = (role: ActorKind): string[] =>
+      [...this.actors.values()].filter((actor) => actor.role === role).map(({ name }) => name);
+    return {
+      hosts: [...this.machines.keys()],
+      schedulers: named('scheduler'),
+      monitors: named('monitor'),
+      arbiters: named('arbiter'),
+    };
   }
 
   /** Brings everything up, in an order that the seed draws. */

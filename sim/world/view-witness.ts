@@ -1,0 +1,27 @@
+import type { Monitor } from '../../monitor/monitor.ts';
+import type { SeenHost } from '../history/facts.ts';
+import type { World } from './world.ts';
+
+/** Writes down what every monitor would answer now, and what every agent says of its own host. */
+export function witnessViews(world: World): void {
+  const { history } = world.ground;
+  for (const [name, agent] of world.agents) {
+    if (world.actors.get(name)?.isUp !== true) continue;
+    const { incarnation, seq } = agent.feed;
+    history.listing({ host: name, incarnation, seq, reports: agent.feed.reports() });
+  }
+  for (const [name, monitor] of world.monitors) {
+    const actor = world.actors.get(name);
+    if (actor?.isUp !== true) continue;
+    const { complete } = monitor.state.follower.view;
+    history.view({ monitor: name, instance: actor.instance, complete, hosts: hostsSeenBy(monitor) });
+  }
+}
+
+function hostsSeenBy(monitor: Monitor): readonly SeenHost[] {
+  const { view } = monitor.state.follower;
+  return [...view.hosts()].map(({ host, incarnation, seq, asOfMs, staleSinceMs }) => ({
+    ...{ host, incarnation, seq, asOfMs, staleSinceMs },
+    reports: [...view.on(host)],
+  }));
+}
