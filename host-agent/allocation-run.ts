@@ -100,7 +100,7 @@ export class AllocationRun {
     this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
     for (const run of this.tasks) {
       const numbers = attempts.get(run.task.name);
-      if (numbers !== undefined) await run.recover(numbers);
+      if (numbers !== undefined) await run.recover(numbers, this.spec.bootId);
     }
     if (outcome.kind === 'found') {
       this.#outcome = outcome.value;

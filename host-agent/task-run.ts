@@ -129,8 +129,13 @@ export class TaskRun {
     await this.#beginAttempt(1, [], null);
   }
 
-  /** Takes over what an earlier agent began. @param numbers of the attempts that have folders */
-  async recover(numbers: readonly number[]): Promise<void> {
+  /**
+   * Takes over what an earlier agent began.
+   * @param numbers of the attempts that have folders
+   * @param bootId in which the allocation was accepted, and with it all its attempts: their own records are not synced, and
+   *   after a loss of power an empty folder is all that may be left of one that ran
+   */
+  async recover(numbers: readonly number[], bootId: string): Promise<void> {
     const last = Math.max(...numbers);
     const name = attemptName(this.#allocation.id, this.task.name, last);
     const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
@@ -140,8 +145,7 @@ export class TaskRun {
       found.kind === 'found'
         ? found.value
         : this.#specOf(last, await this.#restartsBefore(last, numbers), null, { out: 0, err: 0 });
-    if (this.#attempt.bootId !== this.#ports.processes.bootId)
-      await endUnseen(this.#ports, name, 'host-reboot');
+    if (bootId !== this.#ports.processes.bootId) await endUnseen(this.#ports, name, 'host-reboot');
     await this.refresh(true);
   }
 

@@ -28,6 +28,10 @@ export class ComparedWritesChecker {
     this.#checkAllocations(step, compared, blind);
     for (const room of GUARDED)
       for (const { key } of step.changed[room]) if (!compared.has(key)) blind('I7', key, `${room} changed`);
+    // A version is numbered by its job's record, which is compared for both.
+    for (const { key, name } of step.changed.versions)
+      if (!compared.has(this.#keys.jobs + name.slice(0, name.lastIndexOf('/'))))
+        blind('I7', key, 'versions changed');
     for (const { key, name, after } of step.changed.outcomes)
       if (after !== undefined && !this.#guardsOutcome(attempt, name, before))
         blind('I4', key, 'an outcome was written');
@@ -56,7 +60,7 @@ export class ComparedWritesChecker {
 }
 
 /** Rooms of which every change compares the key itself. */
-const GUARDED = ['jobs', 'versions', 'owners', 'runs', 'eligibility', 'hosts', 'meta'] as const;
+const GUARDED = ['jobs', 'owners', 'runs', 'eligibility', 'hosts', 'meta'] as const;
 
 type Blind = (invariant: string, key: string, what: string) => void;
 

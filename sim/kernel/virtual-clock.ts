@@ -5,6 +5,9 @@ import { Life } from './life.ts';
 /** Some day; what day it is makes no difference to anybody. */
 export const WALL_START_MS = 1_700_000_000_000;
 
+/** No real timer is finer. Without it what rounding left of a delay could be waited for again and again. */
+const TICK_MS = 0.001;
+
 /** A machine's clocks. They may run fast or slow against the true (virtual) time, and the wall clock may be set. */
 export class Timekeeper {
   readonly #agenda: Agenda;
@@ -41,7 +44,7 @@ export class Timekeeper {
 
   /** What a delay by this machine's clock is in true time. */
   trueDelayMs(delayMs: number): number {
-    return delayMs / this.#rate;
+    return delayMs > 0 ? Math.max(TICK_MS, delayMs / this.#rate) : 0;
   }
 }
 
@@ -71,6 +74,6 @@ export class VirtualClock implements Clock {
   }
 
   after(delayMs: number, wake: () => void): () => void {
-    return this.#agenda.after(this.#time.trueDelayMs(Math.max(0, delayMs)), this.#life, 'timer', wake);
+    return this.#agenda.after(this.#time.trueDelayMs(delayMs), this.#life, 'timer', wake);
   }
 }

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import type { Fault } from '../../sim/nemesis/fault.ts';
+import { runWorld } from '../../sim/world/run-world.ts';
+import { SMALL_CELL } from '../../sim/world/scenario.ts';
+
+/** Runs that once went wrong. Each is a seed with the faults that were needed, and says what was the matter. */
+const REGRESSIONS: readonly {
+  readonly what: string;
+  readonly seed: number;
+  readonly plan: readonly Fault[];
+}[] = [
+  {
+    what: 'I13 I33 a loss of power leaves an empty folder of an attempt: it ran, and is not begun again',
+    seed: 22,
+    plan: [{ kind: 'reboot', target: 'host-2', atMs: 6_526, durationMs: 79 }],
+  },
+];
+
+describe('runs that once went wrong', () => {
+  for (const { what, seed, plan } of REGRESSIONS)
+    it(`${what} (seed ${String(seed)})`, async () => {
+      const { violations, work } = await runWorld({
+        ...{ seed, scenario: SMALL_CELL, faults: {}, faultPlan: plan },
+      });
+      expect({ seed, violations }).toEqual({ seed, violations: [] });
+      expect(work.outcomes).toBeGreaterThan(0);
+    });
+});
