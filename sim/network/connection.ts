@@ -230,7 +230,8 @@ export class Connection {
     const look = (): void => {
       const silentMs = network.agenda.nowMs - this.#heardMs;
       if (silentMs >= idleTimeoutMs) this.leave('silent for too long');
-      else this.#stopIdle = caller.clock.after(idleTimeoutMs - silentMs, look);
+      // What is left may be too little to move the clock at all; then this would look again for ever.
+      else this.#stopIdle = caller.clock.after(Math.max(1, idleTimeoutMs - silentMs), look);
     };
     if (!this.#callerDone) this.#stopIdle = caller.clock.after(idleTimeoutMs, look);
   }
