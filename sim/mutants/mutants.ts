@@ -1,0 +1,337 @@
+/**
+ * Planted bugs: each is one edit of one source file that takes away something on which an invariant hangs. They exist only
+ * here; `npm run mutants` applies one at a time to a copy of that file and runs the simulator's suite until a checker
+ * objects. A suite that misses one is too weak.
+ */
+export interface Mutant {
+  readonly name: string;
+  /** The slip that it stands for. */
+  readonly slip: string;
+  readonly file: string;
+  /** Stands in the file exactly once; a test says so. */
+  readonly find: string;
+  readonly replace: string;
+  /** The invariants that it breaks; one of them must be among what is found. */
+  readonly breaks: readonly string[];
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  // --- commits --------------------------------------------------------------------------------------------------------
+  {
+    name: 'ledger-not-compared',
+    slip: 'a commit writes the ledger without comparing the revision that it was computed from',
+    file: 'src/runtime/commit-attempt.ts',
+    find: "    compare(key, 'modRevision', before.revision);\n",
+    replace: '    readBack.push(key);\n',
+    breaks: ['I1', 'I3', 'I4'],
+  },
+  {
+    name: 'owner-not-compared',
+    slip: 'a commit places without comparing the owner key',
+    file: 'src/runtime/commit-attempt.ts',
+    find: "    compare(keys.owner(namespace, job), 'createRevision', createRevision);\n",
+    replace: '    void createRevision;\n',
+    breaks: ['I7', 'I12'],
+  },
+  {
+    name: 'victim-not-compared',
+    slip: 'an eviction or a release changes a record that is no longer the one that was read',
+    file: 'src/runtime/commit-attempt.ts',
+    find: "    compare(keyOf(allocation, keys), 'modRevision', modRevision);\n",
+    replace: '    void modRevision;\n',
+    breaks: ['I3', 'I4', 'I8'],
+  },
+  {
+    name: 'rebase-without-fit',
+    slip: 'what was refused is committed again under the new revision without asking whether it still fits',
+    file: 'src/core/transaction-draft.ts',
+    find: '          : fitShortfall(host, ledger, place);',
+    replace: '          : null;',
+    breaks: ['I1', 'I2'],
+  },
+  {
+    name: 'blind-retry',
+    slip: 'a transaction that was found applied is sent once more',
+    file: 'src/runtime/committer.ts',
+    find: '    if (applied !== null) this.#applied(batch, applied.revision, applied.exact);\n    else {',
+    replace: '    {',
+    breaks: ['I3', 'I5', 'I46'],
+  },
+  {
+    name: 'unknown-is-refused',
+    slip: 'a commit without an answer is taken for one that was refused, and the claim is dropped',
+    file: 'src/runtime/committer.ts',
+    find: '    const settled = await settleDoubt({ store, clock, random }, doubtOf(batch.draft, keys));\n',
+    replace:
+      "    for (const pending of batch.units) this.#refuse(pending, allOf(pending.unit, { reason: 'contended' }));\n" +
+      '    if (batch.units.length > 0) return;\n' +
+      '    const settled = await settleDoubt({ store, clock, random }, doubtOf(batch.draft, keys));\n',
+    breaks: ['I5', 'I12', 'I55'],
+  },
+  {
+    name: 'read-back-without-fence',
+    slip: 'an unknown outcome is read back by reading alone, while the write may still be on its way',
+    file: 'src/runtime/read-back.ts',
+    find: '    compares: [doubt.fence.compare],\n    writes: [doubt.fence.write],\n',
+    replace: '    compares: [{ ...doubt.fence.compare, equals: -1 }],\n    writes: [],\n',
+    breaks: ['I3', 'I5', 'I46'],
+  },
+  {
+    name: 'half-a-gang',
+    slip: 'of a plan that must land whole, what did not conflict lands alone',
+    file: 'src/core/commit.ts',
+    find: '  if (unit.atomic) {\n',
+    replace: '  if (unit.atomic && unit.parts.length === 0) {\n',
+    breaks: ['I6'],
+  },
+  {
+    name: 'fit-forgets-ports',
+    slip: 'the fit rule does not look whether a port is given away',
+    file: 'src/core/ledger.ts',
+    find: 'if (outside || ledger.ports.includes(port) || wanted.indexOf(port) !== position)',
+    replace: 'if (outside || wanted.indexOf(port) !== position)',
+    breaks: ['I2'],
+  },
+  {
+    name: 'fit-forgets-the-reserve',
+    slip: 'the fit rule counts what is reserved for the host itself as free, and a little more',
+    file: 'src/core/ledger.ts',
+    find: '  let cpuMilli = capacity.cpuMilli - reserved.cpuMilli - asked.cpuMilli;\n',
+    replace: '  let cpuMilli = capacity.cpuMilli + 1 - reserved.cpuMilli;\n',
+    breaks: ['I1'],
+  },
+  {
+    name: 'evicted-ports-are-free',
+    slip: 'a victim that gives way gives its ports away while it still listens there',
+    file: 'src/core/ledger.ts',
+    find: '  return { ...ledger, bands, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };\n',
+    replace:
+      '  const gone = Object.values(claim.ports);\n' +
+      '  const ports = ledger.ports.filter((port) => !gone.includes(port));\n' +
+      '  return { ...ledger, bands, ports, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };\n',
+    breaks: ['I2', 'I3', 'I45'],
+  },
+  {
+    name: 'outcome-forgotten',
+    slip: 'the release drops the claim and does not write how it ended',
+    file: 'src/runtime/commit-attempt.ts',
+    find: "    writes.push({ kind: 'put', key, value: outcomeCodec.encode(outcome) });\n",
+    replace: '    outcomeCodec.encode({ ...outcome, reason: key });\n',
+    breaks: ['I19', 'I22', 'I23'],
+  },
+  {
+    name: 'prefix-without-slash',
+    slip: "a job's prefix does not end in a slash, so job-1 sees what is job-10's",
+    file: 'src/core/keys.ts',
+    find: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}/`,\n',
+    replace: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}`,\n',
+    breaks: ['I7', 'I12', 'I45'],
+  },
+  // --- schedulers -----------------------------------------------------------------------------------------------------
+  {
+    name: 'owner-taken-blindly',
+    slip: 'a scheduler takes jobs without comparing that nobody has them',
+    file: 'schedulers/ownership.ts',
+    find: "      compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),\n",
+    replace: '      compares: [],\n',
+    breaks: ['I7'],
+  },
+  {
+    name: 'released-before-released',
+    slip: 'the claim goes back as soon as the task has ended, before the host says that it is released',
+    file: 'schedulers/term.ts',
+    find: '    if (report.released && isTerminal(report.state)) this.#released(job, entry, report);',
+    replace: '    if (isTerminal(report.state)) this.#released(job, entry, report);',
+    breaks: ['I45'],
+  },
+  {
+    name: 'silence-is-absence',
+    slip: 'a host that does not answer is taken for one that knows of nothing',
+    file: 'schedulers/term.ts',
+    find: "        'a host did not say what became of an allocation',\n      );\n      return;\n",
+    replace: "        'a host did not say what became of an allocation',\n      );\n      report = null;\n",
+    breaks: ['I13', 'I14', 'I45'],
+  },
+  {
+    name: 'unanswered-start-is-refused',
+    slip: 'a start without an answer is taken for a refusal, and the job is placed elsewhere',
+    file: 'schedulers/starter.ts',
+    find: '      if (outcome.sent) {\n',
+    replace:
+      "      if (outcome.sent) return this.#refused(job, entry, host, 'no answer');\n      if (outcome.sent) {\n",
+    breaks: ['I14', 'I45'],
+  },
+  {
+    name: 'replaced-before-released',
+    slip: 'a slot is filled again as soon as its allocation is told to stop',
+    file: 'src/core/slot-table.ts',
+    find: "    ({ allocation }) => allocation.desired !== 'run' && view.standing(allocation.host).state === 'lost',\n",
+    replace: "    ({ allocation }) => allocation.desired !== 'run',\n",
+    breaks: ['I12', 'I14'],
+  },
+  {
+    name: 'complete-runs-again',
+    slip: 'a batch slot that is complete is filled once more',
+    file: 'src/core/slot-table.ts',
+    find: "  if (!runsForEver && counted.some((outcome) => outcome.state === 'complete')) return { kind: 'complete' };\n",
+    replace: '',
+    breaks: ['I19', 'I21', 'I22'],
+  },
+  {
+    name: 'assumed-is-forgotten',
+    slip: 'reading a job anew drops what was placed and is not yet committed',
+    file: 'schedulers/term.ts',
+    find: '      const isOnItsWay = entry.revision === 0 || entry.releasing;\n',
+    replace: '      const isOnItsWay = false;\n',
+    breaks: ['I12', 'I14'],
+  },
+  // --- hosts ----------------------------------------------------------------------------------------------------------
+  {
+    name: 'old-epoch-accepted',
+    slip: 'a host takes orders of an epoch older than one that it has seen',
+    file: 'host-agent/journal.ts',
+    find: "    return this.#epoch !== null && compareEpochs(epoch, this.#epoch) === 'older';\n",
+    replace: '    return false;\n',
+    breaks: ['I17'],
+  },
+  {
+    name: 'expired-ticket-accepted',
+    slip: 'a host does not look when the ticket ends',
+    file: 'src/core/ticket.ts',
+    find: "  if (nowMs > body.expiresMs + CLOCK_TOLERANCE_MS) return 'expired';\n",
+    replace: '',
+    breaks: ['I36'],
+  },
+  {
+    name: 'other-incarnation-accepted',
+    slip: "a host takes a ticket that was given for an earlier one of its agent's lives",
+    file: 'src/core/ticket.ts',
+    find: "  if (body.hostIncarnation !== terms.hostIncarnation) return 'wrong-incarnation';\n",
+    replace: '',
+    breaks: ['I37'],
+  },
+  {
+    name: 'ticket-not-recorded',
+    slip: 'a host does not write down that a ticket was used',
+    file: 'host-agent/journal.ts',
+    find: "    if (ticket !== null) entries.push({ kind: 'ticket', ...ticket });\n",
+    replace: '',
+    breaks: ['I38'],
+  },
+  {
+    name: 'request-not-compared',
+    slip: 'a host starts what is asked without comparing it with the ticket',
+    file: 'src/core/ticket.ts',
+    find: "  return comparable(body) === comparable(terms) ? null : 'other-request';\n",
+    replace: '  return comparable(body) === comparable(terms) ? null : null;\n',
+    breaks: ['I39'],
+  },
+  {
+    name: 'accepted-before-durable',
+    slip: 'a start is acknowledged before its record is synced',
+    file: 'host-agent/start-orders.ts',
+    find: 'specFile.encode(spec)),\n    ]);',
+    replace: 'specFile.encode(spec), { durable: false }),\n    ]);',
+    breaks: ['I32', 'I21', 'I45'],
+  },
+  {
+    name: 'restarts-what-it-recovers',
+    slip: 'an agent that comes back starts once more what still runs',
+    file: 'host-agent/task-run.ts',
+    find: "      await endUnseen(this.#ports, name, 'host-reboot');\n    await this.refresh(true);\n",
+    replace:
+      "      await endUnseen(this.#ports, name, 'host-reboot');\n" +
+      '    await this.#beginAttempt(last + 1, [], null);\n    await this.refresh(true);\n',
+    breaks: ['I13', 'I22', 'I26', 'I27'],
+  },
+  {
+    name: 'recovers-nothing',
+    slip: 'an agent that comes back forgets what an earlier one began',
+    file: 'host-agent/recovery.ts',
+    find: "        if (spec.kind === 'found' && !barred) {\n",
+    replace: "        if (spec.kind === 'found' && !barred && !attempts.has(id)) {\n",
+    breaks: ['I26', 'I27', 'I45'],
+  },
+  {
+    name: 'any-process-is-ours',
+    slip: 'a process number alone is taken for the process: boot and start time are not looked at',
+    file: 'host-agent/attempt.ts',
+    find: 'await ports.processes.isAlive(shim);',
+    replace: '(await ports.processes.isAlive(shim)) || shim.pid > 1;',
+    breaks: ['I10', 'I19', 'I30', 'I55'],
+  },
+  {
+    name: 'one-restart-too-many',
+    slip: 'a task is started again once more than its policy allows',
+    file: 'host-agent/restarts.ts',
+    find: '  if (recent >= policy.attempts)\n',
+    replace: '  if (recent > policy.attempts)\n',
+    breaks: ['I22'],
+  },
+  {
+    name: 'newcomer-does-not-wait',
+    slip: 'a host starts a newcomer while those that give way to it are still there',
+    file: 'host-agent/allocation-table.ts',
+    find: '    const gone = (run.allocation.evicts ?? []).every((id) => !this.ledger.holds(id));\n    const may = gone && this.ledger.begin(run.id);\n',
+    replace: '    const may = this.ledger.begin(run.id) || run.id.length > 0;\n',
+    breaks: ['I1', 'I45'],
+  },
+  {
+    name: 'port-reused-at-once',
+    slip: 'a host calls an allocation released while its port is still in use',
+    file: 'host-agent/allocation-run.ts',
+    find: '    if (held.length > 0) {\n',
+    replace: '    if (held.length > 65_535) {\n',
+    breaks: ['I45', 'I47'],
+  },
+  {
+    name: 'stop-bars-nothing',
+    slip: 'a host that is told to stop what it does not know does not remember it, and starts it when the order comes late',
+    file: 'host-agent/stop-orders.ts',
+    find: '    const barred = await Promise.allSettled([journal.bar(id)]);\n',
+    replace: '    const barred = await Promise.allSettled([Promise.resolve()]);\n',
+    breaks: ['I45', 'I8'],
+  },
+  {
+    name: 'same-seq-twice',
+    slip: 'a host gives two changes the same number, so that a view may keep the older one',
+    file: 'host-agent/report-feed.ts',
+    find: '  changed(report: AllocationReport): void {\n    this.#seq += 1;\n',
+    replace: '  changed(report: AllocationReport): void {\n    this.#seq += this.#seq % 2;\n',
+    breaks: ['I48', 'I50'],
+  },
+  // --- monitors -------------------------------------------------------------------------------------------------------
+  {
+    name: 'merge-by-arrival',
+    slip: 'a view takes what comes last for the newest',
+    file: 'src/core/merge.ts',
+    find: '  return a.incarnation === b.incarnation ? a.seq > b.seq : a.incarnation > b.incarnation;\n',
+    replace: '  return a.incarnation >= 0 || b.incarnation >= 0;\n',
+    breaks: ['I48', 'I49', 'I50'],
+  },
+  {
+    name: 'lost-at-once',
+    slip: 'a host is declared lost at its first missed sign of life',
+    file: 'monitor/host-watch.ts',
+    find: 'const dueMs = sinceMs + this.#deps.lostAfterMs + this.#turn(host) * LOOK_MS * 2;\n      if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;',
+    replace:
+      'const dueMs = sinceMs + this.#turn(host) * LOOK_MS * 2;\n      if (nowMs < dueMs || suspects.size > 99 || this.#isLost(host)) continue;',
+    breaks: ['I18'],
+  },
+  {
+    name: 'run-key-not-compared',
+    slip: 'a one-off run that is asked for twice is made twice',
+    file: 'monitor/runs.ts',
+    find: "        { key: runKey, target: 'createRevision', equals: 0 },\n",
+    replace: '',
+    breaks: ['I7', 'I20'],
+  },
+  {
+    name: 'job-written-blindly',
+    slip: 'a job is written over whatever somebody else wrote meanwhile',
+    file: 'monitor/job-writes.ts',
+    find: "      compares: [{ key, target: 'modRevision', equals: known?.revision ?? 0 }],\n",
+    replace: '      compares: [],\n',
+    breaks: ['I4', 'I7'],
+  },
+];
