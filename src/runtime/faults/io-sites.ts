@@ -42,11 +42,11 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'host-agent/allocation-run.ts', io: 'processes.killLeftovers', subjects: { agent: ['attempt'] } },
   { at: 'host-agent/allocation-run.ts', io: 'processes.portsInUse', subjects: { agent: ['ports'] } },
   { at: 'host-agent/attempt.ts', io: 'disk.list', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/attempt.ts', io: 'disk.makeFolder', subjects: { agent: ['attempt'] } },
+  { at: 'host-agent/attempt.ts', io: 'disk.makeFolder', calls: 2, subjects: { agent: ['attempt'] } },
   {
     at: 'host-agent/attempt.ts',
     io: 'disk.publish',
-    calls: 4,
+    calls: 7,
     subjects: { agent: ['attempt-spec', 'claim', 'exit', 'launch'] },
   },
   { at: 'host-agent/attempt.ts', io: 'disk.sizeOf', calls: 2, subjects: { agent: ['exit', 'output'] } },
@@ -231,6 +231,7 @@ export const IO_SITES: readonly IoSite[] = [
     io: 'store.read',
     subjects: { scheduler: ['ledger'], monitor: ['ledger'] },
   },
+  { at: 'src/runtime/ledger-feed.ts', io: 'store.follow', subjects: { scheduler: ['ledger'] } },
   {
     at: 'src/runtime/read-back.ts',
     io: 'store.attempt',
