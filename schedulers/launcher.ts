@@ -54,7 +54,8 @@ export class Launcher {
   ): Promise<void> {
     this.#underWay += entries.length;
     try {
-      const ready = await this.#withTickets(job, entries, atomicity);
+      const { enforcement } = this.#term.options;
+      const ready = enforcement ? await this.#withTickets(job, entries, atomicity) : entries;
       if (ready.length > 0) await this.#commit(job, planId, ready, atomicity, evictions);
     } finally {
       this.#underWay -= entries.length;
@@ -67,7 +68,6 @@ export class Launcher {
     entries: readonly Entry[],
     atomicity: Atomicity,
   ): Promise<readonly Entry[]> {
-    if (!this.#term.options.enforcement) return entries;
     const answers = await Promise.all(entries.map((entry) => this.#ask(job, entry)));
     const ready: Entry[] = [];
     for (const [i, entry] of entries.entries()) {
@@ -168,6 +168,7 @@ export class Launcher {
   #conflicted(job: OwnedJob, entry: Entry, why: ConflictReason): void {
     if (job.dropped) return;
     job.group(entry.allocation.group).conflicts += 1;
+    this.#term.moveOn();
     if (why.reason === 'not-owner') {
       this.#term.lose(job);
       return;

@@ -30,3 +30,47 @@ export function chanceInPart(chance: Chance, ownPart: () => Part): Chance {
     },
   };
 }
+
+/** Places where searches begin, in turns: as many as transactions may well be under way, since a host is in one at a time. */
+const PLACES = 8;
+/** Searches from one place, before it is the next one's turn: about what goes into one transaction. */
+const TURN = 64;
+
+/**
+ * Chance for a scheduler that packs: searches begin again and again at a few places, so that jobs of one task fill the
+ * same hosts one after the other. A commit then writes one ledger for many of them, and its transaction holds twice as
+ * many; and the hosts are fuller than if each job had looked at other ones.
+ *
+ * `moveOn` draws other places. Whoever meets a host that refuses, or another scheduler, goes elsewhere: else every job
+ * would come by there.
+ */
+export class PackingChance implements Chance {
+  readonly #chance: Chance;
+  #places: number[] = [];
+  #turn = 0;
+
+  constructor(chance: Chance) {
+    this.#chance = chance;
+  }
+
+  fraction(): number {
+    return this.#chance.fraction();
+  }
+
+  below(bound: number): number {
+    return this.#chance.below(bound);
+  }
+
+  start(bound: number): number {
+    const place = Math.floor(this.#turn++ / TURN) % PLACES;
+    const fine = (this.#places[place] ??= this.#chance.below(FINE));
+    return Math.floor((fine / FINE) * bound);
+  }
+
+  moveOn(): void {
+    this.#places = [];
+  }
+}
+
+/** Places are kept as parts of the whole, finer than there are hosts. */
+const FINE = 2 ** 30;

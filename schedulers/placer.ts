@@ -11,7 +11,7 @@ import { place } from '../src/core/placement.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import type { Term } from './context.ts';
 import { claimOf } from './launch-terms.ts';
-import { chanceInPart } from './own-part.ts';
+import { chanceInPart, PackingChance } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import { newEntry } from './owned-job.ts';
 
@@ -26,6 +26,7 @@ export class Placer {
   readonly #term: Term;
   readonly #asks = new WeakMap<Group, Ask>();
   readonly #chance: Chance;
+  readonly #packing: PackingChance | null;
 
   constructor(term: Term) {
     this.#term = term;
@@ -33,7 +34,13 @@ export class Placer {
     const { score } = term.options.placement;
     // Who levels the load, or takes any host, must look at all of them alike.
     const packs = score === 'binpack' || score === 'fgd';
-    this.#chance = packs ? chanceInPart(random, () => term.ownPart) : random;
+    this.#packing = packs ? new PackingChance(chanceInPart(random, () => term.ownPart)) : null;
+    this.#chance = this.#packing ?? random;
+  }
+
+  /** A host refused a start, or was lost to another scheduler: look elsewhere from now on. */
+  moveOn(): void {
+    this.#packing?.moveOn();
   }
 
   /**

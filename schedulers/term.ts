@@ -53,7 +53,7 @@ const UNDER_WAY_MAX = 8_192;
 /** Longest stretch of deciding before others in this process have their turn. */
 const BREATH_MS = 10;
 /** The same in turns, for clocks that stand still while we decide. */
-const BREATH_TURNS = 64;
+const BREATH_TURNS = 128;
 /** The level-triggered repair: what a lost message left behind is found after this time. */
 const SWEEP_MS = 5_000;
 /** Every so many sweeps each job is looked at, whether or not anything told of it. */
@@ -106,6 +106,8 @@ export class SchedulerTerm implements Term {
   readonly #work = new Waker();
   #cancelSweep: () => void = () => undefined;
   #sweeps = 0;
+  /** More jobs wait for their turn, and it comes at once. */
+  #isDeciding = false;
   #ready = false;
 
   constructor(parts: {
@@ -141,6 +143,7 @@ export class SchedulerTerm implements Term {
       ownerRevisionOf: (namespace, job) =>
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
       onLedger: (host) => this.cell.syncLedger(host),
+      moreComing: () => this.#isDeciding,
       options: {
         conflictCheck: options.conflictCheck,
         inFlightMax: options.inFlightMax,
@@ -289,6 +292,10 @@ export class SchedulerTerm implements Term {
 
   room(host: string): void {
     this.#parking.room(host);
+  }
+
+  moveOn(): void {
+    this.placer.moveOn();
   }
 
   evicted({ victim, cause }: Eviction, revision: number): void {
@@ -457,6 +464,7 @@ export class SchedulerTerm implements Term {
       const key = this.#launcher.underWay < UNDER_WAY_MAX ? this.#queue.next() : undefined;
       const job = key === undefined ? undefined : this.#jobs.get(key);
       if (key === undefined) {
+        this.#pauseDeciding();
         await this.#work.wait(this.signal);
         breathMs = clock.monotonicMs();
         turns = 0;
@@ -464,13 +472,21 @@ export class SchedulerTerm implements Term {
       }
       if (job === undefined) continue;
       const turn = this.#turn(job);
-      await this.#think(job, turn);
+      // Thinking takes its time, and what was decided before must not wait for it; tickets take theirs.
+      this.#isDeciding = this.options.thinkMs === null && this.#queue.size > 0;
+      if (this.options.thinkMs !== null) await this.#think(this.options.thinkMs, turn);
       this.#launch(job, turn);
       if (++turns < BREATH_TURNS && clock.monotonicMs() - breathMs < BREATH_MS) continue;
+      this.#pauseDeciding();
       await sleep(clock, 0, this.signal);
       breathMs = clock.monotonicMs();
       turns = 0;
     }
+  }
+
+  #pauseDeciding(): void {
+    this.#isDeciding = false;
+    this.committer.flush();
   }
 
   #turn(job: OwnedJob): Turn {
@@ -484,9 +500,8 @@ export class SchedulerTerm implements Term {
   }
 
   /** Omega's model: a decision takes t_job + t_task for each task, and is committed at its end. */
-  async #think(job: OwnedJob, turn: Turn): Promise<void> {
-    const { thinkMs } = this.options;
-    if (thinkMs === null || turn.plans.length === 0) return;
+  async #think(thinkMs: { readonly job: number; readonly task: number }, turn: Turn): Promise<void> {
+    if (turn.plans.length === 0) return;
     const durationMs = thinkMs.job + thinkMs.task * turn.placed;
     this.stats.busyMs += durationMs;
     await sleep(this.world.clock, durationMs, this.signal);

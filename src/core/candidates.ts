@@ -42,7 +42,7 @@ export class Candidates {
     this.#stratum = stratum;
     this.#judge = judge;
     const size = source instanceof CapacityTree ? source.size : source.length;
-    this.#start = size > 1 ? chance.below(size) : 0;
+    this.#start = size > 1 ? (chance.start?.(size) ?? chance.below(size)) : 0;
     this.#cursor = this.#start;
   }
 

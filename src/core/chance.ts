@@ -4,4 +4,6 @@ export interface Chance {
   fraction(): number;
   /** Uniform whole number in [0, bound). */
   below(bound: number): number;
+  /** Where in a row of so many hosts a search begins; without it, anywhere. */
+  start?(bound: number): number;
 }

@@ -39,6 +39,8 @@ export interface CommitterDeps {
   readonly ownerRevisionOf: (namespace: string, job: string) => number | undefined;
   /** Told of each ledger that a reply made known, after the book was, and before the plan's outcome is. */
   readonly onLedger?: (host: string, ledger: Ledger, revision: number) => void;
+  /** More plans will be handed over in a moment: a transaction that is not full waits for them. Call `flush` when not. */
+  readonly moreComing?: () => boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -137,6 +139,11 @@ export class Committer {
     return open.outcome;
   }
 
+  /** No more is coming for now: what is there goes out as it is. */
+  flush(): void {
+    if (this.#queue.length > 0) this.#pumpSoon();
+  }
+
   /** Resolves when nothing is queued or under way. */
   idle(): Promise<void> {
     if (this.#isIdle()) return Promise.resolve();
@@ -158,10 +165,13 @@ export class Committer {
   }
 
   #pump(): void {
+    const { operationsMax } = this.#deps.store.limits;
+    const waits = this.#deps.moreComing?.() ?? false;
+    // One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts.
+    const full = waits ? operationsMax : operationsMax / 2;
     while (!this.#storeAway && this.#queue.length > 0 && this.#inFlight < this.#deps.options.inFlightMax) {
-      // A full one takes half the limit in hosts and half in allocations.
-      const isFull = this.#queue.length * 2 >= this.#deps.store.limits.operationsMax;
-      if (!isFull && this.#inFlight >= PARTIAL_IN_FLIGHT_MAX) break;
+      const mayGo = this.#inFlight < PARTIAL_IN_FLIGHT_MAX && !waits;
+      if (!mayGo && this.#queue.length < full) break;
       const batch = this.#nextBatch();
       if (batch === null) break;
       void this.#run(batch);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { Job, JobRecord } from '../core/job.ts';
+import type { Group, Job, JobRecord, Task } from '../core/job.ts';
 import { EXPRESSION_OPERATORS, JOB_TYPES, SCHEDULER_KINDS } from '../core/job.ts';
+import type { Codec } from './codec.ts';
 import { counts, resources, schemaCodec, whole } from './schema-codec.ts';
 
 const expression = z.looseObject({
@@ -78,5 +79,70 @@ export const jobRecordSchema = z.looseObject({
   traceparent: z.exactOptional(z.string()),
 });
 
+const plain = schemaCodec<JobRecord>('job', jobRecordSchema);
+
 /** A job as it was accepted: canonical, so nothing is optional and nothing has a short form. */
-export const jobCodec = schemaCodec<JobRecord>('job', jobRecordSchema);
+export const jobCodec: Codec<JobRecord> = {
+  encode: (record) => plain.encode(record),
+  decode: (text) => likeTheLast(text) ?? remembered(text, plain.decode(text)),
+};
+
+/**
+ * Jobs come in long lists that differ by their names alone. So the last record that was read is kept with its text, the
+ * name and the time of submission taken out: the next one of that text shares its parts, and only the names are made anew.
+ */
+interface Remembered {
+  readonly text: string;
+  readonly record: JobRecord;
+  readonly group: Group;
+  readonly task: Task;
+}
+
+let last: Remembered | null = null;
+
+/** In the short form the name stands once for the job, and twice each for its group and its task. */
+const NAMES = 5;
+/** `,"name":"` of the job comes right after its namespace. */
+const NAME = /^\{"v":1,"job":\{"namespace":"[a-z0-9-]*","name":"([a-z0-9-]+)","type"/;
+const SUBMITTED = /,"submittedAtMs":(\d{1,15})(?=\}$|,"traceparent":"[0-9a-f-]*"\}$)/;
+/** No JSON text of ours has it. */
+const BLANK = '\0';
+
+function likeTheLast(text: string): JobRecord | null {
+  if (last === null) return null;
+  const parts = partsOf(text);
+  if (parts?.text !== last.text) return null;
+  const { record, group, task } = last;
+  const { name, submittedAtMs } = parts;
+  const renamed: Group = { ...group, name, tasks: { [name]: { ...task, name } } };
+  return { ...record, job: { ...record.job, name, groups: { [name]: renamed } }, submittedAtMs };
+}
+
+function remembered(text: string, record: JobRecord): JobRecord {
+  const parts = partsOf(text);
+  const { name, groups } = record.job;
+  const group = groups[name];
+  const task = group?.tasks[name];
+  const isShort = Object.keys(groups).length === 1 && Object.keys(group?.tasks ?? {}).length === 1;
+  if (parts !== null && isShort && group?.name === name && task?.name === name)
+    last = { text: parts.text, record, group, task };
+  return record;
+}
+
+interface Parts {
+  readonly name: string;
+  readonly submittedAtMs: number;
+  readonly text: string;
+}
+
+/** @returns null when the record is not of the simple kind */
+function partsOf(text: string): Parts | null {
+  const name = NAME.exec(text)?.[1];
+  const submitted = SUBMITTED.exec(text);
+  if (name === undefined || submitted === null || text.includes(BLANK)) return null;
+  const pieces =
+    `${text.slice(0, submitted.index)}${text.slice(submitted.index + submitted[0].length)}`.split(name);
+  // The name within anything else: what is kept of the last record could not be shared.
+  if (pieces.length !== NAMES + 1) return null;
+  return { name, submittedAtMs: Number(submitted[1]), text: pieces.join(BLANK) };
+}

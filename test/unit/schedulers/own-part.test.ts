@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
-import { chanceInPart } from '../../../schedulers/own-part.ts';
+import { chanceInPart, PackingChance } from '../../../schedulers/own-part.ts';
 
 const cases = fc.record({
   seed: fc.integer(),
@@ -42,5 +42,40 @@ describe('a scheduler’s own part of the hosts', () => {
     const alone = chanceInPart(seededRandom(7), () => ({ part: 0, parts: 1 }));
     const plain = seededRandom(7);
     for (let draw = 0; draw < 50; draw++) expect(alone.below(1_000)).toBe(plain.below(1_000));
+  });
+});
+
+describe('where the searches of one that packs begin', () => {
+  it('are few places, which are visited in turns and keep their part of whatever is searched', () => {
+    const chance = new PackingChance(seededRandom(3));
+    const starts = Array.from({ length: 8 * 64 }, () => chance.start(1_000));
+    expect(new Set(starts.slice(0, 64)).size).toBe(1);
+    expect(new Set(starts).size).toBe(8);
+    expect(Array.from({ length: 8 * 64 }, () => chance.start(1_000))).toEqual(starts);
+    expect(chance.start(500)).toBe(Math.floor((starts[0] ?? 0) / 2));
+  });
+
+  it('are other places after it moved on', () => {
+    const chance = new PackingChance(seededRandom(3));
+    const before = chance.start(1_000_000);
+    chance.moveOn();
+    expect(chance.start(1_000_000)).not.toBe(before);
+  });
+
+  it('lie within the bound, and in its own part', () => {
+    fc.assert(
+      fc.property(cases, ({ seed, parts, bound }) => {
+        const part = seed & 3;
+        const chance = new PackingChance(
+          chanceInPart(seededRandom(seed), () => ({ part: part % parts, parts })),
+        );
+        const start = chance.start(bound);
+        expect(start).toBeGreaterThanOrEqual(0);
+        expect(start).toBeLessThan(bound);
+        const [first, end] = [(bound * (part % parts)) / parts, (bound * ((part % parts) + 1)) / parts];
+        expect(start).toBeGreaterThanOrEqual(Math.floor(first));
+        expect(start).toBeLessThanOrEqual(Math.ceil(end));
+      }),
+    );
   });
 });

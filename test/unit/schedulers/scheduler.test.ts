@@ -78,9 +78,11 @@ describe('schedulers on a cell in memory', () => {
 
   it('S4.28 on the last place of the cell exactly one of two schedulers wins, and the other holds nothing', async () => {
     await world.host('h1', 1_000);
+    // Both have decided before the first of them commits.
+    const thinkMs = { job: 20, task: 0 };
     const members = [
-      await world.scheduler({ id: 'batch-1' }),
-      await world.scheduler({ id: 'service-1', kind: 'service' }),
+      await world.scheduler({ id: 'batch-1', thinkMs }),
+      await world.scheduler({ id: 'service-1', kind: 'service', thinkMs }),
     ];
     await world.submit(makeJob('left'));
     await world.submit(makeJob('right', { type: 'service' }));

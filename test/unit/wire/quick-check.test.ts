@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { jobRecordSchema } from '../../../src/wire/job-codec.ts';
+import type { JobRecord } from '../../../src/core/job.ts';
+import { RecordError } from '../../../src/wire/codec.ts';
+import { jobCodec, jobRecordSchema } from '../../../src/wire/job-codec.ts';
 import { parseJobObject } from '../../../src/wire/job-file.ts';
 import { quickCheck } from '../../../src/wire/quick-check.ts';
 import { resources } from '../../../src/wire/schema-codec.ts';
@@ -86,5 +88,45 @@ describe('quickCheck', () => {
     ];
     for (const schema of unknown)
       for (const value of ['a', { a: 'x' }]) expect(quickCheck(schema)(value)).toBe(false);
+  });
+});
+
+describe('jobCodec', () => {
+  const name = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/);
+  const file = fc.record({
+    name,
+    command: fc.array(fc.constantFrom('x', 'a', 'web', 'submittedAtMs', '"name"'), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+    labels: fc.dictionary(fc.constantFrom('a', 'web'), fc.constantFrom('a', 'web', 'b'), { maxKeys: 2 }),
+    count: fc.integer({ min: 1, max: 2 }),
+    traced: fc.boolean(),
+    submittedAtMs: fc.nat(),
+  });
+
+  it('reads a list of jobs that are alike as if each were the only one', () => {
+    fc.assert(
+      fc.property(fc.array(file, { maxLength: 6 }), (files) => {
+        for (const { traced, submittedAtMs, ...one } of files) {
+          const record = {
+            ...(recordOf(one) as JobRecord),
+            submittedAtMs,
+            ...(traced ? { traceparent: '00-ab-cd-01' } : {}),
+          };
+          const text = jobCodec.encode(record);
+          const { v: _v, ...fields } = JSON.parse(text) as Record<string, unknown>;
+          expect(jobCodec.decode(text)).toEqual(fields);
+          expect(jobCodec.decode(text)).toEqual(record);
+        }
+      }),
+    );
+  });
+
+  it('refuses what is broken though the one before was like it', () => {
+    const text = jobCodec.encode(recordOf({}) as JobRecord);
+    jobCodec.decode(text);
+    for (const broken of [text.slice(0, -1), text.replace('"count":1', '"count":-1'), `${text}x`])
+      expect(() => jobCodec.decode(broken)).toThrow(RecordError);
   });
 });
