@@ -4,6 +4,7 @@ import { nodeDisk } from '../src/adapters/disk/node-disk.ts';
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
+import { systemCommands } from '../src/adapters/process/commands.ts';
 import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
 import { linuxCgroups, NO_CGROUPS } from '../src/adapters/limits/linux-cgroups.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
@@ -110,6 +111,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     disk,
     processes,
     cgroups,
+    commands: systemCommands,
     clock: systemClock,
     random: systemRandom,
     log,

@@ -1,5 +1,6 @@
 import type { Cgroups } from '../src/ports/cgroups.ts';
 import type { Clock } from '../src/ports/clock.ts';
+import type { Commands } from '../src/ports/commands.ts';
 import type { Disk } from '../src/ports/disk.ts';
 import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
@@ -11,6 +12,8 @@ export interface AgentPorts {
   readonly processes: Processes;
   /** Absent: tasks are held to nothing. */
   readonly cgroups?: Cgroups;
+  /** Absent: tasks are plain processes, whatever they ask for. */
+  readonly commands?: Commands;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

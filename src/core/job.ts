@@ -58,10 +58,24 @@ export interface Task {
   readonly gpu: GpuRequest | null;
   /** What it may use at most; absent: see each of its fields. */
   readonly limits?: TaskLimits;
+  /** Absent: `exec`. */
+  readonly driver?: TaskDriverName;
+  /** Whose network a task in namespaces of its own has; absent: none but loopback. A plain process has the host's. */
+  readonly network?: TaskNetwork;
   readonly stop: StopPolicy;
   /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
   readonly sidecar: boolean;
 }
+
+/**
+ * How a task is run. `exec`: a process of the host. `sandbox`: in namespaces of its own, with the host's programs and
+ * nothing else of it.
+ */
+export const TASK_DRIVERS = ['exec', 'sandbox'] as const;
+export type TaskDriverName = (typeof TASK_DRIVERS)[number];
+
+export const TASK_NETWORKS = ['none', 'host'] as const;
+export type TaskNetwork = (typeof TASK_NETWORKS)[number];
 
 /** Bounds that the host holds the task to, where it can: its attributes `limits.*` say which. */
 export interface TaskLimits {

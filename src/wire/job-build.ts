@@ -1,5 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../core/ids.ts';
-import type { Group, Job, JobType, Task, TaskLimits } from '../core/job.ts';
+import type { Expression, Group, Job, JobType, Task, TaskLimits } from '../core/job.ts';
 import type { GpuRequest, Resources } from '../core/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../core/resources.ts';
 import {
@@ -31,8 +31,8 @@ export function buildJob(file: LongFile): Job {
 /** The short form written out: group and task take the job's name. */
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
-  const { command, script, env, resources, limits, stop, sidecar, ...group } = rest;
-  const task = { command, script, env, resources, limits, stop, sidecar };
+  const { command, script, env, resources, driver, network, limits, stop, sidecar, ...group } = rest;
+  const task = { command, script, env, resources, driver, network, limits, stop, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -50,7 +50,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
     parallelism: file.parallelism ?? null,
     gang: file.gang ?? false,
     ports: file.ports ?? {},
-    constraints: file.constraints ?? [],
+    constraints: [...(file.constraints ?? []), ...driverConstraints(file)],
     affinities: (file.affinities ?? []).map((item) => ({
       expression: item.expr,
       weight: item.weight ?? DEFAULT_WEIGHT,
@@ -80,6 +80,20 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
   };
 }
 
+/** A task goes only to hosts that can run it; as its author would have written it, unless he did. */
+function driverConstraints(file: GroupFile): Expression[] {
+  const written = new Set((file.constraints ?? []).map((expression) => expression.text));
+  const drivers = new Set(Object.values(file.tasks).map((task) => task.driver ?? 'exec'));
+  drivers.delete('exec');
+  return [...drivers]
+    .sort()
+    .map((driver): Expression => {
+      const attribute = `driver.${driver}`;
+      return { attribute, operator: 'exists', value: '', text: `host.${attribute} exists` };
+    })
+    .filter(({ text }) => !written.has(text));
+}
+
 function buildTask(name: string, file: TaskFile): Task {
   return {
     name,
@@ -87,6 +101,8 @@ function buildTask(name: string, file: TaskFile): Task {
     env: file.env ?? {},
     resources: buildResources(file.resources),
     gpu: buildGpu(file.resources?.gpu),
+    ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
+    ...(file.network === undefined ? {} : { network: file.network }),
     ...(file.limits === undefined ? {} : { limits: buildLimits(file.limits) }),
     stop: {
       signal: file.stop?.signal ?? DEFAULT_STOP.signal,

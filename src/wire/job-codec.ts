@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import type { Group, Job, JobRecord, Task } from '../core/job.ts';
-import { EXPRESSION_OPERATORS, JOB_TYPES, SCHEDULER_KINDS } from '../core/job.ts';
+import {
+  EXPRESSION_OPERATORS,
+  JOB_TYPES,
+  SCHEDULER_KINDS,
+  TASK_DRIVERS,
+  TASK_NETWORKS,
+} from '../core/job.ts';
 import type { Codec } from './codec.ts';
 import { counts, resources, schemaCodec, whole } from './schema-codec.ts';
 
@@ -19,6 +25,8 @@ const task = z.looseObject({
   env: z.record(z.string(), z.string()),
   resources,
   gpu: z.looseObject({ count: whole, milliEach: whole, models: z.array(z.string()) }).nullable(),
+  driver: z.exactOptional(z.enum(TASK_DRIVERS)),
+  network: z.exactOptional(z.enum(TASK_NETWORKS)),
   limits: z.exactOptional(
     z.looseObject({
       memoryMib: z.exactOptional(whole),

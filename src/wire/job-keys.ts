@@ -67,7 +67,6 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
   disconnect: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
   ttlAfterFinished: 'ended jobs are kept for the time the cell is set to',
   success: 'a group succeeds when all of its allocations do',
-  driver: 'tasks are processes of the host here',
   volumes: 'tasks see the files of their host',
   user: 'the host decides which user runs a task',
   schedule: 'start it from cron with `moorage run FILE`',

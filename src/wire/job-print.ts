@@ -76,6 +76,8 @@ function taskToFile(task: Task): Record<string, unknown> {
       ...(task.gpu === null ? {} : { gpu: gpuToFile(task.gpu) }),
       ...unlessEmpty('scalars', scalars),
     },
+    ...(task.driver === undefined ? {} : { driver: task.driver }),
+    ...(task.network === undefined ? {} : { network: task.network }),
     ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
     ...(task.sidecar ? { sidecar: true } : {}),

@@ -73,7 +73,7 @@ function checkTasks(at: readonly string[], group: GroupFile): RuleFault[] {
   let gpuTask: string | null = null;
   for (const [name, task] of Object.entries(group.tasks)) {
     const path = [...at, 'tasks', name];
-    faults.push(...checkCommand(path, task), ...checkLimits(path, task));
+    faults.push(...checkCommand(path, task), ...checkLimits(path, task), ...checkDriver(path, task, group));
     if (task.resources?.gpu === undefined) continue;
     if (gpuTask !== null)
       faults.push({
@@ -111,4 +111,16 @@ function checkLimits(path: readonly string[], { limits, resources }: TaskFile): 
       text: `less than resources.cpu, which is ${formatCpu(cpu)}`,
     });
   return faults;
+}
+
+function checkDriver(path: readonly string[], task: TaskFile, group: GroupFile): RuleFault[] {
+  const plain = (task.driver ?? 'exec') === 'exec';
+  if (plain && task.network !== undefined)
+    return [
+      { path: [...path, 'network'], text: 'a plain process has the network of its host; remove this field' },
+    ];
+  const alone = Object.keys(group.tasks).length === 1;
+  if (!plain && task.network !== 'host' && alone && Object.keys(group.ports ?? {}).length > 0)
+    return [{ path, text: 'has ports, and nobody could reach them: write network: host' }];
+  return [];
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ID_PATTERN } from '../core/ids.ts';
-import { JOB_TYPES, SCHEDULER_KINDS } from '../core/job.ts';
+import { JOB_TYPES, SCHEDULER_KINDS, TASK_DRIVERS, TASK_NETWORKS } from '../core/job.ts';
 import * as bounds from './bounds.ts';
 import { readAttribute, readExpression } from './expression-text.ts';
 import { unsafeText, utf8Bytes } from './safe-string.ts';
@@ -245,6 +245,17 @@ export const taskFields = {
   script: script.optional(),
   env: env.optional(),
   resources: resources.optional().meta({ description: 'What the task needs of its host.' }),
+  driver: z
+    .enum(TASK_DRIVERS)
+    .optional()
+    .meta({
+      description: 'How it is run: a process of the host (default), or in a sandbox.',
+      examples: ['sandbox'],
+    }),
+  network: z
+    .enum(TASK_NETWORKS)
+    .optional()
+    .meta({ description: 'In a sandbox: that of the host, or none. Default none.', examples: ['host'] }),
   limits: limits
     .optional()
     .meta({ description: 'What the task may use at most, where its host can hold it.' }),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Allocation } from '../core/allocation.ts';
 import { DESIRED_STATES } from '../core/allocation.ts';
 import { ID_PATTERN } from '../core/ids.ts';
+import { TASK_DRIVERS, TASK_NETWORKS } from '../core/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
 import * as bounds from './bounds.ts';
 import { unsafeText } from './safe-string.ts';
@@ -96,6 +97,8 @@ const task = z.strictObject({
       models: z.array(text(bounds.TEXT_BYTES_MAX)).max(bounds.MODELS_MAX),
     })
     .nullable(),
+  driver: z.exactOptional(z.enum(TASK_DRIVERS)),
+  network: z.exactOptional(z.enum(TASK_NETWORKS)),
   limits: z.exactOptional(
     z.strictObject({
       memoryMib: z.exactOptional(bounded(bounds.MEMORY_MIB_MAX)),

@@ -23,6 +23,22 @@ groups:
 `;
 
 describe('what is accepted', () => {
+  test('limits are measured, and what was not written is left to the host', () => {
+    const text = 'name: a\ncommand: [x]\nlimits: { memory: 1Gi, cpu: 2, pids: 50, read: 5Mi }\n';
+    expect(jobOf(text).groups['a']?.tasks['a']?.limits).toEqual({
+      ...{ memoryMib: 1024, cpuMilli: 2_000, pids: 50, readMib: 5 },
+    });
+    expect(jobOf('name: a\ncommand: [x]\n').groups['a']?.tasks['a']).not.toHaveProperty('limits');
+  });
+
+  test('a task goes only to hosts that have its driver, once however often it is read', () => {
+    const job = jobOf('name: a\ncommand: [x]\ndriver: sandbox\nconstraints: ["host.os == linux"]\n');
+    const texts = (one: Job) => one.groups['a']?.constraints.map((expression) => expression.text);
+    expect(texts(job)).toEqual(['host.os == linux', 'host.driver.sandbox exists']);
+    const again = parseJobObject(jobToFile(job));
+    expect(again).toEqual({ ok: true, job });
+  });
+
   test('the short form is one task, and its defaults are filled in', () => {
     expect(jobOf('name: hello\ntype: batch\ncommand: [echo, hi]\n')).toEqual({
       namespace: 'default',
@@ -266,6 +282,24 @@ describe('what is refused, and where', () => {
       [
         'bad.yaml:4:8: error: count: a system job has one allocation on every matching host; remove this field',
       ],
+    ],
+    [
+      'a limit below what is asked for',
+      'name: a\ncommand: [x]\nresources: { memory: 1Gi, cpu: 2 }\nlimits: { memory: 512Mi, cpu: 1 }\n',
+      [
+        'bad.yaml:4:19: error: limits.memory: less than resources.memory, which is 1Gi',
+        'bad.yaml:4:31: error: limits.cpu: less than resources.cpu, which is 2000m',
+      ],
+    ],
+    [
+      'a network for a plain process',
+      'name: a\ncommand: [x]\nnetwork: none\n',
+      ['bad.yaml:3:10: error: network: a plain process has the network of its host; remove this field'],
+    ],
+    [
+      'ports that nobody could reach',
+      'name: a\ncommand: [x]\ndriver: sandbox\nports: { http: auto }\n',
+      ['bad.yaml:1:1: error: has ports, and nobody could reach them: write network: host'],
     ],
   ];
   test.each(cases)('%s', (_name, text, problems) => {

@@ -1,0 +1,19 @@
+/** Short programs that a host-agent runs for itself: not tasks, and never for long. */
+export interface Commands {
+  /**
+   * Runs a program to its end. Input is empty; what it says beyond `SAID_BYTES_MAX` is dropped.
+   * @param command a name is looked up in the PATH of this process
+   * @returns how it ended; a program that is not there or took longer than `timeoutMs` ends with code null
+   */
+  run(command: readonly string[], timeoutMs: number): Promise<CommandEnd>;
+}
+
+export interface CommandEnd {
+  /** null: it could not be run, was killed, or took too long. */
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Programs that are run here print a version or an error. */
+export const SAID_BYTES_MAX = 64 * 1024;

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
+import { DriverWorld, leftOf, ownId } from '../support/driver-world.ts';
+import { someStart, someTask } from '../support/host-orders.ts';
+import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
+
+const noGroups = (await linuxCgroups().mounts()).length === 0 ? 'no control groups are mounted' : null;
+
+function shell(script: string, limits = {}) {
+  const task = someTask({ command: ['sh', '-c', script], stop: { signal: 'SIGTERM', graceMs: 100 } });
+  return someStart({ allocation: { id: ownId() }, tasks: [{ ...task, limits }] });
+}
+
+describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to their limits', () => {
+  const world = new DriverWorld();
+  beforeAll(() => world.open());
+  afterAll(() => world.close());
+
+  it('the host is registered with what it holds tasks to', async () => {
+    const { attributes } = await world.host();
+    expect(attributes['limits.memory']).toMatch(/^v[12]$/);
+    expect(attributes['limits.cpu']).toMatch(/^v[12]$/);
+    expect(attributes['limits.pids']).toMatch(/^v[12]$/);
+    expect(attributes['limits.disk']).toBe('none');
+  });
+
+  it('I35 over its memory limit that task alone dies, and the end says why', async () => {
+    const neighbour = await world.start(shell('echo up; exec sleep 1000'));
+    await world.said(neighbour, 'up');
+    const { report } = await world.run(shell('exec tail /dev/zero'));
+    expect(report.state).toBe('failed');
+    expect(report.reason).toBe('task main was killed by SIGKILL: out of memory, its limit is 64Mi');
+    expect(report.exit).toMatchObject({ signal: 'SIGKILL' });
+    expect(report.exit?.oomKills).toBeGreaterThanOrEqual(1);
+    expect((await world.until(neighbour, () => true)).state).toBe('running');
+    expect((await world.stop(neighbour)).exit).not.toHaveProperty('oomKills');
+  });
+
+  it('a limit of its own comes before what it asks for', async () => {
+    const { report } = await world.run(shell('exec tail /dev/zero', { memoryMib: 80 }));
+    expect(report.reason).toContain('its limit is 80Mi');
+  });
+
+  const UP = 'echo up; ';
+  const tasks: readonly (readonly [string, string])[] = [
+    ['a fork bomb', `${UP}while :; do setsid sh -c 'trap "" TERM; sleep 1000' & done`],
+    ['processes in sessions of their own', `setsid sleep 1000 & setsid sleep 1000 & ${UP}wait`],
+    [
+      'a daemon that nobody is the parent of',
+      `(setsid sh -c 'sleep 1000 & sleep 1000' &); ${UP}exec sleep 1000`,
+    ],
+    ['processes that were stopped', `sleep 1000 & kill -STOP $!; ${UP}kill -STOP $$`],
+    ['processes that ignore all signals', `trap "" TERM INT HUP QUIT; ${UP}while :; do sleep 1000; done`],
+    ['a process without an environment', `env -i setsid sh -c 'sleep 1000' & ${UP}wait`],
+  ];
+  it.each(tasks)('I29 nothing is left of %s', async (_name, script) => {
+    const id = await world.start(shell(script, { pids: 50 }));
+    await world.said(id, 'up');
+    const report = await world.stop(id);
+    expect(report.state).toBe('killed');
+    expect(await leftOf(id)).toEqual([]);
+  });
+
+  it('I29 nothing is left of a task that ended by itself and left others behind', async () => {
+    const { report } = await world.run(shell('env -i setsid sleep 1000 >/dev/null 2>&1 & exit 0'));
+    expect(report.state).toBe('complete');
+    expect(await leftOf(report.id)).toEqual([]);
+  });
+});
