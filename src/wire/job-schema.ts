@@ -282,7 +282,8 @@ export const groupFields = {
     }),
   constraints: z
     .array(expression)
-    .max(bounds.CONSTRAINTS_MAX)
+    // A printed job has those of its drivers written out.
+    .max(bounds.CONSTRAINTS_MAX + TASK_DRIVERS.length)
     .optional()
     .meta({ description: 'What a host must be.', examples: [['host.os == linux', 'host.memory >= 2Gi']] }),
   affinities: z

@@ -47,6 +47,10 @@ const task = fc.record(
       },
       { requiredKeys: [] },
     ),
+    limits: fc.record(
+      { pids: fc.integer({ min: 1, max: 9_999 }), write: fc.constantFrom('1Mi', '2GB') },
+      { requiredKeys: [] },
+    ),
     stop: fc.record({ signal: fc.constantFrom('SIGTERM', 'SIGINT'), grace: duration }, { requiredKeys: [] }),
   },
   { requiredKeys: ['command'] },
