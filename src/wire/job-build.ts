@@ -95,6 +95,7 @@ function driverConstraints(file: GroupFile): Expression[] {
 }
 
 function buildTask(name: string, file: TaskFile): Task {
+  const limits = buildLimits(file.limits ?? {});
   return {
     name,
     command: file.command ?? ['/bin/sh', '-c', file.script ?? ''],
@@ -103,7 +104,7 @@ function buildTask(name: string, file: TaskFile): Task {
     gpu: buildGpu(file.resources?.gpu),
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
-    ...(file.limits === undefined ? {} : { limits: buildLimits(file.limits) }),
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
     stop: {
       signal: file.stop?.signal ?? DEFAULT_STOP.signal,
       graceMs: file.stop?.grace ?? DEFAULT_STOP.graceMs,
