@@ -98,9 +98,10 @@ export class AllocationRun {
     if (verdict.kind === 'found') this.#verdict = verdict.value;
     const outcome = await readRecord(this.#ports, `${folder}/outcome.json`, outcomeFile);
     this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
+    const over = this.#verdict !== null || outcome.kind === 'found';
     for (const run of this.tasks) {
       const numbers = attempts.get(run.task.name);
-      if (numbers !== undefined) await run.recover(numbers, this.spec.bootId);
+      if (numbers !== undefined) await run.recover(numbers, { bootId: this.spec.bootId, over });
     }
     if (outcome.kind === 'found') {
       this.#outcome = outcome.value;

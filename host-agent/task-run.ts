@@ -29,6 +29,17 @@ export interface TaskSettings {
 /** Asked for a shim this long ago and no claim: the spawner may have died with the request. */
 const ASK_AGAIN_MS = 5_000;
 
+/** What is known of the allocation of a task that is taken over. */
+export interface TaskPast {
+  /**
+   * In which boot it was accepted, and with it all its attempts: their own records are not synced, and after a loss of
+   * power an empty folder is all that may be left of one that ran.
+   */
+  readonly bootId: string;
+  /** It was told to end, or its end is recorded: what the attempts themselves say no longer makes one begin. */
+  readonly over: boolean;
+}
+
 /**
  * One task of an allocation on this host: its attempts, one after another.
  *
@@ -54,6 +65,8 @@ export class TaskRun {
   #why = '';
   #firstStartedAtMs: number | null = null;
   #stopSince: number | null = null;
+  /** Taken over when it was to end, or had ended: nothing of it is started any more. */
+  #over = false;
 
   constructor(
     ports: TaskPorts,
@@ -132,10 +145,9 @@ export class TaskRun {
   /**
    * Takes over what an earlier agent began.
    * @param numbers of the attempts that have folders
-   * @param bootId in which the allocation was accepted, and with it all its attempts: their own records are not synced, and
-   *   after a loss of power an empty folder is all that may be left of one that ran
+   * @param past what is known of its allocation
    */
-  async recover(numbers: readonly number[], bootId: string): Promise<void> {
+  async recover(numbers: readonly number[], past: TaskPast): Promise<void> {
     const last = Math.max(...numbers);
     const name = attemptName(this.#allocation.id, this.task.name, last);
     const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
@@ -145,7 +157,10 @@ export class TaskRun {
       found.kind === 'found'
         ? found.value
         : this.#specOf(last, await this.#restartsBefore(last, numbers), null, { out: 0, err: 0 });
-    if (bootId !== this.#ports.processes.bootId) await endUnseen(this.#ports, name, 'host-reboot');
+    const { bootId } = this.#ports.processes;
+    const rebooted = past.bootId !== bootId || this.#attempt.bootId !== bootId;
+    this.#over = past.over || rebooted;
+    if (rebooted) await endUnseen(this.#ports, name, 'host-reboot');
     await this.refresh(true);
   }
 
@@ -204,7 +219,7 @@ export class TaskRun {
   async #verify(name: string): Promise<void> {
     const sight = this.#sight;
     if (sight?.kind === 'asked') {
-      if (this.#stopSince !== null) await fence(this.#ports, name);
+      if (this.#stopSince !== null || this.#over) await fence(this.#ports, name);
       else if (this.#ports.clock.monotonicMs() - this.#askedAtMs >= ASK_AGAIN_MS) await this.#ask(name);
       else return;
     } else if (sight?.kind === 'claimed' || sight?.kind === 'running') {
@@ -222,7 +237,8 @@ export class TaskRun {
   }
 
   #ended(exit: ExitRecord, startedAtMs: number | null): void {
-    if (this.#stopSince !== null || exit.lost === 'host-reboot') return this.#finish(exit.lost ?? 'stopped');
+    if (this.#stopSince !== null || this.#over || exit.lost === 'host-reboot')
+      return this.#finish(exit.lost ?? 'stopped');
     const { clock, random } = this.#ports;
     const nowMs = Math.round(clock.nowMs());
     const restartsAtMs = this.#attempt?.restartsAtMs ?? [];

@@ -4,12 +4,16 @@ import type { RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
 /**
- * I16, absence is no evidence: a host ends a task only on an order that it was given, at the job's own deadline, or
- * because another task of its allocation ended. A host cut off from everything has none of the first.
+ * I16, absence is no evidence: a host ends a task only on an order that it was given, at the job's own deadline, because
+ * another task of its allocation ended, or because its shim died and nobody could ever tell its end. A host cut off from
+ * everything has none of the first.
  */
 export function checkCauses(history: RecordedHistory, book: RunBook, findings: Findings): void {
+  const orphaned = new Set<string>();
   for (const { seq, atMs, fact } of history.hosts) {
+    if (fact.kind === 'shim-gone') orphaned.add(fact.attempt);
     if (fact.kind !== 'signalled' || fact.owner === null || fact.owner !== fact.by) continue;
+    if (orphaned.has(fact.by)) continue;
     const id = parseAttemptName(fact.by)?.allocation ?? '';
     const at = { seq, atMs };
     if (isOrdered(id, at, book) || isPastDeadline(id, at, book) || hasEndedTask(id, at, book)) continue;

@@ -8,11 +8,13 @@ import { drawFaults } from '../nemesis/draw.ts';
 import type { Fault } from '../nemesis/fault.ts';
 import { unleash } from '../nemesis/nemesis.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
-import { witnessViews } from './view-witness.ts';
+import { viewsAgree, witnessViews } from './view-witness.ts';
 import { workDone } from './work.ts';
 import { World } from './world.ts';
 
 const DOWN_MS = 1_000;
+/** After the quiet period, all monitors' views are equal to the truth within this time (I48). */
+const VIEWS_MS = 5_000;
 
 /**
  * Runs the production roles in a world of their own: virtual time, network, store, disks and processes, in one thread,
@@ -40,6 +42,9 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   await drive(agenda, { untilMs: scenario.activeMs });
   history.phase('quiet');
   await drive(agenda, { untilMs: scenario.activeMs + scenario.quietMs });
+  // What changes in the last moment is still on its way to the monitors.
+  const untilMs = agenda.nowMs + VIEWS_MS;
+  await drive(agenda, { untilMs, done: () => viewsAgree(world) });
   witnessViews(world);
   history.phase('end');
   world.end();

@@ -2,6 +2,19 @@ import type { Monitor } from '../../monitor/monitor.ts';
 import type { SeenHost } from '../history/facts.ts';
 import type { World } from './world.ts';
 
+/** Do all monitors that are up show what all agents that are up say now, or are about to? */
+export function viewsAgree(world: World): boolean {
+  for (const [name, agent] of world.agents) {
+    if (world.actors.get(name)?.isUp !== true) continue;
+    for (const [id, monitor] of world.monitors) {
+      if (world.actors.get(id)?.isUp !== true) continue;
+      const sight = monitor.state.follower.view.host(name);
+      if (sight?.incarnation !== agent.feed.incarnation || sight.seq !== agent.feed.seq) return false;
+    }
+  }
+  return true;
+}
+
 /** Writes down what every monitor would answer now, and what every agent says of its own host. */
 export function witnessViews(world: World): void {
   const { history } = world.ground;
