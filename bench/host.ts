@@ -4,49 +4,36 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
-import type { Allocation } from '../src/core/allocation.ts';
-import type { StartRequest, StopRequest } from '../src/wire/host-api.ts';
+import type { StopRequest } from '../src/wire/host-api.ts';
 import type { AgentProcess } from './host-process.ts';
+import { killAgents } from './agent-kills.ts';
+import { startOf } from './host-orders.ts';
 import { startAgentProcess } from './host-process.ts';
 import { percentile } from './percentile.ts';
 
 /**
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
  * task holds, and how soon a new agent has taken all tasks over.
- * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500]`
+ * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--seed 1]`
  */
 const { values } = parseArgs({
   options: {
     starts: { type: 'string', default: '1000' },
     flight: { type: 'string', default: '16' },
     running: { type: 'string', default: '500' },
+    kills: { type: 'string', default: '50' },
+    seed: { type: 'string', default: '1' },
   },
 });
 
-const EPOCH = { incarnation: 'bench', counter: 0 };
 const POLL_MS = 20;
 
-function startOf(id: string, command: readonly string[]): StartRequest {
-  const resources = { cpuMilli: 1, memoryMib: 1, diskMib: 0, scalars: {} };
-  const task = {
-    ...{ name: 'main', command, env: {}, resources, gpu: null, sidecar: false },
-    stop: { signal: 'SIGTERM', graceMs: 2_000 },
-  };
-  const allocation: Allocation = {
-    ...{ id, host: 'host-a', precedence: 50, resources, gpus: [], ports: {} },
-    ...{ namespace: 'default', job: 'bench', jobVersion: 1, group: 'bench', index: 0, attempt: 1 },
-    ...{ scheduler: 'bench', desired: 'run', planId: 'bench', epoch: EPOCH, createdAtMs: 0 },
-  };
-  const restart = { attempts: 0, windowMs: 60_000, delayMs: 0, on: 'never' as const };
-  return {
-    commandId: `start-${id}`,
-    allocation,
-    launch: { tasks: { main: task }, restart, deadlineMs: null },
-    ticket: null,
-  };
-}
-
-const STOP: StopRequest = { commandId: 'stop', epoch: EPOCH, mode: 'stop', cause: 'the bench is over' };
+const STOP: StopRequest = {
+  commandId: 'stop',
+  epoch: { incarnation: 'bench', counter: 0 },
+  mode: 'stop',
+  cause: 'the bench is over',
+};
 
 async function inFlight(
   ids: readonly string[],
@@ -75,7 +62,7 @@ async function untilAll(
     const { allocations } = await client.list(agent.address);
     const there = allocations.filter((one) => one.state === state);
     if (there.length >= count) return;
-    await new Promise((next) => setTimeout(next, POLL_MS));
+    await rest();
   }
 }
 
@@ -105,8 +92,12 @@ async function measureStarts(client: HostClient, agent: AgentProcess): Promise<v
     `host blocked per-start=${perStart(after.busyMs - before.busyMs)}ms agent-cpu=${perStart(after.cpuMs - before.cpuMs)}ms`,
   );
   await inFlight([...ids, 'warm1', 'warm2'], flight, async (id) => {
-    await client.remove(agent.address, id, `remove-${id}`);
+    while ((await client.remove(agent.address, id, `remove-${id}`)).kind !== 'removed') await rest();
   });
+}
+
+function rest(): Promise<void> {
+  return new Promise((next) => setTimeout(next, POLL_MS));
 }
 
 function shimPids(folder: string): number[] {
@@ -169,4 +160,26 @@ async function measure(): Promise<void> {
   }
 }
 
+/** How often may the agent die at any moment before a byte, a signal or an end is lost or doubled? */
+async function measureKills(): Promise<void> {
+  const kills = Number(values.kills);
+  if (kills === 0) return;
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  try {
+    const options = { kills, seed: Number(values.seed), linesMax: 1e9 };
+    const found = await killAgents({ ...options, start: () => startAgentProcess(folder) }, folder);
+    const exits = found.end?.exit.code === 7 && found.runs === 1 ? 'exactly-once' : 'WRONG';
+    say(
+      `host soak kills=${String(found.kills)} retries=${String(found.retries)} seed=${values.seed} ` +
+        `input-lines=${String(found.lines)} input=${found.inputMatches ? 'identical' : 'DIFFERS'} ` +
+        `output-bytes=${String(found.outputBytes)} output=${found.outputMatches ? 'identical' : 'DIFFERS'} ` +
+        `signals=${String(found.signalsReceived)}/${String(found.signalsSent)} ` +
+        `commands-once=${String(found.commands.ranOnce)}/${String(found.commands.ordered)} exit=${exits}`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
 await measure();
+await measureKills();

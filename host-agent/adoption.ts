@@ -1,8 +1,9 @@
 import { TICKET_TTL_MS } from '../src/core/ticket.ts';
-import { parseAttemptName } from '../src/wire/shim-files.ts';
+import { attemptName, execName, parseAttemptName } from '../src/wire/shim-files.ts';
 import type { FoundAllocation } from './recovery.ts';
 import { findAll } from './recovery.ts';
 import { AllocationRun } from './allocation-run.ts';
+import { attemptFolder } from './attempt.ts';
 import type { Desk } from './desk.ts';
 
 /** Adopted at once: each looks at a handful of files. */
@@ -45,7 +46,17 @@ async function adopt(desk: Desk, found: FoundAllocation): Promise<void> {
       // Known in memory now; the journal goes on trying to write it.
       .catch((error: unknown) => ports.log.error({ error }, 'a used ticket is not recorded yet'));
   await run.recover(found.attempts);
+  if (!run.ended)
+    for (const { task, attemptNumber } of run.tasks)
+      if (attemptNumber > 0) await replaySignals(desk, attemptName(run.id, task.name, attemptNumber));
   if (run.isReleased) table.ledger.release(run.id);
   else if (run.evicted) table.ledger.giveWay(run.id);
   table.add(run);
+}
+
+/** Of the attempt, and of the commands in it. */
+async function replaySignals({ signals, disk }: Desk, attempt: string): Promise<void> {
+  await signals.replay(attempt);
+  for (const commandId of await disk.list(`${attemptFolder(attempt)}/exec`))
+    await signals.replay(execName(attempt, commandId));
 }

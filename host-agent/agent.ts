@@ -2,9 +2,15 @@ import type { Host } from '../src/core/host.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Digest, TicketVerifier } from '../src/ports/crypto.ts';
 import type { HostListing, StartRequest, StopRequest } from '../src/wire/host-api.ts';
+import type { Channel } from '../src/ports/http.ts';
+import type { SignalAnswer } from '../src/wire/attach-frames.ts';
+import type { CommandStatus, ExecRequest, SignalRequest } from '../src/wire/exec-api.ts';
 import { adoptAll } from './adoption.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { AllocationTable } from './allocation-table.ts';
+import type { AttachFrom } from './attach.ts';
+import { attach } from './attach.ts';
+import { commandStatus, runCommand, sendSignal, targetOf } from './commands.ts';
 import type { AgentSettings, Desk } from './desk.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import { TaskTools } from './drivers/task-tools.ts';
@@ -13,6 +19,7 @@ import { Journal } from './journal.ts';
 import { Orphans } from './orphans.ts';
 import type { AgentPorts } from './ports.ts';
 import { ReportFeed } from './report-feed.ts';
+import { Signals } from './signals.ts';
 import { startAllocation } from './start-orders.ts';
 import { StateDisk } from './state-disk.ts';
 import { openStateFolder, saveIncarnation } from './state-folder.ts';
@@ -50,7 +57,8 @@ export class HostAgent {
     const table = new AllocationTable(feed, host);
     const gate = new Gate({ journal, ...crypto, host });
     const orphans = new Orphans(ports);
-    this.#desk = { ports, disk, settings, journal, gate, table, orphans, host };
+    const signals = new Signals(ports);
+    this.#desk = { ports, disk, settings, journal, gate, table, orphans, signals, host };
   }
 
   /**
@@ -129,6 +137,29 @@ export class HostAgent {
     return this.#turns.take(id, () => removeAllocation(this.#desk, id));
   }
 
+  /** @throws ProblemError `no-allocation`, `no-task`, `not-running`, `disk-full` */
+  exec(id: string, request: ExecRequest): Promise<CommandStatus> {
+    return this.#turns.take(`${id}/${request.commandId}`, () => runCommand(this.#desk, id, request));
+  }
+
+  /** @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `too-many` */
+  signal(id: string, request: SignalRequest): Promise<SignalAnswer> {
+    return sendSignal(this.#desk, id, request);
+  }
+
+  /**
+   * Finds what a client wants to be attached to. @returns takes the client's channel
+   * @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`
+   */
+  async attach(
+    id: string,
+    asked: { readonly task?: string; readonly command?: string },
+    from: AttachFrom,
+  ): Promise<(channel: Channel, caller: AbortSignal) => Promise<void>> {
+    const name = await targetOf(this.#desk, id, asked);
+    return (channel, caller) => attach(this.#desk, name, from, channel, caller);
+  }
+
   // --- questions ------------------------------------------------------------------------------------------------------
 
   run(id: string): AllocationRun | undefined {
@@ -140,6 +171,11 @@ export class HostAgent {
     const run = this.run(id);
     if (run === undefined) throw noAllocation(id);
     return run.report();
+  }
+
+  /** @throws ProblemError `no-allocation`, `no-task`, `no-command` */
+  command(id: string, commandId: string, task?: string): Promise<CommandStatus> {
+    return commandStatus(this.#desk, id, commandId, task);
   }
 
   listing(): HostListing {

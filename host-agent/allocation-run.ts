@@ -7,6 +7,7 @@ import { outcomeFile, verdictFile } from '../src/wire/host-records.ts';
 import { DiskError } from '../src/ports/disk.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { attemptName } from '../src/wire/shim-files.ts';
+import { endCommands } from './commands.ts';
 import type { Ending } from './outcomes.ts';
 import { endingOf, failureOf, mainsOf } from './outcomes.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
@@ -270,6 +271,7 @@ export class AllocationRun {
       const left = run.exit?.left ?? 0;
       const name = attemptName(this.id, run.task.name, Math.max(1, run.attemptNumber));
       if (left > 0 && (await this.#ports.processes.killLeftovers(name)) > 0) return;
+      if (!(await endCommands(this.#ports, name))) return;
       if (!(await this.#ports.tools.cleanup(name))) return;
     }
     const held = await this.#ports.processes.portsInUse(Object.values(this.allocation.ports));

@@ -4,6 +4,7 @@ import type { TaskPorts } from './drivers/task-tools.ts';
 import type { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
 import type { Orphans } from './orphans.ts';
+import type { Signals } from './signals.ts';
 import type { StateDisk } from './state-disk.ts';
 import type { TaskSettings } from './task-run.ts';
 
@@ -25,5 +26,6 @@ export interface Desk {
   readonly gate: Gate;
   readonly table: AllocationTable;
   readonly orphans: Orphans;
+  readonly signals: Signals;
   host(): Host;
 }

@@ -11,6 +11,7 @@ import { cellKeys } from '../src/core/keys.ts';
 import type { Resources } from '../src/core/resources.ts';
 import { NO_RESOURCES } from '../src/core/resources.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
+import type { RouteRequest } from '../src/ports/http.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE } from './defaults.ts';
@@ -19,7 +20,7 @@ import { BODY_BYTES_MAX, CLOSE_GRACE_MS, running, verifierOf } from './main.ts';
 import { Registrar } from './registrar.ts';
 import { ROUNDS, startRounds } from './rounds.ts';
 import type { Served } from './routes.ts';
-import { hostRoutes } from './routes.ts';
+import { hostChannels, hostRoutes } from './routes.ts';
 
 /** A host that runs nothing: its tasks only take time, as their `HOLLOW_RUN_MS` says (0 or absent: until stopped). */
 export interface HollowHost {
@@ -75,14 +76,21 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     },
     agents,
   );
-  const routes = hostRoutes({
+  const found = {
     prefix: '/hosts/:host',
-    find: (request) => served.get(request.params['host'] ?? ''),
+    find: (request: RouteRequest) => served.get(request.params['host'] ?? ''),
+  };
+  const routes = hostRoutes({
+    ...found,
     ready: () => registrar.registered,
     metricsText: () => metrics.render(),
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX });
-  const listener = await server.listen(routes, { ...options.listen, bodyBytesMax: BODY_BYTES_MAX });
+  const listener = await server.listen(routes, {
+    ...options.listen,
+    bodyBytesMax: BODY_BYTES_MAX,
+    channels: hostChannels(found),
+  });
   for (const agent of agents) agent.setAddress(`${listener.address}/hosts/${agent.host.id}`);
   let endRounds = (): void => undefined;
   const close = async (): Promise<void> => {

@@ -30,7 +30,7 @@ import type { AgentSettings } from './desk.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './registrar.ts';
 import { startRounds } from './rounds.ts';
-import { hostRoutes } from './routes.ts';
+import { hostChannels, hostRoutes } from './routes.ts';
 
 export interface AgentOptions {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
@@ -144,7 +144,11 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ready: () => registrar.registered,
       metricsText: () => metrics.render(),
     });
-    const listener = await server.listen(routes, { ...options.listen, bodyBytesMax: BODY_BYTES_MAX });
+    const listener = await server.listen(routes, {
+      ...options.listen,
+      bodyBytesMax: BODY_BYTES_MAX,
+      channels: hostChannels({ prefix: '', find: () => served }),
+    });
     closers.unshift(() => listener.close(CLOSE_GRACE_MS));
     agent.setAddress(options.advertise ?? listener.address);
     closers.unshift(() => registrar.close());

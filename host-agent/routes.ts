@@ -1,7 +1,8 @@
 import { isId } from '../src/core/ids.ts';
-import type { Route, RouteReply, RouteRequest } from '../src/ports/http.ts';
+import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../src/ports/http.ts';
 import type { StartRequest, StopRequest } from '../src/wire/host-api.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../src/wire/host-api.ts';
+import { execRequest, signalRequest } from '../src/wire/exec-api.ts';
 import { startRequest, stopRequest } from '../src/wire/launch-schema.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import type { HostAgent } from './agent.ts';
@@ -41,8 +42,33 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     route('GET', '/v1/allocations', async ({ agent }) => ok(agent.listing())),
     route('GET', '/v1/allocations/:id', async ({ agent }, request) => ok(agent.report(idOf(request)))),
     route('GET', '/v1/allocations/:id/logs', logs),
+    route('POST', '/v1/allocations/:id/exec', exec),
+    route('GET', '/v1/allocations/:id/exec/:command', async ({ agent }, request) =>
+      ok(await agent.command(idOf(request), request.params['command'] ?? '', request.query['task'])),
+    ),
+    route('POST', '/v1/allocations/:id/signal', signal),
     route('GET', '/v1/reports', reports),
     ...processRoutes(options),
+  ];
+}
+
+/** The talks of the host-agent's API; see `wire/attach-frames.ts`. */
+export function hostChannels(options: Pick<HostRoutesOptions, 'prefix' | 'find'>): readonly ChannelRoute[] {
+  return [
+    {
+      path: `${options.prefix}/v1/allocations/:id/attach`,
+      open: async (request) => {
+        const { agent } = servedBy(options, request);
+        const { task, command } = request.query;
+        const asked = {
+          ...(task === undefined ? {} : { task }),
+          ...(command === undefined ? {} : { command }),
+        };
+        const from = { stdout: wholeOf(request, 'stdout') ?? 0, stderr: wholeOf(request, 'stderr') ?? 0 };
+        const talk = await agent.attach(idOf(request), asked, from);
+        return (channel) => talk(channel, request.signal);
+      },
+    },
   ];
 }
 
@@ -66,7 +92,7 @@ function processRoutes(options: HostRoutesOptions): readonly Route[] {
   ];
 }
 
-function servedBy(options: HostRoutesOptions, request: RouteRequest): Served {
+function servedBy(options: Pick<HostRoutesOptions, 'find'>, request: RouteRequest): Served {
   const served = options.find(request);
   if (served !== undefined) return served;
   throw new ProblemError({ status: 404, code: 'no-host', detail: 'there is no such host here' });
@@ -98,6 +124,14 @@ async function stop({ agent }: Served, request: RouteRequest): Promise<RouteRepl
 async function remove({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
   await agent.remove(idOf(request));
   return { status: 204 };
+}
+
+async function exec({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  return ok(await agent.exec(idOf(request), checked(execRequest, request.body)));
+}
+
+async function signal({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  return ok(await agent.signal(idOf(request), checked(signalRequest, request.body)));
 }
 
 async function reports({ agent }: Served, request: RouteRequest): Promise<RouteReply> {

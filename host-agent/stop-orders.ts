@@ -4,7 +4,7 @@ import { DiskError } from '../src/ports/disk.ts';
 import type { StopRequest } from '../src/wire/host-api.ts';
 import type { VerdictKind } from '../src/wire/host-records.ts';
 import { ProblemError } from '../src/wire/problem.ts';
-import { attemptName } from '../src/wire/shim-files.ts';
+import { attemptName, execName } from '../src/wire/shim-files.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { attemptFolder } from './attempt.ts';
 import type { Desk } from './desk.ts';
@@ -91,12 +91,19 @@ export async function removeAllocation(desk: Desk, id: string): Promise<void> {
   await disk.remove(`allocations/${id}`);
 }
 
-async function removeAttempts({ disk, settings }: Desk, run: AllocationRun): Promise<void> {
+async function removeAttempts(desk: Desk, run: AllocationRun): Promise<void> {
   for (const task of run.tasks) {
     const last = task.attemptNumber;
-    for (let number = last; number > Math.max(0, last - settings.attemptsKept); number--)
-      await disk.remove(attemptFolder(attemptName(run.id, task.task.name, number)));
+    for (let number = last; number > Math.max(0, last - desk.settings.attemptsKept); number--)
+      await removeAttempt(desk, attemptName(run.id, task.task.name, number));
   }
+}
+
+async function removeAttempt({ disk, signals }: Desk, attempt: string): Promise<void> {
+  signals.forget(attempt);
+  for (const commandId of await disk.list(`${attemptFolder(attempt)}/exec`))
+    signals.forget(execName(attempt, commandId));
+  await disk.remove(attemptFolder(attempt));
 }
 
 export function noAllocation(id: string): ProblemError {

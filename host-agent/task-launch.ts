@@ -50,6 +50,7 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
     errBase: place.errBase,
     segmentBytes: place.bounds.segmentBytes,
     segmentsMax: place.bounds.segmentsMax,
+    ...(task.stdin === true ? { stdin: 'open' as const } : {}),
     command: task.command.map((part) => interpolate(part, words)),
     env: {
       HOME: place.cwd,

@@ -350,8 +350,8 @@ export class TaskRun {
   }
 }
 
-/** The one signal of a stop; what is sent for other reasons counts from here on. */
-const STOP_SEQUENCE = 1;
+/** The one signal of a stop, above all that were ordered from outside: after it no other is sent. */
+const STOP_SEQUENCE = 2 ** 52;
 /** The kill is sent again after this: a process deep in the kernel dies when it comes back. */
 const KILL_AGAIN_MS = 500;
 

@@ -1,6 +1,8 @@
 import type { AllocationReport } from '../core/report.ts';
 import type { HttpAnswer, HttpCall, HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
+import type { SignalAnswer } from '../wire/attach-frames.ts';
+import type { CommandStatus, ExecRequest, SignalRequest } from '../wire/exec-api.ts';
 import type {
   HostListing,
   LogStream,
@@ -115,6 +117,27 @@ export class HostClient {
     const answer = await this.#call({ method: 'GET', url: `${address}/v1/allocations/${id}` });
     if (answer.status === 404 && problemOf(answer).code === 'no-allocation') return null;
     return bodyOf<AllocationReport>(answer);
+  }
+
+  /**
+   * Runs a command inside an allocation. Safe to ask again, under the same command id.
+   * @throws HttpError, ProblemError
+   */
+  async exec(address: string, id: string, request: ExecRequest): Promise<CommandStatus> {
+    const url = `${address}/v1/allocations/${id}/exec`;
+    return bodyOf<CommandStatus>(await this.#call({ method: 'POST', url, body: request }));
+  }
+
+  /** @throws HttpError, ProblemError */
+  async command(address: string, id: string, commandId: string): Promise<CommandStatus> {
+    const url = `${address}/v1/allocations/${id}/exec/${commandId}`;
+    return bodyOf<CommandStatus>(await this.#call({ method: 'GET', url }));
+  }
+
+  /** Safe to ask again, under the same command id. @throws HttpError, ProblemError */
+  async signal(address: string, id: string, request: SignalRequest): Promise<SignalAnswer> {
+    const url = `${address}/v1/allocations/${id}/signal`;
+    return bodyOf<SignalAnswer>(await this.#call({ method: 'POST', url, body: request }));
   }
 
   /** @throws HttpError, ProblemError */

@@ -65,6 +65,8 @@ export interface Task {
   readonly stop: StopPolicy;
   /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
   readonly sidecar: boolean;
+  /** It reads what attached clients write. Absent: it reads from nothing. */
+  readonly stdin?: true;
 }
 
 /**

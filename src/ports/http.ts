@@ -77,6 +77,48 @@ export interface Route {
   readonly handle: (request: RouteRequest) => Promise<RouteReply>;
 }
 
+/** A talk of whole messages in both directions over one connection. */
+export interface Channel {
+  /** Resolves when the next message may be sent: a peer that does not read holds the sender up. @throws HttpError when it is cut */
+  send(message: Uint8Array): Promise<void>;
+  /**
+   * In order, for one reader. Ends when the peer ended the talk; throws HttpError when it was cut. While nobody reads, the
+   * peer is held up.
+   */
+  readonly messages: AsyncIterable<Uint8Array>;
+  /** Ends the talk. What was sent before arrives. */
+  close(): void;
+}
+
+/** Takes up talks. `open` may refuse with an error, as a route does; what it returns is then given the channel. */
+export interface ChannelRoute {
+  /** `/v1/allocations/:id/attach` */
+  readonly path: string;
+  readonly open: (request: RouteRequest) => Promise<(channel: Channel) => Promise<void>>;
+}
+
+export interface ChannelCall {
+  /** Begins with `http`, like any other. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Until the talk is open. */
+  readonly timeoutMs: number;
+  /** Cuts the talk, also later. */
+  readonly signal?: AbortSignal;
+}
+
+export type ChannelAnswer =
+  | { readonly kind: 'open'; readonly channel: Channel }
+  | { readonly kind: 'refused'; readonly answer: HttpAnswer };
+
+export interface ChannelClient {
+  /** @throws HttpError when there is no answer at all */
+  open(call: ChannelCall): Promise<ChannelAnswer>;
+}
+
+/** A message at its longest: 64 KiB of bytes, and what stands before them. */
+export const CHANNEL_MESSAGE_BYTES_MAX = 128 * 1024;
+
 export interface HttpListener {
   /** Base URL without a slash at the end. */
   readonly address: string;
@@ -93,4 +135,5 @@ export interface ListenOptions {
   /** 0: any free one. */
   readonly port: number;
   readonly bodyBytesMax: number;
+  readonly channels?: readonly ChannelRoute[];
 }

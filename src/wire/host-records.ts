@@ -75,6 +75,13 @@ export type JournalEntry =
   | { readonly kind: 'time'; readonly atMs: number }
   | { readonly kind: 'barred'; readonly id: string; readonly atMs: number };
 
+/** One signal that was ordered from outside, in the file `cmds.wal` of its attempt or command. */
+export interface SignalEntry {
+  readonly sequence: number;
+  readonly commandId: string;
+  readonly signal: string;
+}
+
 const line = z.string();
 
 const identityShape: z.ZodType<IdentityRecord> = z.object({ stateId: line.min(1), host: id });
@@ -117,6 +124,13 @@ const journalShape: z.ZodType<JournalEntry> = z.union([
   z.object({ kind: z.literal('barred'), id, atMs: whole }),
 ]);
 
+const signalShape: z.ZodType<SignalEntry> = z.object({
+  sequence: whole,
+  commandId: line,
+  signal: line,
+});
+
+export const signalLine = schemaCodec('signal', signalShape);
 export const identityFile = schemaCodec('identity', identityShape);
 export const incarnationFile = schemaCodec('incarnation', incarnationShape);
 export const lockFile = schemaCodec('lock', lockShape);

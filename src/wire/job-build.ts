@@ -31,8 +31,8 @@ export function buildJob(file: LongFile): Job {
 /** The short form written out: group and task take the job's name. */
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
-  const { command, script, env, resources, driver, network, limits, stop, sidecar, ...group } = rest;
-  const task = { command, script, env, resources, driver, network, limits, stop, sidecar };
+  const { command, script, env, resources, driver, network, limits, stop, stdin, sidecar, ...group } = rest;
+  const task = { command, script, env, resources, driver, network, limits, stop, stdin, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -110,6 +110,7 @@ function buildTask(name: string, file: TaskFile): Task {
       graceMs: file.stop?.grace ?? DEFAULT_STOP.graceMs,
     },
     sidecar: file.sidecar ?? false,
+    ...(file.stdin === true ? { stdin: true } : {}),
   };
 }
 

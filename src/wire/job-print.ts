@@ -81,6 +81,7 @@ function taskToFile(task: Task): Record<string, unknown> {
     ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
     ...(task.sidecar ? { sidecar: true } : {}),
+    ...(task.stdin === true ? { stdin: true } : {}),
   };
 }
 

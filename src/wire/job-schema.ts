@@ -260,6 +260,9 @@ export const taskFields = {
     .optional()
     .meta({ description: 'What the task may use at most, where its host can hold it.' }),
   stop: stop.optional().meta({ description: 'How the task is stopped.' }),
+  stdin: z.boolean().optional().meta({
+    description: 'Reads what `moorage attach` is given. Default false: it reads from nothing.',
+  }),
   sidecar: z.boolean().optional().meta({
     description: 'Stopped when the other tasks of the group have ended; does not decide the outcome.',
   }),

@@ -4,6 +4,7 @@ import { parseStrictJson } from '../../core/strict-json.ts';
 import type { HttpListener, HttpServer, ListenOptions, Route, RouteRequest } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { ProblemError } from '../../wire/problem.ts';
+import { takeChannels } from './channel-server.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
 import { refuseUnreadable } from './refusals.ts';
@@ -84,7 +85,14 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   );
   app.setNotFoundHandler((_request, reply) => sendProblem(reply, problemOfStatus(404)));
   for (const route of routes) mount(app, route, open, options.log);
-  return { app, close: (graceMs) => closeServer(app, open, graceMs) };
+  const channels = takeChannels(app.server, listen.channels ?? [], options.log);
+  return {
+    app,
+    close: (graceMs) => {
+      channels.close();
+      return closeServer(app, open, graceMs);
+    },
+  };
 }
 
 /** Other content types are answered with 415, so no handler ever sees a body that is a string. */

@@ -1,7 +1,10 @@
-import type { Route } from '../../ports/http.ts';
+interface Matchable {
+  readonly method?: string;
+  readonly path: string;
+}
 
-export interface RouteMatch {
-  readonly route: Route;
+interface RouteMatch<R> {
+  readonly route: R;
   readonly values: {
     readonly params: Readonly<Record<string, string>>;
     readonly query: Readonly<Record<string, string>>;
@@ -12,12 +15,16 @@ export interface RouteMatch {
  * The route for a path such as `/v1/allocations/a1?follow=true`; a fixed part wins over a parameter.
  * @returns null when there is none
  */
-export function matchRoute(routes: readonly Route[], method: string, target: string): RouteMatch | null {
+export function matchRoute<R extends Matchable>(
+  routes: readonly R[],
+  method: string,
+  target: string,
+): RouteMatch<R> | null {
   const url = new URL(target, 'http://memory');
   const parts = url.pathname.split('/');
-  let best: { route: Route; params: Record<string, string> } | null = null;
+  let best: { route: R; params: Record<string, string> } | null = null;
   for (const route of routes) {
-    if (route.method !== method) continue;
+    if ((route.method ?? 'GET') !== method) continue;
     const params = paramsOf(route.path.split('/'), parts);
     if (params === null) continue;
     if (best === null || Object.keys(params).length < Object.keys(best.params).length)

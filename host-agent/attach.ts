@@ -1,0 +1,143 @@
+import type { Channel } from '../src/ports/http.ts';
+import type { ShimLink } from '../src/ports/process.ts';
+import { sleep } from '../src/runtime/sleep.ts';
+import type { ClientFrame, HostFrame } from '../src/wire/attach-frames.ts';
+import { decodeClientFrame, encodeHostFrame } from '../src/wire/attach-frames.ts';
+import type { ExitRecord } from '../src/wire/shim-files.ts';
+import { ATTEMPT_FILES } from '../src/wire/shim-files.ts';
+import { attemptFolder } from './attempt.ts';
+import { InputPump } from './input.ts';
+import { oldestOffset, readOutput } from './output.ts';
+import type { AgentPorts } from './ports.ts';
+import type { Signals } from './signals.ts';
+import { exitOf } from './task-run.ts';
+
+export interface AttachDeps {
+  readonly ports: AgentPorts;
+  readonly signals: Signals;
+}
+
+/** Where a client stands that comes again; from the start of what is kept when it is new. */
+export interface AttachFrom {
+  readonly stdout: number;
+  readonly stderr: number;
+}
+
+/** A shim that was asked for answers within milliseconds. */
+const LINK_RETRY_MS = 20;
+
+/**
+ * Joins one client to one attempt of a task, or to a command in one, until that has ended or the client has gone. Any
+ * number of clients may be attached; the shim's offsets keep their input apart from doubled input, not from each other's.
+ */
+export async function attach(
+  deps: AttachDeps,
+  name: string,
+  from: AttachFrom,
+  channel: Channel,
+  caller: AbortSignal,
+): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([caller, stop.signal]);
+  const link = await linkTo(deps.ports, name, signal);
+  const send = (frame: HostFrame): Promise<void> => channel.send(encodeHostFrame(frame));
+  try {
+    await send({ kind: 'state', state: await stateOf(deps.ports, name, from, link) });
+    const talk = { ...deps, name, link, send, signal };
+    const hearing = hear(talk, channel).finally(() => stop.abort());
+    const exit = await tell(talk, from);
+    if (exit !== null)
+      await send({
+        kind: 'ended',
+        end: {
+          exit: exitOf(exit),
+          ...(exit.execErrno === undefined ? {} : { execErrno: exit.execErrno }),
+        },
+      });
+    channel.close();
+    await hearing;
+  } finally {
+    stop.abort();
+    link?.close();
+  }
+}
+
+interface Talk extends AttachDeps {
+  readonly name: string;
+  readonly link: ShimLink | null;
+  readonly send: (frame: HostFrame) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/** @returns null when it has ended, and nobody is there to talk to */
+async function linkTo(ports: AgentPorts, name: string, signal: AbortSignal): Promise<ShimLink | null> {
+  while (!signal.aborted) {
+    const link = await ports.processes.open(name);
+    if (link !== null) return link;
+    if ((await ports.disk.sizeOf(`${attemptFolder(name)}/${ATTEMPT_FILES.exit}`)) !== null) return null;
+    await sleep(ports.clock, LINK_RETRY_MS, signal);
+  }
+  return null;
+}
+
+async function stateOf(ports: AgentPorts, name: string, from: AttachFrom, link: ShimLink | null) {
+  const state = (await link?.state()) ?? null;
+  return {
+    inputNext: state?.stdinNext ?? 0,
+    inputOpen: state?.stdinOpen ?? false,
+    terminal: state?.pty ?? false,
+    stdout: Math.max(from.stdout, await oldestOffset(ports, name, 'stdout')),
+    stderr: Math.max(from.stderr, await oldestOffset(ports, name, 'stderr')),
+  };
+}
+
+async function tell({ ports, name, send, signal }: Talk, from: AttachFrom): Promise<ExitRecord | null> {
+  const pieces = readOutput(ports, name, from, signal);
+  for (;;) {
+    const next = await pieces.next();
+    if (next.done === true) return next.value;
+    await send({ kind: 'output', ...next.value });
+  }
+}
+
+/** Resolves when the client has ended the talk or was cut. */
+async function hear(talk: Talk, channel: Channel): Promise<void> {
+  const pump =
+    talk.link === null
+      ? null
+      : new InputPump(
+          talk.ports,
+          talk.link,
+          ({ next, refused = null }) => talk.send({ kind: 'taken', next, refused }).catch(() => undefined),
+          talk.signal,
+        );
+  try {
+    for await (const message of channel.messages) {
+      const frame = decodeClientFrame(message);
+      // A newer client may say more.
+      if (frame !== null && !(await obey(talk, pump, frame))) return;
+    }
+  } catch {
+    // Cut: the client comes again with its offsets.
+  }
+}
+
+/** @returns false when the client does not keep to the rules */
+async function obey(talk: Talk, pump: InputPump | null, frame: ClientFrame): Promise<boolean> {
+  switch (frame.kind) {
+    case 'input':
+      return pump === null || pump.push({ ...frame, kind: 'bytes' });
+    case 'end-input':
+      return pump === null || pump.push({ kind: 'end', offset: frame.offset });
+    case 'resize':
+      await talk.link?.resize(frame.rows, frame.columns);
+      return true;
+    case 'signal': {
+      const { commandId, signal } = frame.order;
+      const result = await talk.signals.send(talk.name, commandId, signal);
+      if (result.kind === 'refused') return false;
+      await talk.send({ kind: 'signalled', answer: { commandId, errno: result.errno } });
+      return true;
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http';
+import { WebSocket } from 'ws';
+import type { ChannelAnswer, ChannelCall, ChannelClient, HttpAnswer } from '../../ports/http.ts';
+import { CHANNEL_MESSAGE_BYTES_MAX, HttpError } from '../../ports/http.ts';
+import { httpErrorOf } from './call-faults.ts';
+import { onAbort } from './on-abort.ts';
+import { flatHeaders } from './request-values.ts';
+import { SocketChannel } from './socket-channel.ts';
+
+/** Talks over WebSocket. */
+export function webSocketClient(): ChannelClient {
+  return { open };
+}
+
+function open(call: ChannelCall): Promise<ChannelAnswer> {
+  const { url, headers, timeoutMs, signal } = call;
+  if (signal?.aborted === true) return Promise.reject(new HttpError('the caller gave up', { sent: false }));
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), {
+    handshakeTimeout: timeoutMs,
+    maxPayload: CHANNEL_MESSAGE_BYTES_MAX,
+    perMessageDeflate: false,
+    ...(headers === undefined ? {} : { headers }),
+  });
+  // Made at once: the first message may come in the same read as the answer.
+  const channel = new SocketChannel(socket);
+  const forget = signal === undefined ? null : onAbort(signal, () => socket.terminate());
+  socket.once('close', () => forget?.());
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve({ kind: 'open', channel }));
+    socket.once('unexpected-response', (_request, response: IncomingMessage) => {
+      answerOf(response).then((answer) => resolve({ kind: 'refused', answer }), reject);
+      response.once('close', () => socket.terminate());
+    });
+    socket.once('error', (error) => reject(httpErrorOf(error, url, false)));
+    socket.once('close', () => reject(new HttpError(`${url}: closed`, { sent: true })));
+  });
+}
+
+/** An error answer fits into a few KiB. */
+const ANSWER_BYTES_MAX = 64 * 1024;
+
+async function answerOf(response: IncomingMessage): Promise<HttpAnswer> {
+  let text = '';
+  for await (const chunk of response) {
+    text += String(chunk);
+    if (text.length > ANSWER_BYTES_MAX) break;
+  }
+  const head = { status: response.statusCode ?? 500, headers: flatHeaders(response.headers) };
+  try {
+    return { ...head, body: JSON.parse(text) as unknown };
+  } catch {
+    return { ...head, body: undefined };
+  }
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage, Server } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import type { Channel, ChannelRoute, RouteRequest } from '../../ports/http.ts';
+import { CHANNEL_MESSAGE_BYTES_MAX } from '../../ports/http.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { Problem } from '../../wire/problem.ts';
+import { matchRoute } from '../memory/route-match.ts';
+import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
+import { flatHeaders } from './request-values.ts';
+import { SocketChannel } from './socket-channel.ts';
+
+/** Talks of one process; each holds a connection and some buffers. */
+const CHANNELS_MAX = 1_024;
+
+/** Takes the server's upgrades to WebSocket on these routes, and refuses every other upgrade. */
+export function takeChannels(server: Server, routes: readonly ChannelRoute[], log: Log): { close(): void } {
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: CHANNEL_MESSAGE_BYTES_MAX });
+  const open = new Set<Channel>();
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    // The server's own deadlines are for requests; a talk may be silent for long.
+    if ('setTimeout' in socket) (socket as unknown as { setTimeout(ms: number): void }).setTimeout(0);
+    const caller = new AbortController();
+    socket.once('close', () => caller.abort());
+    const found =
+      request.headers.upgrade?.toLowerCase() === 'websocket'
+        ? matchRoute(routes, request.method ?? 'GET', request.url ?? '/')
+        : null;
+    if (found === null) return refuse(socket, problemOfStatus(routes.length === 0 ? 400 : 404));
+    if (open.size >= CHANNELS_MAX) return refuse(socket, problemOfStatus(503));
+    const { params, query } = found.values;
+    const asked: RouteRequest = {
+      ...{ params, query, headers: flatHeaders(request.headers), body: undefined },
+      signal: caller.signal,
+    };
+    found.route.open(asked).then(
+      (talk) =>
+        sockets.handleUpgrade(request, socket, head, (ws) => {
+          const channel = new SocketChannel(ws);
+          open.add(channel);
+          talk(channel)
+            .catch((error: unknown) => log.debug({ route: found.route.path, error }, 'a talk broke off'))
+            .finally(() => {
+              channel.close();
+              open.delete(channel);
+            });
+        }),
+      (error: unknown) => refuse(socket, problemOfError(error, log, found.route.path)),
+    );
+  });
+  return {
+    close: () => {
+      for (const channel of open) channel.close();
+      sockets.close();
+    },
+  };
+}
+
+function refuse(socket: Duplex, problem: Problem): void {
+  const body = JSON.stringify(problem);
+  const head = [
+    `HTTP/1.1 ${String(problem.status)} ${STATUS_CODES[problem.status] ?? 'Refused'}`,
+    'connection: close',
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${String(Buffer.byteLength(body))}`,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
