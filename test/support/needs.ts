@@ -40,3 +40,13 @@ export function program(name: string): string | null {
 export function root(): string | null {
   return process.getuid?.() === 0 ? null : 'it needs root';
 }
+
+/**
+ * One test that needs what not every good machine has: v1 cgroups, where others have v2 alone. Skipped with a word, never
+ * failed for its absence.
+ */
+export function itWhere(missing: string | null, name: string, body: () => void | Promise<void>): void {
+  if (missing === null) return void it(name, body);
+  process.stderr.write(`SKIPPED ${name}: ${missing}\n`);
+  it.skip(`${name} (skipped: ${missing})`, body);
+}

@@ -1,0 +1,249 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { linuxProcesses } from '../../src/adapters/process/linux-processes.ts';
+import { encodeFrame, FrameReader, stateFrom } from '../../src/wire/shim-frames.ts';
+import { describeNeeding, itWhere, program, root } from '../support/needs.ts';
+import type { TestFolder } from '../support/real-host.ts';
+import { buildShim, stateFolder } from '../support/real-host.ts';
+import { ShimWorld, until } from '../support/shim-world.ts';
+
+const tools = stateFolder();
+const native = buildShim(tools.path) ?? '';
+const checked = buildShim(tools.path, 'sanitize') ?? native;
+afterAll(() => tools[Symbol.dispose]());
+
+const ATTEMPTS = 100;
+const SHIMS_EACH = 3;
+
+describeNeeding(program('cc'), 'what is done to the native shim', () => {
+  it('I13 I23 of three shims at once for each of 100 attempts one runs it, and one end is told', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const rivals = Array.from({ length: SHIMS_EACH - 1 }, () =>
+      linuxProcesses({ stateFolder: world.folder.path, shim: { kind: 'native', path: native } }),
+    );
+    const runs = join(world.folder.path, 'runs');
+    const names = Array.from({ length: ATTEMPTS }, () =>
+      world.prepare(['sh', '-c', `echo run >> ${runs}; exit 5`]),
+    );
+    await Promise.all(
+      names.flatMap((name) => [world.processes, ...rivals].map((processes) => processes.startShim(name))),
+    );
+    for (const name of names) expect(await world.exit(name)).toMatchObject({ code: 5 });
+    expect(readFileSync(runs, 'utf8')).toBe('run\n'.repeat(ATTEMPTS));
+    await Promise.all(rivals.map((processes) => processes.close()));
+    await world.close();
+  });
+
+  it('I21 an attempt that was fenced is never run', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const name = world.prepare(['touch', join(world.folder.path, 'ran')]);
+    writeFileSync(world.pathOf(name, 'claim'), '{"fenced":true}');
+    await world.processes.startShim(name);
+    const next = await world.begin(['true']);
+    await world.exit(next);
+    expect(existsSync(join(world.folder.path, 'ran'))).toBe(false);
+    writeFileSync(world.pathOf(name, 'exit'), '');
+    await world.close();
+  });
+
+  describe.each([
+    ['plain', native],
+    ['under sanitizers', checked],
+  ])('%s', (_how, path) => {
+    itWhere(
+      root(),
+      'I32 on a full disk it counts what it cannot keep, goes on, and still tells the end',
+      async () => {
+        await fillAndEnd(new ShimWorld({ kind: 'native', path }, tinyFolder()));
+      },
+    );
+  });
+
+  it('S2.21 answers the HELLO of the first version, and NAK to what is not known', async () => {
+    const world = new ShimWorld({ kind: 'native', path: checked });
+    const name = await world.begin(['sleep', '1000']);
+    const { pid } = await world.started(name);
+    const old = await talk(world, name, [
+      encodeFrame('H'),
+      encodeFrame('z', [], Buffer.from('later')),
+      encodeFrame('S'),
+    ]);
+    expect(old.map((frame) => frame.type)).toEqual(['h', 'n', 'n']);
+    expect(old[0] === undefined ? null : stateFrom(old[0])).toMatchObject({
+      version: 1,
+      job: pid,
+      done: false,
+    });
+    const [long] = await talk(world, name, [encodeFrame('q', [], Buffer.alloc(300_000))]);
+    expect(long).toMatchObject({ type: 'n' });
+    await world.close();
+  });
+
+  it('no bytes on its socket make it fall, leak, or touch its task', { timeout: 60_000 }, async () => {
+    const world = new ShimWorld({ kind: 'native', path: checked });
+    const name = await world.begin(['sleep', '1000'], { stdin: 'open' });
+    const { pid, start } = await world.started(name);
+    let frames = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(nonsense, { minLength: 30, maxLength: 60 }),
+        fc.nat(200),
+        async (pieces, cut) => {
+          frames += pieces.length;
+          await pour(world, name, Buffer.concat(pieces), cut);
+        },
+      ),
+      { numRuns: 80 },
+    );
+    expect(frames).toBeGreaterThan(2_000);
+    const link = await world.link(name);
+    const state = await link.state();
+    expect(state).toMatchObject({ job: pid, jobStart: start, done: false, stopping: false });
+    expect(state?.stdinNext).toBeGreaterThan(0);
+    await link.killTree();
+    expect(await world.exit(name)).toMatchObject({ signal: 'SIGKILL' });
+    expect(world.complaints()).toEqual([]);
+    await world.close();
+  });
+
+  it('holds nothing that an idle task has to pay for', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const names = await Promise.all(Array.from({ length: 20 }, () => world.begin(['sleep', '1000'])));
+    let sum = 0;
+    for (const name of names) {
+      await world.started(name);
+      const { pid } = JSON.parse(readFileSync(world.pathOf(name, 'claim'), 'utf8')) as { pid: number };
+      sum += Number(
+        /^Pss:\s+([0-9]+) kB/m.exec(readFileSync(`/proc/${String(pid)}/smaps_rollup`, 'utf8'))?.[1],
+      );
+    }
+    process.stderr.write(`PSS of an idle shim: ${String(Math.round(sum / names.length))} KiB\n`);
+    expect(sum / names.length).toBeLessThanOrEqual(100);
+    await world.close();
+  });
+});
+
+const TINY = 'size=320k,mode=700';
+
+/** A folder on a disk of its own. */
+function tinyFolder(): TestFolder {
+  const { path, [Symbol.dispose]: remove } = stateFolder();
+  const done = spawnSync('mount', ['-t', 'tmpfs', '-o', TINY, 'moorage-test', path], { encoding: 'utf8' });
+  if (done.status !== 0) throw new Error(done.stderr);
+  const dispose = (): void => {
+    spawnSync('umount', ['--lazy', path]);
+    remove();
+  };
+  return { path, [Symbol.dispose]: dispose };
+}
+
+/** The disk fills while the task prints, and then holds not one byte more. */
+async function fillAndEnd(world: ShimWorld): Promise<void> {
+  try {
+    await fillWhilePrinting(world);
+  } finally {
+    await world.close();
+  }
+}
+
+async function fillWhilePrinting(world: ShimWorld): Promise<void> {
+  const large = await world.shell('head -c 2000000 /dev/zero; head -c 100 /dev/zero >&2', {
+    ...{ segmentBytes: 65_536, segmentsMax: 8 },
+  });
+  const exit = await world.exit(large);
+  expect(exit).toMatchObject({ code: 0, out: 2_000_000, err: 100 });
+  expect(exit.dropped).toBeGreaterThan(100_000);
+  const lost = (exit.holes ?? []).reduce((sum, { from, to }) => sum + to - from, 0);
+  expect(lost).toBeGreaterThan(0);
+  expect(lost).toBeLessThanOrEqual(exit.dropped ?? 0);
+  rmSync(world.pathOf(large), { recursive: true });
+  mkdirSync(world.pathOf(large), { recursive: true });
+  const late = await world.shell('read go; echo printed; exit 8', { stdin: 'open' });
+  const link = await world.link(late);
+  fill(join(world.folder.path, 'filler'));
+  await link.writeStdin(0, Buffer.from('go\n'));
+  expect(await world.exit(late)).toMatchObject({ code: 8, out: 8, dropped: 8 });
+  expect(world.complaints()).toEqual([]);
+}
+
+function fill(path: string): void {
+  for (let bytes = 4_096; bytes >= 1;) {
+    try {
+      appendFileSync(path, Buffer.alloc(bytes));
+    } catch {
+      bytes = bytes >> 1;
+    }
+  }
+}
+
+/** Frames that no agent sends. Those that rightly end or signal a task are left out. */
+const harmless = fc
+  .tuple(
+    fc.oneof(
+      fc.constantFrom(...'HIEWFLnatso'),
+      fc.integer({ min: 0, max: 255 }).map((n) => String.fromCharCode(n)),
+    ),
+    fc.uint8Array({ maxLength: 100 }),
+  )
+  .filter(([type]) => !'KSR'.includes(type))
+  .map(([type, payload]) => Buffer.from(encodeFrame(type, [], payload)));
+const badSignal = fc
+  .tuple(fc.nat(), fc.integer({ min: 65, max: 2 ** 31 }))
+  .map(([sequence, number]) => Buffer.from(encodeFrame('S', [{ u64: sequence }, { u32: number }])));
+const input = fc
+  .tuple(fc.oneof(fc.constant(0), fc.nat(300_000)), fc.nat(70_000))
+  .map(([offset, length]) => Buffer.from(encodeFrame('I', [{ u64: offset }], Buffer.alloc(length))));
+/** A length that says something else than what follows: all after it is read as whatever it falls on. */
+const mutated = fc
+  .tuple(harmless, fc.nat(3), fc.integer({ min: 0, max: 255 }))
+  .filter(([frame]) => !frame.subarray(4).some((byte) => 'KSR'.includes(String.fromCharCode(byte))))
+  .map(([frame, at, byte]) => {
+    const other = Buffer.from(frame);
+    other[at] = byte;
+    return other;
+  });
+const nonsense = fc.oneof(
+  { arbitrary: harmless, weight: 6 },
+  { arbitrary: badSignal, weight: 1 },
+  { arbitrary: input, weight: 1 },
+  { arbitrary: mutated, weight: 1 },
+);
+
+async function socketTo(world: ShimWorld, name: string): Promise<Socket> {
+  const socket = connect({ path: world.pathOf(name, 'ctl') });
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  return socket;
+}
+
+/** Writes all of it in pieces, reads or does not read the answers, and leaves in the middle. */
+async function pour(world: ShimWorld, name: string, bytes: Buffer, cut: number): Promise<void> {
+  const socket = await socketTo(world, name);
+  const over = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => undefined);
+  if (cut % 2 === 0) socket.resume();
+  for (let at = 0; at < bytes.length && !socket.destroyed; at += 1 + cut * 37) {
+    const piece = bytes.subarray(at, at + 1 + cut * 37);
+    if (cut % 2 === 0) await new Promise((resolve) => socket.write(piece, resolve));
+    else socket.write(piece);
+  }
+  if (cut % 3 === 0) socket.end();
+  else socket.destroy();
+  socket.resume();
+  await over;
+}
+
+async function talk(world: ShimWorld, name: string, frames: readonly Uint8Array[]) {
+  const socket = await socketTo(world, name);
+  const reader = new FrameReader();
+  const answers: ReturnType<FrameReader['push']>[number][] = [];
+  socket.on('data', (chunk: Buffer) => answers.push(...reader.push(chunk)));
+  for (const frame of frames) socket.write(frame);
+  await until(() => answers.length >= frames.length);
+  socket.destroy();
+  return answers;
+}
