@@ -21,19 +21,30 @@ export interface NamedCell {
 const DAY_SECONDS = 86_400;
 const PLAIN_HOST = { cpuMilli: 4000, memoryMib: 16_384, gpuModels: [] };
 
-/** Small tasks: at the saturation point 200 a second must find room beside what stands there. */
+/** At the saturation point 200 a second of these must find room beside what stands there. */
 const BATCH_SHAPES: readonly WeightedShape[] = [
+  { weight: 60, cpuMilli: 100, memoryMib: 256, gpu: null },
+  { weight: 25, cpuMilli: 200, memoryMib: 768, gpu: null },
+  { weight: 12, cpuMilli: 500, memoryMib: 1536, gpu: null },
+  { weight: 3, cpuMilli: 1000, memoryMib: 4096, gpu: null },
+];
+
+/** For the smaller cell, where as many must find room. */
+const SMALL_BATCH_SHAPES: readonly WeightedShape[] = [
   { weight: 50, cpuMilli: 50, memoryMib: 128, gpu: null },
   { weight: 30, cpuMilli: 100, memoryMib: 384, gpu: null },
   { weight: 15, cpuMilli: 200, memoryMib: 768, gpu: null },
   { weight: 5, cpuMilli: 500, memoryMib: 2048, gpu: null },
 ];
 
+/** 80 % within 13 minutes. */
+const BATCH_RUNTIME: Distribution = { kind: 'log-uniform', least: 10, most: 2400 };
+
 const SERVICE_SHAPES: readonly WeightedShape[] = [
-  { weight: 35, cpuMilli: 200, memoryMib: 512, gpu: null },
-  { weight: 40, cpuMilli: 500, memoryMib: 1536, gpu: null },
-  { weight: 20, cpuMilli: 1000, memoryMib: 3072, gpu: null },
-  { weight: 5, cpuMilli: 2000, memoryMib: 6144, gpu: null },
+  { weight: 35, cpuMilli: 100, memoryMib: 384, gpu: null },
+  { weight: 40, cpuMilli: 250, memoryMib: 1024, gpu: null },
+  { weight: 20, cpuMilli: 500, memoryMib: 1536, gpu: null },
+  { weight: 5, cpuMilli: 1500, memoryMib: 6144, gpu: null },
 ];
 
 /** A third of the service jobs lasts for months, the rest some hours: 22 % beyond a month, 80 % within 29 days. */
@@ -60,7 +71,7 @@ interface Calibration {
   readonly hosts: number;
   readonly batchGapSeconds: number;
   readonly batchTasksMost: number;
-  readonly batchRuntimeSeconds: number;
+  readonly batchShapes: readonly WeightedShape[];
   readonly serviceGapSeconds: number;
 }
 
@@ -75,8 +86,8 @@ function calibrated(title: string, by: Calibration): NamedCell {
   const batch: ClassLoad = {
     gapSeconds: { kind: 'exponential', mean: by.batchGapSeconds },
     tasks: jobSizes(BATCH_SINGLE, by.batchTasksMost),
-    runtimeSeconds: { kind: 'exponential', mean: by.batchRuntimeSeconds },
-    shapes: BATCH_SHAPES,
+    runtimeSeconds: BATCH_RUNTIME,
+    shapes: by.batchShapes,
     gang: false,
     constraint: null,
   };
@@ -124,10 +135,10 @@ export function meanCpuMilli(shapes: readonly WeightedShape[]): number {
 const CALIBRATIONS = {
   /** 0.40 busy at 0.1 s and 5 ms a task. */
   A: {
-    hosts: 8_000,
+    hosts: 10_000,
     batchGapSeconds: 2.5,
     batchTasksMost: 4_650,
-    batchRuntimeSeconds: 480,
+    batchShapes: SMALL_BATCH_SHAPES,
     serviceGapSeconds: 250,
   },
   /** 0.17. */
@@ -135,15 +146,15 @@ const CALIBRATIONS = {
     hosts: 14_000,
     batchGapSeconds: 3,
     batchTasksMost: 1_855,
-    batchRuntimeSeconds: 720,
-    serviceGapSeconds: 300,
+    batchShapes: BATCH_SHAPES,
+    serviceGapSeconds: 150,
   },
   /** 0.105. */
   C: {
     hosts: 12_583,
     batchGapSeconds: 4,
     batchTasksMost: 1_390,
-    batchRuntimeSeconds: 600,
+    batchShapes: BATCH_SHAPES,
     serviceGapSeconds: 400,
   },
 } as const satisfies Record<string, Calibration>;

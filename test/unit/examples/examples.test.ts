@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { formatProblem, parseJobText } from '../../../src/wire/job-file.ts';
+import { parseWorkloadText } from '../../../src/wire/workload-file.ts';
 
+const WORKLOAD = 'workload.yaml';
 const folder = new URL('../../../examples/', import.meta.url).pathname;
-const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
+const files = readdirSync(folder).filter((file) => file.endsWith('.yaml') && file !== WORKLOAD);
 
 test.each(files)('examples/%s is valid', (file) => {
   const reading = parseJobText(readFileSync(join(folder, file), 'utf8'), file);
@@ -22,4 +24,9 @@ test('there is one of each kind', () => {
       'conflict-right.yaml',
     ]),
   );
+});
+
+test('examples/workload.yaml is a valid workload', () => {
+  const reading = parseWorkloadText(readFileSync(join(folder, WORKLOAD), 'utf8'), WORKLOAD);
+  expect(reading.ok ? [] : reading.problems.map(formatProblem)).toEqual([]);
 });

@@ -1,0 +1,142 @@
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import type { CurveResult, Figure, FigureSettings, Verdict } from '../../sim/omega/figures/figure.ts';
+import { FIGURE_NAMES, figuresNamed } from '../../sim/omega/figures/all.ts';
+import type { CellName } from '../../sim/omega/load/cells.ts';
+import type { Context } from '../context.ts';
+import { EXIT, usageError } from '../exit.ts';
+import { csvOf } from '../omega/csv.ts';
+import { FOOTNOTES } from '../omega/footnotes.ts';
+import { OutFolder } from '../omega/out-folder.ts';
+import type { Page, Section } from '../omega/plot/page.ts';
+import { pageHtml } from '../omega/plot/page.ts';
+import { panelsOf } from '../omega/plot/panels.ts';
+import type { NamedTask, Swept } from '../omega/sweep.ts';
+import { sweep } from '../omega/sweep.ts';
+import { keyOf } from '../omega/task.ts';
+import { alarming } from '../output/colour.ts';
+import { duration } from '../output/words.ts';
+
+export interface OmegaOptions {
+  readonly cell: readonly CellName[];
+  readonly hours?: number;
+  readonly days?: number;
+  readonly seed: number;
+  readonly values: readonly number[];
+  readonly scale: number;
+  readonly out: string;
+  readonly threads?: number;
+  readonly resume: boolean;
+}
+
+/** Runs the experiments behind the named figures and writes what came of them. */
+export async function simOmega(
+  context: Context,
+  names: readonly string[],
+  options: OmegaOptions,
+): Promise<number> {
+  const figures = [...new Set(names.flatMap(named))];
+  context.endInOrder();
+  const settings = settingsOf(options);
+  const folder = new OutFolder(resolve(context.terminal.cwd, options.out));
+  const tasks = figures.flatMap((figure) => tasksOf(figure, settings));
+  const threads = options.threads ?? availableParallelism();
+  const startMs = context.terminal.nowMs();
+  const swept = await sweep(context, folder, tasks, { threads, resume: options.resume });
+  const sections: Section[] = [];
+  for (const figure of figures) {
+    const curves = resultsOf(figure, settings, swept);
+    const whole = curves.every(
+      (curve, at) => curve.points.length === figure.curves(settings)[at]?.points.length,
+    );
+    const verdicts = whole ? figure.judge(curves) : [];
+    await folder.writeFile(`figure-${figure.id}.csv`, csvOf('x', curves));
+    sections.push(sectionOf(figure, curves, verdicts));
+    for (const one of verdicts) say(context, figure, one);
+  }
+  const file = await folder.writeFile('report.html', pageHtml(pageOf(sections, swept)));
+  const took = duration(context.terminal.nowMs() - startMs);
+  context.terminal.err(`${String(swept.points.size)} of ${String(swept.wanted)} points in ${took}\n`);
+  context.terminal.out(`${file}\n`);
+  if (!swept.interrupted) return EXIT.ok;
+  context.terminal.err('interrupted: the report is partial; the same command with --resume goes on\n');
+  return EXIT.signalBase + 2;
+}
+
+function named(name: string): readonly Figure[] {
+  const found = figuresNamed(name);
+  if (found.length === 0)
+    throw usageError(`figure ${name}: expected one of ${FIGURE_NAMES.join(', ')}`, 'moorage sim omega 5');
+  return found;
+}
+
+const HOUR_SECONDS = 3600;
+
+function settingsOf(options: OmegaOptions): FigureSettings {
+  const hours = options.hours ?? (options.days === undefined ? undefined : options.days * 24);
+  return {
+    seed: options.seed,
+    arrivalScale: options.scale,
+    ...(options.cell.length === 0 ? {} : { cells: options.cell }),
+    ...(hours === undefined ? {} : { horizonSeconds: hours * HOUR_SECONDS }),
+    ...(options.values.length === 0 ? {} : { values: options.values }),
+  };
+}
+
+function tasksOf(figure: Figure, settings: FigureSettings): NamedTask[] {
+  return figure.curves(settings).flatMap(({ label, points }) =>
+    points.map(({ x, spec }) => ({
+      ...{ spec, trace: null, name: `figure ${figure.id}, ${label}, ${String(x)}` },
+    })),
+  );
+}
+
+function resultsOf(figure: Figure, settings: FigureSettings, { points: known }: Swept): CurveResult[] {
+  return figure.curves(settings).map(({ label, cell, points }) => ({
+    ...{ label, cell },
+    points: points.flatMap(({ x, spec }) => {
+      const point = known.get(keyOf({ spec, trace: null }));
+      return point === undefined ? [] : [{ x, result: point.result }];
+    }),
+  }));
+}
+
+function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: readonly Verdict[]): Section {
+  const { id, title, setUp, axis, classes } = figure;
+  const first = curves.flatMap(({ points }) => points)[0]?.result;
+  const notes =
+    first === undefined
+      ? ['no point of it was finished']
+      : [
+          `Simulated ${duration(first.spec.horizonSeconds * 1000)} with seed ${String(first.spec.seed)}; medians and bars over ` +
+            `${String(first.cpuUse.slices.length)} slices of ${duration(first.sliceSeconds * 1000)}.`,
+          `The numbers: figure-${id}.csv, beside this file.`,
+        ];
+  const whole = verdicts.length > 0 ? [] : ['Not judged: some of its points are missing.'];
+  const plots = panelsOf(axis, classes, curves);
+  return {
+    ...{ id, title, setUp, plots, verdicts },
+    curves: curves.map(({ label }) => label),
+    notes: [...notes, ...whole],
+  };
+}
+
+function pageOf(sections: readonly Section[], swept: Swept): Page {
+  return {
+    title: 'Omega’s experiments on Moorage’s commit',
+    lead:
+      'The experiments of “Omega: flexible, scalable schedulers for large compute clusters” (EuroSys 2013), run again with the ' +
+      'commit rules of Moorage: each of our curves beside what the paper states. The paper’s traces were never published, so ' +
+      'the cells are stand-ins that meet what is known of them; shapes and ratios can be compared, absolute figures cannot.',
+    partial: swept.interrupted
+      ? `Partial: interrupted after ${String(swept.points.size)} of ${String(swept.wanted)} points.`
+      : null,
+    sections,
+    footnotes: FOOTNOTES,
+  };
+}
+
+function say({ terminal }: Context, figure: Figure, { paper, ours, agrees }: Verdict): void {
+  const word = agrees === 'differs' ? alarming(agrees, terminal.colour) : agrees;
+  terminal.err(`figure ${figure.id}: ${paper}\n    ${word}: ${ours}\n`);
+}

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { listedJobs } from '../../sim/omega/load/listed-jobs.ts';
+import { readSwf } from '../../sim/omega/load/swf.ts';
+import type { HostKind, JobSource, SimJob } from '../../sim/omega/load/workload.ts';
+import { CliError, EXIT } from '../exit.ts';
+import { readHosts } from '../replay/openb.ts';
+import { readJobLines } from './job-lines.ts';
+import { readOpenbJobs } from './openb-jobs.ts';
+
+/** Which jobs of which file: enough to read them again in another thread. */
+export interface TraceRef {
+  readonly kind: 'swf' | 'openb' | 'lines';
+  /** Of openb the folder. */
+  readonly path: string;
+  /** Of openb which pods. */
+  readonly list: string;
+  /** Of openb which hosts: `all` or `gpu`. */
+  readonly nodes: string;
+  /** The first so many; null: all. */
+  readonly jobsMax: number | null;
+  /** Divides the time between submissions. */
+  readonly scale: number;
+}
+
+export interface Trace {
+  readonly hosts: readonly HostKind[];
+  readonly jobs: readonly SimJob[];
+  readonly skipped: number;
+}
+
+export async function openTrace(ref: TraceRef): Promise<JobSource> {
+  return listedJobs((await readTrace(ref)).jobs, ref.scale);
+}
+
+/** @throws CliError when the file is not what it should be */
+export async function readTrace(ref: TraceRef): Promise<Trace> {
+  const jobsMax = ref.jobsMax ?? Infinity;
+  if (ref.kind === 'openb') return readOpenb(ref, jobsMax);
+  const text = await readText(ref.path);
+  try {
+    return ref.kind === 'swf' ? readSwf(text, jobsMax) : readJobLines(text, jobsMax);
+  } catch (error) {
+    throw new CliError(
+      EXIT.badSpec,
+      `${ref.path}: ${error instanceof Error ? error.message : String(error)}`,
+      'moorage sim run --help',
+      error,
+    );
+  }
+}
+
+async function readOpenb({ path, list, nodes }: TraceRef, jobsMax: number): Promise<Trace> {
+  const hostsFile = join(path, `openb_node_list_${nodes}_node.csv`);
+  const podsFile = join(path, `openb_pod_list_${list}.csv`);
+  const hosts = readHosts(await readText(hostsFile), hostsFile).map(({ cpuMilli, memoryMib, gpuModels }) => ({
+    ...{ count: 1, cpuMilli, memoryMib, gpuModels },
+  }));
+  const jobs = readOpenbJobs(await readText(podsFile), podsFile);
+  return { hosts, jobs: jobs.slice(0, Math.min(jobs.length, jobsMax)), skipped: 0 };
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    const bytes = await readFile(path);
+    return (path.endsWith('.gz') ? await promisify(gunzip)(bytes) : bytes).toString('utf8');
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new CliError(EXIT.badSpec, `cannot read ${path}: ${message}`, 'moorage sim run --help', error);
+  }
+}

@@ -1,0 +1,37 @@
+import type { Figure } from './figure.ts';
+import { CONFLICT_MODES, LONG_DECISIONS, THREE_SCHEDULERS } from './lifelike.ts';
+import { MULTI_PATH, SINGLE_PATH } from './monolithic.ts';
+import { BATCH_LOAD, MANY_SCHEDULERS } from './scaling.ts';
+import { SHARED_STATE } from './shared-state.ts';
+import { TWO_LEVEL } from './two-level.ts';
+
+export const FIGURES: readonly Figure[] = [
+  SINGLE_PATH,
+  MULTI_PATH,
+  SHARED_STATE,
+  TWO_LEVEL,
+  BATCH_LOAD,
+  MANY_SCHEDULERS,
+  LONG_DECISIONS,
+  THREE_SCHEDULERS,
+  CONFLICT_MODES,
+];
+
+/**
+ * The experiments behind what somebody calls a figure: `5` and `6` are three each, `all` is every one.
+ * @returns empty: there is no such figure
+ */
+export function figuresNamed(name: string): readonly Figure[] {
+  const asked = name.toLowerCase();
+  if (asked === 'all') return FIGURES;
+  return FIGURES.filter(({ id, aliases }) =>
+    [id, ...aliases].some((one) => one === asked || one.replace(/[abc]$/, '') === asked),
+  );
+}
+
+export const FIGURE_NAMES: readonly string[] = [
+  '5',
+  '6',
+  ...FIGURES.flatMap(({ id, aliases }) => [id, ...aliases]),
+  'all',
+];

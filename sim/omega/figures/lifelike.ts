@@ -1,0 +1,209 @@
+import { curvesByCell, decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
+import type { CurveResult, Figure, Verdict } from './figure.ts';
+import {
+  busynessOf,
+  conflictFractionOf,
+  notMeasured,
+  number,
+  overSchedulers,
+  percent,
+  pointAt,
+  saturation,
+  saturationText,
+  verdict,
+} from './measures.ts';
+
+const STAND_IN =
+  'Stand-in for the high-fidelity simulator, whose traces are not public: hosts of several kinds, half of the service ' +
+  'jobs and a tenth of the batch jobs picky about hosts, the fullest of four hosts that fit.';
+const WHY_FEWER =
+  'our service jobs are smaller and the stand-in’s placement reaches less for the same hosts than Google’s own scoring did';
+
+const OVER_ONE = 'at a service decision time of about 10 s the conflict fraction exceeds 1';
+const FORTY = 'there busyness is about 40 % above the line without conflicts';
+const PAPER_SECONDS = 10;
+
+/** 12. */
+export const LONG_DECISIONS: Figure = {
+  id: '12',
+  aliases: [],
+  title: 'Figure 12: long service decisions, close to life',
+  setUp: `Cell B, one batch and one service scheduler on shared state, service decision time swept, 7 days. ${STAND_IN}`,
+  paper: [OVER_ONE, FORTY],
+  axis: { label: 'decision time for each service job (s)', logarithmic: true },
+  classes: ['batch', 'service'],
+  curves: (settings) =>
+    curvesByCell(settings, ['B'], [...DECISION_SECONDS, 300], (cell, x) =>
+      lifelikeSpec(cell, 7, settings, { decision: { batch: decision(0.1), service: decision(x) } }),
+    ),
+  judge: (curves) => curves.flatMap((curve) => [overOne(curve), fortyPercent(curve)]),
+};
+
+function overOne(curve: CurveResult): Verdict {
+  const there = pointAt(curve, PAPER_SECONDS);
+  if (there === undefined) return notMeasured(OVER_ONE, '10 s is not among the values');
+  const fraction = conflictFractionOf(there.result, 'service') ?? 0;
+  const least = conflictFractionOf(curve.points[0]!.result, 'service') ?? 0;
+  const over = curve.points.find(({ result }) => (conflictFractionOf(result, 'service') ?? 0) > 1);
+  const ours =
+    `${number(fraction)} at 10 s, up from ${number(least)} at ${number(curve.points[0]?.x ?? 0)} s; ` +
+    (over === undefined ? 'never above 1' : `above 1 from ${number(over.x)} s on`);
+  return verdict(
+    OVER_ONE,
+    ours,
+    fraction > 1 ? 'agrees' : fraction > 5 * least ? 'partly' : 'differs',
+    WHY_FEWER,
+  );
+}
+
+function fortyPercent(curve: CurveResult): Verdict {
+  const there = pointAt(curve, PAPER_SECONDS);
+  if (there === undefined) return notMeasured(FORTY, '10 s is not among the values');
+  const plain = overSchedulers(there.result, 'service', (one) => one.noConflictBusyness) ?? 0;
+  const more = busynessOf(there.result, 'service') / Math.max(plain, 1e-9) - 1;
+  const agrees = more >= 0.25 && more <= 0.6 ? 'agrees' : more > 0.05 ? 'partly' : 'differs';
+  return verdict(FORTY, `${percent(more)} above it at 10 s`, agrees, WHY_FEWER);
+}
+
+const THREE_TIMES =
+  'three batch schedulers bear about three times the decision time: saturation moves from ~4 s to ~15 s';
+const TENTH = 'the conflict fraction with three schedulers is about 0.1';
+const BATCH_SECONDS = [0.1, 0.5, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 15, 20];
+
+/** 13. */
+export const THREE_SCHEDULERS: Figure = {
+  id: '13',
+  aliases: [],
+  title: 'Figure 13: three batch schedulers, close to life',
+  setUp:
+    'Cell C, 24 hours, decision time of batch jobs swept, one batch scheduler against three that take jobs in turn. ' +
+    STAND_IN,
+  paper: [THREE_TIMES, TENTH],
+  axis: { label: 'decision time for each batch job (s)', logarithmic: true },
+  classes: ['batch'],
+  curves: (settings) =>
+    (settings.cells ?? ['C']).flatMap((cell) =>
+      [1, 3].map((batch) => ({
+        label: `${String(batch)} batch scheduler${batch === 1 ? '' : 's'}`,
+        cell,
+        points: (settings.values ?? BATCH_SECONDS).map((x) => ({
+          x,
+          spec: lifelikeSpec(cell, 1, settings, {
+            schedulers: { batch, service: 1 },
+            decision: { batch: decision(x), service: decision(0.1) },
+          }),
+        })),
+      })),
+    ),
+  judge: ([one, three]) =>
+    one === undefined || three === undefined ? [] : [threeTimes(one, three), tenth(three)],
+};
+
+function threeTimes(one: CurveResult, three: CurveResult): Verdict {
+  const [before, after] = [saturation(one, 'batch'), saturation(three, 'batch')];
+  const ratio = after.to / before.to;
+  return verdict(
+    THREE_TIMES,
+    `one: ${saturationText(before)} s; three: ${saturationText(after)} s`,
+    ratio >= 2.2 && ratio <= 4.5 ? 'agrees' : 'differs',
+    'the sweep does not reach the saturation of both',
+  );
+}
+
+function tenth(three: CurveResult): Verdict {
+  const { from, to } = saturation(three, 'batch');
+  const fractions = three.points
+    .filter(({ x }) => x <= from)
+    .map(({ result }) => conflictFractionOf(result, 'batch') ?? 0);
+  const most = Math.max(0, ...fractions);
+  return verdict(
+    TENTH,
+    `at most ${number(most)} before saturation${to === Infinity ? '' : ` at ${number(from)} s`}`,
+    most >= 0.05 && most <= 0.2 ? 'agrees' : most > 0 ? 'partly' : 'differs',
+    'how often two schedulers want the same host depends on how the placement scores hosts, which is unknown',
+  );
+}
+
+const GANG_TWICE = 'gang scheduling (all or nothing) about doubles the conflict fraction';
+const COARSE_MORE = 'coarse conflict detection costs 2 to 3 times the conflicts';
+const COARSE_BUSIER = 'coarse conflict detection costs 2 to 3 times the busyness';
+
+const MODES = [
+  { label: 'fine, incremental', changes: {} },
+  { label: 'coarse, incremental', changes: { conflictCheck: 'version' } },
+  { label: 'coarse, ends count too', changes: { conflictCheck: 'version', endsMove: true } },
+  { label: 'fine, all or nothing', changes: { atomicity: 'all-or-nothing' } },
+  { label: 'coarse, all or nothing', changes: { conflictCheck: 'version', atomicity: 'all-or-nothing' } },
+] as const;
+
+/** 14. */
+export const CONFLICT_MODES: Figure = {
+  id: '14',
+  aliases: [],
+  title: 'Figure 14: conflict detection and transactions, close to life',
+  setUp:
+    `Cell C, one batch and one service scheduler, service decision time swept, 7 days. Fine: a conflict is what no longer ` +
+    `fits. Coarse: a host that moved at all; with “ends count too” also when a task on it ended, as in our own store. ${STAND_IN}`,
+  paper: [GANG_TWICE, COARSE_MORE, COARSE_BUSIER],
+  axis: { label: 'decision time for each service job (s)', logarithmic: true },
+  classes: ['service', 'batch'],
+  curves: (settings) =>
+    (settings.cells ?? ['C']).flatMap((cell) =>
+      MODES.map(({ label, changes }) => ({
+        label,
+        cell,
+        points: (settings.values ?? DECISION_SECONDS).map((x) => ({
+          x,
+          spec: lifelikeSpec(cell, 7, settings, {
+            decision: { batch: decision(0.1), service: decision(x) },
+            ...changes,
+          }),
+        })),
+      })),
+    ),
+  judge: (curves) => {
+    const of = (label: string): CurveResult | undefined => curves.find((curve) => curve.label === label);
+    const fine = of('fine, incremental');
+    if (fine === undefined) return [];
+    return [
+      ratioVerdict(GANG_TWICE, fine, of('fine, all or nothing'), fractionAt, [1.5, 3]),
+      ratioVerdict(COARSE_MORE, fine, of('coarse, incremental'), fractionAt, [1.7, 4]),
+      ratioVerdict(`${COARSE_MORE} (ends counted)`, fine, of('coarse, ends count too'), fractionAt, [1.7, 4]),
+      ratioVerdict(COARSE_BUSIER, fine, of('coarse, all or nothing'), busyAt, [1.7, 4]),
+    ];
+  },
+};
+
+type Measure = (point: CurveResult['points'][number]) => number;
+const fractionAt: Measure = ({ result }) => conflictFractionOf(result, 'service') ?? 0;
+const busyAt: Measure = ({ result }) => busynessOf(result, 'service');
+
+/** Compares where both keep up and the finer one has conflicts to speak of; the middle of all such points. */
+function ratioVerdict(
+  paper: string,
+  fine: CurveResult,
+  other: CurveResult | undefined,
+  of: Measure,
+  [least, most]: readonly [number, number],
+): Verdict {
+  const limit = Math.min(
+    saturation(fine, 'service').from,
+    other === undefined ? 0 : saturation(other, 'service').from,
+  );
+  const ratios = fine.points.flatMap((point) => {
+    const beside = pointAt(other, point.x);
+    if (beside === undefined || point.x > limit || fractionAt(point) < 0.01) return [];
+    return [{ x: point.x, ratio: of(beside) / of(point) }];
+  });
+  if (ratios.length === 0) return notMeasured(paper, 'no point has conflicts to speak of');
+  const sorted = ratios.map(({ ratio }) => ratio).sort((a, b) => a - b);
+  const middle = sorted[Math.floor(sorted.length / 2)] as number;
+  const agrees = middle >= least && middle <= most ? 'agrees' : middle > 1.1 ? 'partly' : 'differs';
+  const all = ratios.map(({ x, ratio }) => `${number(ratio)} at ${number(x)} s`).join(', ');
+  return verdict(
+    paper,
+    `times ${number(middle)} in the middle: ${all}`,
+    agrees,
+    'the ratio depends on how close to full the hosts are that a placement chooses: the fuller, the more often a moved host is a lost one, and coarse and fine draw level',
+  );
+}

@@ -1,0 +1,131 @@
+import type { CellName } from '../load/cells.ts';
+import { curvesByCell, lightSpec } from './base-spec.ts';
+import type { CurveResult, Figure, FigureSettings, Verdict } from './figure.ts';
+import {
+  busynessOf,
+  conflictFractionOf,
+  isSaturated,
+  notMeasured,
+  number,
+  saturation,
+  saturationText,
+  verdict,
+} from './measures.ts';
+
+const SCALES = [1, 1.5, 2, 2.5, 3, 4, 5, 5.5, 6, 6.5, 8, 9, 9.5, 10];
+const SATURATES: Partial<Record<CellName, number>> = { A: 2.5, B: 6, C: 9.5 };
+/** The paper's points were read off a plot. */
+const READING_SLACK = 0.1;
+
+/** 8. */
+export const BATCH_LOAD: Figure = {
+  id: '8',
+  aliases: [],
+  title: 'Figure 8: more batch jobs, one batch scheduler',
+  setUp:
+    'One batch and one service scheduler on shared state at 0.1 s and 5 ms a task; the arrival rate of batch jobs is ' +
+    'multiplied. 7 days, light cells. Our cells are calibrated to these saturation points, so that they come out is no ' +
+    'finding; how busyness, wait and conflicts go there is.',
+  paper: ['one batch scheduler saturates at 2.5 times the load in cell A, 6 times in B, 9.5 times in C'],
+  axis: { label: 'batch arrival rate (times the original)', logarithmic: false },
+  classes: ['batch', 'service'],
+  curves: (settings) =>
+    curvesByCell(settings, ['A', 'B', 'C'], SCALES, (cell, x) =>
+      lightSpec(cell, 7, settings, { arrivalScale: scaled(settings, x) }),
+    ),
+  judge: (curves) => curves.map(saturatesWhereItShould),
+};
+
+const scaled = (settings: FigureSettings, x: number) => ({
+  ...{ batch: x * settings.arrivalScale, service: settings.arrivalScale },
+});
+
+function saturatesWhereItShould(curve: CurveResult): Verdict {
+  const expected = SATURATES[curve.cell];
+  const paper = `saturates at ${String(expected)} times the load (${curve.label})`;
+  if (expected === undefined) return notMeasured('not one of the paper’s cells', curve.label);
+  const found = saturation(curve, 'batch');
+  const agrees = found.from <= expected * (1 + READING_SLACK) && found.to >= expected * (1 - READING_SLACK);
+  return verdict(
+    paper,
+    saturationText(found),
+    agrees ? 'agrees' : 'differs',
+    'the sweep does not go that far, or its points lie too far apart',
+  );
+}
+
+const SCHEDULER_COUNTS = [1, 2, 4, 8, 16, 32];
+/** Beyond this the cell itself has no room left for the work. */
+const SHARED_SCALES = [1, 2, 4, 6, 8];
+
+/** 9. */
+export const MANY_SCHEDULERS: Figure = {
+  id: '9',
+  aliases: [],
+  title: 'Figure 9: many batch schedulers',
+  setUp:
+    '1 to 32 batch schedulers and one for services share cell B, 0.1 s and 5 ms a task; jobs go to the batch schedulers in ' +
+    'turn, and their arrival rate is multiplied. 7 days.',
+  paper: [
+    'the conflict fraction grows with the number of schedulers',
+    'each scheduler is still less busy with 32 than with fewer',
+  ],
+  axis: { label: 'batch arrival rate (times the original)', logarithmic: false },
+  classes: ['batch'],
+  curves: (settings) =>
+    (settings.cells ?? ['B']).flatMap((cell) =>
+      SCHEDULER_COUNTS.map((batch) => ({
+        label: `${String(batch)} scheduler${batch === 1 ? '' : 's'}${settings.cells === undefined ? '' : `, cell ${cell}`}`,
+        cell,
+        points: (settings.values ?? SHARED_SCALES).map((x) => ({
+          x,
+          spec: lightSpec(cell, 7, settings, {
+            arrivalScale: scaled(settings, x),
+            schedulers: { batch, service: 1 },
+          }),
+        })),
+      })),
+    ),
+  judge: (curves) => (curves.length < 2 ? [] : [conflictsGrow(curves), staysUseful(curves)]),
+};
+
+/** The largest load at which all but the first still keep up: with one it is over sooner, which is the point. */
+function comparedAt(curves: readonly CurveResult[]): number | null {
+  const most = curves.at(-1);
+  const found = most?.points.filter(({ result }) => !isSaturated(result, 'batch')).at(-1);
+  return found?.x ?? null;
+}
+
+function at<T>(
+  curves: readonly CurveResult[],
+  x: number,
+  of: (result: CurveResult['points'][number]['result']) => T,
+): T[] {
+  return curves.flatMap((curve) =>
+    curve.points.filter((point) => point.x === x).map(({ result }) => of(result)),
+  );
+}
+
+function conflictsGrow(curves: readonly CurveResult[]): Verdict {
+  const x = comparedAt(curves) ?? 1;
+  const values = at(curves, x, (result) => conflictFractionOf(result, 'batch') ?? 0);
+  const rises = values.every((value, n) => n === 0 || value > (values[n - 1] as number) * 0.95);
+  return verdict(
+    'the conflict fraction grows with the number of schedulers',
+    `at ${number(x)} times the load: ${values.map(number).join(', ')} with ${curves.map(({ label }) => label.split(' ')[0]).join(', ')}`,
+    rises && (values.at(-1) ?? 0) > (values[0] ?? 0) ? 'agrees' : 'partly',
+    'few conflicts at all',
+  );
+}
+
+function staysUseful(curves: readonly CurveResult[]): Verdict {
+  const x = comparedAt(curves) ?? 1;
+  const values = at(curves, x, (result) => busynessOf(result, 'batch'));
+  const falls = values.every((value, n) => n === 0 || value < (values[n - 1] as number));
+  return verdict(
+    'each scheduler is still less busy with 32 than with fewer',
+    `at ${number(x)} times the load: ${values.map(number).join(', ')}`,
+    falls ? 'agrees' : 'differs',
+    'conflicts cost more than another scheduler brings',
+  );
+}

@@ -1,0 +1,77 @@
+import type { WorkClass } from '../load/workload.ts';
+
+/** Sums of something over equal slices of the run. */
+export class Slices {
+  readonly seconds: number;
+  readonly sums: number[];
+
+  constructor(horizonSeconds: number, sliceSeconds: number) {
+    this.seconds = sliceSeconds;
+    this.sums = new Array<number>(Math.max(1, Math.round(horizonSeconds / sliceSeconds))).fill(0);
+  }
+
+  /** Adds `rate` for each second from `from` to `to`, to the slices in which these seconds lie. */
+  add(from: number, to: number, rate: number): void {
+    let at = from;
+    while (at < to) {
+      const slice = Math.min(this.sums.length - 1, Math.floor(at / this.seconds));
+      const end = slice === this.sums.length - 1 ? to : Math.min(to, (slice + 1) * this.seconds);
+      this.sums[slice]! += (end - at) * rate;
+      // The end of a slice as a number may lie a hair before its beginning.
+      at = end > at ? end : to;
+    }
+  }
+}
+
+/** How an attempt ended, for the account of the time that it took. */
+export type AttemptEnd = 'useful' | 'wasted' | 'no-room';
+
+/** What one scheduler did. */
+export class SchedulerMeter {
+  readonly name: string;
+  readonly work: WorkClass | 'all';
+  readonly useful: Slices;
+  readonly wasted: Slices;
+  readonly noRoom: Slices;
+  /** Transactions without a conflict, and with. */
+  succeeded = 0;
+  failed = 0;
+  tasksCommitted = 0;
+  tasksConflicted = 0;
+  tasksRebased = 0;
+  attempts = 0;
+  /** What it would be busy without conflicts, from what was submitted to it. */
+  thinkSecondsWanted = 0;
+
+  constructor(name: string, work: WorkClass | 'all', horizonSeconds: number, sliceSeconds: number) {
+    this.name = name;
+    this.work = work;
+    const slices = (): Slices => new Slices(horizonSeconds, sliceSeconds);
+    [this.useful, this.wasted, this.noRoom] = [slices(), slices(), slices()];
+  }
+
+  thought(end: AttemptEnd, fromSeconds: number, toSeconds: number): void {
+    this.attempts += 1;
+    const slices = { useful: this.useful, wasted: this.wasted, 'no-room': this.noRoom }[end];
+    slices.add(fromSeconds, toSeconds, 1);
+  }
+}
+
+/** What became of the jobs of one class. */
+export class ClassMeter {
+  readonly work: WorkClass;
+  /** Submission to the start of the first attempt, of every job that had one. */
+  readonly waits: number[] = [];
+  /** Submission to the moment when its last task was placed. */
+  readonly placed: number[] = [];
+  /** The same over the job's run time, at least ten seconds of it: the bounded slowdown of batch systems. */
+  slowdownSum = 0;
+  submitted = 0;
+  tasksSubmitted = 0;
+  tasksPlaced = 0;
+  abandoned = 0;
+
+  constructor(work: WorkClass) {
+    this.work = work;
+  }
+}

@@ -1,0 +1,125 @@
+import type { Chance } from '../../../src/core/chance.ts';
+import type { Host } from '../../../src/core/host.ts';
+import type { GpuShare } from '../../../src/core/resources.ts';
+import type { SimJob, TaskShape } from '../load/workload.ts';
+import { ANY_HOST } from '../load/workload.ts';
+import type { Room } from './room.ts';
+import { devicesFor, NO_DEVICES, roomFor, shiftRoom } from './room.ts';
+
+/**
+ * How a host is chosen. `sample` 1 is Omega's randomised first fit: any host that fits. With more, so many that fit are
+ * drawn and the fullest of them is taken, as our batch scheduler does: `binpack`.
+ */
+export interface PlacementRule {
+  readonly sample: number;
+}
+
+export const RANDOM_FIRST_FIT: PlacementRule = { sample: 1 };
+
+/** Where tasks were placed: host numbers, and devices where the job wants any. Valid until the next call. */
+export interface Placed {
+  readonly count: number;
+  readonly hosts: Int32Array;
+  readonly devices: readonly (readonly GpuShare[])[] | null;
+}
+
+/**
+ * Places tasks one by one in a room and takes their space there. A host is drawn uniformly from the pool; if it has no
+ * room for the task it leaves the pool; the search ends when the pool or the tasks run out.
+ */
+export class Placer {
+  readonly #hosts: readonly Host[];
+  readonly #groupBit: Int32Array;
+  readonly #chance: Chance;
+  readonly #sample: number;
+  /** Every host once; the pool is the first part. Its order does not matter, so it need not be set back. */
+  readonly #everyHost: Int32Array;
+  readonly #someHosts: Int32Array;
+  #pool: Int32Array;
+  #poolSize = 0;
+  #chosen = new Int32Array(64);
+  #devices: (readonly GpuShare[])[] = [];
+
+  constructor(hosts: readonly Host[], groupBit: Int32Array, rule: PlacementRule, chance: Chance) {
+    this.#hosts = hosts;
+    this.#groupBit = groupBit;
+    this.#chance = chance;
+    this.#sample = rule.sample;
+    this.#everyHost = Int32Array.from(hosts, (_, host) => host);
+    this.#someHosts = new Int32Array(hosts.length);
+    this.#pool = this.#everyHost;
+  }
+
+  /** @param among the hosts that may have room; all without it */
+  place(room: Room, job: SimJob, tasks: number, among?: Int32Array): Placed {
+    this.#pool = among === undefined ? this.#everyHost : this.#someHosts;
+    if (among !== undefined) this.#someHosts.set(among);
+    this.#poolSize = among?.length ?? this.#everyHost.length;
+    const { shape } = job;
+    const wantsDevices = shape.gpu !== null;
+    if (wantsDevices) this.#devices = [];
+    let count = 0;
+    while (count < tasks) {
+      const host = this.#sample === 1 ? this.#draw(room, job) : this.#fullest(room, job);
+      if (host < 0) break;
+      const devices = wantsDevices ? devicesFor(room, host, this.#models(host), shape) : NO_DEVICES;
+      if (devices === null) throw new Error(`host ${String(host)} was drawn without room`);
+      shiftRoom(room, host, shape, devices, 1);
+      if (wantsDevices) this.#devices.push(devices);
+      this.#keep(count++, host);
+    }
+    return { count, hosts: this.#chosen, devices: wantsDevices ? this.#devices : null };
+  }
+
+  /** Gives the space of a placement back. */
+  undo(room: Room, shape: TaskShape, { count, hosts, devices }: Placed): void {
+    for (let i = 0; i < count; i++) shiftRoom(room, hosts[i]!, shape, devices?.[i] ?? NO_DEVICES, -1);
+  }
+
+  #draw(room: Room, job: SimJob): number {
+    const pool = this.#pool;
+    while (this.#poolSize > 0) {
+      const at = this.#chance.below(this.#poolSize);
+      const host = pool[at]!;
+      if (this.#fits(room, host, job)) return host;
+      const last = --this.#poolSize;
+      pool[at] = pool[last]!;
+      pool[last] = host;
+    }
+    return -1;
+  }
+
+  #fullest(room: Room, job: SimJob): number {
+    let best = -1;
+    let bestFree = Infinity;
+    for (let drawn = 0; drawn < this.#sample; drawn++) {
+      const host = this.#draw(room, job);
+      if (host < 0) break;
+      const free = room.cpuMilli[host]!;
+      if (free < bestFree) {
+        best = host;
+        bestFree = free;
+      }
+    }
+    return best;
+  }
+
+  #fits(room: Room, host: number, { shape, hostGroups }: SimJob): boolean {
+    if (!roomFor(room, host, shape)) return false;
+    if (hostGroups !== ANY_HOST && (hostGroups & this.#groupBit[host]!) === 0) return false;
+    return shape.gpu === null || devicesFor(room, host, this.#models(host), shape) !== null;
+  }
+
+  #models(host: number): readonly string[] {
+    return (this.#hosts[host] as Host).gpuModels;
+  }
+
+  #keep(at: number, host: number): void {
+    if (at === this.#chosen.length) {
+      const wider = new Int32Array(2 * at);
+      wider.set(this.#chosen);
+      this.#chosen = wider;
+    }
+    this.#chosen[at] = host;
+  }
+}

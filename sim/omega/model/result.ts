@@ -1,0 +1,138 @@
+import type { WorkClass } from '../load/workload.ts';
+import type { ClassMeter, SchedulerMeter, Slices } from './meters.ts';
+import type { PointSpec } from './spec.ts';
+import { mean, median, medianDeviation, percentile } from './statistics.ts';
+import type { World } from './world.ts';
+
+/** What one run measured. Plain data: it goes between threads and into files. */
+export interface PointResult {
+  readonly spec: PointSpec;
+  readonly hosts: number;
+  readonly sliceSeconds: number;
+  readonly schedulers: readonly SchedulerResult[];
+  readonly classes: readonly ClassResult[];
+  readonly cpuUse: Series;
+  readonly memoryUse: Series;
+  readonly events: number;
+}
+
+/** A share for each slice of the run (each day, if it is long enough), their median and median absolute deviation. */
+export interface Series {
+  readonly median: number;
+  readonly deviation: number;
+  readonly mean: number;
+  readonly slices: readonly number[];
+}
+
+export interface SchedulerResult {
+  readonly name: string;
+  readonly work: WorkClass | 'all';
+  /** Omega's: time of attempts that placed something, conflicts or not. */
+  readonly busyness: Series;
+  /** With the attempts that found no room, too. */
+  readonly occupied: Series;
+  /** Share of the run thought in vain because of a conflict. */
+  readonly wasted: number;
+  /** What the submitted jobs would take without conflicts. */
+  readonly noConflictBusyness: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** Failed for each successful transaction: 3 means four tries. null: no transaction at all. */
+  readonly conflictFraction: number | null;
+  /** Of the tasks that were committed or lost to a conflict. */
+  readonly taskConflictFraction: number | null;
+  readonly tasksCommitted: number;
+  readonly tasksConflicted: number;
+  readonly tasksRebased: number;
+  readonly attempts: number;
+}
+
+export interface ClassResult {
+  readonly work: WorkClass;
+  readonly submitted: number;
+  readonly placed: number;
+  /** Given up after too many tries. */
+  readonly abandoned: number;
+  /** Still wholly or partly without a place when the run ended. */
+  readonly waiting: number;
+  /** Of those, the ones that were never tried. */
+  readonly neverTried: number;
+  readonly tasksSubmitted: number;
+  readonly tasksPlaced: number;
+  /** Submission to first try, seconds; null: none was tried. */
+  readonly waitMean: number | null;
+  readonly waitP90: number | null;
+  /** Submission to the last task's placement. */
+  readonly placedMean: number | null;
+  readonly placedP90: number | null;
+  readonly slowdownMean: number | null;
+}
+
+export function resultOf(
+  world: World,
+  schedulers: readonly SchedulerMeter[],
+  classes: readonly ClassMeter[],
+): PointResult {
+  const { cell, spec } = world;
+  return {
+    spec,
+    hosts: cell.size,
+    sliceSeconds: world.cpuUsed.seconds,
+    schedulers: schedulers.map((meter) => schedulerResult(meter, spec.horizonSeconds)),
+    classes: classes.filter(({ submitted }) => submitted > 0).map(classResult),
+    cpuUse: seriesOf([world.cpuUsed], cell.cpuMilliTotal),
+    memoryUse: seriesOf([world.memoryUsed], cell.memoryMibTotal),
+    events: world.time.events,
+  };
+}
+
+function schedulerResult(meter: SchedulerMeter, horizonSeconds: number): SchedulerResult {
+  const { succeeded, failed, tasksCommitted, tasksConflicted } = meter;
+  const tasks = tasksCommitted + tasksConflicted;
+  return {
+    name: meter.name,
+    work: meter.work,
+    busyness: seriesOf([meter.useful, meter.wasted], 1),
+    occupied: seriesOf([meter.useful, meter.wasted, meter.noRoom], 1),
+    wasted: meter.wasted.sums.reduce((sum, one) => sum + one, 0) / horizonSeconds,
+    noConflictBusyness: meter.thinkSecondsWanted / horizonSeconds,
+    succeeded,
+    failed,
+    conflictFraction: succeeded + failed === 0 ? null : failed / Math.max(1, succeeded),
+    taskConflictFraction: tasks === 0 ? null : tasksConflicted / tasks,
+    tasksCommitted,
+    tasksConflicted,
+    tasksRebased: meter.tasksRebased,
+    attempts: meter.attempts,
+  };
+}
+
+function classResult(meter: ClassMeter): ClassResult {
+  const { submitted, abandoned, placed, waits } = meter;
+  return {
+    work: meter.work,
+    submitted,
+    placed: placed.length,
+    abandoned,
+    waiting: submitted - placed.length - abandoned,
+    neverTried: submitted - waits.length,
+    tasksSubmitted: meter.tasksSubmitted,
+    tasksPlaced: meter.tasksPlaced,
+    waitMean: mean(waits),
+    waitP90: percentile(waits, 0.9),
+    placedMean: mean(placed),
+    placedP90: percentile(placed, 0.9),
+    slowdownMean: placed.length === 0 ? null : meter.slowdownSum / placed.length,
+  };
+}
+
+/** Sums by slice as shares of `whole`. */
+function seriesOf(added: readonly Slices[], whole: number): Series {
+  const { seconds, sums } = added[0] as Slices;
+  const slices = sums.map((_, slice) => {
+    const sum = added.reduce((total, one) => total + (one.sums[slice] ?? 0), 0);
+    return sum / seconds / whole;
+  });
+  const middle = median(slices);
+  return { median: middle, deviation: medianDeviation(slices), mean: mean(slices) ?? 0, slices };
+}

@@ -1,0 +1,107 @@
+import type { SeededRandom } from '../../../src/core/seeded-random.ts';
+import type { CoreCommit, Landed } from './core-commit.ts';
+import { Fifo } from './fifo.ts';
+import type { AttemptEnd, SchedulerMeter } from './meters.ts';
+import type { Placed } from './placer.ts';
+import { Placer } from './placer.ts';
+import { PrivateCopy } from './private-copy.ts';
+import { Waiting } from './waiting.ts';
+import type { JobState, World } from './world.ts';
+
+/** Takes jobs; how it works on them is its own affair. */
+export interface JobTaker {
+  readonly meter: SchedulerMeter;
+  submit(state: JobState): void;
+}
+
+/**
+ * One scheduler with one queue, one job at a time. An attempt begins with a full copy of the cell, takes the decision time,
+ * ends with a placement on that copy, and commits it at once. Without a commit (monolithic) the cell itself is the copy:
+ * nobody else changes it but the tasks that end.
+ */
+export class SimScheduler implements JobTaker {
+  readonly meter: SchedulerMeter;
+  readonly #world: World;
+  readonly #placer: Placer;
+  readonly #commit: CoreCommit | null;
+  readonly #copy: PrivateCopy | null;
+  readonly #queue = new Fifo<JobState>();
+  readonly #waiting: Waiting;
+  #busy = false;
+
+  /** @param commit null: monolithic */
+  constructor(world: World, meter: SchedulerMeter, commit: CoreCommit | null, chance: SeededRandom) {
+    this.meter = meter;
+    this.#world = world;
+    this.#commit = commit;
+    this.#copy = commit === null ? null : new PrivateCopy(world.cell);
+    this.#placer = new Placer(world.cell.hosts, world.cell.groupBit, world.spec.placement, chance);
+    this.#waiting = new Waiting(world.cell, (state) => this.#enqueue(state));
+    if (world.spec.retry.waitsForRoom) world.onRoom(() => this.#waiting.look());
+  }
+
+  submit(state: JobState): void {
+    this.meter.thinkSecondsWanted += this.#world.thinkSeconds(state);
+    this.#enqueue(state);
+  }
+
+  #enqueue(state: JobState): void {
+    this.#queue.push(state);
+    if (!this.#busy) this.#next();
+  }
+
+  #next(): void {
+    const state = this.#queue.shift();
+    this.#busy = state !== undefined;
+    if (state === undefined) return;
+    this.#world.firstTry(state);
+    this.#copy?.sync(this.#world.cell);
+    const begun = { seconds: this.#world.time.nowSeconds, ends: this.#world.ends };
+    this.#world.time.after(this.#world.thinkSeconds(state), 'decided', () => {
+      this.#decided(state, begun);
+      this.#next();
+    });
+  }
+
+  #decided(state: JobState, begun: { readonly seconds: number; readonly ends: number }): void {
+    state.tries += 1;
+    const { end, landed } = this.#attempt(state);
+    this.meter.thought(end, begun.seconds, this.#world.time.nowSeconds);
+    if (landed !== null) {
+      this.meter.tasksCommitted += landed.hosts.length;
+      if (landed.hosts.length > 0) this.#world.started(state, landed);
+    }
+    if (state.unplaced === 0 || this.#world.givesUp(state)) return;
+    // What was freed meanwhile is not in the copy: the next look may find it.
+    const sawAll = this.#world.ends === begun.ends;
+    if (end === 'no-room' && sawAll && this.#world.spec.retry.waitsForRoom) this.#waiting.add(state);
+    else this.#world.time.after(this.#world.spec.retry.delaySeconds, 'again', () => this.#enqueue(state));
+  }
+
+  #attempt(state: JobState): { end: AttemptEnd; landed: Landed | null } {
+    const { job, unplaced } = state;
+    const { cell } = this.#world;
+    const room = this.#copy ?? cell;
+    this.#world.countUse();
+    const placed = this.#placer.place(room, job, unplaced);
+    if (placed.count === 0 || (job.gang && placed.count < unplaced)) {
+      this.#placer.undo(room, job.shape, placed);
+      return { end: 'no-room', landed: null };
+    }
+    if (this.#copy === null || this.#commit === null)
+      return { end: 'useful', landed: this.#straight(state, placed) };
+    const atomicity = job.gang ? 'all-or-nothing' : this.#world.spec.atomicity;
+    const landed = this.#commit.commit(this.#copy, placed, job, atomicity);
+    this.meter.tasksConflicted += landed.conflicts;
+    this.meter.tasksRebased += landed.rebased;
+    if (landed.conflicts === 0) this.meter.succeeded += 1;
+    else this.meter.failed += 1;
+    return { end: landed.conflicts === 0 ? 'useful' : 'wasted', landed };
+  }
+
+  #straight({ job }: JobState, { count, hosts, devices }: Placed): Landed {
+    for (let task = 0; task < count; task++) this.#world.cell.counted(hosts[task]!, job.shape);
+    this.meter.succeeded += 1;
+    return { hosts: hosts.slice(0, count), devices, conflicts: 0, rebased: 0 };
+  }
+}

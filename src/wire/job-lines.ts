@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { hostKinds, simulatedDuration, taskShape } from './workload-file.ts';
+
+/** Workloads as NDJSON: a line with the hosts, then a line for each job. */
+
+const COUNT_MAX = 1_000_000;
+
+const machine = z.strictObject({ hosts: hostKinds });
+
+/** Seconds, since whoever writes such lines takes them from a log. */
+const seconds = z.number().min(0);
+
+const job = z
+  .strictObject({
+    at: seconds,
+    class: z.enum(['batch', 'service']).default('batch'),
+    tasks: z.int().min(1).max(COUNT_MAX).default(1),
+    runtime: z.union([
+      seconds.refine((value) => value > 0, { error: 'must be more than 0' }),
+      simulatedDuration,
+    ]),
+    task: taskShape,
+    gang: z.boolean().default(false),
+  })
+  .transform(({ at, class: work, tasks, runtime, task: shape, gang }) => ({
+    ...{ submitSeconds: at, work, tasks, runtimeSeconds: runtime, shape, gang },
+  }));
+
+/** @throws saying what is wrong with the first line */
+export function parseMachineLine(line: string): z.output<typeof machine> {
+  return parse(machine, line, 1);
+}
+
+/** @throws saying what is wrong with the line of that number */
+export function parseJobLine(line: string, number: number): z.output<typeof job> {
+  return parse(job, line, number);
+}
+
+function parse<T extends z.ZodType>(shape: T, line: string, number: number): z.output<T> {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new Error(`line ${String(number)} is no JSON`);
+  }
+  const read = shape.safeParse(value);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new Error(
+    `line ${String(number)}: ${issue?.path.map(String).join('.') ?? ''}: ${issue?.message ?? 'wrong'}`,
+  );
+}
