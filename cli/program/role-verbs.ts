@@ -46,6 +46,7 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--disk <size>', 'of each (default: 1Ti)')
     .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
     .option('--no-tickets', 'start tasks without a ticket')
+    .option('--beat <time>', 'how often each says that it is there (default: 1s)')
     .action((flags: HollowFlags) =>
       run({}, async (context) => (await import('../roles/hollow.ts')).serveHollow(context, flags)),
     );
@@ -74,6 +75,7 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
       run({}, async (context) => (await import('../roles/scheduler.ts')).serveScheduler(context, flags)),
     );
   roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
+    .option('--silence <time>', 'a host that said nothing for so long counts as silent (default: 3s)')
     .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
     .action((flags: MonitorFlags) =>

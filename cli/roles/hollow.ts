@@ -3,12 +3,13 @@ import type { HollowHost } from '../../host-agent/hollow-main.ts';
 import { runHollow } from '../../host-agent/hollow-main.ts';
 import { isId } from '../../src/core/ids.ts';
 import { NO_SCALARS } from '../../src/core/resources.ts';
+import { readDuration } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
 import type { AgentFlags } from './agent.ts';
 import { amounts } from './agent.ts';
 import type { RoleFlags } from './options.ts';
-import { pinnedKeys, roleBasics } from './options.ts';
+import { pinnedKeys, readAmount, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';
 
 export interface HollowFlags
@@ -16,6 +17,7 @@ export interface HollowFlags
   /** A JSON file with a list of hosts. */
   readonly hosts?: string;
   readonly count: number;
+  readonly beat?: string;
 }
 
 /** A hollow host has no disk; jobs of the traces that ask for none are all the same to it. */
@@ -26,8 +28,9 @@ const MEMORY_MIB = 8 * 1024;
 export function serveHollow(context: Context, flags: HollowFlags): Promise<number> {
   const basics = roleBasics(flags, 'hollow');
   const hosts = flags.hosts === undefined ? equalHosts(basics.id, flags) : readHostsFile(flags.hosts);
+  const beat = flags.beat === undefined ? {} : { beatMs: readAmount('--beat', flags.beat, readDuration) };
   return serveRole(context, basics, true, () =>
-    runHollow({ ...basics, hosts, ...pinnedKeys(flags, 'hollow') }),
+    runHollow({ ...basics, hosts, ...beat, ...pinnedKeys(flags, 'hollow') }),
   );
 }
 

@@ -7,18 +7,20 @@ import { serveRole } from './serve.ts';
 
 export interface MonitorFlags extends RoleFlags {
   readonly lostAfter?: string;
+  readonly silence?: string;
   readonly runRetention?: string;
 }
 
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
-  const { lostAfter, runRetention } = flags;
+  const { lostAfter, silence, runRetention } = flags;
   return serveRole(context, basics, true, () =>
     runMonitor({
       ...basics,
       ...(lostAfter === undefined
         ? {}
         : { lostAfterMs: readAmount('--lost-after', lostAfter, readDuration) }),
+      ...(silence === undefined ? {} : { silenceMs: readAmount('--silence', silence, readDuration) }),
       ...(runRetention === undefined
         ? {}
         : { runRetentionMs: readAmount('--run-retention', runRetention, readDuration) }),
