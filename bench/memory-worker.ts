@@ -33,7 +33,12 @@ const REST_MS = 3_000;
 
 const order = JSON.parse(process.argv[2] ?? '') as MemoryOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
-const nobody = { onRoom: () => undefined, onStanding: () => undefined, onHost: () => undefined };
+const nobody = {
+  onRoom: () => undefined,
+  onStanding: () => undefined,
+  onHost: () => undefined,
+  mayWait: () => true,
+};
 const startMs = performance.now();
 const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, nobody);
 await cell.ready;

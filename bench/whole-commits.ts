@@ -18,7 +18,7 @@ import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { CommitterStats } from '../src/runtime/committer.ts';
 import { Committer } from '../src/runtime/committer.ts';
-import { LedgerFeed } from '../src/runtime/ledger-feed.ts';
+import { LedgerFeed, readerOf } from '../src/runtime/ledger-feed.ts';
 import { createOnce } from '../src/runtime/read-back.ts';
 import { ownerCodec } from '../src/wire/records.ts';
 
@@ -86,8 +86,11 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   const name = options.name ?? 'bench';
   const scheduler = `${name}-1`;
   const group = groupOf(options.resources ?? SMALLEST);
-  const state = new CellState();
-  const book = new LedgerBook();
+  const state = new CellState((host) => {
+    const { ledger, revision } = book.get(host);
+    state.setLedger(host, ledger, revision);
+  });
+  const book = new LedgerBook(readerOf(keys));
   for (let n = 0; n < options.hosts; n++) {
     const host = hostOf(n);
     state.setHost(host);
@@ -102,6 +105,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   );
   if (!owned.created) throw new Error('the job of the benchmark has another owner');
   const ledgers = new LedgerFeed(store, keys, book, {
+    onUnread: (host) => state.setUnread(host),
     onLedger: (host) => {
       const { ledger, revision } = book.get(host);
       state.setLedger(host, ledger, revision);

@@ -11,7 +11,7 @@ import { hasNegative, subtractResources } from '../src/core/resources.ts';
 import type { MatchingHost, Standing } from '../src/core/slot-view.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import { LedgerFeed } from '../src/runtime/ledger-feed.ts';
+import { LedgerFeed, readerOf } from '../src/runtime/ledger-feed.ts';
 import { Table } from '../src/runtime/table.ts';
 import type { Codec } from '../src/wire/codec.ts';
 import { eligibilityCodec, hostCodec } from '../src/wire/records.ts';
@@ -23,6 +23,8 @@ export interface CellListener {
   onStanding(host: string): void;
   /** The host joined, left, changed, or its session came or went: what `matching` says of it may be different. */
   onHost(host: string): void;
+  /** May news of hosts wait until a search comes by? Not while somebody waits for room, nor where the version counts. */
+  mayWait(): boolean;
 }
 
 /** A sign of life says by being there; what it says is the host's business. */
@@ -33,8 +35,8 @@ const presence: Codec<string> = { encode: (text) => text, decode: (text) => text
  * say all that placing needs.
  */
 export class PrivateCell {
-  readonly state = new CellState();
-  readonly book = new LedgerBook();
+  readonly state = new CellState((host) => this.syncLedger(host));
+  readonly book: LedgerBook;
   readonly ready: Promise<unknown>;
   readonly #listener: CellListener;
   readonly #tables: readonly { close(): void }[];
@@ -52,9 +54,12 @@ export class PrivateCell {
     const alive = new Table<string>(store, keys.alive, presence, {
       onChange: (name, now) => this.#onAlive(name, now !== undefined),
     });
+    this.book = new LedgerBook(readerOf(keys, onBadRecord));
     const ledgers = new LedgerFeed(store, keys, this.book, {
       onBadRecord,
       onLedger: (host) => this.syncLedger(host),
+      onUnread: (host) => this.state.setUnread(host),
+      mayWait: () => listener.mayWait(),
     });
     this.#eligibility = new Table<Eligibility>(store, keys.eligibility, eligibilityCodec, {
       onBadRecord,

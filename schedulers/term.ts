@@ -135,6 +135,7 @@ export class SchedulerTerm implements Term {
       onRoom: (host) => this.room(host),
       onStanding: (host) => this.#onStanding(host),
       onHost: () => this.#lookAtSystemJobs(),
+      mayWait: () => this.#ready && this.#parking.size === 0 && options.conflictCheck === 'resource-fit',
     });
     this.committer = new Committer({
       ...{ store, keys, clock, random, log, metrics },

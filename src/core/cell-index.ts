@@ -24,6 +24,10 @@ export class CellIndex {
   readonly evictable = new EvictableIndex(this);
   /** Scratch for the need of the request at hand: one decision is made at a time. */
   readonly need = new Float64Array(ROW);
+  /** 1 for hosts whose row may be old: `CellState` reads what is new before anybody decides by it. */
+  unread = new Uint8Array(16);
+  /** Brings a host's row up to date. */
+  read: (host: number) => void = () => undefined;
   readonly #slots: (HostSlot | undefined)[] = [];
   readonly #unused: number[] = [];
   #rows = new Float64Array(16 * ROW);
@@ -151,6 +155,11 @@ export class CellIndex {
   }
 
   #room(index: number): void {
+    if (index >= this.unread.length) {
+      const wider = new Uint8Array(2 * index);
+      wider.set(this.unread);
+      this.unread = wider;
+    }
     while (this.#rows.length < (index + 1) * ROW) {
       const wider = new Float64Array(2 * this.#rows.length);
       wider.set(this.#rows);

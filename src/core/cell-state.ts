@@ -22,7 +22,16 @@ export class CellState {
   readonly selections = new Selections(this.index);
   readonly #slots = new Map<string, HostSlot>();
   readonly #inFlight = new Map<string, Claim>();
+  /** Hosts whose new ledger nobody has read. */
+  readonly #unread = new Set<string>();
+  readonly #readLedger: (id: string) => void;
   #scale: Scale = { cpuMilli: 0, memoryMib: 0, gpuMilli: 0 };
+
+  /** @param readLedger calls `setLedger` for the host with what `setUnread` told of */
+  constructor(readLedger: (id: string) => void = () => undefined) {
+    this.#readLedger = readLedger;
+    this.index.read = (host) => this.#read(this.index.slot(host).id);
+  }
 
   /** How many hosts are registered, fit for work or not. */
   get size(): number {
@@ -55,6 +64,7 @@ export class CellState {
   removeHost(id: string): void {
     const slot = this.#slots.get(id);
     if (slot?.host === undefined) return;
+    if (this.#unread.has(id)) this.#read(id);
     slot.host = undefined;
     this.index.remove(slot);
   }
@@ -71,9 +81,25 @@ export class CellState {
   setLedger(id: string, ledger: Ledger, revision: number): void {
     const slot = this.#slot(id);
     if (revision < slot.revision) return;
+    if (this.#unread.size > 0) this.#forgetUnread(slot);
     slot.ledger = ledger;
     slot.revision = revision;
     this.index.refill(slot);
+  }
+
+  /** The host's ledger has changed; it is read when a search comes by, or fails. */
+  setUnread(id: string): void {
+    const slot = this.#slot(id);
+    this.#unread.add(id);
+    if (slot.index < 0) this.#read(id);
+    else this.index.unread[slot.index] = 1;
+  }
+
+  /** Reads all that is unread. @returns whether there was any */
+  readAll(): boolean {
+    if (this.#unread.size === 0) return false;
+    for (const id of [...this.#unread]) this.#read(id);
+    return true;
   }
 
   /** Counts the claim as given away until it is settled or forgotten. */
@@ -112,15 +138,26 @@ export class CellState {
 
   /** The known ledger with the own claims in flight added. */
   ledgerOf(id: string): Ledger {
+    if (this.#unread.has(id)) this.#read(id);
     const slot = this.#slots.get(id);
     return slot === undefined ? EMPTY_LEDGER : ledgerWithOwn(slot);
   }
 
   /** Every registered host as the filters see it. */
   *views(): IterableIterator<HostView> {
+    this.readAll();
     for (const slot of this.#slots.values()) {
       if (slot.host !== undefined) yield { host: slot.host, ledger: ledgerWithOwn(slot), alive: slot.alive };
     }
+  }
+
+  #read(id: string): void {
+    this.#forgetUnread(this.#slot(id));
+    this.#readLedger(id);
+  }
+
+  #forgetUnread(slot: HostSlot): void {
+    if (this.#unread.delete(slot.id) && slot.index >= 0) this.index.unread[slot.index] = 0;
   }
 
   #slot(id: string): HostSlot {

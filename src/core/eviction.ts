@@ -73,6 +73,7 @@ class HostSearch {
     policy: PlacementPolicy,
     passed: ReadonlySet<string>,
   ) {
+    state.readAll();
     this.#state = state;
     this.#request = request;
     this.#selection = state.selections.for(request);

@@ -69,11 +69,17 @@ export class HostJudge implements Judge {
   }
 
   accepts(host: number, stratum: number): boolean {
+    if (this.#index.unread[host] === 1 && !this.#fitsWhenRead(host)) return false;
     if (this.#plain) return true;
     const { all, stratumOf } = this.#selection;
     if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
     if (this.avoids && this.#avoided.has(host) !== this.#onlyAvoided) return false;
     return this.#allowed(host);
+  }
+
+  #fitsWhenRead(host: number): boolean {
+    this.#index.read(host);
+    return this.shows(host);
   }
 
   shows(host: number): boolean {

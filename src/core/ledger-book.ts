@@ -7,6 +7,11 @@ export interface KnownLedger {
   readonly revision: number;
 }
 
+interface UnreadLedger {
+  readonly text: string;
+  readonly revision: number;
+}
+
 interface SentLedger {
   readonly ledger: Ledger;
   readonly text: string;
@@ -19,15 +24,53 @@ const UNKNOWN: KnownLedger = Object.freeze({ ledger: EMPTY_LEDGER, revision: 0 }
  * each other, so only a higher revision replaces what is there.
  */
 export class LedgerBook {
+  readonly #read: (host: string, text: string) => Ledger | null;
+  /** News that nobody has looked at. */
+  readonly #unread = new Map<string, UnreadLedger>();
   readonly #known = new Map<string, KnownLedger>();
   /** When a host was seen to have no ledger: late news of the deleted one must not bring it back. */
   readonly #absentSince = new Map<string, number>();
   /** Ledgers that we are writing, by host. */
   readonly #sent = new Map<string, SentLedger>();
 
+  /**
+   * @param read for news that was put by unread; null when the text is no ledger, which has been told then: the host stays
+   *   as it was known. Without it nothing may be put by.
+   */
+  constructor(read: (host: string, text: string) => Ledger | null = () => null) {
+    this.#read = read;
+  }
+
   /** The empty ledger at revision 0 when nothing is known of the host. */
   get(host: string): KnownLedger {
+    if (this.#unread.size > 0) this.#readUp(host);
+    return this.peek(host);
+  }
+
+  /** The same without reading what was put by. */
+  peek(host: string): KnownLedger {
     return this.#known.get(host) ?? UNKNOWN;
+  }
+
+  /** The revision of the newest that was heard of the host, read or not; 0: nothing. */
+  revisionOf(host: string): number {
+    return this.#unread.get(host)?.revision ?? this.peek(host).revision;
+  }
+
+  /** News about the host, to be read when somebody asks. @returns false: not newer than what is known, and ignored */
+  putBy(host: string, text: string, revision: number): boolean {
+    if (revision <= this.revisionOf(host)) return false;
+    if (revision <= (this.#absentSince.get(host) ?? -1)) return false;
+    this.#unread.set(host, { text, revision });
+    return true;
+  }
+
+  #readUp(host: string): void {
+    const unread = this.#unread.get(host);
+    if (unread === undefined) return;
+    this.#unread.delete(host);
+    const ledger = this.#read(host, unread.text);
+    if (ledger !== null) this.observe(host, ledger, unread.revision);
   }
 
   /**
@@ -36,7 +79,8 @@ export class LedgerBook {
    * @returns false: not newer than what is known, and ignored
    */
   observe(host: string, ledger: Ledger | null, revision: number): boolean {
-    if (revision <= this.get(host).revision) return false;
+    if (revision <= this.revisionOf(host)) return false;
+    if (this.#unread.size > 0) this.#unread.delete(host);
     // Ledgers are hardly ever deleted.
     if (this.#absentSince.size > 0 && revision <= (this.#absentSince.get(host) ?? -1)) return false;
     if (ledger === null) {

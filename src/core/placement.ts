@@ -30,6 +30,17 @@ export function place(
   chance: Chance,
   policy: PlacementPolicy,
 ): PlacementResult {
+  const result = placeNow(state, request, chance, policy);
+  // What was not read may say that there is room again.
+  return result.unplaced > 0 && state.readAll() ? placeNow(state, request, chance, policy) : result;
+}
+
+function placeNow(
+  state: CellState,
+  request: PlacementRequest,
+  chance: Chance,
+  policy: PlacementPolicy,
+): PlacementResult {
   const picking = new Picking(state, request, chance, policy);
   const chosen: Placement[] = [];
   try {

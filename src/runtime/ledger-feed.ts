@@ -1,4 +1,5 @@
 import type { CellKeys } from '../core/keys.ts';
+import type { Ledger } from '../core/ledger.ts';
 import type { LedgerBook } from '../core/ledger-book.ts';
 import type { CellStore, Entry, Following } from '../ports/cell-store.ts';
 import { RecordError } from '../wire/codec.ts';
@@ -8,6 +9,13 @@ export interface LedgerFeedOptions {
   /** The book knows something newer about the host. */
   readonly onLedger: (host: string) => void;
   readonly onBadRecord?: (error: RecordError, key: string) => void;
+  /**
+   * The host's new ledger was put by in the book, unread. Most of what other schedulers write is about hosts that we do not
+   * look at before they change again. Ledgers that show or change a verdict are always read, and so is everything while
+   * this is absent or `mayWait` says no.
+   */
+  readonly onUnread?: (host: string) => void;
+  readonly mayWait?: () => boolean;
 }
 
 /**
@@ -30,7 +38,7 @@ export class LedgerFeed {
       onSnapshot: ({ entries, revision }) => {
         for (const host of [...book.hosts()]) {
           // A commit may have made the ledger after the snapshot was taken.
-          const isGone = !entries.has(keys.ledger(host)) && book.get(host).revision < revision;
+          const isGone = !entries.has(keys.ledger(host)) && book.revisionOf(host) < revision;
           if (isGone) this.#gone(host, revision);
         }
         for (const entry of entries.values()) this.#read(entry);
@@ -49,19 +57,50 @@ export class LedgerFeed {
     this.#following.close();
   }
 
+  #waits(host: string, text: string): boolean {
+    const { onUnread, mayWait } = this.#options;
+    if (onUnread === undefined || mayWait?.() === false || text.includes(VERDICT)) return false;
+    const known = this.#book.peek(host);
+    return known.revision > 0 && known.ledger.state === 'ready';
+  }
+
   #gone(host: string, revision: number): void {
     if (this.#book.observe(host, null, revision)) this.#options.onLedger(host);
   }
 
   #read(entry: Entry): void {
     const host = entry.key.slice(this.#prefix.length);
-    if (entry.modRevision <= this.#book.get(host).revision) return;
+    if (entry.modRevision <= this.#book.revisionOf(host)) return;
+    const echo = this.#book.echoOf(host, entry.value);
+    if (echo === undefined && this.#waits(host, entry.value)) {
+      if (this.#book.putBy(host, entry.value, entry.modRevision)) this.#options.onUnread?.(host);
+      return;
+    }
     try {
-      const ledger = this.#book.echoOf(host, entry.value) ?? ledgerCodec.decode(entry.value);
+      const ledger = echo ?? ledgerCodec.decode(entry.value);
       if (this.#book.observe(host, ledger, entry.modRevision)) this.#options.onLedger(host);
     } catch (error) {
       if (!(error instanceof RecordError)) throw error;
       this.#options.onBadRecord?.(error, entry.key);
     }
   }
+}
+
+/** A ledger of a host that is ready says nothing of its state. */
+const VERDICT = '"state"';
+
+/** Reads what a feed put by, for the book that it fills. */
+export function readerOf(
+  keys: CellKeys,
+  onBadRecord?: (error: RecordError, key: string) => void,
+): (host: string, text: string) => Ledger | null {
+  return (host, text) => {
+    try {
+      return ledgerCodec.decode(text);
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+      onBadRecord?.(error, keys.ledger(host));
+      return null;
+    }
+  };
 }

@@ -4,7 +4,7 @@ import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
 import { LedgerBook } from '../../../src/core/ledger-book.ts';
-import { LedgerFeed } from '../../../src/runtime/ledger-feed.ts';
+import { LedgerFeed, readerOf } from '../../../src/runtime/ledger-feed.ts';
 import { ledgerCodec } from '../../../src/wire/records.ts';
 import { testAllocation } from '../../support/commit-world.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
@@ -77,5 +77,53 @@ it('the ledger feed knows what we are writing by its text, and reads anything el
   await write(ledgerCodec.encode(ours));
   expect(book.get('h1').ledger).toEqual(ours);
   expect(book.get('h1').ledger).not.toBe(ours);
+  feed.close();
+});
+
+it('the ledger feed leaves unread what nobody asked for, but no verdict', async () => {
+  const clock = new ManualClock();
+  const store = new MemoryCellStore({ clock });
+  const bad: string[] = [];
+  const book = new LedgerBook(readerOf(keys, (_error, key) => bad.push(key)));
+  const told: string[] = [];
+  let mayWait = true;
+  const feed = new LedgerFeed(store, keys, book, {
+    onLedger: (host) => told.push(`read ${host}`),
+    onUnread: (host) => told.push(`unread ${host}`),
+    mayWait: () => mayWait,
+  });
+  await feed.ready;
+  const write = async (host: string, value: string): Promise<string[]> => {
+    await store.attempt({
+      compares: [],
+      writes: [{ kind: 'put', key: keys.ledger(host), value }],
+      readBack: [],
+    });
+    await settle();
+    return told.splice(0);
+  };
+  const one = withClaim(EMPTY_LEDGER, testAllocation('a', 'h1'));
+  const two = withClaim(one, testAllocation('b', 'h1'));
+  expect(await write('h1', '{"v":1}')).toEqual(['read h1']);
+  expect(await write('h1', ledgerCodec.encode(one))).toEqual(['unread h1']);
+  expect(book.peek('h1').ledger).toEqual(EMPTY_LEDGER);
+  expect(await write('h1', ledgerCodec.encode(two))).toEqual(['unread h1']);
+  expect(book.get('h1').ledger).toEqual(two);
+  expect(book.revisionOf('h1')).toBe(book.get('h1').revision);
+  // A verdict, and the end of one.
+  expect(await write('h1', ledgerCodec.encode({ ...two, state: 'draining' }))).toEqual(['read h1']);
+  expect(await write('h1', ledgerCodec.encode(two))).toEqual(['read h1']);
+  mayWait = false;
+  expect(await write('h1', ledgerCodec.encode(one))).toEqual(['read h1']);
+  mayWait = true;
+  expect(await write('h1', 'garbage')).toEqual(['unread h1']);
+  expect(book.get('h1').ledger).toEqual(one);
+  expect(bad).toEqual([keys.ledger('h1')]);
+  // A reply that is older than what is put by changes nothing; a newer one takes its place.
+  await write('h1', ledgerCodec.encode(two));
+  expect(book.observe('h1', EMPTY_LEDGER, book.revisionOf('h1') - 1)).toBe(false);
+  const newer = book.revisionOf('h1') + 5;
+  expect(book.observe('h1', EMPTY_LEDGER, newer)).toBe(true);
+  expect(book.get('h1')).toEqual({ ledger: EMPTY_LEDGER, revision: newer });
   feed.close();
 });
