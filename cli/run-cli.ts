@@ -32,10 +32,10 @@ export async function runCli(
     },
   });
   program.hook('preAction', (_, verb) => {
-    if (command !== null && verb.name() !== 'run')
+    if (command !== null && !['run', 'exec'].includes(verb.name()))
       throw new CliError(
         EXIT.usage,
-        '"--" and a command belong to: moorage run',
+        '"--" and a command belong to: moorage run, moorage exec',
         'moorage run -- echo hello',
       );
     passOn(program, verb);

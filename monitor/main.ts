@@ -1,4 +1,5 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
@@ -51,6 +52,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   });
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
+    channels: webSocketClient(),
     clock: systemClock,
     random: systemRandom,
     metrics: promMetrics({ processMetrics: true }),

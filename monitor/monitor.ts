@@ -5,7 +5,7 @@ import { LedgerBook } from '../src/core/ledger-book.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
-import type { HttpClient, HttpListener, HttpServer, Route } from '../src/ports/http.ts';
+import type { ChannelClient, HttpClient, HttpListener, HttpServer, Route } from '../src/ports/http.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { HostChange, HostSight } from '../src/runtime/cell-view.ts';
@@ -29,6 +29,7 @@ import { Reaper, REAPER_TIMES } from './reaper.ts';
 import { guarded } from './refusals.ts';
 import { Registration } from './registration.ts';
 import { ReportRelay } from './report-relay.ts';
+import { attachChannels, attachRoutes } from './routes/attach-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { hostRoutes } from './routes/host-routes.ts';
 import { schemaRoutes } from './routes/schema-routes.ts';
@@ -47,6 +48,8 @@ export interface MonitorDeps {
   readonly store: CellStore;
   readonly http: HttpClient;
   readonly server: HttpServer;
+  /** Absent: nobody is attached through this monitor. */
+  readonly channels?: ChannelClient;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -108,10 +111,11 @@ export class Monitor {
 
   /** Serves at once: with what it knows, and `incomplete` until it knows enough. */
   async start(): Promise<HttpListener> {
-    const { server, listen } = this.#deps;
+    const { server, listen, channels } = this.#deps;
     const listener = await server.listen(monitorRoutes(this.state), {
       ...listen,
       bodyBytesMax: BODY_BYTES_MAX,
+      ...(channels === undefined ? {} : { channels: attachChannels(this.state, channels) }),
     });
     this.#listener = listener;
     this.#registration = new Registration({
@@ -314,6 +318,7 @@ function monitorRoutes(state: MonitorState): Route[] {
     ...jobRoutes(state),
     ...hostRoutes(state),
     ...streamRoutes(state),
+    ...attachRoutes(state),
     ...healthRoutes(state),
     ...schemaRoutes(),
   ];

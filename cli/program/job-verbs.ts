@@ -79,6 +79,7 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
       run(options, async (context) => (await import('../commands/why.ts')).why(context, job)),
   );
   addLogsVerb(program, run);
+  addInsideVerbs(program, { run, command });
   cellVerb(program, 'stop <jobs...>', 'stop jobs')
     .option('-w, --wait', 'return when nothing of them is placed any more', false)
     .option('--timeout <time>', 'with --wait: give up after this time')
@@ -94,6 +95,40 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     .option('--timeout <time>', 'give up after this time')
     .action((job: string, options: GlobalOptions & { for: string; timeout?: string }) =>
       run(options, async (context) => (await import('../commands/wait.ts')).wait(context, job, options)),
+    );
+}
+
+type InsideFlags = GlobalOptions & { interactive: boolean; tty: boolean; task?: string };
+
+/** Verbs about what runs inside one allocation: a job with one, `web[2]`, or an allocation's id. */
+function addInsideVerbs(program: Command, { run, command }: ProgramInput): void {
+  cellVerb(
+    program,
+    'exec <allocation>',
+    'run a command inside: exec web[2] -- ls /; a job with one, or an id',
+  )
+    .option('-i, --interactive', 'give it what is typed here', false)
+    .option('-t, --tty', 'give it a terminal', false)
+    .option('--task <name>', 'inside this task; the first that is no sidecar without it')
+    .action((allocation: string, options: InsideFlags) =>
+      run(options, async (context) => {
+        if (command === null || command.length === 0)
+          throw usageError('name a command behind --', 'moorage exec web[0] -- ps');
+        return (await import('../commands/exec.ts')).exec(context, allocation, command, options);
+      }),
+    );
+  cellVerb(program, 'attach <allocation>', 'output and, where the task has `stdin: true`, input of what runs')
+    .option('--task <name>', 'this task; the first that is no sidecar without it')
+    .option('--no-stdin', 'only output')
+    .action((allocation: string, options: InsideFlags & { stdin: boolean }) =>
+      run(options, async (context) =>
+        (await import('../commands/attach.ts')).attach(context, allocation, options),
+      ),
+    );
+  cellVerb(program, 'cp <from> <to>', 'copy a file: web[2]:/etc/hosts here, or ./file web[2]:/tmp/file')
+    .option('--task <name>', 'inside this task; the first that is no sidecar without it')
+    .action((from: string, to: string, options: InsideFlags) =>
+      run(options, async (context) => (await import('../commands/cp.ts')).cp(context, from, to, options)),
     );
 }
 

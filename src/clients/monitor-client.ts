@@ -2,6 +2,7 @@ import type { HttpAnswer, HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
 import { ndjson } from '../runtime/ndjson.ts';
 import { LOG_OFFSET_HEADER } from '../wire/host-api.ts';
+import type { CommandStatus, ExecRequest } from '../wire/exec-api.ts';
 import type { LogStream } from '../wire/host-api.ts';
 import type {
   AllocationListAnswer,
@@ -151,6 +152,17 @@ export class MonitorClient {
   ): Promise<AllocationListAnswer> {
     const { namespace, job } = which;
     return bodyOf(await this.#get(`/v1/allocations${query({ namespace, job })}`, options));
+  }
+
+  /** Where a talk can be opened. */
+  get addresses(): readonly string[] {
+    return this.#urls;
+  }
+
+  /** Runs a command inside an allocation; the same command id again runs nothing more. */
+  async exec(allocation: string, request: ExecRequest, options: CallOptions = {}): Promise<CommandStatus> {
+    const path = `/v1/allocations/${encodeURIComponent(allocation)}/exec`;
+    return bodyOf(await this.#post(path, { ...options, body: request }));
   }
 
   async hosts(options: CallOptions = {}): Promise<HostListAnswer> {

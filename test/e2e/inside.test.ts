@@ -1,0 +1,101 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DevCellProcess } from '../support/cli.ts';
+import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+
+const folder = testFolder();
+let cell: DevCellProcess;
+
+const moorage = (args: readonly string[], input = '') => runCli(args, { cwd: folder.path, input });
+
+beforeAll(async () => {
+  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '2']);
+  const file = join(folder.path, 'echo.yaml');
+  const script = 'echo begin; while read line; do echo "got $line"; done; echo end; sleep 1000';
+  const job = { name: 'echo', type: 'service', script, stdin: true, count: 2 };
+  writeFileSync(file, JSON.stringify(job));
+  const submitted = await moorage(['run', '-d', file]);
+  expect(submitted.stderr).toBe('');
+  expect((await moorage(['wait', 'echo', '--for', 'running', '--timeout', '60s'])).code).toBe(0);
+}, 120_000);
+
+afterAll(async () => {
+  expect((await cell.stop()).code).toBe(0);
+  folder[Symbol.dispose]();
+});
+
+describe('inside an allocation, through a monitor', () => {
+  it('exec runs a command as if it ran here: its output, its error output, its exit code', async () => {
+    const done = await moorage([
+      'exec',
+      'echo[0]',
+      '--',
+      'sh',
+      '-c',
+      'echo "$ALLOC_INDEX"; echo no >&2; exit 9',
+    ]);
+    expect(done).toMatchObject({ code: 9, stdout: '0\n', stderr: 'no\n' });
+    const other = await moorage(['exec', 'echo[1]', '--', 'sh', '-c', 'echo "$ALLOC_INDEX"']);
+    expect(other.stdout).toBe('1\n');
+    expect((await moorage(['exec', 'echo[1]', '--', 'no-such-thing'])).code).toBe(127);
+    const none = await moorage(['exec', 'echo[7]', '--', 'true']);
+    expect(none.stderr).toContain('nothing of "echo[7]" is placed');
+    const many = await moorage(['exec', 'echo', '--', 'true']);
+    expect(many.stderr).toContain('"echo" may be any of');
+  }, 60_000);
+
+  it('S2.5 exec -i passes everything on: megabytes there and back', async () => {
+    const line = `${'x'.repeat(99)}\n`;
+    const input = line.repeat(20_000);
+    const done = await moorage(['exec', '-i', 'echo[0]', '--', 'cat'], input);
+    expect(done.code).toBe(0);
+    expect(done.stdout.length).toBe(input.length);
+    expect(done.stdout === input).toBe(true);
+  }, 60_000);
+
+  it('exec -t gives a terminal', async () => {
+    const done = await moorage(['exec', '-t', 'echo[0]', '--', 'sh', '-c', 'test -t 1 && stty size']);
+    expect(done).toMatchObject({ code: 0, stdout: '24 80\r\n' });
+  }, 60_000);
+
+  it('attach writes to the task itself and shows what it says from the start', async () => {
+    const stopped = moorage(['attach', 'echo[1]'], 'one\ntwo\n');
+    const seen = await untilLogs(/end/);
+    expect(seen).toBe('begin\ngot one\ngot two\nend\n');
+    expect((await moorage(['stop', 'echo', '--wait', '--timeout', '60s'])).code).toBe(0);
+    const end = await stopped;
+    expect(end.stdout).toBe(seen);
+    expect(end.code).toBe(128 + 15);
+  }, 60_000);
+});
+
+describe('cp', () => {
+  it('copies a file in and out, whole, with its mode', async () => {
+    const job = { name: 'box', type: 'service', script: 'sleep 1000' };
+    const file = join(folder.path, 'box.yaml');
+    writeFileSync(file, JSON.stringify(job));
+    await moorage(['run', '-d', file]);
+    expect((await moorage(['wait', 'box', '--for', 'running', '--timeout', '60s'])).code).toBe(0);
+    const large = join(folder.path, 'large');
+    writeFileSync(large, Buffer.alloc(9_000_000, 'moorage '), { mode: 0o750 });
+    expect(await moorage(['cp', large, 'box:./inside'])).toMatchObject({ code: 0 });
+    const mode = await moorage(['exec', 'box', '--', 'stat', '-c', '%a %s', 'inside']);
+    expect(mode.stdout).toBe('750 9000000\n');
+    expect(await moorage(['cp', 'box:inside', join(folder.path, 'back')])).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder.path, 'back')).equals(readFileSync(large))).toBe(true);
+    expect(statSync(join(folder.path, 'back')).size).toBe(9_000_000);
+    const missing = await moorage(['cp', 'box:/no/such/file', '.']);
+    expect(missing.code).not.toBe(0);
+    expect(missing.stderr).toContain('cannot copy /no/such/file');
+    await moorage(['stop', 'box', '--wait', '--timeout', '60s']);
+  }, 60_000);
+});
+
+async function untilLogs(wanted: RegExp): Promise<string> {
+  for (;;) {
+    const { stdout } = await moorage(['logs', 'echo', '--index', '1']);
+    const text = stdout.replaceAll(/^echo[^ ]* /gm, '');
+    if (wanted.test(text)) return text;
+  }
+}
