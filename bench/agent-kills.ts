@@ -164,6 +164,7 @@ export async function killAgents(options: KillsOptions, folder: string): Promise
     signalsReceived: Number(said?.[3] ?? -1),
     runs: ((await readText(witness)) ?? '').split('\n').length - 1,
   };
+  await client.remove(state.agent.address, id, 'remove');
   await state.agent.end('SIGTERM');
   await http.close();
   return result;
