@@ -1,0 +1,78 @@
+import type { RunReport } from '../checkers/check-run.ts';
+import type { Violation } from '../checkers/violations.ts';
+import type { History } from '../history/history.ts';
+import { linesOf } from './lines.ts';
+
+/** One thing that happened, in words. */
+export interface Line {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly actor: string;
+  readonly text: string;
+}
+
+/** Lines that are left out of a long timeline say nothing about a violation: what is shown beside its evidence. */
+const AROUND_LINES = 12;
+/** A timeline of more lines than this is read by nobody. */
+const LINES_MAX = 400;
+
+/**
+ * A run as text for people: everything that was recorded, merged in its order, with the time, who it was, and what
+ * happened; the facts that prove a violation are marked `>>`, and the violations stand at the end.
+ *
+ * @param whole also what has nothing to do with a violation
+ */
+export function timeline(history: History, report: RunReport, whole = false): string {
+  const lines = linesOf(history);
+  const evidence = new Set(report.violations.flatMap((violation) => violation.evidence ?? []));
+  const shown = whole ? lines : excerpt(lines, report.violations, evidence);
+  const width = Math.max(8, ...shown.map(({ actor }) => actor.length));
+  const texts: string[] = [];
+  let last = -1;
+  for (const [i, line] of shown.entries()) {
+    const isNext = line.seq === last || lines[lines.indexOf(line) - 1] === shown[i - 1];
+    if (i > 0 && !isNext) texts.push('   ...');
+    last = line.seq;
+    const mark = evidence.has(line.seq) ? '>>' : '  ';
+    texts.push(`${mark} ${secondsOf(line.atMs)}  ${line.actor.padEnd(width)}  ${line.text}`);
+  }
+  return `${[...texts, '', ...verdictOf(report)].join('\n')}\n`;
+}
+
+export function verdictOf(report: RunReport): string[] {
+  if (report.verdict === 'too-little') return ['too little happened:', ...report.tooLittle];
+  if (report.verdict === 'holds') return ['all invariants hold'];
+  return report.violations.map(
+    ({ invariant, atMs, key, detail }) =>
+      `${invariant} broken${atMs === undefined ? '' : ` at ${secondsOf(atMs).trim()}`}: ${key}: ${detail}`,
+  );
+}
+
+/** What happened to those that the violations are about, and what happened around the evidence. */
+function excerpt(
+  lines: readonly Line[],
+  violations: readonly Violation[],
+  evidence: ReadonlySet<number>,
+): readonly Line[] {
+  if (lines.length <= LINES_MAX) return lines;
+  const near = new Set<number>();
+  for (const [i, { seq }] of lines.entries())
+    if (evidence.has(seq)) for (let n = i - AROUND_LINES; n <= i + AROUND_LINES; n++) near.add(n);
+  const words = new Set(violations.flatMap(({ key }) => subjectsOf(key)));
+  const isAbout = (text: string): boolean => [...words].some((word) => text.includes(word));
+  const about = lines.filter(
+    ({ seq, text }, i) => near.has(i) || evidence.has(seq) || isAbout(text) || text.startsWith('FAULT'),
+  );
+  return about.length > LINES_MAX ? about.slice(-LINES_MAX) : about;
+}
+
+/** The ids and job names in the key of a violation. */
+function subjectsOf(key: string): string[] {
+  return key.split(/[/[\] .]+/).filter((word) => word.length > 4 && !COMMON.has(word));
+}
+
+const COMMON = new Set(['moorage', 'default', 'ledger', 'allocs', 'owners', 'outcomes']);
+
+export function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(3).padStart(9)} s`;
+}
