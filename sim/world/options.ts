@@ -6,7 +6,7 @@ import type { Fault } from '../nemesis/fault.ts';
 import type { TraceSink } from '../kernel/trace.ts';
 import type { NetworkSettings } from '../network/weather.ts';
 import type { StoreSettings } from '../store/weather.ts';
-import type { Scenario } from './scenario.ts';
+import type { Request, Scenario } from './scenario.ts';
 
 /** What goes wrong by chance, message by message. Empty: nothing. */
 export interface FaultSettings {
@@ -30,6 +30,8 @@ export interface WorldOptions {
   readonly faults: FaultSettings;
   /** Exactly these faults instead of those that would be drawn. All must be over by `scenario.activeMs`. */
   readonly faultPlan?: readonly Fault[];
+  /** Clients ask exactly for this instead of what would be drawn. */
+  readonly requests?: readonly Request[];
   readonly killAt?: KillAt;
   /** false: the history is not checked. Default true. */
   readonly check?: boolean;
@@ -62,6 +64,7 @@ export interface WorldResult {
   readonly history: History;
   /** The faults that there were: as drawn, or as given. */
   readonly faultPlan: readonly Fault[];
+  readonly requests: readonly Request[];
   readonly work: WorkDone;
   readonly violations: readonly Violation[];
   /** What the checkers say; null when they were not asked. */

@@ -4,10 +4,9 @@ import { checkRun } from '../checkers/check-run.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
 import { drive } from '../kernel/drive.ts';
 import { TraceHash } from '../kernel/trace.ts';
-import { drawFaults } from '../nemesis/draw.ts';
-import type { Fault } from '../nemesis/fault.ts';
 import { unleash } from '../nemesis/nemesis.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
+import { planOf } from './plan.ts';
 import { viewsAgree, witnessViews } from './view-witness.ts';
 import { workDone } from './work.ts';
 import { World } from './world.ts';
@@ -24,20 +23,15 @@ const VIEWS_MS = 5_000;
 export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   const { scenario, trace, onEvent, killAt } = options;
   const hash = new TraceHash();
-  const world: World = new World(options, (entry, index) => {
+  const plan = planOf(options);
+  const world: World = new World(options, plan, (entry, index) => {
     if (killAt?.eventIndex === index) kill(world, killAt);
     hash.add(entry);
     trace?.event?.(entry, index);
     onEvent?.(index, entry.life.actor);
   });
-  const { agenda, history, random } = world.ground;
-  const { nemesis } = options.faults;
-  const drawn = (): readonly Fault[] =>
-    nemesis === undefined
-      ? []
-      : drawFaults(nemesis, world.targets, scenario.activeMs, random.split('nemesis'));
-  const faultPlan = options.faultPlan ?? drawn();
-  unleash(faultPlan, world);
+  const { agenda, history } = world.ground;
+  unleash(plan.faults, world);
   world.start();
   await drive(agenda, { untilMs: scenario.activeMs });
   history.phase('quiet');
@@ -55,7 +49,8 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
     traceHash: hash.hex,
     endedAtMs: agenda.nowMs,
     history,
-    faultPlan,
+    faultPlan: plan.faults,
+    requests: plan.requests,
     work: workDone(history, world.ground.keys),
     violations: report?.violations ?? [],
     report,

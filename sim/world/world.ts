@@ -4,14 +4,12 @@ import { cellKeys } from '../../src/core/keys.ts';
 import { NO_SCALARS } from '../../src/core/resources.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import type { ActorKind } from '../history/facts.ts';
 import { History } from '../history/history.ts';
 import { Machine } from '../hosts/machine.ts';
 import type { AgendaObserver } from '../kernel/agenda.ts';
 import { Agenda } from '../kernel/agenda.ts';
 import { Life } from '../kernel/life.ts';
 import type { LogLevel, TraceSink } from '../kernel/trace.ts';
-import type { Targets } from '../nemesis/draw.ts';
 import { SimNetwork } from '../network/network.ts';
 import { CALM_NETWORK, NetworkWeather } from '../network/weather.ts';
 import { StoreServer } from '../store/server.ts';
@@ -22,7 +20,9 @@ import { arbiterActor, CELL, monitorActor, schedulerActor } from './control-role
 import type { Ground } from './ground.ts';
 import { hostActor } from './host-role.ts';
 import type { WorldOptions } from './options.ts';
-import { requestsOf } from './scenario.ts';
+import type { WorldPlan } from './plan.ts';
+import { numbered, schedulersOf } from './plan.ts';
+import type { Request } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
 const SESSION_TTL_MS = 10_000;
@@ -42,7 +42,7 @@ export class World {
   readonly errors: string[] = [];
   readonly #trace: TraceSink | undefined;
 
-  constructor(options: WorldOptions, observe: AgendaObserver) {
+  constructor(options: WorldOptions, { requests }: WorldPlan, observe: AgendaObserver) {
     const { seed, scenario, faults } = options;
     this.#trace = options.trace;
     const random = seededRandom(seed);
@@ -58,21 +58,9 @@ export class World {
       ...{ agenda, history, store, random, life: new Life('world'), keys: cellKeys(CELL) },
       ...{ network: new SimNetwork(agenda, weather), logOf: (actor) => this.#logOf(actor) },
     };
-    for (let n = 1; n <= scenario.hosts; n++) this.#addHost(`host-${String(n)}`, options);
+    for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
-    this.#addClient(options);
-  }
-
-  /** Whom a nemesis may choose. */
-  get targets(): Targets {
-    const named = (role: ActorKind): string[] =>
-      [...this.actors.values()].filter((actor) => actor.role === role).map(({ name }) => name);
-    return {
-      hosts: [...this.machines.keys()],
-      schedulers: named('scheduler'),
-      monitors: named('monitor'),
-      arbiters: named('arbiter'),
-    };
+    this.#addClient(requests);
   }
 
   /** Brings everything up, in an order that the seed draws. */
@@ -107,24 +95,14 @@ export class World {
 
   #addRoles({ scenario }: WorldOptions): void {
     const { enforcement, monitors, arbiters } = scenario;
-    const counts = new Map<string, number>();
-    for (const kind of scenario.schedulers) {
-      const count = (counts.get(kind) ?? 0) + 1;
-      counts.set(kind, count);
-      const id = `${kind}-${String(count)}`;
-      const settings = { id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS };
-      this.#add(schedulerActor(this.ground, settings));
-    }
-    for (let n = 1; n <= monitors; n++) {
-      const id = `monitor-${String(n)}`;
+    for (const { kind, id } of schedulersOf(scenario))
+      this.#add(schedulerActor(this.ground, { id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS }));
+    for (const id of numbered('monitor', monitors))
       this.#add(monitorActor(this.ground, id, (monitor) => this.monitors.set(id, monitor)));
-    }
-    for (let n = 1; n <= arbiters; n++)
-      this.#add(arbiterActor(this.ground, `arbiter-${String(n)}`, SESSION_TTL_MS));
+    for (const id of numbered('arbiter', arbiters)) this.#add(arbiterActor(this.ground, id, SESSION_TTL_MS));
   }
 
-  #addClient({ scenario }: WorldOptions): void {
-    const requests = requestsOf(scenario, this.ground.random.split('requests'));
+  #addClient(requests: readonly Request[]): void {
     const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
     this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests }));
   }

@@ -1,0 +1,56 @@
+import type { WorldOptions } from '../world/options.ts';
+import type { WorldPlan } from '../world/plan.ts';
+import { planOf } from '../world/plan.ts';
+import { runWorld } from '../world/run-world.ts';
+import { reduce } from './reduce.ts';
+
+/** Runs of a shrinking; each is a tenth of a second or less, and the last of them change hardly anything. */
+const TRIES_MAX = 400;
+
+/** How a run failed: an invariant, or `threw` with the text of what no role may throw. */
+export interface Failure {
+  readonly invariant: string;
+  readonly text: string;
+}
+
+export interface Shrunk {
+  /** The least that still fails: its `faultPlan` and `requests` are all that there is. */
+  readonly options: WorldOptions;
+  readonly failure: Failure;
+  /** Runs that it took. */
+  readonly tries: number;
+}
+
+/**
+ * Leaves out of a failing run what it does not need to fail in the same way: faults of its plan, then requests of its
+ * clients, then faults again.
+ *
+ * @returns null when the run does not fail
+ */
+export async function shrink(options: WorldOptions): Promise<Shrunk | null> {
+  let tries = 0;
+  const failing = async (plan: WorldPlan): Promise<Failure | null> => {
+    tries += 1;
+    return failureOf({ ...options, faultPlan: plan.faults, requests: plan.requests });
+  };
+  let { faults, requests } = planOf(options);
+  const failure = await failing({ faults, requests });
+  if (failure === null) return null;
+  const fails = async (plan: WorldPlan): Promise<boolean> =>
+    (await failing(plan))?.invariant === failure.invariant;
+  faults = await reduce(faults, (some) => fails({ faults: some, requests }), TRIES_MAX / 2);
+  requests = await reduce(requests, (some) => fails({ faults, requests: some }), TRIES_MAX / 4);
+  faults = await reduce(faults, (some) => fails({ faults: some, requests }), TRIES_MAX / 4);
+  return { options: { ...options, faultPlan: faults, requests }, failure, tries };
+}
+
+/** How a run fails; null when it does not. */
+export async function failureOf(options: WorldOptions): Promise<Failure | null> {
+  try {
+    const { report } = await runWorld(options);
+    const [first] = report?.violations ?? [];
+    return first === undefined ? null : { invariant: first.invariant, text: first.detail };
+  } catch (error) {
+    return { invariant: 'threw', text: error instanceof Error ? error.message : String(error) };
+  }
+}

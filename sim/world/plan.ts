@@ -1,0 +1,54 @@
+import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { Targets } from '../nemesis/draw.ts';
+import { drawFaults } from '../nemesis/draw.ts';
+import type { Fault } from '../nemesis/fault.ts';
+import type { WorldOptions } from './options.ts';
+import type { Request, Scenario } from './scenario.ts';
+import { requestsOf } from './scenario.ts';
+
+/** All that happens to a run from outside: known before it begins, so that it can be repeated with less. */
+export interface WorldPlan {
+  readonly faults: readonly Fault[];
+  readonly requests: readonly Request[];
+}
+
+/** What the options say, and else what their seed draws. */
+export function planOf({ seed, scenario, faults, faultPlan, requests }: WorldOptions): WorldPlan {
+  const random = seededRandom(seed);
+  return {
+    faults: faultPlan ?? drawn(faults.nemesis, scenario, random.split('nemesis')),
+    requests: requests ?? requestsOf(scenario, random.split('requests')),
+  };
+}
+
+function drawn(
+  nemesis: WorldOptions['faults']['nemesis'],
+  scenario: Scenario,
+  random: SeededRandom,
+): readonly Fault[] {
+  return nemesis === undefined ? [] : drawFaults(nemesis, targetsOf(scenario), scenario.activeMs, random);
+}
+
+/** Whom a nemesis may choose: the actors' names. */
+function targetsOf(scenario: Scenario): Targets {
+  return {
+    hosts: numbered('host', scenario.hosts),
+    schedulers: schedulersOf(scenario).map(({ id }) => id),
+    monitors: numbered('monitor', scenario.monitors),
+    arbiters: numbered('arbiter', scenario.arbiters),
+  };
+}
+
+/** The schedulers of a scenario, each numbered among its kind. */
+export function schedulersOf({ schedulers }: Scenario) {
+  return schedulers.map((kind, place) => {
+    const number = schedulers.slice(0, place + 1).filter((other) => other === kind).length;
+    return { kind, id: `${kind}-${String(number)}` };
+  });
+}
+
+/** `host-1`, `host-2`, ... */
+export function numbered(word: string, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${word}-${String(n + 1)}`);
+}
