@@ -4,6 +4,7 @@ import type { OmegaOptions } from '../commands/sim-omega.ts';
 import type { SimRunOptions } from '../commands/sim-run.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
+import { addSeedVerbs } from './seed-verbs.ts';
 import { collect, verb, wholeNumber } from '../verbs.ts';
 
 const SEED_MAX = 2 ** 32 - 1;
@@ -28,6 +29,7 @@ export function addSimVerbs(program: Command, { run }: ProgramInput): void {
   addOmega(sim, run);
   addRun(sim, run);
   addCompare(sim, run);
+  addSeedVerbs(sim, run);
 }
 
 function addOmega(sim: Command, run: ProgramInput['run']): void {

@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import type { GlobalOptions } from '../context.ts';
+import type { ProgramInput } from '../program.ts';
+import { verb, wholeNumber } from '../verbs.ts';
+
+interface ReplayFlags extends GlobalOptions {
+  readonly shrink: boolean;
+  readonly whole: boolean;
+  readonly faults?: string;
+  readonly out?: string;
+}
+
+interface SeedsFlags extends GlobalOptions {
+  readonly minutes?: number;
+  readonly out?: string;
+}
+
+const SEED_MAX = 2 ** 48;
+const MINUTES_MAX = 7 * 24 * 60;
+
+/** The production roles in a hostile world, seed by seed, against the invariants. */
+export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
+  verb(sim, 'replay <seed>', 'run one seed again, and tell what happened in it')
+    .option('--shrink', 'leave out the faults and requests that are not needed to fail', false)
+    .option('--faults <file>', 'these faults (JSON) in place of those that the seed draws')
+    .option('--out <file>', 'write the timeline there')
+    .option('--whole', 'the whole timeline, not only what is about the violations', false)
+    .action((seed: string, options: ReplayFlags) =>
+      run(options, async (context) =>
+        (await import('../commands/sim-replay.ts')).simReplay(
+          context,
+          wholeNumber(0, SEED_MAX)(seed),
+          options,
+        ),
+      ),
+    );
+  verb(sim, 'seeds <from..to>', 'run many seeds, and check the invariants in each')
+    .option('--minutes <m>', 'stop after this time', wholeNumber(1, MINUTES_MAX))
+    .option('--out <folder>', 'leave seed, shrunk faults and timeline of failed runs there')
+    .action((range: string, options: SeedsFlags) =>
+      run(options, async (context) =>
+        (await import('../commands/sim-seeds.ts')).simSeeds(context, range, options),
+      ),
+    );
+}
