@@ -46,7 +46,7 @@ function checkExit(id: string, exit: Exit, at: Stamp, book: RunBook, findings: F
   const processes = book.processesOf.get(id) ?? [];
   const facts = factsOf(processes, at);
   if (exit.lost !== undefined) {
-    const wrong = wrongLoss(exit.lost, processes, at);
+    const wrong = wrongLoss(exit.lost, processes, at, book);
     if (wrong !== null) findings.prove('I23', id, `said to be lost (${exit.lost}): ${wrong}`, facts);
     return;
   }
@@ -65,12 +65,15 @@ function checkExit(id: string, exit: Exit, at: Stamp, book: RunBook, findings: F
     );
 }
 
-function wrongLoss(why: string, processes: readonly ProcessStory[], at: Stamp): string | null {
-  const before = processes.filter(({ started }) => started.seq < at.seq);
-  if (why === 'never-started') return before.length > 0 ? 'its command was started' : null;
+function wrongLoss(why: string, processes: readonly ProcessStory[], at: Stamp, book: RunBook): string | null {
+  const [first] = processes.filter(({ started }) => started.seq < at.seq);
+  if (first === undefined) return null;
+  if (why === 'never-started') return 'its command was started';
   if (why !== 'host-reboot') return null;
-  const rebooted = before.some(({ ended }) => ended?.fact.lost === 'host-reboot');
-  return before.length > 0 && !rebooted ? 'its host did not reboot' : null;
+  // Power may have been lost between two of its restarts, when nothing of it ran.
+  const outages = book.outages.get(first.host) ?? [];
+  const rebooted = outages.some(({ seq }) => seq > first.started.seq && seq < at.seq);
+  return rebooted ? null : 'its host did not reboot';
 }
 
 function checkUnsent(history: RecordedHistory, book: RunBook, findings: Findings): void {

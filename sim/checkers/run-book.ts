@@ -53,6 +53,8 @@ export class RunBook {
   readonly processesOf = new Map<string, ProcessStory[]>();
   /** Orders of each allocation to its host, in their order. */
   readonly ordersOf = new Map<string, OrderRecord[]>();
+  /** When each host lost its power. */
+  readonly outages = new Map<string, Stamp[]>();
   readonly roles = new Map<string, ActorKind>();
   readonly quietFrom: Stamp | null;
   readonly end: Stamp;
@@ -133,6 +135,7 @@ export class RunBook {
         const story = running.get(processName(fact.host, fact.process));
         if (story !== undefined && story.ended === null) story.ended = { seq, atMs, fact: fact.exit };
       } else if (fact.kind === 'power-off' || fact.kind === 'boot') {
+        if (fact.kind === 'power-off') pushTo(this.outages, fact.host, { seq, atMs });
         for (const [name, story] of running) {
           if (story.host !== fact.host) continue;
           story.ended ??= { seq, atMs, fact: { lost: 'host-reboot' } };
