@@ -25,14 +25,15 @@ const LINES_MAX = 400;
 export function timeline(history: History, report: RunReport, whole = false): string {
   const lines = linesOf(history);
   const evidence = new Set(report.violations.flatMap((violation) => violation.evidence ?? []));
-  const shown = whole ? lines : excerpt(lines, report.violations, evidence);
-  const width = Math.max(8, ...shown.map(({ actor }) => actor.length));
+  const places = whole ? lines.map((_, place) => place) : excerpt(lines, report.violations, evidence);
+  const width = Math.max(8, ...places.map((place) => lines[place]?.actor.length ?? 0));
   const texts: string[] = [];
-  let last = -1;
-  for (const [i, line] of shown.entries()) {
-    const isNext = line.seq === last || lines[lines.indexOf(line) - 1] === shown[i - 1];
-    if (i > 0 && !isNext) texts.push('   ...');
-    last = line.seq;
+  let next = 0;
+  for (const place of places) {
+    const line = lines[place];
+    if (line === undefined) continue;
+    if (place !== next) texts.push('   ...');
+    next = place + 1;
     const mark = evidence.has(line.seq) ? '>>' : '  ';
     texts.push(`${mark} ${secondsOf(line.atMs)}  ${line.actor.padEnd(width)}  ${line.text}`);
   }
@@ -48,21 +49,22 @@ export function verdictOf(report: RunReport): string[] {
   );
 }
 
-/** What happened to those that the violations are about, and what happened around the evidence. */
+/** What happened to those that the violations are about, and what happened around the evidence: places of lines. */
 function excerpt(
   lines: readonly Line[],
   violations: readonly Violation[],
   evidence: ReadonlySet<number>,
-): readonly Line[] {
-  if (lines.length <= LINES_MAX) return lines;
+): readonly number[] {
+  const all = lines.map((_, place) => place);
+  if (lines.length <= LINES_MAX) return all;
   const near = new Set<number>();
-  for (const [i, { seq }] of lines.entries())
-    if (evidence.has(seq)) for (let n = i - AROUND_LINES; n <= i + AROUND_LINES; n++) near.add(n);
-  const words = new Set(violations.flatMap(({ key }) => subjectsOf(key)));
-  const isAbout = (text: string): boolean => [...words].some((word) => text.includes(word));
-  const about = lines.filter(
-    ({ seq, text }, i) => near.has(i) || evidence.has(seq) || isAbout(text) || text.startsWith('FAULT'),
-  );
+  for (const [place, { seq }] of lines.entries())
+    if (evidence.has(seq)) for (let n = place - AROUND_LINES; n <= place + AROUND_LINES; n++) near.add(n);
+  const words = [...new Set(violations.flatMap(({ key }) => subjectsOf(key)))];
+  const about = all.filter((place) => {
+    const text = lines[place]?.text ?? '';
+    return near.has(place) || text.startsWith('FAULT') || words.some((word) => text.includes(word));
+  });
   return about.length > LINES_MAX ? about.slice(-LINES_MAX) : about;
 }
 
