@@ -78,6 +78,19 @@ describeNeeding(program('cc'), 'the native shim', () => {
       expect(await said(name)).toContain(group.path.slice((unified ?? '').length));
     });
 
+    itWhere(noGroups, 'its shim in groups of the shims, and itself not', async () => {
+      using group = testGroup(unified ?? '');
+      const other = new ShimWorld({ kind: 'native', path }, undefined, [group.file('cgroup.procs')]);
+      const name = await other.shell('cat /proc/self/cgroup; exec sleep 1000', {
+        cgroupProcs: [join(unified ?? '', 'cgroup.procs')],
+      });
+      const { pid } = await other.started(name);
+      const claim = JSON.parse(readFileSync(other.pathOf(name, 'claim'), 'utf8')) as { pid: number };
+      expect(group.processes()).toContain(claim.pid);
+      expect(group.processes()).not.toContain(pid);
+      await other.close();
+    });
+
     itWhere(noGroups, 'can be frozen and thawed', async () => {
       using group = testGroup(unified ?? '');
       const name = await world.begin(['cat'], {

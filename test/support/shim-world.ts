@@ -15,9 +15,9 @@ export class ShimWorld {
   readonly #begun: string[] = [];
   #count = 0;
 
-  constructor(shim: ShimProgram, folder: TestFolder = stateFolder()) {
+  constructor(shim: ShimProgram, folder: TestFolder = stateFolder(), shimGroups: readonly string[] = []) {
     this.folder = folder;
-    this.processes = linuxProcesses({ stateFolder: this.folder.path, shim });
+    this.processes = linuxProcesses({ stateFolder: this.folder.path, shim, shimGroups });
   }
 
   pathOf(name: string, file = ''): string {

@@ -17,9 +17,11 @@ export type ShimProgram =
 export interface LinuxProcessesOptions {
   readonly stateFolder: string;
   readonly shim: ShimProgram;
+  /** Files `cgroup.procs` of the groups in which shims live: not the agent's, which may be killed as a whole. */
+  readonly shimGroups?: readonly string[];
 }
 
-/** Processes of a Linux machine; see `host-agent/native/shim.c` for the other half. */
+/** Processes of a Linux machine; see `host-agent/native` for the other half. */
 export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   const { stateFolder, shim } = options;
   const listeners = new Set<(attempt: string) => void>();
@@ -41,7 +43,10 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
     if (name !== null) tell(name.replace(EXEC_EVENT, '/exec/'));
   });
   watcher.on('error', () => watcher.close());
-  const spawner = shim.kind === 'native' ? new Spawner(shim.path, stateFolder, tell) : null;
+  const spawner =
+    shim.kind === 'native'
+      ? new Spawner(shim.path, [stateFolder, ...(options.shimGroups ?? [])], tell)
+      : null;
   const bootId = readBootId();
   const startShim = (attempt: string): Promise<void> =>
     spawner === null ? spawnShim(shim, stateFolder, attempt) : spawner.ask(attempt);

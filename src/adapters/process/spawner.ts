@@ -9,14 +9,17 @@ import { ProcessError } from '../../ports/process.ts';
  */
 export class Spawner {
   readonly #shimPath: string;
-  readonly #stateFolder: string;
+  readonly #args: readonly string[];
   readonly #onFailed: (attempt: string) => void;
   #child: ChildProcess | null = null;
 
-  /** @param onFailed the system would not fork for this attempt */
-  constructor(shimPath: string, stateFolder: string, onFailed: (attempt: string) => void) {
+  /**
+   * @param args the state folder, then the groups that the spawner and its shims join
+   * @param onFailed the system would not fork for this attempt
+   */
+  constructor(shimPath: string, args: readonly string[], onFailed: (attempt: string) => void) {
     this.#shimPath = shimPath;
-    this.#stateFolder = stateFolder;
+    this.#args = args;
     this.#onFailed = onFailed;
   }
 
@@ -42,7 +45,7 @@ export class Spawner {
 
   #begin(): ChildProcess {
     // A session of its own: Ctrl-C in a terminal is for the agent.
-    const child = spawn(this.#shimPath, ['--spawner', this.#stateFolder], {
+    const child = spawn(this.#shimPath, ['--spawner', ...this.#args], {
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],
       env: {},
