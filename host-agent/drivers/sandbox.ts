@@ -78,6 +78,8 @@ function sandboxed({ task, allocation }: AttemptOrder, launch: ShimLaunch, disk:
       ...['--', 'env', `--default-signal=${STOPS}`, ...launch.command],
     ],
     env: { ...launch.env, HOME: WORK },
+    inner: true,
+    insideCwd: WORK,
   };
 }
 

@@ -80,6 +80,30 @@ int watch_joined(void) {
     give_up(ESRCH, "the task has ended");
 }
 
+/* A command inside a task may do no more than the task may. */
+static uint64_t joined_caps = UINT64_MAX; /* bounding set */
+static int joined_no_new_privs;
+
+static void read_bounds(int report, int folder) {
+    char text[8192];
+    int fd = openat(folder, "status", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n <= 0) fail(report, ESRCH, "join", "status");
+    text[n] = 0;
+    close(fd);
+    const char *caps = strstr(text, "CapBnd:"), *bound = strstr(text, "NoNewPrivs:");
+    if (caps) joined_caps = strtoull(caps + 7, NULL, 16);
+    if (bound) joined_no_new_privs = atoi(bound + 11);
+}
+
+static void bound_capabilities(int report) {
+    for (int cap = 0; cap < 64; cap++) {
+        if (joined_caps >> cap & 1 || prctl(PR_CAPBSET_READ, cap, 0, 0, 0) != 1) continue;
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0)) fail(report, errno, "capabilities", "");
+    }
+    if (joined_caps != UINT64_MAX) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
 /* By way of the process's folder, which is bound to the process and not to its number. */
 static void open_joined(int report, int fds[KIND_COUNT]) {
     const char *text = launch_text("join", NULL);
@@ -91,6 +115,7 @@ static void open_joined(int report, int fds[KIND_COUNT]) {
     snprintf(path, sizeof path, "/proc/%d", pid);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0 || start_time(pid) != start) fail(report, ESRCH, "join", text);
+    read_bounds(report, folder);
     for (size_t i = 0; i < KIND_COUNT; i++) {
         char self[64];
         snprintf(path, sizeof path, "ns/%s", KINDS[i].name);
@@ -133,9 +158,9 @@ void enter_context(int report) {
     for (size_t i = 0; i < KIND_COUNT; i++) fds[i] = -1;
     join_groups(report);
     set_scores(report);
-    set_limits(report);
     open_joined(report, fds);
     open_named(report, fds);
+    set_limits(report); /* they may forbid to open one more file */
     int has_pid = 0;
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (fds[i] < 0) continue;
@@ -147,7 +172,9 @@ void enter_context(int report) {
 }
 
 void drop_privileges(int report) {
-    if (launch_number("no.new.privileges", 0) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    bound_capabilities(report);
+    int bound = launch_number("no.new.privileges", 0) || joined_no_new_privs;
+    if (bound && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         fail(report, errno, "no_new_privs", "");
     int64_t uid = launch_number("uid", -1), gid = launch_number("gid", -1);
     if (uid < 0) return;

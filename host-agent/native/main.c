@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "shim.h"
 
 #include <stdio.h>
@@ -12,8 +13,15 @@ const char *__asan_default_options(void) { return "log_path=sanitizer:detect_lea
 const char *__ubsan_default_options(void) { return "log_path=sanitizer:print_stacktrace=1"; }
 #endif
 
+/* What the agent was given by its own parent is nothing to tasks. */
+static void close_inherited(void) {
+    if (close_range(3, ~0U, 0) == 0) return;
+    for (int fd = 3; fd < 1024; fd++) close(fd);
+}
+
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
+    close_inherited();
     char attempts[4096];
     snprintf(attempts, sizeof attempts, "%s/attempts", argv[2]);
     if (chdir(attempts)) return 2;

@@ -39,7 +39,7 @@ static void take_stdio(int report) {
     if (pty_master >= 0 && ioctl(0, TIOCSCTTY, 0)) fail(report, errno, "terminal", "");
 }
 
-static void become(char *const *argv, int report) {
+static void become(char *const *argv, char **env, int report) {
     enter_context(report);
     setsid();
     take_stdio(report);
@@ -50,17 +50,19 @@ static void become(char *const *argv, int report) {
     drop_privileges(report);
     if (!there && chdir(cwd)) fail(report, errno, "cwd", cwd);
     reset_signals();
-    environ = launch_list("env"); /* execvp looks for the command in the task's own PATH */
+    environ = env; /* execvp looks for the command in the task's own PATH */
     execvp(argv[0], argv);
     fail(report, errno, "exec", argv[0]);
 }
 
 pid_t spawn(char *const *argv) {
     int report[2];
+    char **env = launch_list("env");
     if (pipe2(report, O_CLOEXEC)) give_up(errno, "pipe");
     pid_t pid = fork();
     if (pid < 0) give_up(errno, "fork");
-    if (pid == 0) become(argv, report[1]);
+    if (pid == 0) become(argv, env, report[1]);
+    free(env);
     close(report[1]);
     struct verdict verdict;
     for (;;) {

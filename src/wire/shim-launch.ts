@@ -49,6 +49,13 @@ export interface ShimLaunch {
   readonly oomFiles?: readonly string[];
   /** v2 `cgroup.freeze`, or v1 `freezer.state`. Without it the task cannot be frozen. */
   readonly freezeFile?: string;
+  /**
+   * The command is a sandbox: the task proper is the first child of its first child, as bubblewrap has it. Commands inside
+   * the task join that process, and none is begun before it is there: until then the sandbox may still be open.
+   */
+  readonly inner?: boolean;
+  /** Where commands inside the task begin, when the task sees other folders than its host. Default `cwd`, or `/` if adopted. */
+  readonly insideCwd?: string;
 }
 
 export const RLIMITS = [
@@ -86,24 +93,26 @@ export const COMMAND_MARK = 'MOORAGE_COMMAND';
 
 /**
  * The launch of a command inside a task: same groups, same limits, same namespaces, output from 0. It is never killed by
- * the task's cgroup, which would kill the task.
+ * the task's cgroup, which would kill the task. A container's folders are its own, so there it begins at the top.
+ * @param inside the process whose namespaces it enters
  */
 export function execLaunch(
   task: ShimLaunch,
-  started: StartedRecord,
+  inside: Pick<StartedRecord, 'pid' | 'start'>,
   commandId: string,
   order: ExecOrder,
 ): ShimLaunch {
-  const { adopt: _adopt, pty: _pty, stdin: _stdin, runMaxMs: _run, ...rest } = task;
+  const { adopt, inner: _inner, insideCwd, pty: _pty, stdin: _stdin, runMaxMs: _run, ...rest } = task;
   const { stopAfterDisconnectMs: _lease, stop: _stop, namespaces: _namespaces, ...context } = rest;
   const { env, ...own } = order;
   return {
     ...context,
+    cwd: insideCwd ?? (adopt === undefined ? task.cwd : '/'),
     ...own,
     env: { ...task.env, ...env, [COMMAND_MARK]: commandId },
     outBase: 0,
     errBase: 0,
-    join: { pid: started.pid, start: started.start },
+    join: { pid: inside.pid, start: inside.start },
     kill: [{ kind: 'environ', mark: `${COMMAND_MARK}=${commandId}` }],
   };
 }
@@ -156,6 +165,8 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
     put(`kill.${method.kind}`, method.kind === 'environ' ? method.mark : method.path);
   for (const path of launch.oomFiles ?? []) put('oom.file', path);
   put('freeze.file', launch.freezeFile);
+  if (launch.inner === true) put('inner', 1);
+  put('inside.cwd', launch.insideCwd);
   return pairs;
 }
 
@@ -184,7 +195,7 @@ const NAMES = new Set([
   ...['cwd', 'out.base', 'err.base', 'segment.bytes', 'segments.max', 'arg', 'env', 'uid', 'gid', 'group'],
   ...['rlimit', 'procs', 'oom.score.adj', 'nice', 'no.new.privileges', 'namespace', 'join', 'pty', 'stdin'],
   ...['run.max.ms', 'disconnect.ms', 'stop.signal', 'stop.grace.ms', 'adopt', 'adopt.arg'],
-  ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file'],
+  ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file', 'inner', 'inside.cwd'],
 ]);
 
 function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
@@ -229,6 +240,8 @@ function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
     ...killFrom(found),
     ...(has('oom.file') ? { oomFiles: all('oom.file') } : {}),
     ...(has('freeze.file') ? { freezeFile: text('freeze.file') } : {}),
+    ...(has('inner') ? { inner: true } : {}),
+    ...(has('inside.cwd') ? { insideCwd: text('inside.cwd') } : {}),
   };
 }
 

@@ -155,6 +155,44 @@ describeNeeding(program('cc'), 'the native shim', () => {
       await world.exit(task);
     });
 
+    itWhere(program('bwrap'), 'a command inside a sandbox is as shut in as its task', async () => {
+      const sandbox = [
+        'bwrap',
+        '--unshare-all',
+        '--die-with-parent',
+        '--cap-drop',
+        'ALL',
+        '--ro-bind',
+        '/',
+        '/',
+      ];
+      const mounts = ['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp'];
+      const task = await world.begin(
+        [...sandbox, ...mounts, 'sh', '-c', 'echo mine > /tmp/mark; sleep 1000'],
+        {
+          ...{ inner: true, insideCwd: '/tmp' },
+        },
+      );
+      await world.started(task);
+      const script =
+        'cat mark; grep -E "Cap(Eff|Bnd)|NoNewPrivs" /proc/self/status; touch /etc/x; ls /proc | grep -c 1';
+      const name = await world.processes.exec(task, 'c', { command: ['sh', '-c', script] });
+      expect(await world.exit(name ?? '')).toMatchObject({ code: 0 });
+      const lines = world.output(name ?? '').toString();
+      expect(lines).toMatch(/^mine\nCapEff:\t0{16}\nCapBnd:\t0{16}\nNoNewPrivs:\t1\n/);
+      expect(world.output(name ?? '', 'stderr').toString()).toContain('Read-only file system');
+      await world.processes.killTree(task);
+      await world.exit(task);
+    });
+
+    it('a task is born with its three descriptors and no more, however few it may have', async () => {
+      const name = await world.begin(['ls', '/proc/self/fd'], {
+        rlimits: [{ name: 'nofile', soft: 8, hard: 8 }],
+      });
+      // The last one is that of the listing itself.
+      expect(await said(name)).toBe('0\n1\n2\n3\n');
+    });
+
     it('a terminal, with echo, size, signals of its keys, and an end', async () => {
       const script = 'stty size; trap "echo resized; stty size" WINCH; cat; echo over';
       const name = await world.shell(script, { pty: { rows: 30, columns: 100 } });

@@ -1,13 +1,16 @@
 import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecOrder } from '../../core/shim.ts';
+import { ProcessError } from '../../ports/process.ts';
 import { ATTEMPT_FILES, execName, parseExecName, startedFile } from '../../wire/shim-files.ts';
+import { innerProcess } from './inner-process.ts';
 import { decodeLaunch, encodeLaunch, execLaunch } from '../../wire/shim-launch.ts';
 
 /**
  * Prepares the folder of a command inside a task. The launch is linked into place: whoever comes second with the same id
  * finds the first one's.
  * @returns the command's name; null when the task does not run
+ * @throws ProcessError when the task's sandbox is not there yet
  */
 export async function prepareExec(
   attempts: string,
@@ -24,8 +27,11 @@ export async function prepareExec(
   const started = await readFile(join(task, ATTEMPT_FILES.started), 'utf8').catch(() => null);
   if (started === null || (await exists(join(task, ATTEMPT_FILES.exit)))) return null;
   const launch = decodeLaunch(await readFile(join(task, ATTEMPT_FILES.launch), 'utf8'));
+  const main = startedFile.decode(started);
+  const inside = launch.inner === true ? await innerProcess(main) : main;
+  if (inside === null) throw new ProcessError('the sandbox of the task is not closed yet');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const text = encodeLaunch(execLaunch(launch, startedFile.decode(started), commandId, order));
+  const text = encodeLaunch(execLaunch(launch, inside, commandId, order));
   await linkNew(path, text);
   return name;
 }

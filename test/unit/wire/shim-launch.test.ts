@@ -61,6 +61,8 @@ const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     kill: killMethods,
     oomFiles: fc.array(plain, { minLength: 1, maxLength: 2 }),
     freezeFile: plain,
+    inner: fc.constant(true),
+    insideCwd: plain,
   },
   { requiredKeys: ['cwd', 'outBase', 'errBase', 'segmentBytes', 'segmentsMax', 'command', 'env'] },
 );
@@ -94,7 +96,7 @@ describe('launch files', () => {
     fc.assert(
       fc.property(someLaunch, (task) => {
         const order = { command: ['id'], env: { OWN: '1' }, cwd: '/tmp' };
-        const inside = execLaunch(task, { pid: 7, start: 9, atMs: 1 }, 'c1', order);
+        const inside = execLaunch(task, { pid: 7, start: 9 }, 'c1', order);
         const { user, rlimits, cgroupProcs, oomScoreAdj } = task;
         expect({ user, rlimits, cgroupProcs, oomScoreAdj }).toEqual({
           ...{ user: inside.user, rlimits: inside.rlimits },
@@ -102,9 +104,13 @@ describe('launch files', () => {
         });
         expect(inside.env).toEqual({ ...task.env, OWN: '1', [COMMAND_MARK]: 'c1' });
         expect(inside).toMatchObject({ outBase: 0, cwd: '/tmp', join: { pid: 7, start: 9 } });
-        expect([inside.pty, inside.runMaxMs, inside.stopAfterDisconnectMs, inside.adopt]).toEqual(
-          Array(4).fill(undefined),
-        );
+        expect([
+          inside.pty,
+          inside.runMaxMs,
+          inside.stopAfterDisconnectMs,
+          inside.adopt,
+          inside.inner,
+        ]).toEqual(Array(5).fill(undefined));
         expect(inside.kill).toEqual([{ kind: 'environ', mark: `${COMMAND_MARK}=c1` }]);
       }),
     );
