@@ -31,13 +31,14 @@ export default tseslint.config(
       'arbiter/**',
       'sim/**',
     ],
-    // `sim/kernel/drive.ts` turns Node's event loop: the simulator's own hand on the world.
+    // `sim/kernel/drive.ts` turns Node's event loop, `sim/seeds` runs worlds on threads: the simulator's own hands.
     ignores: [
       '**/main.ts',
       '**/hollow-main.ts',
       'host-agent/shim/**',
       'host-agent/native/**',
       'sim/kernel/drive.ts',
+      'sim/seeds/**',
     ],
     rules: {
       'no-restricted-globals': [

@@ -16,6 +16,10 @@ export type RevisionListener = (
   attempt: Attempt | null,
 ) => void;
 
+interface Abandonable {
+  abandon(): void;
+}
+
 /** How often a lease that is due asks whether there is a leader again. */
 const LEADERLESS_MS = 500;
 
@@ -33,6 +37,7 @@ export class StoreServer {
   readonly weather: StoreWeather;
   readonly cell: MemoryCell;
   readonly #watches = new Set<() => void>();
+  readonly #sessions = new Set<Abandonable>();
   readonly #holders = new Map<string, string>();
   #writer: string | null = null;
   #attempt: Attempt | null = null;
@@ -61,6 +66,20 @@ export class StoreServer {
     const id = this.cell.grantLease(ttlMs);
     this.#holders.set(id, actor);
     return id;
+  }
+
+  /** A client's session, of whatever life. @returns takes it back */
+  opened(session: Abandonable): () => void {
+    this.#sessions.add(session);
+    return () => this.#sessions.delete(session);
+  }
+
+  /**
+   * The world is over. Node keeps a combined abort signal, and all that listens to it, until one of its sources is aborted:
+   * without this no world that ended would ever be collected.
+   */
+  abandonAll(): void {
+    for (const session of [...this.#sessions]) session.abandon();
   }
 
   /** The leases of an actor end before their time. */

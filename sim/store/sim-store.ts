@@ -104,8 +104,12 @@ export class SimStore implements CellStore {
       ...{ id, ttlMs: options.ttlMs, sentAtMs, clock: speaker.clock },
       renew: () => this.#ask('lease renew', id, () => server.cell.renewLease(id)),
       revoke: () => this.#ask('lease revoke', id, () => server.endLease(speaker.life.actor, id)),
-      ended: () => this.#sessions.delete(session),
+      ended: () => {
+        this.#sessions.delete(session);
+        forget();
+      },
     });
+    const forget = server.opened(session);
     this.#sessions.add(session);
     return session;
   }

@@ -2,6 +2,7 @@ import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import type { RunReport } from '../checkers/check-run.ts';
 import { checkRun } from '../checkers/check-run.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
+import type { WorkLeast } from '../checkers/work-done.ts';
 import { drive } from '../kernel/drive.ts';
 import { TraceHash } from '../kernel/trace.ts';
 import { unleash } from '../nemesis/nemesis.ts';
@@ -61,11 +62,14 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
 /** After the last fault: a session of 10 s runs out, another scheduler takes over, and then places and starts. */
 const LIVENESS: LivenessTimes = { placeMs: 22_000, stopMs: 22_000 };
 
+/** A run in which nobody asked for anything, or nothing came of it, proves nothing. */
+const LEAST: WorkLeast = { acknowledged: 3, committed: 3, started: 3, finalViews: 1 };
+
 function checked(world: World, { scenario }: WorldOptions): RunReport {
   const { history, keys } = world.ground;
   const { enforcement, quietMs } = scenario;
   const liveness = quietMs >= LIVENESS.placeMs ? LIVENESS : null;
-  return checkRun(history, { keys, enforcement, digest: sha256Hex, liveness, least: {} });
+  return checkRun(history, { keys, enforcement, digest: sha256Hex, liveness, least: LEAST });
 }
 
 function kill(world: World, { actor: name, downMs = DOWN_MS }: KillAt): void {

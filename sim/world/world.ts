@@ -77,6 +77,7 @@ export class World {
     for (const machine of this.machines.values()) machine.life.end();
     this.ground.store.life.end();
     this.ground.life.end();
+    this.ground.store.abandonAll();
   }
 
   #addHost(host: string, { scenario }: WorldOptions): void {

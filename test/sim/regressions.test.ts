@@ -14,6 +14,11 @@ const REGRESSIONS: readonly {
     seed: 22,
     plan: [{ kind: 'reboot', target: 'host-2', atMs: 6_526, durationMs: 79 }],
   },
+  {
+    what: 'I45 I23 an allocation that is over begins no new attempt when its agent comes back',
+    seed: 33,
+    plan: [{ kind: 'reboot', target: 'host-1', atMs: 14_159, durationMs: 310 }],
+  },
 ];
 
 describe('runs that once went wrong', () => {

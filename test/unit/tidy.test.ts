@@ -45,7 +45,7 @@ const MAY_IMPORT: Record<Room, readonly (Room | '*')[]> = {
  * The places where roles meet adapters: a main joins its own role to the world. The shim is a program of its own, the
  * stand-in for the native one: Node's own modules are all it has.
  */
-const MAIN = /(^|\/)(hollow-)?main\.ts$|^host-agent\/shim\//;
+const MAIN = /(^|\/)(hollow-)?main\.ts$|^host-agent\/shim\/|^sim\/seeds\//;
 
 /** Adapters without any effect on the world: the simulator may use them as they are. */
 const TOUCHES_NOTHING =
@@ -111,7 +111,7 @@ describe('the house is in order', () => {
 
   it('every source file is used by another, or is where a program starts', () => {
     const used = new Set(files.flatMap(importsOf).map((one) => one.to));
-    const starts = /(^|\/)(main|hollow-main|index)\.ts$|^bench\/[^/]+\.ts$|^host-agent\/shim\//;
+    const starts = /(^|\/)(main|hollow-main|index|worker)\.ts$|^bench\/[^/]+\.ts$|^host-agent\/shim\//;
     const tests = readdirSync(join(root, 'test'), { withFileTypes: true, recursive: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)));

@@ -1,0 +1,60 @@
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { SeedReport, SeedSetting } from './run-seed.ts';
+
+export interface PoolOrder {
+  readonly setting: SeedSetting;
+  /** The seeds to run, in the order in which they are begun. */
+  readonly seeds: Iterable<number>;
+  readonly workers: number;
+  /** Called for each seed as it ends. @returns false: begin no more */
+  readonly onReport: (report: SeedReport) => boolean;
+}
+
+/** Seeds that wait in a worker while it runs another: it must never wait for this thread. */
+const AHEAD = 3;
+
+/** Runs seeds on several threads. Resolves when all that were begun have ended. */
+export async function runPool(order: PoolOrder): Promise<void> {
+  const seeds = order.seeds[Symbol.iterator]();
+  let over = false;
+  const next = (): number | null => {
+    if (over) return null;
+    const drawn = seeds.next() as IteratorResult<number, undefined>;
+    return drawn.done === true ? null : drawn.value;
+  };
+  const onReport = (report: SeedReport): void => {
+    if (!order.onReport(report)) over = true;
+  };
+  await Promise.all(Array.from({ length: order.workers }, () => runWorker(order.setting, next, onReport)));
+}
+
+function runWorker(
+  setting: SeedSetting,
+  next: () => number | null,
+  onReport: (report: SeedReport) => void,
+): Promise<void> {
+  // Compiled or not, the worker lies beside this file and has its extension.
+  const file = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url));
+  const worker = new Worker(file, { workerData: setting });
+  return new Promise((resolve, reject) => {
+    let open = 0;
+    const feed = (): void => {
+      while (open < AHEAD) {
+        const seed = next();
+        if (seed === null) break;
+        open += 1;
+        worker.postMessage(seed);
+      }
+      if (open === 0) void worker.terminate().then(() => resolve());
+    };
+    worker.on('message', (report: SeedReport) => {
+      open -= 1;
+      onReport(report);
+      feed();
+    });
+    worker.on('error', reject);
+    feed();
+  });
+}

@@ -1,0 +1,9 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { SeedSetting } from './run-seed.ts';
+import { runSeed } from './run-seed.ts';
+
+// A thread that runs the seeds that it is sent, one after another, and answers each with its report.
+const setting = workerData as SeedSetting;
+parentPort?.on('message', (seed: number) => {
+  void runSeed(seed, setting).then((report) => parentPort?.postMessage(report));
+});
