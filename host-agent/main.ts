@@ -98,15 +98,15 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();
-  const { store, server, disk, processes, verifier } = armed('agent', failPointsOf(systemFailures), {
+  const { store, server, disk, processes, cgroups, verifier } = armed('agent', failPointsOf(systemFailures), {
     store: options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
     server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
     disk: nodeDisk(options.stateFolder),
     processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
+    // Only the compiled shim can put a task into its groups before the task begins.
+    cgroups: shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS,
     verifier: await verifierOf(options),
   });
-  // Only the compiled shim can put a task into its groups before the task begins.
-  const cgroups = shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS;
   const ports: AgentPorts = {
     disk,
     processes,

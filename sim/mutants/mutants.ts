@@ -245,6 +245,14 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I13', 'I22', 'I26', 'I27'],
   },
   {
+    name: 'restarts-what-was-stopped',
+    slip: 'an agent that comes back asks the restart policy about a task that was ended by order',
+    file: 'host-agent/allocation-run.ts',
+    find: "    if (verdict.kind === 'found' || outcome.kind === 'found') this.#seal();\n",
+    replace: '',
+    breaks: ['I13', 'I22', 'I23', 'I45'],
+  },
+  {
     name: 'recovers-nothing',
     slip: 'an agent that comes back forgets what an earlier one began',
     file: 'host-agent/recovery.ts',

@@ -15,6 +15,7 @@ const PORTS: Readonly<Record<string, string>> = {
   HttpListener: 'server',
   Disk: 'disk',
   Processes: 'processes',
+  Cgroups: 'cgroups',
   TicketSigner: 'signer',
   TicketVerifier: 'verifier',
 };
@@ -26,6 +27,14 @@ const ROLE_ENTRIES: Readonly<Record<FailRole, string>> = {
   monitor: 'monitor/main.ts',
   arbiter: 'arbiter/main.ts',
 };
+
+/**
+ * Interfaces of `src/ports` with methods that do no I/O: time, chance, what is said about oneself, what a caller gives to be
+ * called back, and what only lets go of a handle.
+ */
+const NO_PORTS: ReadonlySet<string> = new Set([
+  ...['Clock', 'Random', 'Log', 'Metrics', 'CallQueue', 'Follower', 'Following'],
+]);
 
 /** Methods of ports that do nothing outside of the process: they have no fail-point. */
 export const NO_IO: ReadonlySet<string> = new Set(['disk.absolute']);
@@ -57,6 +66,8 @@ export interface Scan {
   readonly hidden: readonly string[];
   /** Every method of every port, as `store.attempt`. */
   readonly methods: readonly string[];
+  /** Interfaces with methods of which nobody said whether they do I/O. */
+  readonly unknownPorts: readonly string[];
 }
 
 /** Reads the sources for every I/O of every role. Some seconds: it needs the types. */
@@ -104,6 +115,7 @@ export function scanIo(): Scan {
     routes: inOrder(routes),
     hidden,
     methods: methodsOf(program, checker),
+    unknownPorts: unknownPortsOf(program),
   };
 }
 
@@ -185,6 +197,19 @@ function methodsOf(program: ts.Program, checker: ts.TypeChecker): string[] {
     });
   }
   return [...found].sort();
+}
+
+function unknownPortsOf(program: ts.Program): string[] {
+  const found: string[] = [];
+  for (const source of program.getSourceFiles()) {
+    if (!relative(root, source.fileName).startsWith('src/ports/')) continue;
+    ts.forEachChild(source, (node) => {
+      if (!ts.isInterfaceDeclaration(node) || !node.members.some(ts.isMethodSignature)) return;
+      const { text } = node.name;
+      if (PORTS[text] === undefined && !NO_PORTS.has(text)) found.push(text);
+    });
+  }
+  return found;
 }
 
 /** An object `{ method: 'GET', path: '/v1/...' }`, or a call `route('GET', '/v1/...')` or `get('/v1/...')`. */

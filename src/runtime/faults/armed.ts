@@ -1,4 +1,6 @@
 import type { CellStore } from '../../ports/cell-store.ts';
+import type { Cgroups } from '../../ports/cgroups.ts';
+import { CgroupError } from '../../ports/cgroups.ts';
 import type { TicketSigner, TicketVerifier } from '../../ports/crypto.ts';
 import type { Disk } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
@@ -19,6 +21,7 @@ export interface IoPorts {
   readonly server: HttpServer;
   readonly disk: Disk;
   readonly processes: Processes;
+  readonly cgroups: Cgroups;
   readonly signer: TicketSigner;
   readonly verifier: TicketVerifier | null;
 }
@@ -30,12 +33,13 @@ type Same<P> = { readonly [K in keyof P]: K extends keyof IoPorts ? IoPorts[K] :
 export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | null, ports: P): Same<P> {
   if (points === null) return ports as unknown as Same<P>;
   const wrapped: Record<string, unknown> = { ...ports };
-  const { store, http, server, disk, processes, signer, verifier } = ports;
+  const { store, http, server, disk, processes, cgroups, signer, verifier } = ports;
   if (store !== undefined) wrapped['store'] = armedStore(`${role}/store`, points, store);
   if (http !== undefined) wrapped['http'] = armedClient(`${role}/http`, points, http);
   if (server !== undefined) wrapped['server'] = armedServer(`${role}/server`, points, server);
   if (disk !== undefined) wrapped['disk'] = armedDisk(`${role}/disk`, points, disk);
   if (processes !== undefined) wrapped['processes'] = armedProcesses(`${role}/processes`, points, processes);
+  if (cgroups !== undefined) wrapped['cgroups'] = armedCgroups(`${role}/cgroups`, points, cgroups);
   if (signer !== undefined) wrapped['signer'] = armedTickets(`${role}/signer`, points, signer);
   if (verifier !== undefined && verifier !== null)
     wrapped['verifier'] = armedTickets(`${role}/verifier`, points, verifier);
@@ -70,6 +74,24 @@ function armedProcesses(port: string, points: FailPoints, processes: Processes):
     call: (method, _, go) => around(points, nameOf(method), fault, go),
     tell: (method) => new Deliveries(points, nameOf(method)),
     tells: new Set(['onEvent']),
+  });
+}
+
+/** What a method of the cgroup port is about; the others are about a group. */
+const CGROUP_SUBJECTS: Readonly<Record<string, string>> = {
+  mounts: 'all',
+  read: 'file',
+  write: 'file',
+  deviceOf: 'folder',
+};
+
+function armedCgroups(port: string, points: FailPoints, cgroups: Cgroups): Cgroups {
+  const fault: FaultOf = (when, name) => new CgroupError('refused', `fail-point ${name}:${when}`);
+  const nameOf = (method: string): string => `${port}.${method}/${CGROUP_SUBJECTS[method] ?? 'group'}`;
+  return everyMethod(cgroups, {
+    call: (method, _, go) => around(points, nameOf(method), fault, go),
+    tell: (method) => new Deliveries(points, nameOf(method)),
+    tells: new Set(),
   });
 }
 

@@ -58,6 +58,34 @@ describe('the next agent', () => {
     expect(ended).toMatchObject({ state: 'killed', reason: 'enough', exit: { signal: 'SIGKILL' } });
   });
 
+  it.each(['after its end was recorded', 'while it was being stopped'])(
+    'I13 I45 lets alone what was stopped, though its policy restarts whatever ends: lost %s',
+    async (when) => {
+      const world = await host();
+      const order = someStart({ restart: { attempts: 9, windowMs: 3_600_000, delayMs: 0, on: 'always' } });
+      const { id } = order.allocation;
+      await world.agent.start(order);
+      await world.until(id, running);
+      if (when === 'while it was being stopped') {
+        const verdict = { v: 1, why: 'user', cause: 'enough', commandId: 'c1', atMs: 0 };
+        await world.loseAgent();
+        await world.disk.publish(`allocations/${id}/verdict.json`, JSON.stringify(verdict));
+        await world.processes.killTree(`${id}.main.1`);
+      } else {
+        await world.agent.stop(id, someStop());
+        await world.until(id, (report) => report.released);
+        await world.loseAgent();
+      }
+      await world.clock.advance(1_000);
+      await world.open();
+      const ended = await world.until(id, (report) => report.released);
+      await world.clock.advance(10_000);
+      expect(ended.state).toBe('killed');
+      expect(await world.disk.list('attempts')).toEqual([`${id}.main.1`]);
+      expect(world.processes.running).toEqual([]);
+    },
+  );
+
   it('starts what was accepted and had not begun', async () => {
     const world = await host();
     const order = someStart();

@@ -22,6 +22,10 @@ describe('F1 every I/O of every role has a fail-point', () => {
     expect(readDocument()).toBe(documentText());
   });
 
+  it('every interface of the ports is known: one that does I/O is wrapped by armed.ts', () => {
+    expect(scan.unknownPorts).toEqual([]);
+  });
+
   it('no method of a port is handed on instead of called, where nobody would see it', () => {
     expect(scan.hidden).toEqual([]);
   });
