@@ -33,8 +33,8 @@ interface Objection {
 /** What the checkers say; a run that breaks down says it too. */
 async function objections(seed: number): Promise<readonly Objection[]> {
   try {
-    const { report } = await suiteRun(seed);
-    return report.violations.map(({ invariant, detail }) => ({ invariant, detail }));
+    const { violations } = await suiteRun(seed);
+    return violations.map(({ invariant, detail }) => ({ invariant, detail }));
   } catch (error) {
     return [{ invariant: 'broke', detail: error instanceof Error ? error.message : String(error) }];
   }

@@ -248,8 +248,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'restarts-what-was-stopped',
     slip: 'an agent that comes back asks the restart policy about a task that was ended by order',
     file: 'host-agent/allocation-run.ts',
-    find: "    if (verdict.kind === 'found' || outcome.kind === 'found') this.#seal();\n",
-    replace: '',
+    find: "    const over = this.#verdict !== null || outcome.kind === 'found';\n",
+    replace: '    const over = false;\n',
     breaks: ['I13', 'I22', 'I23', 'I45'],
   },
   {

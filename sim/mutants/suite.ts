@@ -1,54 +1,42 @@
-import { sha256Hex } from '../../src/adapters/system/digest.ts';
+import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import type { RunReport } from '../checkers/check-run.ts';
-import { checkRun } from '../checkers/check-run.ts';
-import { CELL } from '../world/control-roles.ts';
-import type { FaultSettings, KillAt, WorldResult } from '../world/options.ts';
+import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.ts';
 import { runWorld } from '../world/run-world.ts';
+import type { Scenario } from '../world/scenario.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
 
-export interface SuiteRun {
-  readonly world: WorldResult;
-  readonly report: RunReport;
-}
+/** More jobs than ten, so that one's name begins another's (`job-1`, `job-12`). */
+const CROWDED: Partial<Scenario> = { jobs: 14 };
+/** Nobody stands in for a lost host: long enough for the verdict (session 10 s, then 30 s) and for a ticket to end. */
+const LONG: Partial<Scenario> = { jobs: 14, activeMs: 60_000 };
 
-/** One run of the suite: its faults and its crash are drawn from the seed, as everything else. */
-export async function suiteRun(seed: number): Promise<SuiteRun> {
+/** On average one fault in such a time. */
+const SELDOM_MS = 6_000;
+const OFTEN_MS = 1_500;
+
+/** What one seed of the suite runs: cells and weathers of several kinds in turn, the rest drawn from the seed. */
+export function suiteOptions(seed: number): WorldOptions {
   const random = seededRandom(seed).split('suite');
-  const killAt: KillAt = {
-    actor:
-      ['host-1', 'host-2', 'batch-1', 'batch-2', 'service-1', 'monitor-1', 'arbiter-1'][random.below(7)] ??
-      '',
-    eventIndex: 200 + random.below(3000),
-    downMs: 200 + random.below(12_000),
-  };
-  const world = await runWorld({ seed, scenario: SMALL_CELL, faults: faultsOf(random), killAt });
-  const report = checkRun(world.history, {
-    keys: cellKeys(CELL),
-    enforcement: SMALL_CELL.enforcement,
-    digest: sha256Hex,
-    liveness: null,
-    least: {},
-  });
-  return { world, report };
+  const kind = seed % 4;
+  const scenario = { ...SMALL_CELL, ...(kind === 3 ? LONG : random.below(2) === 0 ? CROWDED : {}) };
+  return { seed, scenario, faults: faultsOf(kind, random) };
 }
 
-function faultsOf(random: ReturnType<typeof seededRandom>): FaultSettings {
-  const wild = random.below(3);
-  if (wild === 0) return {};
-  const p = wild === 1 ? 0.02 : 0.08;
-  return {
-    network: { loss: p / 2, double: p, delayMaxMs: 200 * wild },
-    store: {
-      requestLost: p,
-      replyLost: p,
-      late: p,
-      readFails: p / 2,
-      watchLags: 0.2,
-      watchLagMs: 500 * wild,
-      watchBreaks: p / 2,
-      leaseLateMs: 3_000,
-    },
-  };
+function faultsOf(kind: number, random: SeededRandom): FaultSettings {
+  const weather = random.below(3) === 0 ? WET : {};
+  if (kind === 0) return weather;
+  return { ...weather, nemesis: { everyMs: kind === 1 ? OFTEN_MS : SELDOM_MS } };
+}
+
+/** Something is wrong with one message in thirty, all the time. */
+const WET: FaultSettings = {
+  network: { loss: 0.01, double: 0.03, delayMaxMs: 100 },
+  store: {
+    ...{ requestLost: 0.03, replyLost: 0.03, late: 0.03, readFails: 0.03 },
+    ...{ watchLags: 0.1, watchLagMs: 500, watchBreaks: 0.01, leaseLateMs: 3_000 },
+  },
+};
+
+export function suiteRun(seed: number): Promise<WorldResult> {
+  return runWorld(suiteOptions(seed));
 }
