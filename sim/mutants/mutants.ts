@@ -318,6 +318,16 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I48', 'I49', 'I50'],
   },
   {
+    name: 'told-of-the-host-first',
+    slip: 'a relay says how far a host has come before it passes on the message that brought it there',
+    file: 'src/runtime/report-follower.ts',
+    find: '    if (news) this.#deps.handlers?.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
+    replace:
+      "    if (wasSilent) this.#deps.handlers?.onHost?.(this.#sightOf(entry), 'heard');\n" +
+      '    if (news) this.#deps.handlers?.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
+    breaks: ['I48', 'I55'],
+  },
+  {
     name: 'lost-at-once',
     slip: 'a host is declared lost at its first missed sign of life',
     file: 'monitor/host-watch.ts',

@@ -324,10 +324,12 @@ export class ReportFollower {
     if (wasSilent) this.#awaited.delete(message.host);
     const news = this.#index.apply(message, now);
     if (inOrder) entry.view.settle();
+    // Before what is said of the host: a relay says there how far the host has come, and whoever reads that takes nothing
+    // older any more.
+    if (news) this.#deps.handlers?.onMessage?.(message);
     if (before >= 0 && message.incarnation > before)
       this.#deps.handlers?.onHost?.(this.#sightOf(entry), 'restarted');
     else if (wasSilent) this.#deps.handlers?.onHost?.(this.#sightOf(entry), 'heard');
-    if (news) this.#deps.handlers?.onMessage?.(message);
     if (wasSilent) this.#checkComplete();
   }
 

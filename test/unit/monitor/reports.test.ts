@@ -66,6 +66,22 @@ describe('the merged view as a source', () => {
     ]);
   });
 
+  it('I48 what a host says first after a silence reaches those who follow a monitor, too', async () => {
+    const host = await world.host('h1');
+    host.change(reportOf('h1', 'a1'));
+    const { monitor, address } = await world.monitor();
+    await until(() => monitor.state.follower.view.size === 1);
+    const follower = follow(() => [{ name: 'm1', url: address }]);
+    await until(() => follower.view.complete);
+    await pass(5, []);
+    expect(monitor.state.follower.view.host('h1')?.staleSinceMs).not.toBeNull();
+    host.change(reportOf('h1', 'a1', { state: 'complete', released: true }));
+    await pass(5, []);
+    await until(() => monitor.state.follower.view.allocation('a1')?.state === 'complete');
+    await settle();
+    expect(follower.view.allocation('a1')?.state).toBe('complete');
+  });
+
   it('S4.4 I50 fails over to another monitor: all is repaired, and nothing goes back', async () => {
     const host = await world.host('h1');
     host.change(reportOf('h1', 'a1'));
