@@ -98,20 +98,25 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();
-  const { store, server, disk, processes, cgroups, verifier } = armed('agent', failPointsOf(systemFailures), {
-    store: options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
-    server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
-    disk: nodeDisk(options.stateFolder),
-    processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
-    // Only the compiled shim can put a task into its groups before the task begins.
-    cgroups: shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS,
-    verifier: await verifierOf(options),
-  });
+  const { store, server, disk, processes, cgroups, commands, verifier } = armed(
+    'agent',
+    failPointsOf(systemFailures),
+    {
+      store: options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+      server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
+      disk: nodeDisk(options.stateFolder),
+      processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
+      // Only the compiled shim can put a task into its groups before the task begins.
+      cgroups: shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS,
+      commands: systemCommands,
+      verifier: await verifierOf(options),
+    },
+  );
   const ports: AgentPorts = {
     disk,
     processes,
     cgroups,
-    commands: systemCommands,
+    commands,
     clock: systemClock,
     random: systemRandom,
     log,

@@ -1,11 +1,12 @@
 import type { CellStore } from '../../ports/cell-store.ts';
 import type { Cgroups } from '../../ports/cgroups.ts';
 import { CgroupError } from '../../ports/cgroups.ts';
+import type { Commands } from '../../ports/commands.ts';
 import type { TicketSigner, TicketVerifier } from '../../ports/crypto.ts';
 import type { Disk } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
 import type { HttpClient, HttpServer } from '../../ports/http.ts';
-import type { Processes } from '../../ports/process.ts';
+import type { Processes, ShimLink } from '../../ports/process.ts';
 import { ProcessError } from '../../ports/process.ts';
 import { armedClient, armedServer } from './armed-http.ts';
 import { armedStore } from './armed-store.ts';
@@ -22,6 +23,7 @@ export interface IoPorts {
   readonly disk: Disk;
   readonly processes: Processes;
   readonly cgroups: Cgroups;
+  readonly commands: Commands;
   readonly signer: TicketSigner;
   readonly verifier: TicketVerifier | null;
 }
@@ -33,21 +35,20 @@ type Same<P> = { readonly [K in keyof P]: K extends keyof IoPorts ? IoPorts[K] :
 export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | null, ports: P): Same<P> {
   if (points === null) return ports as unknown as Same<P>;
   const wrapped: Record<string, unknown> = { ...ports };
-  const { store, http, server, disk, processes, cgroups, signer, verifier } = ports;
+  const { store, http, server, disk, processes, cgroups, commands, signer, verifier } = ports;
   if (store !== undefined) wrapped['store'] = armedStore(`${role}/store`, points, store);
   if (http !== undefined) wrapped['http'] = armedClient(`${role}/http`, points, http);
   if (server !== undefined) wrapped['server'] = armedServer(`${role}/server`, points, server);
   if (disk !== undefined) wrapped['disk'] = armedDisk(`${role}/disk`, points, disk);
   if (processes !== undefined) wrapped['processes'] = armedProcesses(`${role}/processes`, points, processes);
   if (cgroups !== undefined) wrapped['cgroups'] = armedCgroups(`${role}/cgroups`, points, cgroups);
-  if (signer !== undefined) wrapped['signer'] = armedTickets(`${role}/signer`, points, signer);
+  if (commands !== undefined)
+    wrapped['commands'] = armedPlain(`${role}/commands`, 'program', points, commands);
+  if (signer !== undefined) wrapped['signer'] = armedPlain(`${role}/signer`, 'ticket', points, signer);
   if (verifier !== undefined && verifier !== null)
-    wrapped['verifier'] = armedTickets(`${role}/verifier`, points, verifier);
+    wrapped['verifier'] = armedPlain(`${role}/verifier`, 'ticket', points, verifier);
   return wrapped as Same<P>;
 }
-
-/** Methods that only say where something lies, or let go of a handle: no I/O. */
-const NO_IO: ReadonlySet<PropertyKey> = new Set(['absolute']);
 
 function armedDisk(port: string, points: FailPoints, disk: Disk): Disk {
   const fault: FaultOf = (when, name) => new DiskError('io', `fail-point ${name}:${when}`);
@@ -57,6 +58,8 @@ function armedDisk(port: string, points: FailPoints, disk: Disk): Disk {
     call: (method, args, go) => around(points, nameOf(method, args[0]), fault, go),
     tell: (method, args) => new Deliveries(points, nameOf(method, args[0])),
     tells: new Set(['watch']),
+    // It only says where something lies.
+    quiet: new Set(['absolute']),
   });
 }
 
@@ -71,9 +74,24 @@ function armedProcesses(port: string, points: FailPoints, processes: Processes):
   const fault: FaultOf = (when, name) => new ProcessError(`fail-point ${name}:${when}`);
   const nameOf = (method: string): string => `${port}.${method}/${PROCESS_SUBJECTS[method] ?? 'attempt'}`;
   return everyMethod(processes, {
-    call: (method, _, go) => around(points, nameOf(method), fault, go),
+    call: async (method, _, go) => {
+      const answer = await around(points, nameOf(method), fault, go);
+      const isLink = method === 'open' && answer !== null && answer !== undefined;
+      return isLink
+        ? armedLink(port.replace('processes', 'link'), points, fault, answer as ShimLink)
+        : answer;
+    },
     tell: (method) => new Deliveries(points, nameOf(method)),
     tells: new Set(['onEvent']),
+  });
+}
+
+function armedLink(port: string, points: FailPoints, fault: FaultOf, link: ShimLink): ShimLink {
+  return everyMethod(link, {
+    call: (method, _, go) => around(points, `${port}.${method}/shim`, fault, go),
+    tell: (method) => new Deliveries(points, `${port}.${method}/shim`),
+    tells: new Set(),
+    quiet: new Set(['close']),
   });
 }
 
@@ -95,15 +113,12 @@ function armedCgroups(port: string, points: FailPoints, cgroups: Cgroups): Cgrou
   });
 }
 
-function armedTickets<P extends TicketSigner | TicketVerifier>(
-  port: string,
-  points: FailPoints,
-  tickets: P,
-): P {
+/** A port whose methods are all about one kind of thing. */
+function armedPlain<P extends object>(port: string, subject: string, points: FailPoints, target: P): P {
   const fault: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
-  return everyMethod(tickets, {
-    call: (method, _, go) => around(points, `${port}.${method}/ticket`, fault, go),
-    tell: (method) => new Deliveries(points, `${port}.${method}/ticket`),
+  return everyMethod(target, {
+    call: (method, _, go) => around(points, `${port}.${method}/${subject}`, fault, go),
+    tell: (method) => new Deliveries(points, `${port}.${method}/${subject}`),
     tells: new Set(),
   });
 }
@@ -113,6 +128,8 @@ interface Wrapping {
   tell(method: string, args: readonly unknown[]): Deliveries;
   /** Methods whose last argument is called when there is news. */
   readonly tells: ReadonlySet<string>;
+  /** Methods that do no I/O: they are passed on as they are. */
+  readonly quiet?: ReadonlySet<string>;
 }
 
 type Method = (...args: unknown[]) => unknown;
@@ -124,7 +141,8 @@ function everyMethod<P extends object>(target: P, wrapping: Wrapping): P {
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value !== 'function') return value;
       const run = (args: readonly unknown[]): unknown => (value as Method).apply(target, [...args]);
-      if (typeof property === 'symbol' || NO_IO.has(property)) return (...args: unknown[]) => run(args);
+      if (typeof property === 'symbol' || wrapping.quiet?.has(property) === true)
+        return (...args: unknown[]) => run(args);
       if (wrapping.tells.has(property))
         return (...args: unknown[]) => run(throughDeliveries(args, wrapping.tell(property, args)));
       return (...args: unknown[]) => wrapping.call(property, args, () => run(args) as Promise<unknown>);
