@@ -16,6 +16,8 @@ import type { TaskPorts } from './drivers/task-tools.ts';
 import { TaskTools } from './drivers/task-tools.ts';
 import { Gate } from './gate.ts';
 import { Journal } from './journal.ts';
+import { LeakWatch } from './leaks.ts';
+import { PortLeases } from './leases.ts';
 import { Orphans } from './orphans.ts';
 import type { AgentPorts } from './ports.ts';
 import { ReportFeed } from './report-feed.ts';
@@ -42,6 +44,7 @@ export interface AgentCrypto {
 export class HostAgent {
   readonly stateId: string;
   readonly #desk: Desk;
+  readonly #leaks: LeakWatch;
   readonly #turns = new Turns();
   #host: Host;
   readonly #release: () => Promise<void>;
@@ -54,11 +57,22 @@ export class HostAgent {
     this.#release = release;
     const host = (): Host => this.#host;
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
-    const table = new AllocationTable(feed, host);
+    const leases = new PortLeases(ports);
+    const table = new AllocationTable(feed, host, (run) => {
+      leases
+        .free(run.id, Object.values(run.allocation.ports))
+        // The watch for leaks tries again.
+        .catch((error: unknown) => ports.log.warn({ error }, 'a port is still leased'));
+    });
     const gate = new Gate({ journal, ...crypto, host });
     const orphans = new Orphans(ports);
     const signals = new Signals(ports);
-    this.#desk = { ports, disk, settings, journal, gate, table, orphans, signals, host };
+    const isClosed = (): boolean => this.#leaks.isClosed;
+    this.#desk = {
+      ...{ ports, disk, settings, journal, gate, table, orphans, leases, signals },
+      ...{ host, isClosed },
+    };
+    this.#leaks = new LeakWatch(this.#desk);
   }
 
   /**
@@ -206,6 +220,22 @@ export class HostAgent {
   /** Is the disk well again, and the reserve on it? */
   lookAtDisk(): Promise<void> {
     return this.#desk.disk.look();
+  }
+
+  /**
+   * Looks for what was left behind, and takes away what it saw before.
+   * @returns whether what this host says of itself is another thing now: it is to be registered anew
+   */
+  async lookForLeaks(): Promise<boolean> {
+    await this.#leaks.look();
+    const { leaking: before, ...attributes } = this.#host.attributes;
+    const now = this.#leaks.stuck === 0 ? undefined : String(this.#leaks.stuck);
+    if (now === before) return false;
+    this.#host = {
+      ...this.#host,
+      attributes: now === undefined ? attributes : { ...attributes, leaking: now },
+    };
+    return true;
   }
 
   /** Stops all tasks, and resolves when all are released or the time is over. */

@@ -13,7 +13,11 @@ export class AllocationTable implements AllocationHost {
   readonly #waiting = new Set<AllocationRun>();
   readonly #listeners = new Map<string, Set<() => void>>();
 
-  constructor(feed: ReportFeed, host: () => Host) {
+  readonly #freePorts: (run: AllocationRun) => void;
+
+  /** @param freePorts told of each allocation that was released */
+  constructor(feed: ReportFeed, host: () => Host, freePorts: (run: AllocationRun) => void) {
+    this.#freePorts = freePorts;
     this.feed = feed;
     this.ledger = new LocalLedger(host);
   }
@@ -83,6 +87,7 @@ export class AllocationTable implements AllocationHost {
   }
 
   released(run: AllocationRun): void {
+    this.#freePorts(run);
     this.ledger.release(run.id);
     this.#waiting.delete(run);
     for (const waiting of this.#waiting) waiting.poke();

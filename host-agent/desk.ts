@@ -3,6 +3,7 @@ import type { AllocationTable } from './allocation-table.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import type { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
+import type { PortLeases } from './leases.ts';
 import type { Orphans } from './orphans.ts';
 import type { Signals } from './signals.ts';
 import type { StateDisk } from './state-disk.ts';
@@ -27,5 +28,8 @@ export interface Desk {
   readonly table: AllocationTable;
   readonly orphans: Orphans;
   readonly signals: Signals;
+  readonly leases: PortLeases;
+  /** Does this host take no new work, because too much was left behind on it? */
+  isClosed(): boolean;
   host(): Host;
 }

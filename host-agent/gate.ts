@@ -19,6 +19,7 @@ const STATUS: Readonly<Record<StartRefusal, number>> = {
   'no-fit': 409,
   'port-taken': 409,
   'disk-full': 507,
+  leaking: 503,
   'bad-request': 400,
   stopped: 409,
 };

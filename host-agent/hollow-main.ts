@@ -52,7 +52,13 @@ export interface HollowOptions {
 /** Every monitor holds a stream to every host. */
 const CONNECTIONS_MAX = 65_536;
 /** Nothing is ever lost in memory, so a look at everything is only needed in principle. */
-const HOLLOW_ROUNDS = { ...ROUNDS, rescanMs: 60_000, recordTimeMs: 3600_000, diskMs: 60_000 };
+const HOLLOW_ROUNDS = {
+  ...ROUNDS,
+  rescanMs: 60_000,
+  recordTimeMs: 3600_000,
+  diskMs: 60_000,
+  leaksMs: 3600_000,
+};
 
 /**
  * Serves many host-agents from one process: the same routes, checks, reports and life of allocations as a real one, each

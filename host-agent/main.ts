@@ -29,7 +29,7 @@ import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults
 import type { AgentSettings } from './desk.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './registrar.ts';
-import { startRounds } from './rounds.ts';
+import { ROUNDS, startRounds } from './rounds.ts';
 import { hostChannels, hostRoutes } from './routes.ts';
 
 export interface AgentOptions {
@@ -158,7 +158,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     agent.setAddress(options.advertise ?? listener.address);
     closers.unshift(() => registrar.close());
     await registrar.start();
-    closers.unshift(startRounds(systemClock, log, [agent]));
+    closers.unshift(startRounds(systemClock, log, [agent], ROUNDS, () => registrar.refresh()));
     if (options.stopTasksOnExit === true)
       closers.unshift(() => agent.stopAll('the development cell stops', STOP_ALL_MS));
     const { host } = agent;

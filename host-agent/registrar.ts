@@ -47,6 +47,8 @@ export class Registrar {
   /** Incarnation that we wrote for each host: a record with that one is our own. */
   readonly #written = new Map<string, number>();
   #session: Session | null = null;
+  /** Aborted when a host says something else of itself than what is registered. */
+  #stale = new AbortController();
   #registered = false;
   #running: Promise<void> | null = null;
 
@@ -74,6 +76,11 @@ export class Registrar {
     this.#running = this.#keep();
   }
 
+  /** A host says something else of itself now: registers it again. */
+  refresh(): void {
+    this.#stale.abort();
+  }
+
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -84,7 +91,9 @@ export class Registrar {
     const signal = this.#stop.signal;
     const backoff = new Backoff(RETRY, this.#deps.random);
     while (!signal.aborted) {
-      if (this.#registered && this.#session !== null) await untilAborted([this.#session.lost, signal]);
+      if (this.#registered && this.#session !== null)
+        await untilAborted([this.#session.lost, this.#stale.signal, signal]);
+      this.#stale = new AbortController();
       if (signal.aborted) return;
       this.#registered = false;
       try {

@@ -12,6 +12,8 @@ export interface RoundsOptions {
   readonly recordTimeMs: number;
   /** How often a disk that failed is tried again, and its reserve laid down. */
   readonly diskMs: number;
+  /** How often what was left behind is looked for. */
+  readonly leaksMs: number;
 }
 
 export const ROUNDS: RoundsOptions = {
@@ -19,14 +21,20 @@ export const ROUNDS: RoundsOptions = {
   rescanMs: 5_000,
   recordTimeMs: 10_000,
   diskMs: 2_000,
+  leaksMs: 60_000,
 };
 
-/** What agents do again and again, for all agents of a process at once. @returns ends it */
+/**
+ * What agents do again and again, for all agents of a process at once.
+ * @param onChange one of them says something else of its host now
+ * @returns ends it
+ */
 export function startRounds(
   clock: Clock,
   log: Log,
   agents: readonly HostAgent[],
   options: RoundsOptions = ROUNDS,
+  onChange: () => void = () => undefined,
 ): () => void {
   const ends = [
     every(clock, options.beatMs, () => agents.forEach((agent) => agent.beat())),
@@ -37,6 +45,9 @@ export function startRounds(
     }),
     every(clock, options.diskMs, () => {
       for (const agent of agents) void agent.lookAtDisk();
+    }),
+    every(clock, options.leaksMs, () => {
+      for (const agent of agents) void agent.lookForLeaks().then((changed) => changed && onChange());
     }),
   ];
   return () => ends.forEach((end) => end());

@@ -32,10 +32,31 @@ export async function startAllocation(desk: Desk, request: StartRequest): Promis
       `${short.dimension}: ${String(short.needed)} needed, ${String(short.available)} available`,
       { short },
     );
+  await takePorts(desk, request);
   return launch(desk, await accept(desk, request, requestDigest, permit));
 }
 
-async function checkMachine({ disk, ports, settings }: Desk, request: StartRequest): Promise<void> {
+/** The ledger knows the ports of all that could be read; the leases also those of what could not. */
+async function takePorts({ leases, table }: Desk, { allocation }: StartRequest): Promise<void> {
+  const ports = Object.values(allocation.ports);
+  try {
+    const taken = await leases.take(allocation.id, ports);
+    if (taken === null) return;
+    throw refusal('port-taken', `port ${String(taken.port)} of this host still belongs to ${taken.holder}`);
+  } catch (error) {
+    table.ledger.release(allocation.id);
+    if (!(error instanceof DiskError)) throw error;
+    throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);
+  }
+}
+
+async function checkMachine(desk: Desk, request: StartRequest): Promise<void> {
+  const { disk, ports, settings } = desk;
+  if (desk.isClosed())
+    throw refusal(
+      'leaking',
+      'too much was left behind on this host: it takes no new work until that is gone',
+    );
   if (disk.fault !== null) await disk.look();
   if (disk.fault !== null)
     throw refusal('disk-full', `the disk of this host takes no writes (${disk.fault}); what runs, runs on`);
@@ -74,6 +95,7 @@ async function accept(
     return spec;
   } catch (error) {
     table.ledger.release(allocation.id);
+    await desk.leases.free(allocation.id, Object.values(allocation.ports)).catch(() => undefined);
     await disk.remove(`allocations/${allocation.id}`).catch(() => undefined);
     if (!(error instanceof DiskError)) throw error;
     throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);

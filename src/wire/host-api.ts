@@ -49,6 +49,7 @@ export const START_REFUSALS = [
   'no-fit',
   'port-taken',
   'disk-full',
+  'leaking',
   'bad-request',
   'stopped',
 ] as const;
