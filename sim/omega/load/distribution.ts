@@ -38,7 +38,8 @@ export function meanOf(distribution: Distribution): number {
       return distribution.mean;
     case 'log-uniform': {
       const { least, most } = distribution;
-      return most === least ? least : (most - least) / Math.log(most / least);
+      // The logarithm of a ratio next to 1 would lose all its digits.
+      return most === least ? least : (most - least) / Math.log1p((most - least) / least);
     }
     case 'quantiles':
       return meanOfQuantiles(distribution.values);
