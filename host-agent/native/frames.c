@@ -20,6 +20,7 @@
 struct client {
     int fd;
     int follows;                 /* streams, as bits */
+    int64_t heard_ms;            /* when it last said something */
     unsigned char small[SMALL];  /* all that most frames need */
     unsigned char *in;           /* `small`, or from the heap for one large frame */
     size_t have, skip;
@@ -170,6 +171,7 @@ static int skip_rest(struct client *c) {
 
 /* Reads no further than the frame that is being read. @returns 0 when the client is to be let go */
 static int serve(struct client *c) {
+    c->heard_ms = now_ms();
     if (c->skip > 0) return skip_rest(c);
     size_t length = c->have < 5 ? 0 : (size_t)get(c->in, 4);
     size_t want = length == 0 ? 5 : 4 + length;
@@ -214,16 +216,14 @@ void push_output(int stream, uint64_t offset, const unsigned char *bytes, size_t
     }
 }
 
-static void welcome(void) {
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    for (int i = 0; i < CLIENTS_MAX; i++) {
-        if (clients[i].fd >= 0) continue;
-        clients[i] = (struct client){.fd = fd};
-        clients[i].in = clients[i].small;
-        return;
-    }
-    close(fd);
+static void welcome(int fd) {
+    struct client *place = &clients[0];
+    for (int i = 0; i < CLIENTS_MAX && place->fd >= 0; i++)
+        if (clients[i].fd < 0 || clients[i].heard_ms < place->heard_ms) place = &clients[i];
+    /* Whoever comes may be the agent with a kill: it is not kept out by those who only look on. They come back. */
+    if (place->fd >= 0) let_go(place);
+    *place = (struct client){.fd = fd, .heard_ms = now_ms()};
+    place->in = place->small;
 }
 
 void listen_ctl(void) {
@@ -232,7 +232,7 @@ void listen_ctl(void) {
     unlink("ctl");
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener < 0) return;
-    if (bind(listener, (struct sockaddr *)&name, sizeof name) == 0 && listen(listener, CLIENTS_MAX) == 0) return;
+    if (bind(listener, (struct sockaddr *)&name, sizeof name) == 0 && listen(listener, SOMAXCONN) == 0) return;
     close(listener); /* a task that runs and cannot be talked to still ends, and says how */
     listener = -1;
 }
@@ -253,5 +253,9 @@ void serve_ctl(const struct pollfd *fds) {
         if (c->out && fds[1 + i].revents & POLLOUT) flush_out(c);
         else if (c->out || !serve(c)) let_go(c);
     }
-    if (fds[0].revents) welcome();
+    for (int i = 0; fds[0].revents && i < CLIENTS_MAX; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) return;
+        welcome(fd);
+    }
 }

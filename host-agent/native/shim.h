@@ -138,7 +138,7 @@ int64_t next_tick_ms(void); /* until when nothing is; NEVER */
 
 /* ---- frames.c: the talk with agents, see src/wire/shim-frames.ts ---- */
 
-#define CLIENTS_MAX 8 /* an agent, those that died a moment ago, and people who look */
+#define CLIENTS_MAX 32 /* an agent, those that died a moment ago, and people who look on; the quietest makes room */
 
 void listen_ctl(void);
 void close_ctl(void);

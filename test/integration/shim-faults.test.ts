@@ -64,6 +64,67 @@ describeNeeding(program('cc'), 'what is done to the native shim', () => {
     );
   });
 
+  it('I16 keeps a deadline when all who asked for it are gone', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const name = await world.begin(['sleep', '1000'], { runMaxMs: 200 });
+    await world.started(name);
+    await world.processes.close();
+    expect(await world.exit(name)).toMatchObject({ signal: 'SIGTERM', stoppedBy: 'run-max' });
+    await world.close();
+  });
+
+  it('the spawner may be killed at any time: shims run on, and the next attempt has another', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const name = await world.begin(['sleep', '1000']);
+    const before = await world.started(name);
+    for (const pid of childrenOf(process.pid)) {
+      if (!readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8').includes(world.folder.path)) continue;
+      process.kill(pid, 'SIGKILL');
+      await until(() => !existsSync(`/proc/${String(pid)}`));
+    }
+    const next = world.prepare(['true']);
+    // The first order may still go to the dead one; an agent asks again.
+    await until(async () => {
+      await world.processes.startShim(next).catch(() => undefined);
+      return existsSync(world.pathOf(next, 'exit'));
+    });
+    expect(await world.exit(next)).toMatchObject({ code: 0 });
+    const link = await world.link(name);
+    expect(await link.state()).toMatchObject({ job: before.pid, jobStart: before.start });
+    await world.close();
+  });
+
+  it('who only looks on does not keep the agent out', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const name = await world.begin(['sleep', '1000']);
+    await world.started(name);
+    const lookers = [];
+    for (let i = 0; i < 40; i++) lookers.push(await socketTo(world, name));
+    expect(await world.processes.killTree(name)).toBe(true);
+    expect(await world.exit(name)).toMatchObject({ signal: 'SIGKILL' });
+    for (const socket of lookers) socket.destroy();
+    await world.close();
+  });
+
+  it('an order with wrong bytes in it ends with a word, whatever they are', async () => {
+    const world = new ShimWorld({ kind: 'native', path: checked });
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), fc.uint8Array({ maxLength: 3 }), fc.boolean(), async (at, wrong, cut) => {
+        const name = world.prepare(['true']);
+        const order = readFileSync(world.pathOf(name, 'launch'));
+        const place = at % order.length;
+        const rest = cut ? Buffer.alloc(0) : order.subarray(place + wrong.length);
+        writeFileSync(world.pathOf(name, 'launch'), Buffer.concat([order.subarray(0, place), wrong, rest]));
+        await world.processes.startShim(name);
+        const exit = await world.exit(name);
+        expect(exit.code ?? exit.execErrno).toBeTypeOf('number');
+      }),
+      { numRuns: 60 },
+    );
+    expect(world.complaints()).toEqual([]);
+    await world.close();
+  });
+
   it('S2.21 answers the HELLO of the first version, and NAK to what is not known', async () => {
     const world = new ShimWorld({ kind: 'native', path: checked });
     const name = await world.begin(['sleep', '1000']);
@@ -213,6 +274,11 @@ const nonsense = fc.oneof(
   { arbitrary: input, weight: 1 },
   { arbitrary: mutated, weight: 1 },
 );
+
+function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
+}
 
 async function socketTo(world: ShimWorld, name: string): Promise<Socket> {
   const socket = connect({ path: world.pathOf(name, 'ctl') });

@@ -2,6 +2,10 @@ import { open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 
+/** A shim whose queue of callers is full is there, and busy. */
+const BUSY_TRIES_MAX = 100;
+const BUSY_WAIT_MS = 10;
+
 /**
  * Connects to the shim in `folder`.
  * @returns null when no shim listens there
@@ -11,15 +15,21 @@ export async function connectShim(folder: string): Promise<Socket | null> {
   const handle = await open(folder, 'r').catch(() => null);
   if (handle === null) return null;
   try {
-    return await connected(connect({ path: `/proc/self/fd/${String(handle.fd)}/ctl` }));
+    for (let tries = 0; tries < BUSY_TRIES_MAX; tries++) {
+      const socket = await connected(`/proc/self/fd/${String(handle.fd)}/ctl`);
+      if (socket !== 'busy') return socket;
+      await new Promise((next) => setTimeout(next, BUSY_WAIT_MS));
+    }
+    return null;
   } finally {
     await handle.close();
   }
 }
 
-function connected(socket: Socket): Promise<Socket | null> {
+function connected(path: string): Promise<Socket | 'busy' | null> {
+  const socket = connect({ path });
   return new Promise((resolve) => {
-    const fail = (): void => resolve(null);
+    const fail = (error: NodeJS.ErrnoException): void => resolve(error.code === 'EAGAIN' ? 'busy' : null);
     socket.once('error', fail);
     socket.once('connect', () => {
       socket.off('error', fail);
