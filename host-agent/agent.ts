@@ -91,7 +91,8 @@ export class HostAgent {
     try {
       const journal = await Journal.open(plain);
       const owner = `${facts.id}.${stateId}`;
-      const tools = await TaskTools.open(plain, { owner, cgroupParent: settings.cgroupParent ?? '' });
+      const { cgroupParent = '', artifactBytesMax } = settings;
+      const tools = await TaskTools.open(plain, { owner, cgroupParent, artifactBytesMax });
       const ports: TaskPorts = { ...plain, tools };
       const attributes = { ...tools.attributes, ...facts.attributes };
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
@@ -254,6 +255,7 @@ export class HostAgent {
     const { table, ports } = this.#desk;
     this.#stopEvents();
     this.feed.close();
+    ports.tools.close();
     await Promise.all(table.all().map((run) => run.close()));
     await this.#release().catch((error: unknown) =>
       ports.log.warn({ error }, 'cannot unlock the state folder'),

@@ -28,6 +28,9 @@ export interface AllocationHost {
 /** After a fault of disk or system, and while a port is still held by somebody, it looks again this much later. */
 const RETRY = { firstMs: 250, maxMs: 5_000 };
 
+/** After a fault of the disk while files were brought; what the source lacks is not asked for again. */
+const GATHER_AGAIN_MS = 1_000;
+
 /**
  * One allocation on this host, from accepted to released.
  *
@@ -56,6 +59,9 @@ export class AllocationRun {
   #cancelTimer: () => void = () => undefined;
   #closed = false;
   #told = '';
+  #gathering: 'no' | 'under-way' | 'over' = 'no';
+  /** Why a task cannot have its files. */
+  #lacks: string | null = null;
 
   constructor(ports: TaskPorts, host: AllocationHost, settings: TaskSettings, spec: AllocationSpec) {
     this.spec = spec;
@@ -100,6 +106,7 @@ export class AllocationRun {
     const outcome = await readRecord(this.#ports, `${folder}/outcome.json`, outcomeFile);
     this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
     const over = this.#verdict !== null || outcome.kind === 'found';
+    if (!this.#released) this.#ports.tools.claimFiles(this.id, this.spec.launch);
     for (const run of this.tasks) {
       const numbers = attempts.get(run.task.name);
       if (numbers !== undefined) await run.recover(numbers, { bootId: this.spec.bootId, over });
@@ -117,7 +124,7 @@ export class AllocationRun {
     if (this.#closed || (this.#released && this.ended)) return;
     this.#dirty = true;
     this.#verify ||= verify;
-    this.#working ??= this.#work().finally(() => (this.#working = null));
+    this.#working ??= this.#work();
   }
 
   /**
@@ -173,14 +180,19 @@ export class AllocationRun {
   }
 
   async #work(): Promise<void> {
-    while (this.#dirty && !this.#closed) {
-      this.#dirty = false;
-      const verify = this.#verify;
-      this.#verify = false;
-      await this.#stepSafely(verify);
-      this.#tell();
+    try {
+      while (this.#dirty && !this.#closed) {
+        this.#dirty = false;
+        const verify = this.#verify;
+        this.#verify = false;
+        await this.#stepSafely(verify);
+        this.#tell();
+      }
+      this.#arm();
+    } finally {
+      // At once, not a turn later: a poke in between would find somebody at work who has stopped looking.
+      this.#working = null;
     }
-    this.#arm();
   }
 
   async #stepSafely(verify: boolean): Promise<void> {
@@ -216,9 +228,34 @@ export class AllocationRun {
     if (!this.#host.mayBegin(this)) return false;
     this.#move('preparing');
     await this.#ports.disk.makeFolder(`${this.#folder()}/work`);
+    if (!this.#gather()) return false;
+    if (this.#lacks !== null) {
+      await this.#end('task-failed', this.#lacks);
+      return true;
+    }
     this.#move('starting');
     for (const run of this.tasks) if (!run.begun) await run.begin();
     return true;
+  }
+
+  /** Brings the files of its tasks, meanwhile it does nothing. @returns true when that is over */
+  #gather(): boolean {
+    const { tools, log } = this.#ports;
+    if (!tools.needsFiles(this.spec.launch)) return true;
+    if (this.#gathering === 'no') {
+      this.#gathering = 'under-way';
+      const over = (lacks: string | null): void => {
+        this.#gathering = 'over';
+        this.#lacks = lacks;
+        this.poke();
+      };
+      tools.gather(this.id, this.spec.launch).then(over, (error: unknown) => {
+        log.error({ allocation: this.id, error }, 'cannot bring the files of an allocation, and tries again');
+        this.#gathering = 'no';
+        this.#ports.clock.after(GATHER_AGAIN_MS, () => this.poke());
+      });
+    }
+    return this.#gathering === 'over';
   }
 
   /** Does something that happened here end it? */
@@ -281,6 +318,7 @@ export class AllocationRun {
     }
     await this.#ports.disk.publish(`${this.#folder()}/released`, '');
     this.#released = true;
+    this.#ports.tools.releaseFiles(this.id);
     this.#host.released(this);
   }
 

@@ -18,6 +18,7 @@ export const AGENT_SETTINGS: AgentSettings = {
   attemptsKept: 3,
   freeBytesMin: 64 * MIB,
   allocationsMax: 4_096,
+  artifactBytesMax: 10 * 1024 * MIB,
 };
 
 const RESERVED_CPU_MILLI = 100;

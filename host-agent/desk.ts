@@ -14,6 +14,8 @@ export interface AgentSettings extends TaskSettings {
   readonly freeBytesMin: number;
   /** Allocations with a record here: bounds memory, and the size of a full report. */
   readonly allocationsMax: number;
+  /** What the artifacts kept for tasks may take of the disk. */
+  readonly artifactBytesMax: number;
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
   readonly cgroupParent?: string;
 }

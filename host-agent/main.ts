@@ -6,6 +6,7 @@ import { fastifyServer } from '../src/adapters/http/server.ts';
 import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
 import { systemCommands } from '../src/adapters/process/commands.ts';
 import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
+import { artifactSource } from '../src/adapters/artifacts/artifact-source.ts';
 import { linuxCgroups, NO_CGROUPS } from '../src/adapters/limits/linux-cgroups.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
@@ -66,6 +67,8 @@ export interface AgentOptions {
   readonly plainOutsideLoopback?: boolean;
   /** Default: the compiled one where there is one, else the one in TypeScript. */
   readonly shim?: ShimProgram;
+  /** What the source of an artifact must begin with. Default: any `https://` and `http://`, and no file. */
+  readonly artifactSources?: readonly string[];
   /** Control group under which those of tasks are made, in each hierarchy. Default: the root. */
   readonly cgroupParent?: string;
   readonly settings?: Partial<AgentSettings>;
@@ -83,6 +86,8 @@ export interface RunningAgent {
   readonly ended: Promise<void>;
 }
 
+const ARTIFACT_SOURCES = ['https://', 'http://'];
+
 /** A start request at its largest: 64 KiB of job, and the allocation. */
 export const BODY_BYTES_MAX = 128 * 1024;
 export const CLOSE_GRACE_MS = 1_000;
@@ -98,7 +103,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();
-  const { store, server, disk, processes, cgroups, commands, verifier } = armed(
+  const { store, server, disk, processes, cgroups, commands, artifacts, verifier } = armed(
     'agent',
     failPointsOf(systemFailures),
     {
@@ -109,6 +114,10 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       // Only the compiled shim can put a task into its groups before the task begins.
       cgroups: shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS,
       commands: systemCommands,
+      artifacts: artifactSource({
+        stateFolder: options.stateFolder,
+        allowed: options.artifactSources ?? ARTIFACT_SOURCES,
+      }),
       verifier: await verifierOf(options),
     },
   );
@@ -117,6 +126,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     processes,
     cgroups,
     commands,
+    artifacts,
     clock: systemClock,
     random: systemRandom,
     log,

@@ -1,3 +1,4 @@
+import type { ArtifactSource } from '../src/ports/artifacts.ts';
 import type { Cgroups } from '../src/ports/cgroups.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Commands } from '../src/ports/commands.ts';
@@ -14,6 +15,8 @@ export interface AgentPorts {
   readonly cgroups?: Cgroups;
   /** Absent: tasks are plain processes, whatever they ask for. */
   readonly commands?: Commands;
+  /** Absent: tasks get no files but what the host has by itself. */
+  readonly artifacts?: ArtifactSource;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

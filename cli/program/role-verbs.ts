@@ -31,6 +31,7 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--gpu-model <model>', 'a device to announce; repeat it for each', collect, [])
     .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
+    .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
     .option('--advertise <url>', 'where others reach it, if not where it listens')
     .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')

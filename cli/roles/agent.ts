@@ -18,6 +18,7 @@ export interface AgentFlags extends RoleFlags {
   readonly ports?: string;
   readonly attribute: readonly string[];
   readonly cgroupParent?: string;
+  readonly artifactSource: readonly string[];
   readonly advertise?: string;
   readonly stopTasksOnExit?: boolean;
   readonly plainOutsideLoopback?: boolean;
@@ -40,6 +41,7 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
       gpuModels: flags.gpuModel,
       attributes: readAttributes(flags.attribute),
       ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
+      ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
       ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
       ...(flags.advertise === undefined ? {} : { advertise: flags.advertise }),
       stopTasksOnExit: flags.stopTasksOnExit ?? false,

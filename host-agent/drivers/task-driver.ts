@@ -33,11 +33,3 @@ export interface TaskDriver {
 export class PrepareError extends Error {
   override readonly name = 'PrepareError';
 }
-
-/** A process of the host, held to its limits where the kernel gives them. */
-export const EXEC_DRIVER: TaskDriver = {
-  attributes: { 'driver.exec': 'true' },
-  prepare: async (_order, launch) => launch,
-  cleanup: async () => true,
-  scan: async () => [],
-};

@@ -1,14 +1,19 @@
-import type { TaskDriverName } from '../../src/core/job.ts';
+import type { Task, TaskDriverName } from '../../src/core/job.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
+import type { Launch } from '../../src/wire/host-api.ts';
 import type { ShimLaunch } from '../../src/wire/shim-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
 import type { LimitsDriver } from '../limits/limits.ts';
 import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
 import type { AgentPorts } from '../ports.ts';
+import { ArtifactCache } from './artifact-cache.ts';
+import { execDriver } from './exec.ts';
 import { openSandbox } from './sandbox.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
-import { EXEC_DRIVER, PrepareError } from './task-driver.ts';
+import { PrepareError } from './task-driver.ts';
+import { TaskFiles } from './task-files.ts';
 import { inGroups, limitsOf } from './task-limits.ts';
+import { UnpackedFiles } from './unpacked.ts';
 
 /** The world as a task of this host sees it. */
 export interface TaskPorts extends AgentPorts {
@@ -24,43 +29,88 @@ export interface ToolsOptions {
   /** Unique on this machine, the same after a restart. */
   readonly owner: string;
   readonly cgroupParent: string;
+  /** What the artifacts kept on this host may take. */
+  readonly artifactBytesMax: number;
 }
 
-/** What a host runs its tasks with: limits, and a driver for each kind of task. */
+type Drivers = ReadonlyMap<TaskDriverName, TaskDriver>;
+
+interface Parts {
+  readonly limits: LimitsDriver;
+  readonly drivers: Drivers;
+  readonly cache: ArtifactCache | null;
+  readonly files: TaskFiles | null;
+}
+
+/** What a host runs its tasks with: limits, a driver for each kind of task, and the files that tasks need. */
 export class TaskTools {
   /** What the host can do, for constraints: `driver.*`; and what it holds tasks to: `limits.*`. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly limits: LimitsDriver;
-  readonly #drivers: Drivers;
+  readonly #parts: Parts;
 
-  private constructor(limits: LimitsDriver, held: boolean, drivers: Drivers) {
-    this.limits = limits;
-    this.#drivers = drivers;
-    const enforced: Record<string, string> = { 'limits.disk': 'none' };
-    for (const limited of LIMITED) enforced[`limits.${limited}`] = limits.enforced[limited];
-    const offered: Record<string, string> = {};
-    for (const driver of drivers.values()) Object.assign(offered, driver.attributes);
-    this.attributes = {
-      ...offered,
-      // A host whose tasks are only pretended has nothing to hold.
-      ...(held ? enforced : {}),
-    };
+  private constructor(parts: Parts, attributes: Readonly<Record<string, string>>) {
+    this.limits = parts.limits;
+    this.#parts = parts;
+    this.attributes = attributes;
   }
 
   static async open(ports: AgentPorts, options: ToolsOptions): Promise<TaskTools> {
-    const { cgroups, disk, log } = ports;
-    const drivers = await openDrivers(ports);
-    if (cgroups === undefined) return new TaskTools(NO_LIMITS, false, drivers);
-    const { owner, cgroupParent } = options;
-    const limits = await openLimits(cgroups, log, { owner, parent: cgroupParent, folder: disk.absolute('') });
-    return new TaskTools(limits, true, drivers);
+    const { cgroups, commands, disk, log } = ports;
+    const { owner, cgroupParent: parent } = options;
+    const limits =
+      cgroups === undefined
+        ? NO_LIMITS
+        : await openLimits(cgroups, log, { owner, parent, folder: disk.absolute('') });
+    const cache =
+      ports.artifacts === undefined
+        ? null
+        : new ArtifactCache(ports, ports.artifacts, options.artifactBytesMax);
+    await cache?.open();
+    const files =
+      cache === null || commands === undefined
+        ? null
+        : new TaskFiles(disk, cache, new UnpackedFiles(commands, disk, cache));
+    const drivers = await openDrivers(ports, files);
+    const attributes: Record<string, string> = {};
+    for (const driver of drivers.values()) Object.assign(attributes, driver.attributes);
+    // A host whose tasks are only pretended has nothing to hold.
+    if (cgroups !== undefined) Object.assign(attributes, limitAttributes(limits));
+    return new TaskTools({ limits, drivers, cache, files }, attributes);
+  }
+
+  /** Ends what is under way for tasks that have not begun. Tasks run on. */
+  close(): void {
+    this.#parts.cache?.close();
+  }
+
+  /** Must files be brought before these tasks can start? */
+  needsFiles(launch: Launch): boolean {
+    return tasksOf(launch).some((task) => task.artifacts !== undefined);
+  }
+
+  /** The files of an allocation are in use, until they are released. */
+  claimFiles(allocation: string, launch: Launch): void {
+    if (this.needsFiles(launch)) this.#parts.files?.claim(allocation, tasksOf(launch));
+  }
+
+  releaseFiles(allocation: string): void {
+    this.#parts.files?.release(allocation);
+  }
+
+  /** Brings the files of an allocation. @returns why that cannot be done, for people; null when it was done */
+  async gather(allocation: string, launch: Launch): Promise<string | null> {
+    const { files } = this.#parts;
+    if (files === null) return this.needsFiles(launch) ? 'this host brings no artifacts' : null;
+    this.claimFiles(allocation, launch);
+    return files.gather(tasksOf(launch));
   }
 
   /** Makes everything ready for the shim. May be done again. @throws when the disk fails */
   async prepare(order: AttemptOrder, launch: ShimLaunch): Promise<Prepared> {
-    const driver = this.#drivers.get(order.task.driver ?? 'exec');
-    if (driver === undefined)
-      return { kind: 'refused', why: `this host has no driver ${order.task.driver ?? 'exec'}` };
+    const name = order.task.driver ?? 'exec';
+    const driver = this.#parts.drivers.get(name);
+    if (driver === undefined) return { kind: 'refused', why: `this host has no driver ${name}` };
     try {
       const groups = await this.limits.create(order.attempt, limitsOf(order.task));
       return { kind: 'ready', launch: await driver.prepare(order, inGroups(launch, groups)) };
@@ -72,27 +122,34 @@ export class TaskTools {
 
   /** Takes away all that was made for an attempt that has ended. @returns false while something is left */
   async cleanup(attempt: string): Promise<boolean> {
-    const clean = await Promise.all([...this.#drivers.values()].map((driver) => driver.cleanup(attempt)));
+    const drivers = [...this.#parts.drivers.values()];
+    const clean = await Promise.all(drivers.map((driver) => driver.cleanup(attempt)));
     // What a driver could not take away may still need its groups.
     return clean.every(Boolean) && (await this.limits.destroy(attempt));
   }
 
   /** Attempts of which something is left on this machine, whether they are known or not. */
   async scan(): Promise<readonly string[]> {
-    const found = await Promise.all([
-      this.limits.list(),
-      ...[...this.#drivers.values()].map((driver) => driver.scan()),
-    ]);
+    const drivers = [...this.#parts.drivers.values()];
+    const found = await Promise.all([this.limits.list(), ...drivers.map((driver) => driver.scan())]);
     return [...new Set(found.flat())].sort();
   }
 }
 
-type Drivers = ReadonlyMap<TaskDriverName, TaskDriver>;
+function tasksOf(launch: Launch): readonly Task[] {
+  return Object.values(launch.tasks);
+}
+
+function limitAttributes(limits: LimitsDriver): Record<string, string> {
+  const attributes: Record<string, string> = { 'limits.disk': 'none' };
+  for (const limited of LIMITED) attributes[`limits.${limited}`] = limits.enforced[limited];
+  return attributes;
+}
 
 /** Those that work on this machine. */
-async function openDrivers({ commands, disk }: AgentPorts): Promise<Drivers> {
-  const drivers = new Map<TaskDriverName, TaskDriver>([['exec', EXEC_DRIVER]]);
-  const sandbox = commands === undefined ? null : await openSandbox(commands, disk);
+async function openDrivers({ commands, disk }: AgentPorts, files: TaskFiles | null): Promise<Drivers> {
+  const drivers = new Map<TaskDriverName, TaskDriver>([['exec', execDriver(commands, disk, files)]]);
+  const sandbox = commands === undefined ? null : await openSandbox(commands, disk, files);
   if (sandbox !== null) drivers.set('sandbox', sandbox);
   return drivers;
 }

@@ -62,6 +62,8 @@ export interface Task {
   readonly driver?: TaskDriverName;
   /** Whose network a task in namespaces of its own has; absent: none but loopback. A plain process has the host's. */
   readonly network?: TaskNetwork;
+  /** Files that its host brings before it starts, by name; read-only for it, or a copy of its own. */
+  readonly artifacts?: Readonly<Record<string, Artifact>>;
   readonly stop: StopPolicy;
   /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
   readonly sidecar: boolean;
@@ -78,6 +80,15 @@ export type TaskDriverName = (typeof TASK_DRIVERS)[number];
 
 export const TASK_NETWORKS = ['none', 'host'] as const;
 export type TaskNetwork = (typeof TASK_NETWORKS)[number];
+
+export interface Artifact {
+  /** `https://…`, `http://…`, `file:///…`; only for a host that has it not yet. */
+  readonly source: string;
+  /** Of its bytes, 64 hex digits: what it is, wherever it came from. */
+  readonly sha256: string;
+  /** It is an archive, and the task gets what is in it. */
+  readonly unpack: boolean;
+}
 
 /** Bounds that the host holds the task to, where it can: its attributes `limits.*` say which. */
 export interface TaskLimits {

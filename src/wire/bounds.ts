@@ -24,6 +24,9 @@ export const CONSTRAINTS_MAX = 32;
 export const ATTRIBUTES_MAX = 8;
 export const WEIGHT_MAX = 100;
 export const MODELS_MAX = 16;
+/** Each is a fetch before the start. */
+export const ARTIFACTS_MAX = 16;
+export const SOURCE_BYTES_MAX = 1024;
 export const SCALARS_MAX = 16;
 export const SCALAR_AMOUNT_MAX = 1_000_000_000;
 export const ATTEMPTS_MAX = 1_000;

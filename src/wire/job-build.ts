@@ -31,8 +31,10 @@ export function buildJob(file: LongFile): Job {
 /** The short form written out: group and task take the job's name. */
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
-  const { command, script, env, resources, driver, network, limits, stop, stdin, sidecar, ...group } = rest;
-  const task = { command, script, env, resources, driver, network, limits, stop, stdin, sidecar };
+  const { command, script, env, resources, driver, network, ...other } = rest;
+  const { artifacts, limits, stop, stdin, sidecar, ...group } = other;
+  const run = { command, script, env, resources, driver, network };
+  const task = { ...run, artifacts, limits, stop, stdin, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -96,6 +98,9 @@ function driverConstraints(file: GroupFile): Expression[] {
 
 function buildTask(name: string, file: TaskFile): Task {
   const limits = buildLimits(file.limits ?? {});
+  const artifacts = mapValues(file.artifacts ?? {}, ({ source, sha256, unpack = false }) => ({
+    ...{ source, sha256, unpack },
+  }));
   return {
     name,
     command: file.command ?? ['/bin/sh', '-c', file.script ?? ''],
@@ -104,6 +109,7 @@ function buildTask(name: string, file: TaskFile): Task {
     gpu: buildGpu(file.resources?.gpu),
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
+    ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),
     stop: {
       signal: file.stop?.signal ?? DEFAULT_STOP.signal,

@@ -27,6 +27,9 @@ const task = z.looseObject({
   gpu: z.looseObject({ count: whole, milliEach: whole, models: z.array(z.string()) }).nullable(),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
+  artifacts: z.exactOptional(
+    z.record(z.string(), z.looseObject({ source: z.string(), sha256: z.string(), unpack: z.boolean() })),
+  ),
   limits: z.exactOptional(
     z.looseObject({
       memoryMib: z.exactOptional(whole),

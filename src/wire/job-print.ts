@@ -78,6 +78,12 @@ function taskToFile(task: Task): Record<string, unknown> {
     },
     ...(task.driver === undefined ? {} : { driver: task.driver }),
     ...(task.network === undefined ? {} : { network: task.network }),
+    ...unlessEmpty(
+      'artifacts',
+      mapValues(task.artifacts ?? {}, ({ source, sha256, unpack }) => ({
+        ...{ source, sha256, ...(unpack ? { unpack } : {}) },
+      })),
+    ),
     ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
     ...(task.sidecar ? { sidecar: true } : {}),

@@ -140,6 +140,23 @@ const resources = z.strictObject({
     }),
 });
 
+export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
+export const SOURCE_PATTERN = /^(?:https?:\/\/|file:\/\/\/)[^\s]+$/;
+
+const artifact = z.strictObject({
+  source: text(bounds.SOURCE_BYTES_MAX, 'a source')
+    .refine((value) => SOURCE_PATTERN.test(value), { error: 'expected https://…, http://… or file:///…' })
+    .meta({
+      description: 'Where a host gets it that has it not yet.',
+      examples: ['https://files.example/model.bin'],
+    }),
+  sha256: z
+    .string()
+    .regex(SHA256_PATTERN, { error: 'expected 64 hex digits in lower case, as sha256sum prints them' })
+    .meta({ description: 'Of its bytes; any others are refused.' }),
+  unpack: z.boolean().optional().meta({ description: 'It is a tar archive; the task gets its content.' }),
+});
+
 const rate = amount(readDisk, 'a size such as "10Mi"').optional();
 
 const limits = z.strictObject({
@@ -256,6 +273,9 @@ export const taskFields = {
     .enum(TASK_NETWORKS)
     .optional()
     .meta({ description: 'In a sandbox: that of the host, or none. Default none.', examples: ['host'] }),
+  artifacts: mapOf(key, artifact, bounds.ARTIFACTS_MAX).optional().meta({
+    description: 'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
+  }),
   limits: limits
     .optional()
     .meta({ description: 'What the task may use at most, where its host can hold it.' }),

@@ -5,6 +5,7 @@ import { ID_PATTERN } from '../core/ids.ts';
 import { TASK_DRIVERS, TASK_NETWORKS } from '../core/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
 import * as bounds from './bounds.ts';
+import { SHA256_PATTERN, SOURCE_PATTERN } from './job-schema.ts';
 import { unsafeText } from './safe-string.ts';
 
 /** Shapes of what schedulers send to a host-agent, with the limits of a request that nobody vouches for. */
@@ -85,6 +86,12 @@ const envMap = mapOf(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX), bou
   { error: 'is too large' },
 );
 
+const artifact = z.strictObject({
+  source: text(bounds.SOURCE_BYTES_MAX).regex(SOURCE_PATTERN),
+  sha256: z.string().regex(SHA256_PATTERN),
+  unpack: z.boolean(),
+});
+
 const task = z.strictObject({
   name: id,
   command: z.array(text(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
@@ -99,6 +106,7 @@ const task = z.strictObject({
     .nullable(),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
+  artifacts: z.exactOptional(mapOf(id, artifact, bounds.ARTIFACTS_MAX)),
   limits: z.exactOptional(
     z.strictObject({
       memoryMib: z.exactOptional(bounded(bounds.MEMORY_MIB_MAX)),

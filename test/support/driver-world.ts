@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { AgentOptions, RunningAgent } from '../../host-agent/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
 import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
@@ -16,6 +17,8 @@ import { someStop } from './host-orders.ts';
 import type { TestFolder } from './real-host.ts';
 import { buildShim, hostClient, readAll, stateFolder, untilReport } from './real-host.ts';
 
+const BUILT = fileURLToPath(new URL('../../dist/host-agent/native/moorage-shim', import.meta.url));
+
 /** A host-agent on this machine, with all that its tasks are run with. */
 export class DriverWorld {
   readonly folder: TestFolder = stateFolder();
@@ -24,7 +27,8 @@ export class DriverWorld {
   agent!: RunningAgent;
 
   async open(options: Partial<AgentOptions> = {}): Promise<void> {
-    const shim = buildShim(this.folder.path);
+    // Compiling takes longer than all else here: the build's is good enough, where there is one.
+    const shim = existsSync(BUILT) ? BUILT : buildShim(this.folder.path);
     this.agent = await runAgent({
       cell: 'test',
       etcd: [],

@@ -1,0 +1,72 @@
+import type { Artifact, Task } from '../../src/core/job.ts';
+import { FetchError } from '../../src/ports/artifacts.ts';
+import type { Disk } from '../../src/ports/disk.ts';
+import type { ArtifactCache } from './artifact-cache.ts';
+import { PrepareError } from './task-driver.ts';
+import type { UnpackedFiles } from './unpacked.ts';
+
+/** Where a task in namespaces of its own finds its artifacts. */
+export const ARTIFACTS = '/artifacts';
+
+/** What tasks need of files that are not on the host by themselves. */
+export class TaskFiles {
+  readonly #disk: Disk;
+  readonly #cache: ArtifactCache;
+  readonly #unpacked: UnpackedFiles;
+
+  constructor(disk: Disk, cache: ArtifactCache, unpacked: UnpackedFiles) {
+    this.#disk = disk;
+    this.#cache = cache;
+    this.#unpacked = unpacked;
+  }
+
+  /** The files of these tasks are in use from now on. @param user whose they are, until `release` */
+  claim(user: string, tasks: readonly Task[]): void {
+    this.#cache.pin(
+      user,
+      tasks.flatMap(artifactsOf).map((artifact) => artifact.sha256),
+    );
+  }
+
+  release(user: string): void {
+    this.#cache.unpin(user);
+  }
+
+  /** Brings all of them here. @returns why that cannot be done, for people; null when it was done */
+  async gather(tasks: readonly Task[]): Promise<string | null> {
+    for (const task of tasks)
+      for (const [name, artifact] of Object.entries(task.artifacts ?? {})) {
+        const why = await this.#bring(artifact);
+        if (why !== null) return `task ${task.name} lacks its artifact ${name}: ${why}`;
+      }
+    return null;
+  }
+
+  /** Absolute path of a file, or of the folder that it was unpacked to. */
+  pathOf({ sha256, unpack }: Artifact): string {
+    return this.#disk.absolute(unpack ? this.#unpacked.pathOf(sha256) : this.#cache.pathOf(sha256));
+  }
+
+  async #bring(artifact: Artifact): Promise<string | null> {
+    try {
+      await this.#cache.ensure(artifact);
+      if (artifact.unpack) await this.#unpacked.ensure(artifact.sha256);
+      return null;
+    } catch (error) {
+      if (error instanceof FetchError || error instanceof PrepareError) return error.message;
+      throw error;
+    }
+  }
+}
+
+function artifactsOf(task: Task): readonly Artifact[] {
+  return Object.values(task.artifacts ?? {});
+}
+
+/** `MOORAGE_ARTIFACT_<NAME>`: where each artifact is, as the task sees it. */
+export function artifactEnv(task: Task, folder: string): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of Object.keys(task.artifacts ?? {}))
+    env[`MOORAGE_ARTIFACT_${name.toUpperCase().replaceAll('-', '_')}`] = `${folder}/${name}`;
+  return env;
+}
