@@ -4,6 +4,9 @@ import type { Chance } from './chance.ts';
 /** Where the hosts of a search come from: a tree, or a list so short that looking at each is cheapest. */
 export type Source = CapacityTree | readonly number[];
 
+/** Rows of the table, or those of a tree. */
+export type Rows = Float64Array | Int32Array;
+
 /** What a search asks of its decision. */
 export interface Judge {
   readonly need: Float64Array;
@@ -14,7 +17,7 @@ export interface Judge {
   /** Does the row of a host that no tree has checked show enough? */
   shows(host: number): boolean;
   /** What the host is worth, apart from what all hosts of its stratum share; `rows` at `offset` is its row. */
-  worth(host: number, rows: Float64Array, offset: number): number;
+  worth(host: number, rows: Rows, offset: number): number;
 }
 
 /**
@@ -148,7 +151,7 @@ export class Candidates {
     this.#add(host, this.#judge.rows, host * ROW);
   }
 
-  #add(host: number, rows: Float64Array, offset: number): void {
+  #add(host: number, rows: Rows, offset: number): void {
     this.hosts.push(host);
     this.scores.push(this.#judge.worth(host, rows, offset));
   }

@@ -1,8 +1,11 @@
 /**
- * What is free on a host, as a row of eight numbers, so that a row is one cache line. A host that takes no work has
- * `NOTHING` in every place: less than any task needs.
+ * What is free on a host, as a row of eight numbers. In a tree they have 32 bits, so that two children lie in one cache line;
+ * what is larger than `AMOUNT_MAX` shows as that. A host that takes no work has `NOTHING` in every place: less than any
+ * task needs.
  */
 export const ROW = 8;
+/** 2 PiB of disk: no host has more of anything that a task may ask for. */
+export const AMOUNT_MAX = 0x7fff_ffff;
 export const CPU = 0;
 export const MEMORY = 1;
 export const DISK = 2;
@@ -31,7 +34,7 @@ export class CapacityTree {
   #at = new Int32Array(LEAVES_MIN);
   readonly #positions: Positions;
   /** Node n has children 2n and 2n + 1; the leaves come last. */
-  #values = new Float64Array(2 * LEAVES_MIN * ROW).fill(NOTHING);
+  #values = new Int32Array(2 * LEAVES_MIN * ROW).fill(NOTHING);
   #shuffle = 1;
 
   /** @param positions where the positions of hosts are kept: `ManyHosts` for nearly all of a cell, else `FewHosts` */
@@ -44,7 +47,7 @@ export class CapacityTree {
   }
 
   /** The rows of all nodes; the row of the host at a position begins at `offsetOf`. Read only. */
-  get values(): Float64Array {
+  get values(): Int32Array {
     return this.#values;
   }
 
@@ -86,17 +89,24 @@ export class CapacityTree {
     if (position < 0) return;
     const values = this.#values;
     const leaf = this.offsetOf(position);
-    for (let i = 0; i < DIMENSIONS; i++) values[leaf + i] = takesWork ? (rows[offset + i] ?? 0) : NOTHING;
-    this.#climb(this.#leaves + position);
+    let changed = false;
+    for (let i = 0; i < DIMENSIONS; i++) {
+      const free = takesWork ? rows[offset + i]! : NOTHING;
+      const shown = free > AMOUNT_MAX ? AMOUNT_MAX : free;
+      if (values[leaf + i] === shown) continue;
+      values[leaf + i] = shown;
+      changed = true;
+    }
+    if (changed) this.#climb(this.#leaves + position);
   }
 
-  /** The first position from `from` on whose host has all of `need` free; −1 when there is none up to the end. */
+  /** The first position from `from` on whose host shows all of `need` free; −1 when there is none up to the end. */
   seek(from: number, need: Float64Array): number {
     if (from >= this.#leaves) return -1;
     const values = this.#values;
-    const cpu = need[CPU] ?? 0;
-    const memory = need[MEMORY] ?? 0;
-    const disk = need[DISK] ?? 0;
+    const cpu = need[CPU]!;
+    const memory = need[MEMORY]!;
+    const disk = Math.min(need[DISK]!, AMOUNT_MAX);
     const more = needsMore(need);
     let node = this.#leaves + from;
     for (;;) {
@@ -157,7 +167,7 @@ export class CapacityTree {
     this.#leaves *= 2;
     this.#at = new Int32Array(this.#leaves);
     this.#at.set(at);
-    this.#values = new Float64Array(2 * this.#leaves * ROW).fill(NOTHING);
+    this.#values = new Int32Array(2 * this.#leaves * ROW).fill(NOTHING);
     this.#values.set(before, this.#leaves * ROW);
     for (let position = 0; position < this.#size; position++) this.#climb(this.#leaves + position);
   }
@@ -217,7 +227,7 @@ function needsMore(need: Float64Array): boolean {
   return need[GPU_TOTAL]! > 0 || need[PORTS]! > 0;
 }
 
-function fitsMore(values: Float64Array, row: number, need: Float64Array): boolean {
+function fitsMore(values: Int32Array, row: number, need: Float64Array): boolean {
   return (
     values[row + GPU_TOTAL]! >= need[GPU_TOTAL]! &&
     values[row + GPU_LARGEST]! >= need[GPU_LARGEST]! &&

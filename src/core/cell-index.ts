@@ -26,6 +26,8 @@ export class CellIndex {
   readonly need = new Float64Array(ROW);
   /** 1 for hosts whose row may be old: `CellState` reads what is new before anybody decides by it. */
   unread = new Uint8Array(16);
+  /** How many those are. */
+  unreadCount = 0;
   /** Brings a host's row up to date. */
   read: (host: number) => void = () => undefined;
   readonly #slots: (HostSlot | undefined)[] = [];

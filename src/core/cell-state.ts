@@ -93,6 +93,7 @@ export class CellState {
     this.#unread.add(id);
     if (slot.index < 0) this.#read(id);
     else this.index.unread[slot.index] = 1;
+    this.index.unreadCount = this.#unread.size;
   }
 
   /** Reads all that is unread. @returns whether there was any */
@@ -158,6 +159,7 @@ export class CellState {
 
   #forgetUnread(slot: HostSlot): void {
     if (this.#unread.delete(slot.id) && slot.index >= 0) this.index.unread[slot.index] = 0;
+    this.index.unreadCount = this.#unread.size;
   }
 
   #slot(id: string): HostSlot {

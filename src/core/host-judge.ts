@@ -1,5 +1,5 @@
-import type { Judge } from './candidates.ts';
-import { CPU, GPU_TOTAL, MEMORY, ROW } from './capacity-tree.ts';
+import type { Judge, Rows } from './candidates.ts';
+import { AMOUNT_MAX, CPU, DISK, GPU_TOTAL, MEMORY, ROW } from './capacity-tree.ts';
 import type { CellIndex } from './cell-index.ts';
 import type { CellState } from './cell-state.ts';
 import { meets } from './expression.ts';
@@ -26,6 +26,8 @@ export class HostJudge implements Judge {
   readonly #exactByRow: boolean;
   /** Nothing but the row decides. */
   readonly #plain: boolean;
+  /** More is needed than a tree can show. */
+  readonly #isHuge: boolean;
   readonly #weights: LeftWeights;
   /** What the request itself takes off the emptiness. */
   readonly #asked: number;
@@ -51,7 +53,9 @@ export class HostJudge implements Judge {
     this.#weights = leftWeights(state.scale);
     this.#asked = this.#emptiness(this.need, 0);
     this.#avoided = avoidedBy(request, state);
-    this.#plain = selection.all && this.#exactByRow && this.#avoided.size === 0 && !group.forbids;
+    this.#isHuge = this.need[DISK]! > AMOUNT_MAX;
+    const isPlain = selection.all && this.#exactByRow && this.#avoided.size === 0;
+    this.#plain = isPlain && !group.forbids && !this.#isHuge;
   }
 
   get rows(): Float64Array {
@@ -69,8 +73,9 @@ export class HostJudge implements Judge {
   }
 
   accepts(host: number, stratum: number): boolean {
-    if (this.#index.unread[host] === 1 && !this.#fitsWhenRead(host)) return false;
+    if (this.#index.unreadCount > 0 && !this.#fitsWhenRead(host)) return false;
     if (this.#plain) return true;
+    if (this.#isHuge && !this.shows(host)) return false;
     const { all, stratumOf } = this.#selection;
     if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
     if (this.avoids && this.#avoided.has(host) !== this.#onlyAvoided) return false;
@@ -78,6 +83,7 @@ export class HostJudge implements Judge {
   }
 
   #fitsWhenRead(host: number): boolean {
+    if (this.#index.unread[host] === 0) return true;
     this.#index.read(host);
     return this.shows(host);
   }
@@ -91,7 +97,7 @@ export class HostJudge implements Judge {
     return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
   }
 
-  worth(host: number, rows: Float64Array, offset: number): number {
+  worth(host: number, rows: Rows, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
     let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.company(host);
     if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
@@ -120,7 +126,7 @@ export class HostJudge implements Judge {
     return slot.host !== undefined && fitsBeyondRow(slot, slot.host, this.#request.ask, this.#selection);
   }
 
-  #emptiness(rows: Float64Array, offset: number): number {
+  #emptiness(rows: Rows, offset: number): number {
     const { cpu, memory, gpu } = this.#weights;
     return rows[offset + CPU]! * cpu + rows[offset + MEMORY]! * memory + rows[offset + GPU_TOTAL]! * gpu;
   }
