@@ -6,24 +6,22 @@ import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Todo } from '../src/core/slot-view.ts';
 import { isTerminal, OBSERVED_RANK } from '../src/core/states.ts';
-import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
+import { outcomeOf } from '../src/core/outcome-of.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import type { ReportSource } from '../src/runtime/report-follower.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { Table } from '../src/runtime/table.ts';
-import { Waker } from '../src/runtime/waker.ts';
 import type { SchedulerEventKind } from '../src/wire/scheduler-api.ts';
 import { switchesCodec } from '../src/wire/records.ts';
 import { PrivateCell } from './cell.ts';
 import type { SchedulerWorld, Term } from './context.ts';
 import { isCurrent } from './context.ts';
-import type { DecidedPlan, Turn } from './decider.ts';
 import { Decider } from './decider.ts';
+import { DecisionLoop } from './decision-loop.ts';
 import type { SchedulerEvents } from './events.ts';
 import { Evictor } from './evictor.ts';
-import { FairQueue } from './fair-queue.ts';
 import { FreshStarts } from './fresh-starts.ts';
 import type { StoredJob } from './job-loader.ts';
 import { JobLoader } from './job-loader.ts';
@@ -42,26 +40,13 @@ import { Reports } from './reports.ts';
 import { Starter } from './starter.ts';
 import type { SchedulerStats } from './stats.ts';
 import { Stopper } from './stopper.ts';
+import { Sweeper } from './sweeper.ts';
 import { TicketDesk } from './ticket-desk.ts';
 
 /** Calls to hosts at once; the rest wait in order. */
 const HOST_CALLS_MAX = 128;
 /** Calls at once to hosts that did not answer the first time. */
 const HOST_RETRIES_MAX = 32;
-/** Placements between decision and commit; beyond it deciding waits, or memory would hold what the store cannot take. */
-const UNDER_WAY_MAX = 8_192;
-/** Longest stretch of deciding before others in this process have their turn. */
-const BREATH_MS = 10;
-/** The same in turns, for clocks that stand still while we decide. */
-const BREATH_TURNS = 128;
-/** The level-triggered repair: what a lost message left behind is found after this time. */
-const SWEEP_MS = 5_000;
-/** Every so many sweeps each job is looked at, whether or not anything told of it. */
-const SWEEPS_PER_LOOK = 6;
-/** Allocations asked about in one sweep, so that a silent monitor does not make us flood the hosts. */
-const VERIFIES_MAX = 256;
-/** A fresh allocation may take this long to show in the monitors' view before its host is asked. */
-const SHOW_MS = 5_000;
 const LOAD_RETRY_MS = 1_000;
 const REBASES_MAX = 8;
 /** From `setTimeout`: a timer cannot wait longer, and a look too early does no harm. */
@@ -93,7 +78,6 @@ export class SchedulerTerm implements Term {
   readonly #reports: Reports;
   readonly #switches: Table<Switches>;
   readonly #desk: TicketDesk;
-  readonly #launcher: Launcher;
   readonly #starter: Starter;
   readonly #starts: FreshStarts;
   readonly #parking: Parking;
@@ -102,12 +86,8 @@ export class SchedulerTerm implements Term {
   readonly #jobs = new Map<string, OwnedJob>();
   /** Where each of our allocations is; the way from a report to its job. */
   readonly #entries = new Map<string, { readonly job: OwnedJob; readonly entry: Entry }>();
-  readonly #queue = new FairQueue();
-  readonly #work = new Waker();
-  #cancelSweep: () => void = () => undefined;
-  #sweeps = 0;
-  /** More jobs wait for their turn, and it comes at once. */
-  #isDeciding = false;
+  readonly #loop: DecisionLoop;
+  readonly #sweeper: Sweeper;
   #ready = false;
 
   constructor(parts: {
@@ -144,7 +124,7 @@ export class SchedulerTerm implements Term {
       ownerRevisionOf: (namespace, job) =>
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
       onLedger: (host) => this.cell.syncLedger(host),
-      moreComing: () => this.#isDeciding,
+      moreComing: () => this.#loop.isDeciding,
       options: {
         conflictCheck: options.conflictCheck,
         inFlightMax: options.inFlightMax,
@@ -158,11 +138,11 @@ export class SchedulerTerm implements Term {
     const book = new LaunchBook(world.digest);
     const releaser = new Releaser(this);
     this.#starter = new Starter(this, { book, desk: this.#desk, releaser });
-    const backlog = (): number => this.#queue.size + this.#launcher.underWay + this.#loader.waiting;
+    const backlog = (): number => this.#loop.backlog + this.#loader.waiting;
     this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void this.#starter.start(job, entry);
     });
-    this.#launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts });
+    const launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts });
     this.#releaser = releaser;
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
@@ -172,7 +152,7 @@ export class SchedulerTerm implements Term {
       fillsOf: (job) => this.decider.look(job, Math.floor(clock.nowMs())).fills,
       launch: (job, plan) => {
         for (const entry of plan.entries) this.index(job, entry);
-        return this.#launchPlan(job, plan, plan.evictions);
+        return this.#loop.launch(job, plan, plan.evictions);
       },
     });
     this.decider = new Decider(this, {
@@ -187,6 +167,17 @@ export class SchedulerTerm implements Term {
     this.#reports = new Reports(world, {
       hosts: () => this.#hostsInUse(),
       onReport: (report) => this.report(report),
+    });
+    this.#loop = new DecisionLoop(this, {
+      ...{ decider: this.decider, launcher },
+      jobOf: (key) => this.#jobs.get(key),
+      onDecided: (job, entry) => this.index(job, entry),
+      onPause: () => this.committer.flush(),
+      onLaunched: () => this.#reports.refresh(),
+    });
+    this.#sweeper = new Sweeper(this, {
+      ...{ jobs: this.#jobs, entries: this.#entries, reports: this.#reports },
+      ...{ parking: this.#parking, releaser },
     });
     this.#ownership = new Ownership({
       ...{ store, keys, clock, log },
@@ -212,14 +203,14 @@ export class SchedulerTerm implements Term {
     this.#ready = true;
     this.#reports.start();
     this.#ownership.start();
-    this.#sweepLater();
-    await this.#decideForever();
+    this.#sweeper.start();
+    await this.#loop.run();
   }
 
   /** After `run` has ended: takes nothing with it. */
   async close(): Promise<void> {
     this.#ready = false;
-    this.#cancelSweep();
+    this.#sweeper.close();
     for (const key of [...this.#jobs.keys()]) this.#drop(key);
     this.#starts.close();
     this.#parking.close();
@@ -265,8 +256,7 @@ export class SchedulerTerm implements Term {
 
   look(job: OwnedJob): void {
     if (job.dropped || job.stale) return;
-    this.#queue.push(job.namespace, job.record.job.precedence, job.key);
-    this.#work.wake();
+    this.#loop.push(job);
   }
 
   lookAt(job: OwnedJob, atMs: number): void {
@@ -355,7 +345,7 @@ export class SchedulerTerm implements Term {
     job.cancelTimer();
     this.#jobs.delete(key);
     this.#systemJobs.delete(job);
-    this.#queue.remove(key);
+    this.#loop.remove(key);
     this.#parking.leave(job);
     for (const entry of [...job.entries.values()]) {
       if (entry.revision === 0) this.cell.state.forget(entry.allocation.id);
@@ -455,73 +445,7 @@ export class SchedulerTerm implements Term {
     if (!job.dropped) this.lookAt(job, this.world.clock.nowMs() + LOAD_RETRY_MS);
   }
 
-  // --- deciding ----------------------------------------------------------------------------------------------------
-
-  async #decideForever(): Promise<void> {
-    const { clock } = this.world;
-    let breathMs = clock.monotonicMs();
-    let turns = 0;
-    while (!this.signal.aborted) {
-      const key = this.#launcher.underWay < UNDER_WAY_MAX ? this.#queue.next() : undefined;
-      const job = key === undefined ? undefined : this.#jobs.get(key);
-      if (key === undefined) {
-        this.#pauseDeciding();
-        await this.#work.wait(this.signal);
-        breathMs = clock.monotonicMs();
-        turns = 0;
-        continue;
-      }
-      if (job === undefined) continue;
-      const turn = this.#turn(job);
-      // Thinking takes its time, and what was decided before must not wait for it; tickets take theirs.
-      this.#isDeciding = this.options.thinkMs === null && this.#queue.size > 0;
-      if (this.options.thinkMs !== null) await this.#think(this.options.thinkMs, turn);
-      this.#launch(job, turn);
-      if (++turns < BREATH_TURNS && clock.monotonicMs() - breathMs < BREATH_MS) continue;
-      this.#pauseDeciding();
-      await sleep(clock, 0, this.signal);
-      breathMs = clock.monotonicMs();
-      turns = 0;
-    }
-  }
-
-  #pauseDeciding(): void {
-    this.#isDeciding = false;
-    this.committer.flush();
-  }
-
-  #turn(job: OwnedJob): Turn {
-    const { clock } = this.world;
-    const startedMs = clock.monotonicMs();
-    const turn = this.decider.turn(job);
-    for (const plan of turn.plans) for (const entry of plan.entries) this.index(job, entry);
-    this.#queue.charge(job.namespace, Math.max(1, turn.placed));
-    this.stats.busyMs += clock.monotonicMs() - startedMs;
-    return turn;
-  }
-
-  /** Omega's model: a decision takes t_job + t_task for each task, and is committed at its end. */
-  async #think(thinkMs: { readonly job: number; readonly task: number }, turn: Turn): Promise<void> {
-    if (turn.plans.length === 0) return;
-    const durationMs = thinkMs.job + thinkMs.task * turn.placed;
-    this.stats.busyMs += durationMs;
-    await sleep(this.world.clock, durationMs, this.signal);
-  }
-
-  #launch(job: OwnedJob, turn: Turn): void {
-    if (job.dropped) return;
-    for (const plan of turn.plans) void this.#launchPlan(job, plan, []);
-    if (turn.more) this.look(job);
-  }
-
-  async #launchPlan(job: OwnedJob, plan: DecidedPlan, evictions: readonly Eviction[]): Promise<void> {
-    try {
-      await this.#launcher.launch(job, plan.id, plan.entries, plan.atomicity, evictions);
-    } finally {
-      this.#reports.refresh();
-      this.#work.wake();
-    }
-  }
+  // --- looking at ----------------------------------------------------------------------------------------------------
 
   #lookAtAll(): void {
     for (const job of this.#jobs.values()) this.look(job);
@@ -553,58 +477,6 @@ export class SchedulerTerm implements Term {
       if (address !== undefined) urls.set(host, address);
     }
     return [...urls].map(([name, url]) => ({ name, url }));
-  }
-
-  #sweepLater(): void {
-    this.#cancelSweep = this.world.clock.after(SWEEP_MS, () => {
-      this.#sweep();
-      if (!this.signal.aborted) this.#sweepLater();
-    });
-  }
-
-  #sweep(): void {
-    const nowMs = this.world.clock.nowMs();
-    this.#parking.repair(nowMs);
-    this.#reports.refresh();
-    let verifies = 0;
-    for (const { job, entry } of this.#entries.values()) {
-      const { host, id, createdAtMs } = entry.allocation;
-      const report = this.#reports.get(host, id);
-      if (report !== undefined) this.report(report);
-      if (entry.report?.released === true) this.look(job);
-      const isShown = report !== undefined && this.#reports.isHeard(host);
-      const isFresh = nowMs - createdAtMs < SHOW_MS;
-      if (entry.stage !== 'started' || entry.releasing || isShown || isFresh) continue;
-      if (verifies++ < VERIFIES_MAX) void this.#check(job, entry);
-    }
-    this.#sweeps += 1;
-    const isWhole = this.#sweeps % SWEEPS_PER_LOOK === 0;
-    for (const job of this.#jobs.values())
-      if (isWhole || job.record.desired === 'stop' || job.again) this.look(job);
-  }
-
-  /** The view does not show what the host accepted: asks the host itself. */
-  async #check(job: OwnedJob, entry: Entry): Promise<void> {
-    const { allocation } = entry;
-    const host = this.cell.state.hostOf(allocation.host);
-    if (host === undefined) return;
-    let report: AllocationReport | null;
-    try {
-      report = await this.hostCalls.add(() => this.hosts.get(host.address, allocation.id));
-    } catch (error) {
-      this.world.log.debug(
-        { allocation: allocation.id, error },
-        'a host did not say what became of an allocation',
-      );
-      return;
-    }
-    if (!isCurrent(this, job, entry) || entry.releasing || entry.marking) return;
-    if (report !== null) {
-      this.report(report);
-      return;
-    }
-    const nowMs = Math.floor(this.world.clock.nowMs());
-    this.#releaser.release(job, entry, forgottenOutcome(entry.allocation, 'host-forgot', nowMs));
   }
 }
 

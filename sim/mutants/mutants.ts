@@ -147,7 +147,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'silence-is-absence',
     slip: 'a host that does not answer is taken for one that knows of nothing',
-    file: 'schedulers/term.ts',
+    file: 'schedulers/sweeper.ts',
     find: "        'a host did not say what became of an allocation',\n      );\n      return;\n",
     replace: "        'a host did not say what became of an allocation',\n      );\n      report = null;\n",
     breaks: ['I13', 'I14', 'I45'],

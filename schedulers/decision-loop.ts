@@ -1,0 +1,129 @@
+import type { Eviction } from '../src/core/plan.ts';
+import { sleep } from '../src/runtime/sleep.ts';
+import { Waker } from '../src/runtime/waker.ts';
+import type { Term } from './context.ts';
+import type { DecidedPlan, Decider, Turn } from './decider.ts';
+import { FairQueue } from './fair-queue.ts';
+import type { Launcher } from './launcher.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+
+/** Placements between decision and commit; beyond it deciding waits, or memory would hold what the store cannot take. */
+const UNDER_WAY_MAX = 8_192;
+/** Longest stretch of deciding before others in this process have their turn. */
+const BREATH_MS = 10;
+/** The same in turns, for clocks that stand still while we decide. */
+const BREATH_TURNS = 128;
+
+export interface DecisionLoopParts {
+  readonly decider: Decider;
+  readonly launcher: Launcher;
+  readonly jobOf: (key: string) => OwnedJob | undefined;
+  /** A decision was made: reports about its entries must find them. */
+  readonly onDecided: (job: OwnedJob, entry: Entry) => void;
+  /** No more is decided for now: what waits for its commit shall go. */
+  readonly onPause: () => void;
+  /** A plan has come to its end. */
+  readonly onLaunched: () => void;
+}
+
+/** Gives the jobs their turns, one after the other, and hands what they decide to the launcher. */
+export class DecisionLoop {
+  readonly #term: Term;
+  readonly #parts: DecisionLoopParts;
+  readonly #queue = new FairQueue();
+  readonly #work = new Waker();
+  #isDeciding = false;
+
+  constructor(term: Term, parts: DecisionLoopParts) {
+    this.#term = term;
+    this.#parts = parts;
+  }
+
+  /** More jobs wait for their turn, and it comes at once. */
+  get isDeciding(): boolean {
+    return this.#isDeciding;
+  }
+
+  /** Jobs that wait for their turn, and placements that wait for their commit. */
+  get backlog(): number {
+    return this.#queue.size + this.#parts.launcher.underWay;
+  }
+
+  /** The job's turn will come. */
+  push(job: OwnedJob): void {
+    this.#queue.push(job.namespace, job.record.job.precedence, job.key);
+    this.#work.wake();
+  }
+
+  remove(jobKey: string): void {
+    this.#queue.remove(jobKey);
+  }
+
+  /** Until the term is over. */
+  async run(): Promise<void> {
+    const { world, signal, options } = this.#term;
+    const { clock } = world;
+    let breathMs = clock.monotonicMs();
+    let turns = 0;
+    while (!signal.aborted) {
+      const key = this.#parts.launcher.underWay < UNDER_WAY_MAX ? this.#queue.next() : undefined;
+      const job = key === undefined ? undefined : this.#parts.jobOf(key);
+      if (key === undefined) {
+        this.#pause();
+        await this.#work.wait(signal);
+        breathMs = clock.monotonicMs();
+        turns = 0;
+        continue;
+      }
+      if (job === undefined) continue;
+      const turn = this.#turn(job);
+      // While it thinks, as studies have it, what was decided before must not wait.
+      this.#isDeciding = options.thinkMs === null && this.#queue.size > 0;
+      if (options.thinkMs !== null) await this.#think(options.thinkMs, turn);
+      this.#launchAll(job, turn);
+      if (++turns < BREATH_TURNS && clock.monotonicMs() - breathMs < BREATH_MS) continue;
+      this.#pause();
+      await sleep(clock, 0, signal);
+      breathMs = clock.monotonicMs();
+      turns = 0;
+    }
+  }
+
+  async launch(job: OwnedJob, plan: DecidedPlan, evictions: readonly Eviction[]): Promise<void> {
+    try {
+      await this.#parts.launcher.launch(job, plan.id, plan.entries, plan.atomicity, evictions);
+    } finally {
+      this.#parts.onLaunched();
+      this.#work.wake();
+    }
+  }
+
+  #pause(): void {
+    this.#isDeciding = false;
+    this.#parts.onPause();
+  }
+
+  #turn(job: OwnedJob): Turn {
+    const { clock } = this.#term.world;
+    const startedMs = clock.monotonicMs();
+    const turn = this.#parts.decider.turn(job);
+    for (const plan of turn.plans) for (const entry of plan.entries) this.#parts.onDecided(job, entry);
+    this.#queue.charge(job.namespace, Math.max(1, turn.placed));
+    this.#term.stats.busyMs += clock.monotonicMs() - startedMs;
+    return turn;
+  }
+
+  /** Omega's model: a decision takes t_job + t_task for each task, and is committed at its end. */
+  async #think(thinkMs: { readonly job: number; readonly task: number }, turn: Turn): Promise<void> {
+    if (turn.plans.length === 0) return;
+    const durationMs = thinkMs.job + thinkMs.task * turn.placed;
+    this.#term.stats.busyMs += durationMs;
+    await sleep(this.#term.world.clock, durationMs, this.#term.signal);
+  }
+
+  #launchAll(job: OwnedJob, turn: Turn): void {
+    if (job.dropped) return;
+    for (const plan of turn.plans) void this.launch(job, plan, []);
+    if (turn.more) this.#term.look(job);
+  }
+}
