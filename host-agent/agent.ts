@@ -17,6 +17,7 @@ import { TaskTools } from './drivers/task-tools.ts';
 import { Gate } from './gate.ts';
 import { Journal } from './journal.ts';
 import { LeakWatch } from './leaks.ts';
+import { MemoryGuard } from './memory-guard.ts';
 import { PortLeases } from './leases.ts';
 import { Orphans } from './orphans.ts';
 import type { AgentPorts } from './ports.ts';
@@ -45,6 +46,7 @@ export class HostAgent {
   readonly stateId: string;
   readonly #desk: Desk;
   readonly #leaks: LeakWatch;
+  readonly #memory: MemoryGuard;
   readonly #turns = new Turns();
   #host: Host;
   readonly #release: () => Promise<void>;
@@ -73,6 +75,7 @@ export class HostAgent {
       ...{ host, isClosed },
     };
     this.#leaks = new LeakWatch(this.#desk);
+    this.#memory = new MemoryGuard(this.#desk);
   }
 
   /**
@@ -237,6 +240,11 @@ export class HostAgent {
       attributes: now === undefined ? attributes : { ...attributes, leaking: now },
     };
     return true;
+  }
+
+  /** Ends tasks before memory runs out. @returns how long until it is to be looked at again */
+  guardMemory(): Promise<number> {
+    return this.#memory.look();
   }
 
   /** Stops all tasks, and resolves when all are released or the time is over. */

@@ -48,6 +48,7 @@ export class AllocationRun {
   #verdict: VerdictRecord | null = null;
   /** The verdict is carried out, and the disk would not take it. */
   #unrecorded = false;
+  #hurry = false;
   #outcome: OutcomeRecord | null = null;
   #released = false;
   #dirty = false;
@@ -140,6 +141,12 @@ export class AllocationRun {
       this.#tell();
       this.poke();
     }
+  }
+
+  /** As `stop`, without the time that tasks have to end by themselves. @throws DiskError as `stop` does */
+  kill(verdict: VerdictRecord): Promise<void> {
+    this.#hurry = true;
+    return this.stop(verdict);
   }
 
   /** Forgets timers; what runs goes on. Resolves when no step is under way. */
@@ -277,7 +284,7 @@ export class AllocationRun {
   }
 
   async #stopTasks(tasks: readonly TaskRun[]): Promise<void> {
-    for (const run of tasks) if (!run.done) await run.stop();
+    for (const run of tasks) if (!run.done) await run.stop(this.#hurry);
   }
 
   async #afterReboot(): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { nodeDisk } from '../src/adapters/disk/node-disk.ts';
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
@@ -92,6 +92,7 @@ const ARTIFACT_SOURCES = ['https://', 'http://'];
 export const BODY_BYTES_MAX = 128 * 1024;
 export const CLOSE_GRACE_MS = 1_000;
 const STOP_ALL_MS = 8_000;
+const OOM_SCORE_MAX = 1_000;
 
 /**
  * Runs a host-agent on this machine. Resolves when it serves, and is registered if the store answers.
@@ -226,9 +227,19 @@ function settingsOf(options: AgentOptions): AgentSettings {
   return {
     ...AGENT_SETTINGS,
     hostEnv,
+    oomScore: ownOomScore(),
     ...(cgroupParent === undefined ? {} : { cgroupParent }),
     ...options.settings,
   };
+}
+
+function ownOomScore(): number {
+  try {
+    return Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
+  } catch {
+    // A kernel that does not say has nothing to raise either.
+    return OOM_SCORE_MAX;
+  }
 }
 
 /** Beside the compiled agent, or in the build's folder when the agent runs from its sources. */

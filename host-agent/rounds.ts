@@ -50,6 +50,7 @@ export function startRounds(
       for (const agent of agents) void agent.lookForLeaks().then((changed) => changed && onChange());
     }),
   ];
+  for (const agent of agents) ends.push(onAndOn(clock, () => agent.guardMemory()));
   return () => ends.forEach((end) => end());
 }
 
@@ -63,4 +64,19 @@ function every(clock: Clock, delayMs: number, work: () => void): () => void {
   };
   next();
   return () => cancel();
+}
+
+/** Again after as long as the work says. */
+function onAndOn(clock: Clock, work: () => Promise<number>): () => void {
+  let over = false;
+  let cancel = (): void => undefined;
+  const next = async (): Promise<void> => {
+    const delayMs = await work();
+    if (!over) cancel = clock.after(delayMs, () => void next());
+  };
+  cancel = clock.after(0, () => void next());
+  return () => {
+    over = true;
+    cancel();
+  };
 }

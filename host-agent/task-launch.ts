@@ -1,6 +1,7 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import type { Task } from '../src/core/job.ts';
 import type { ShimLaunch } from '../src/wire/shim-files.ts';
+import { oomScoreOf } from './qos.ts';
 
 export interface LogBounds {
   /** Size of one file of output. */
@@ -17,6 +18,8 @@ export interface LaunchPlace {
   readonly bounds: LogBounds;
   /** What every task of this host gets: `PATH` above all. */
   readonly hostEnv: Readonly<Record<string, string>>;
+  /** The agent's own, as in `TaskSettings`. */
+  readonly oomScore: number;
 }
 
 /**
@@ -44,7 +47,9 @@ export function interpolate(text: string, words: ReadonlyMap<string, string>): s
 export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace): ShimLaunch {
   const words = wordsOf(allocation);
   const own = Object.entries(task.env).map(([name, value]) => [name, interpolate(value, words)] as const);
+  const oomScoreAdj = oomScoreOf(allocation.precedence, place.oomScore);
   return {
+    ...(oomScoreAdj === undefined ? {} : { oomScoreAdj }),
     cwd: place.cwd,
     outBase: place.outBase,
     errBase: place.errBase,

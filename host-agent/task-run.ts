@@ -24,6 +24,8 @@ export interface TaskSettings {
   readonly hostEnv: Readonly<Record<string, string>>;
   /** Attempts whose output stays readable, the present one included. */
   readonly attemptsKept: number;
+  /** The agent's own score for when the kernel runs out of memory; tasks get no lower one. Default 0. */
+  readonly oomScore?: number;
 }
 
 /** Asked for a shim this long ago and no claim: the spawner may have died with the request. */
@@ -172,8 +174,8 @@ export class TaskRun {
       await this.#restart();
   }
 
-  /** Drives it to its end: signal, grace, kill. Call again until `done`. */
-  async stop(): Promise<void> {
+  /** Drives it to its end: signal, grace, kill. Call again until `done`. @param hurry kill at once */
+  async stop(hurry = false): Promise<void> {
     const nowMs = this.#ports.clock.monotonicMs();
     const first = this.#stopSince === null;
     this.#stopSince ??= nowMs;
@@ -183,7 +185,7 @@ export class TaskRun {
     if (this.#sight === null || this.#sight.kind === 'asked') {
       await fence(this.#ports, name);
     } else if (this.#sight.kind === 'running') {
-      const graceOver = nowMs - this.#stopSince >= this.task.stop.graceMs;
+      const graceOver = hurry || nowMs - this.#stopSince >= this.task.stop.graceMs;
       if (graceOver) await this.#ports.processes.killTree(name);
       else if (first || !this.#signalled) {
         this.#signalled = await this.#ports.processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
@@ -305,6 +307,7 @@ export class TaskRun {
       errBase: spec.errBase,
       bounds: this.#settings.logBounds,
       hostEnv: this.#settings.hostEnv,
+      oomScore: this.#settings.oomScore ?? 0,
     });
     const order = { attempt, allocation: this.#allocation, task: this.task };
     const prepared = await this.#ports.tools.prepare(order, launch);
