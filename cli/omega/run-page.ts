@@ -1,4 +1,8 @@
-import type { PointResult, Series } from '../../sim/omega/model/result.ts';
+import type { PointResult } from '../../sim/omega/model/result.ts';
+import { schedulersFor } from '../../sim/omega/figures/measures.ts';
+import type { WorkClass } from '../../sim/omega/load/workload.ts';
+import { WORK_CLASSES } from '../../sim/omega/load/workload.ts';
+import { mean } from '../../sim/omega/model/statistics.ts';
 import { FOOTNOTES } from './footnotes.ts';
 import type { Page } from './plot/page.ts';
 import type { Plot, PlotSeries } from './plot/svg.ts';
@@ -11,22 +15,20 @@ export interface NamedResult {
 }
 
 const HOUR_SECONDS = 3600;
-/** A line for each scheduler as long as they can be told apart. */
-const LINES_MAX = 7;
 
 /** The report of one workload under one or several designs. */
 export function runPage(workload: Workload, results: readonly NamedResult[], partial: string | null): Page {
   const rows = results.flatMap(({ label, result }) => summaryRows(label, result));
-  const first = results[0]?.result;
+  const last = results.at(-1)?.result;
   return {
     title: `Workload: ${workload.name}`,
-    lead: `${workload.note}; simulated ${String(Math.round(workload.horizonSeconds / 36) / 100)} hours unless said otherwise.`,
+    lead: `${workload.note}.`,
     partial,
     sections: [
       {
         id: 'run',
         title: results.length === 1 ? 'What happened' : 'The designs beside each other',
-        setUp: first === undefined ? '' : setUpOf(first),
+        setUp: last === undefined ? '' : setUpOf(last),
         curves: results.map(({ label }) => label),
         verdicts: [],
         table: {
@@ -44,24 +46,30 @@ export function runPage(workload: Workload, results: readonly NamedResult[], par
 function setUpOf({ spec, hosts }: PointResult): string {
   const { batch, service } = spec.decision;
   return (
-    `${String(hosts)} hosts, seed ${String(spec.seed)}; decision time ${String(batch.jobSeconds)} s a job and ` +
+    `${String(hosts)} hosts, ${String(Math.round(spec.horizonSeconds / 36) / 100)} simulated hours, seed ${String(spec.seed)}; decision time ${String(batch.jobSeconds)} s a job and ` +
     `${String(batch.taskSeconds)} s a task for batch, ${String(service.jobSeconds)} s and ${String(service.taskSeconds)} s for services.`
   );
 }
 
+/** Of each class the mean over its schedulers. */
 function busynessPlots(results: readonly NamedResult[]): Plot[] {
-  return results.map(({ label, result }) => {
-    const shown = result.schedulers.slice(0, LINES_MAX);
-    const rest = result.schedulers.length - shown.length;
-    return {
-      ...overTime(
-        `Busyness, ${label}${rest === 0 ? '' : ` (first ${String(LINES_MAX)} schedulers)`}`,
-        'share of time deciding',
-      ),
-      yMost: 1,
-      series: shown.map((one, colour) => seriesOf(one.name, colour, one.busyness, result.sliceSeconds, 1)),
-    };
+  return WORK_CLASSES.flatMap((work) => {
+    const series = results.flatMap(({ label, result }, colour) => {
+      const slices = sliceMeans(result, work);
+      return slices === null ? [] : [seriesOf(label, colour, slices, result.sliceSeconds, 1)];
+    });
+    if (series.length === 0) return [];
+    const title = `Busyness of ${work} schedulers`;
+    return [{ ...overTime(title, 'share of time deciding'), yMost: 1, series }];
   });
+}
+
+function sliceMeans(result: PointResult, work: WorkClass): number[] | null {
+  const schedulers = schedulersFor(result, work);
+  if (!result.classes.some((one) => one.work === work) || schedulers.length === 0) return null;
+  return result.cpuUse.slices.map(
+    (_, slice) => mean(schedulers.map(({ busyness }) => busyness.slices[slice] ?? 0)) ?? 0,
+  );
 }
 
 function usePlot(results: readonly NamedResult[]): Plot {
@@ -69,7 +77,7 @@ function usePlot(results: readonly NamedResult[]): Plot {
     ...overTime('Utilisation of the cell', '% of cpu'),
     yMost: 100,
     series: results.map(({ label, result }, colour) =>
-      seriesOf(label, colour, result.cpuUse, result.sliceSeconds, 100),
+      seriesOf(label, colour, result.cpuUse.slices, result.sliceSeconds, 100),
     ),
   };
 }
@@ -81,13 +89,13 @@ const overTime = (title: string, yLabel: string) => ({
 function seriesOf(
   label: string,
   colour: number,
-  series: Series,
+  slices: readonly number[],
   sliceSeconds: number,
   times: number,
 ): PlotSeries {
   return {
-    ...{ label, colour, dash: 'solid', marks: true },
-    points: series.slices.map((value, slice) => ({
+    ...{ label, meaning: '', colour, dash: 'solid', marks: true },
+    points: slices.map((value, slice) => ({
       x: ((slice + 0.5) * sliceSeconds) / HOUR_SECONDS,
       y: value * times,
     })),

@@ -57,16 +57,12 @@ function sectionHtml(section: Section): string {
 
 function figureHtml(plot: Plot): string {
   const dashes = new Map<string, string>();
-  for (const { dash, label } of plot.series) {
-    const what = /, ([^,]+)$/.exec(label)?.[1];
-    if (what !== undefined && !dashes.has(dash)) dashes.set(dash, what);
-  }
-  if (dashes.size === 1 && !dashes.has('solid')) dashes.set('solid', 'measured');
+  for (const { dash, meaning } of plot.series) if (meaning !== '') dashes.set(dash, meaning);
   const keys = [...dashes]
     .sort(([a], [b]) => b.localeCompare(a))
     .map(([dash, what]) => `<span class="key"><span class="sample ${dash}"></span>${escape(what)}</span>`);
   const bars = plot.series.some(({ points }) => points.some(({ deviation }) => (deviation ?? 0) > 0));
-  if (bars) keys.push('<span class="key">bars: median absolute deviation</span>');
+  if (bars) keys.push('<span class="key">bars: MAD</span>');
   return `<figure>${plotSvg(plot)}<figcaption>${keys.join('')}</figcaption></figure>`;
 }
 
@@ -104,7 +100,7 @@ const STYLE = [
   'a{color:var(--c0)}.partial{border:1px solid var(--half);color:var(--half);padding:8px 12px;border-radius:6px}',
   'table{border-collapse:collapse;width:100%;margin:12px 0;font-size:14px}th,td{text-align:left;vertical-align:top;padding:6px 10px;border-bottom:1px solid var(--edge)}',
   'th{color:var(--soft);font-weight:600}td em{color:var(--soft)}td.v{font-weight:600;white-space:nowrap}.agrees{color:var(--good)}.differs{color:var(--bad)}.partly{color:var(--half)}.not-measured{color:var(--soft)}',
-  '.wide{overflow-x:auto}.numbers td,.numbers th{white-space:nowrap}.numbers td{font-variant-numeric:tabular-nums}',
+  '.wide{overflow-x:auto}.numbers{font-size:12.5px}.numbers td,.numbers th{white-space:nowrap;padding:5px 7px}.numbers td{font-variant-numeric:tabular-nums}',
   '.legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;padding:0;margin:14px 0 4px}.swatch{display:inline-block;width:18px;height:4px;border-radius:2px;margin-right:7px;vertical-align:middle;background:var(--c)}',
   '.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:14px 18px}figure{margin:0}svg{width:100%;height:auto;display:block}',
   'figcaption{min-height:20px;font-size:12px;color:var(--soft);padding-left:13%}.key{margin-right:16px}.sample{display:inline-block;width:22px;margin-right:6px;vertical-align:middle;border-top:2px solid var(--soft)}.sample.dashed{border-top-style:dashed}.sample.dotted{border-top-style:dotted}',

@@ -26,21 +26,16 @@ export function panelsOf(axis: Axis, classes: readonly WorkClass[], curves: read
 const frame = (axis: Axis): Pick<Plot, 'xLabel' | 'xLog'> => ({ xLabel: axis.label, xLog: axis.logarithmic });
 
 function busyness(axis: Axis, work: WorkClass, curves: readonly CurveResult[], shared: boolean): Plot {
-  const measured = seriesOf(curves, 'solid', ({ result }) => {
+  const measured = seriesOf(curves, 'solid', 'measured', ({ result }) => {
     const y = overSchedulers(result, work, (one) => one.busyness.median);
     const deviation = overSchedulers(result, work, (one) => one.busyness.deviation) ?? 0;
     return y === null ? null : { y, deviation };
   });
-  const plain = seriesOf(
-    curves,
-    'dashed',
-    ({ result }) => {
-      const y = overSchedulers(result, work, (one) => one.noConflictBusyness);
-      // What no scheduler could do is off the picture.
-      return y === null || y > 1 ? null : { y };
-    },
-    'without conflicts',
-  );
+  const plain = seriesOf(curves, 'dashed', 'without conflicts', ({ result }) => {
+    const y = overSchedulers(result, work, (one) => one.noConflictBusyness);
+    // What no scheduler could do is off the picture.
+    return y === null || y > 1 ? null : { y };
+  });
   return {
     ...frame(axis),
     title: shared ? 'Scheduler busyness' : `Busyness, ${work} scheduler`,
@@ -69,21 +64,21 @@ function waits(axis: Axis, work: WorkClass, curves: readonly CurveResult[]): Plo
       ...seriesOf(
         curves,
         'solid',
-        of((one) => one.waitMean),
         'mean',
+        of((one) => one.waitMean),
       ),
       ...seriesOf(
         curves,
         'dashed',
-        of((one) => one.waitP90),
         '90th percentile',
+        of((one) => one.waitP90),
       ),
     ],
   };
 }
 
 function conflictFractions(axis: Axis, work: WorkClass, curves: readonly CurveResult[]): Plot {
-  const series = seriesOf(curves, 'solid', ({ result }) => {
+  const series = seriesOf(curves, 'solid', '', ({ result }) => {
     const y = conflictFractionOf(result, work);
     return y === null ? null : { y };
   });
@@ -99,12 +94,9 @@ function conflictFractions(axis: Axis, work: WorkClass, curves: readonly CurveRe
 
 function leftOver(axis: Axis, classes: readonly WorkClass[], curves: readonly CurveResult[]): Plot {
   const series = classes.flatMap((work, number) =>
-    seriesOf(
-      curves,
-      number === 0 ? 'solid' : 'dashed',
-      ({ result }) => ({ y: 100 * leftShare(result, work) }),
-      `${work} jobs`,
-    ),
+    seriesOf(curves, number === 0 ? 'solid' : 'dashed', `${work} jobs`, ({ result }) => ({
+      y: 100 * leftShare(result, work),
+    })),
   );
   return {
     ...frame(axis),
@@ -117,14 +109,14 @@ function leftOver(axis: Axis, classes: readonly WorkClass[], curves: readonly Cu
 }
 
 function utilisation(axis: Axis, curves: readonly CurveResult[]): Plot {
-  const series = seriesOf(curves, 'solid', ({ result }) => ({
+  const series = seriesOf(curves, 'solid', 'cpu', ({ result }) => ({
     ...{ y: 100 * result.cpuUse.median, deviation: 100 * result.cpuUse.deviation },
   }));
-  const memory = seriesOf(curves, 'dashed', ({ result }) => ({ y: 100 * result.memoryUse.median }), 'memory');
+  const memory = seriesOf(curves, 'dashed', 'memory', ({ result }) => ({ y: 100 * result.memoryUse.median }));
   return {
     ...frame(axis),
     title: 'Utilisation of the cell',
-    yLabel: '% of cpu (dashed: memory)',
+    yLabel: '% of the whole cell',
     yLog: false,
     yMost: 100,
     series: [...series, ...memory],
@@ -135,11 +127,12 @@ function utilisation(axis: Axis, curves: readonly CurveResult[]): Plot {
 function seriesOf(
   curves: readonly CurveResult[],
   dash: PlotSeries['dash'],
+  meaning: string,
   measure: (point: PointAt) => Omit<PlotPoint, 'x'> | null,
-  what = '',
 ): PlotSeries[] {
   return curves.map((curve, colour) => ({
-    label: what === '' ? curve.label : `${curve.label}, ${what}`,
+    label: meaning === '' ? curve.label : `${curve.label}, ${meaning}`,
+    meaning,
     colour,
     dash,
     marks: dash === 'solid',

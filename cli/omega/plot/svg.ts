@@ -5,6 +5,8 @@ import { line } from 'd3-shape';
 /** One line of a plot. */
 export interface PlotSeries {
   readonly label: string;
+  /** What the dashes stand for; empty: there is only one kind of line. */
+  readonly meaning: string;
   /** Which colour of the palette. */
   readonly colour: number;
   readonly dash: 'solid' | 'dashed' | 'dotted';

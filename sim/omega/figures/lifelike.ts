@@ -10,6 +10,7 @@ import {
   pointAt,
   saturation,
   saturationText,
+  schedulersFor,
   steady,
   verdict,
 } from './measures.ts';
@@ -29,7 +30,7 @@ export const LONG_DECISIONS: Figure = {
   id: '12',
   aliases: [],
   title: 'Figure 12: long service decisions, close to life',
-  setUp: `Cell B, one batch and one service scheduler on shared state, service decision time swept, 7 days. ${STAND_IN}`,
+  setUp: `Cell B, one batch and one service scheduler on shared state, service decision time swept; the paper simulates 7 days. ${STAND_IN}`,
   paper: [OVER_ONE, FORTY],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['batch', 'service'],
@@ -91,7 +92,7 @@ export const THREE_SCHEDULERS: Figure = {
   aliases: [],
   title: 'Figure 13: three batch schedulers, close to life',
   setUp:
-    'Cell C, 24 hours, decision time of batch jobs swept, one batch scheduler against three that take jobs in turn. ' +
+    'Cell C, 24 hours in the paper, decision time of batch jobs swept, one batch scheduler against three that take jobs in turn. ' +
     STAND_IN,
   paper: [THREE_TIMES, TENTH],
   axis: { label: 'decision time for each batch job (s)', logarithmic: true },
@@ -157,7 +158,7 @@ export const CONFLICT_MODES: Figure = {
   aliases: [],
   title: 'Figure 14: conflict detection and transactions, close to life',
   setUp:
-    `Cell C, one batch and one service scheduler, service decision time swept, 7 days. Fine: a conflict is what no longer ` +
+    `Cell C, one batch and one service scheduler, service decision time swept; 7 days unless said otherwise. Fine: a conflict is what no longer ` +
     `fits. Coarse: a host that moved at all; with “ends count too” also when a task on it ended, as in our own store. ${STAND_IN}`,
   paper: [GANG_TWICE, COARSE_MORE, COARSE_BUSIER],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
@@ -181,7 +182,7 @@ export const CONFLICT_MODES: Figure = {
     const fine = of('fine, incremental');
     if (fine === undefined) return [];
     return [
-      ratioVerdict(GANG_TWICE, fine, of('fine, all or nothing'), fractionAt, [1.5, 3]),
+      ratioVerdict(GANG_TWICE, fine, of('fine, all or nothing'), fractionAt, [1.5, 3], WHY_GANG),
       ratioVerdict(COARSE_MORE, fine, of('coarse, incremental'), fractionAt, [1.7, 4]),
       ratioVerdict(`${COARSE_MORE} (ends counted)`, fine, of('coarse, ends count too'), fractionAt, [1.7, 4]),
       ratioVerdict(COARSE_BUSIER, fine, of('coarse, all or nothing'), busyAt, [1.7, 4]),
@@ -193,6 +194,17 @@ type Measure = (point: CurveResult['points'][number]) => number;
 const fractionAt: Measure = ({ result }) => conflictFractionOf(result, 'service') ?? 0;
 const busyAt: Measure = ({ result }) => busynessOf(result, 'service');
 
+const WHY_GANG =
+  'a gang’s next try is as large as its first, an incremental job’s is only what was lost: that tells where conflicts are frequent, and at short decision times they are rare here';
+const WHY_COARSE =
+  'the ratio depends on how close to full the hosts are that a placement chooses: the fuller, the more often a moved host is a lost one, and coarse and fine draw level; busyness follows only where conflicts are frequent';
+
+/** A ratio of fewer conflicts than this is mostly chance. */
+const FAILURES_MIN = 20;
+
+const failures = ({ result }: PointAt): number =>
+  schedulersFor(result, 'service').reduce((sum, one) => sum + one.failed, 0);
+
 /** Compares where both keep up and the finer one has conflicts to speak of; the middle of all such points. */
 function ratioVerdict(
   paper: string,
@@ -200,6 +212,7 @@ function ratioVerdict(
   other: CurveResult | undefined,
   of: Measure,
   [least, most]: readonly [number, number],
+  why = WHY_COARSE,
 ): Verdict {
   const limit = Math.min(
     saturation(fine, 'service').from,
@@ -207,7 +220,7 @@ function ratioVerdict(
   );
   const ratios = fine.points.flatMap((point) => {
     const beside = pointAt(other, point.x);
-    if (beside === undefined || point.x > limit || fractionAt(point) < 0.01) return [];
+    if (beside === undefined || point.x > limit || failures(point) < FAILURES_MIN) return [];
     return [{ x: point.x, ratio: of(beside) / of(point) }];
   });
   if (ratios.length === 0) return notMeasured(paper, 'no point has conflicts to speak of');
@@ -215,10 +228,5 @@ function ratioVerdict(
   const middle = sorted[Math.floor(sorted.length / 2)] as number;
   const agrees = middle >= least && middle <= most ? 'agrees' : middle > 1.1 ? 'partly' : 'differs';
   const all = ratios.map(({ x, ratio }) => `${number(ratio)} at ${number(x)} s`).join(', ');
-  return verdict(
-    paper,
-    `times ${number(middle)} in the middle: ${all}`,
-    agrees,
-    'the ratio depends on how close to full the hosts are that a placement chooses: the fuller, the more often a moved host is a lost one, and coarse and fine draw level',
-  );
+  return verdict(paper, `times ${number(middle)} in the middle: ${all}`, agrees, why);
 }

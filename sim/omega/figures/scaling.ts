@@ -24,7 +24,7 @@ export const BATCH_LOAD: Figure = {
   title: 'Figure 8: more batch jobs, one batch scheduler',
   setUp:
     'One batch and one service scheduler on shared state at 0.1 s and 5 ms a task; the arrival rate of batch jobs is ' +
-    'multiplied. 7 days, light cells. Our cells are calibrated to these saturation points, so that they come out is no ' +
+    'multiplied; light cells, the paper simulates 7 days. Our cells are calibrated to these saturation points, so that they come out is no ' +
     'finding; how busyness, wait and conflicts go there is.',
   paper: ['one batch scheduler saturates at 2.5 times the load in cell A, 6 times in B, 9.5 times in C'],
   axis: { label: 'batch arrival rate (times the original)', logarithmic: false },
@@ -65,7 +65,7 @@ export const MANY_SCHEDULERS: Figure = {
   title: 'Figure 9: many batch schedulers',
   setUp:
     '1 to 32 batch schedulers and one for services share cell B, 0.1 s and 5 ms a task; jobs go to the batch schedulers in ' +
-    'turn, and their arrival rate is multiplied. 7 days.',
+    'turn, and their arrival rate is multiplied; the paper simulates 7 days.',
   paper: [
     'the conflict fraction grows with the number of schedulers',
     'each scheduler is still less busy with 32 than with fewer',

@@ -15,7 +15,7 @@ export const TWO_LEVEL: Figure = {
   title: 'Figure 7: two-level scheduling (Mesos)',
   setUp:
     'An allocator offers all that is free to the framework furthest below its dominant share, 1 ms an offer, and locks ' +
-    'it until it is answered; batch decisions take 0.1 s, those for service jobs are swept. 1 day, light cells, 5 ms a task.',
+    'it until it is answered; batch decisions take 0.1 s, those for service jobs are swept. Light cells, 5 ms a task; the paper simulates 1 day.',
   paper: [BUSIER, ABANDONED],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['batch', 'service'],
