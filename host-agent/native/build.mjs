@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const names = readdirSync(here).filter((name) => /\.[ch]$/.test(name));
+const names = readdirSync(here).filter((name) => /\.([ch]|mjs)$/.test(name));
 const sources = names.filter((name) => name.endsWith('.c')).map((name) => join(here, name));
 const [target = join(here, '..', '..', 'dist', 'host-agent', 'native', 'moorage-shim')] = process.argv
   .slice(2)

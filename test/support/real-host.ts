@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,18 +12,23 @@ import type { AllocationReport } from '../../src/core/report.ts';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const hook = join(root, 'test', 'support', 'ts-hook.mjs');
 
+/** Compiled once for all test files, and again when its sources change. */
+const COMPILED = join(root, '.moorage', 'test');
+
 /**
- * The compiled shim, made in a folder of its own; null where there is no C compiler.
+ * The compiled shim, in a folder of its own; null where there is no C compiler.
  * @param how `sanitize`: with the sanitizers for addresses and undefined behaviour; null where the compiler has none
  */
 export function buildShim(folder: string, how: 'plain' | 'sanitize' = 'plain'): string | null {
-  const path = join(folder, how === 'plain' ? 'moorage-shim' : 'moorage-shim-checked');
+  const name = how === 'plain' ? 'moorage-shim' : 'moorage-shim-checked';
+  const compiled = join(COMPILED, name);
   const build = join(root, 'host-agent', 'native', 'build.mjs');
-  const args = how === 'plain' ? [path] : [path, '--sanitize'];
+  const args = how === 'plain' ? [compiled] : [compiled, '--sanitize'];
   const done = spawnSync(process.execPath, [build, ...args], { encoding: 'utf8' });
-  if (existsSync(path)) return path;
   if (done.stderr.includes('no C compiler') || /cannot find .*(asan|ubsan)/.test(done.stderr)) return null;
-  throw new Error(done.stderr);
+  if (done.stderr !== '') throw new Error(done.stderr);
+  copyFileSync(compiled, join(folder, name));
+  return join(folder, name);
 }
 
 /** The shim in TypeScript: as built when the tests follow a build, else from its sources, which takes a second longer. */
