@@ -7,6 +7,8 @@ export interface AttemptOrder {
   readonly attempt: string;
   readonly allocation: Allocation;
   readonly task: Task;
+  /** Of the attempt in each hierarchy of control groups, from its root; absent where there are none. */
+  readonly group?: string;
 }
 
 /** How a kind of task is run: what the shim is to do for it, and what must be there before and gone after. */

@@ -2,6 +2,7 @@ import type { Artifact, Task } from '../../src/core/job.ts';
 import { FetchError } from '../../src/ports/artifacts.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ArtifactCache } from './artifact-cache.ts';
+import type { Images } from './images.ts';
 import { PrepareError } from './task-driver.ts';
 import type { UnpackedFiles } from './unpacked.ts';
 
@@ -13,11 +14,13 @@ export class TaskFiles {
   readonly #disk: Disk;
   readonly #cache: ArtifactCache;
   readonly #unpacked: UnpackedFiles;
+  readonly #images: Images;
 
-  constructor(disk: Disk, cache: ArtifactCache, unpacked: UnpackedFiles) {
+  constructor(disk: Disk, cache: ArtifactCache, unpacked: UnpackedFiles, images: Images) {
     this.#disk = disk;
     this.#cache = cache;
     this.#unpacked = unpacked;
+    this.#images = images;
   }
 
   /** The files of these tasks are in use from now on. @param user whose they are, until `release` */
@@ -34,11 +37,17 @@ export class TaskFiles {
 
   /** Brings all of them here. @returns why that cannot be done, for people; null when it was done */
   async gather(tasks: readonly Task[]): Promise<string | null> {
-    for (const task of tasks)
+    for (const task of tasks) {
+      const { image } = task;
+      const why =
+        image === undefined ? null : await this.#bring(image, () => this.#images.ensure(image.sha256));
+      if (why !== null) return `task ${task.name} lacks its image: ${why}`;
       for (const [name, artifact] of Object.entries(task.artifacts ?? {})) {
-        const why = await this.#bring(artifact);
-        if (why !== null) return `task ${task.name} lacks its artifact ${name}: ${why}`;
+        const unpack = (): Promise<void> => this.#unpacked.ensure(artifact.sha256);
+        const lacks = await this.#bring(artifact, artifact.unpack ? unpack : null);
+        if (lacks !== null) return `task ${task.name} lacks its artifact ${name}: ${lacks}`;
       }
+    }
     return null;
   }
 
@@ -47,10 +56,10 @@ export class TaskFiles {
     return this.#disk.absolute(unpack ? this.#unpacked.pathOf(sha256) : this.#cache.pathOf(sha256));
   }
 
-  async #bring(artifact: Artifact): Promise<string | null> {
+  async #bring(artifact: Artifact, unpack: (() => Promise<void>) | null): Promise<string | null> {
     try {
       await this.#cache.ensure(artifact);
-      if (artifact.unpack) await this.#unpacked.ensure(artifact.sha256);
+      await unpack?.();
       return null;
     } catch (error) {
       if (error instanceof FetchError || error instanceof PrepareError) return error.message;
@@ -60,7 +69,7 @@ export class TaskFiles {
 }
 
 function artifactsOf(task: Task): readonly Artifact[] {
-  return Object.values(task.artifacts ?? {});
+  return [...Object.values(task.artifacts ?? {}), ...(task.image === undefined ? [] : [task.image])];
 }
 
 /** `MOORAGE_ARTIFACT_<NAME>`: where each artifact is, as the task sees it. */

@@ -8,6 +8,8 @@ import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
 import type { AgentPorts } from '../ports.ts';
 import { ArtifactCache } from './artifact-cache.ts';
 import { execDriver } from './exec.ts';
+import { Images } from './images.ts';
+import { openOci } from './oci.ts';
 import { openSandbox } from './sandbox.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
@@ -67,11 +69,8 @@ export class TaskTools {
         ? null
         : new ArtifactCache(ports, ports.artifacts, options.artifactBytesMax);
     await cache?.open();
-    const files =
-      cache === null || commands === undefined
-        ? null
-        : new TaskFiles(disk, cache, new UnpackedFiles(commands, disk, cache));
-    const drivers = await openDrivers(ports, files);
+    const drivers = new Map<TaskDriverName, TaskDriver>();
+    const files = await openDrivers(ports, cache, drivers);
     const attributes: Record<string, string> = {};
     for (const driver of drivers.values()) Object.assign(attributes, driver.attributes);
     // A host whose tasks are only pretended has nothing to hold.
@@ -86,7 +85,7 @@ export class TaskTools {
 
   /** Must files be brought before these tasks can start? */
   needsFiles(launch: Launch): boolean {
-    return tasksOf(launch).some((task) => task.artifacts !== undefined);
+    return tasksOf(launch).some((task) => task.artifacts !== undefined || task.image !== undefined);
   }
 
   /** The files of an allocation are in use, until they are released. */
@@ -113,7 +112,8 @@ export class TaskTools {
     if (driver === undefined) return { kind: 'refused', why: `this host has no driver ${name}` };
     try {
       const groups = await this.limits.create(order.attempt, limitsOf(order.task));
-      return { kind: 'ready', launch: await driver.prepare(order, inGroups(launch, groups)) };
+      const placed = { ...order, ...(groups.path === null ? {} : { group: groups.path }) };
+      return { kind: 'ready', launch: await driver.prepare(placed, inGroups(launch, groups)) };
     } catch (error) {
       if (!(error instanceof CgroupError) && !(error instanceof PrepareError)) throw error;
       return { kind: 'refused', why: error.message };
@@ -146,10 +146,25 @@ function limitAttributes(limits: LimitsDriver): Record<string, string> {
   return attributes;
 }
 
-/** Those that work on this machine. */
-async function openDrivers({ commands, disk }: AgentPorts, files: TaskFiles | null): Promise<Drivers> {
-  const drivers = new Map<TaskDriverName, TaskDriver>([['exec', execDriver(commands, disk, files)]]);
-  const sandbox = commands === undefined ? null : await openSandbox(commands, disk, files);
+/** Those that work on this machine, into `drivers`. @returns what brings the files of their tasks */
+async function openDrivers(
+  { cgroups, commands, disk }: AgentPorts,
+  cache: ArtifactCache | null,
+  drivers: Map<TaskDriverName, TaskDriver>,
+): Promise<TaskFiles | null> {
+  if (commands === undefined || cache === null) {
+    drivers.set('exec', execDriver(commands, disk, null));
+    return null;
+  }
+  const images = new Images(commands, disk, cache);
+  const files = new TaskFiles(disk, cache, new UnpackedFiles(commands, disk, cache), images);
+  drivers.set('exec', execDriver(commands, disk, files));
+  const sandbox = await openSandbox(commands, disk, files);
   if (sandbox !== null) drivers.set('sandbox', sandbox);
-  return drivers;
+  const mounts = (await cgroups?.mounts()) ?? [];
+  const unified = mounts.find((mount) => mount.version === 2)?.path ?? null;
+  const hybrid = mounts.some((mount) => mount.version === 1) ? unified : null;
+  const oci = await openOci({ commands, disk, files, images, hybrid });
+  if (oci !== null) drivers.set('oci', oci);
+  return files;
 }

@@ -57,7 +57,7 @@ export async function openLimits(cgroups: Cgroups, log: Log, options: LimitsOpti
       hierarchies.push({ version: mount.version, base, controllers, holds });
   }
   if (hierarchies.length === 0) return NO_LIMITS;
-  return new ControlGroups(cgroups, hierarchies, options.owner, await cgroups.deviceOf(options.folder));
+  return new ControlGroups(cgroups, hierarchies, options, await cgroups.deviceOf(options.folder));
 }
 
 /** Of v1, also these: what is used, and the freezer. */
@@ -110,14 +110,21 @@ class ControlGroups implements LimitsDriver {
   readonly #cgroups: Cgroups;
   readonly #hierarchies: readonly Hierarchy[];
   readonly #owner: string;
+  readonly #parent: string;
   readonly #device: string | null;
   readonly #unified: Hierarchy | undefined;
   readonly #freezer: Hierarchy | undefined;
 
-  constructor(cgroups: Cgroups, hierarchies: readonly Hierarchy[], owner: string, device: string | null) {
+  constructor(
+    cgroups: Cgroups,
+    hierarchies: readonly Hierarchy[],
+    { owner, parent }: LimitsOptions,
+    device: string | null,
+  ) {
     this.#cgroups = cgroups;
     this.#hierarchies = hierarchies;
     this.#owner = owner;
+    this.#parent = parent;
     this.#device = device;
     this.#unified = hierarchies.find((one) => one.version === 2);
     this.#freezer = hierarchies.find((one) => one.controllers.includes('freezer'));
@@ -142,6 +149,7 @@ class ControlGroups implements LimitsDriver {
     const freezer = this.#freezer === undefined ? null : this.#group(this.#freezer, attempt);
     const state = freezer === null ? null : `${freezer}/freezer.state`;
     return {
+      path: `/${[this.#parent, OUR_GROUP, `${this.#owner}.${attempt}`].filter(Boolean).join('/')}`,
       procs: this.#hierarchies.map((one) => `${this.#group(one, attempt)}/cgroup.procs`),
       killFile: unified === null ? null : `${unified}/cgroup.kill`,
       freezer,

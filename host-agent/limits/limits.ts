@@ -29,6 +29,8 @@ export interface Usage {
 
 /** Where the shim puts a task, and how it ends all that is in there. */
 export interface LimitGroups {
+  /** Of the task in each hierarchy, from its root; null where there are none. */
+  readonly path: string | null;
   /** `cgroup.procs` files: the task's process is written into each between fork and exec. */
   readonly procs: readonly string[];
   /** `cgroup.kill` of the task's group: ends everything in it at once; null where the kernel has none. */
@@ -42,6 +44,7 @@ export interface LimitGroups {
 }
 
 export const NO_GROUPS: LimitGroups = {
+  path: null,
   procs: [],
   killFile: null,
   freezer: null,

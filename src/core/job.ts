@@ -62,6 +62,8 @@ export interface Task {
   readonly driver?: TaskDriverName;
   /** Whose network a task in namespaces of its own has; absent: none but loopback. A plain process has the host's. */
   readonly network?: TaskNetwork;
+  /** An archive of an image, for the driver `oci`. */
+  readonly image?: Artifact;
   /** Files that its host brings before it starts, by name; read-only for it, or a copy of its own. */
   readonly artifacts?: Readonly<Record<string, Artifact>>;
   readonly stop: StopPolicy;
@@ -73,9 +75,9 @@ export interface Task {
 
 /**
  * How a task is run. `exec`: a process of the host. `sandbox`: in namespaces of its own, with the host's programs and
- * nothing else of it.
+ * nothing else of it. `oci`: a container from an image.
  */
-export const TASK_DRIVERS = ['exec', 'sandbox'] as const;
+export const TASK_DRIVERS = ['exec', 'sandbox', 'oci'] as const;
 export type TaskDriverName = (typeof TASK_DRIVERS)[number];
 
 export const TASK_NETWORKS = ['none', 'host'] as const;

@@ -32,9 +32,9 @@ export function buildJob(file: LongFile): Job {
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
   const { command, script, env, resources, driver, network, ...other } = rest;
-  const { artifacts, limits, stop, stdin, sidecar, ...group } = other;
+  const { image, artifacts, limits, stop, stdin, sidecar, ...group } = other;
   const run = { command, script, env, resources, driver, network };
-  const task = { ...run, artifacts, limits, stop, stdin, sidecar };
+  const task = { ...run, image, artifacts, limits, stop, stdin, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -109,6 +109,7 @@ function buildTask(name: string, file: TaskFile): Task {
     gpu: buildGpu(file.resources?.gpu),
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
+    ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
     ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),
     stop: {

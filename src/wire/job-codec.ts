@@ -19,6 +19,8 @@ const expression = z.looseObject({
 
 const weight = z.int().min(-100).max(100);
 
+const artifact = z.looseObject({ source: z.string(), sha256: z.string(), unpack: z.boolean() });
+
 const task = z.looseObject({
   name: z.string(),
   command: z.array(z.string()).min(1),
@@ -27,9 +29,8 @@ const task = z.looseObject({
   gpu: z.looseObject({ count: whole, milliEach: whole, models: z.array(z.string()) }).nullable(),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
-  artifacts: z.exactOptional(
-    z.record(z.string(), z.looseObject({ source: z.string(), sha256: z.string(), unpack: z.boolean() })),
-  ),
+  image: z.exactOptional(artifact),
+  artifacts: z.exactOptional(z.record(z.string(), artifact)),
   limits: z.exactOptional(
     z.looseObject({
       memoryMib: z.exactOptional(whole),

@@ -63,7 +63,6 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   update: 'replacing a running version step by step comes later; stop the job and run the new file',
   health: 'health checks come later; a task counts as running when its process does',
-  image: 'tasks are processes of the host here; put the program on the hosts and write a command',
   disconnect: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
   ttlAfterFinished: 'ended jobs are kept for the time the cell is set to',
   success: 'a group succeeds when all of its allocations do',

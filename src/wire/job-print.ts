@@ -78,6 +78,7 @@ function taskToFile(task: Task): Record<string, unknown> {
     },
     ...(task.driver === undefined ? {} : { driver: task.driver }),
     ...(task.network === undefined ? {} : { network: task.network }),
+    ...(task.image === undefined ? {} : { image: { source: task.image.source, sha256: task.image.sha256 } }),
     ...unlessEmpty(
       'artifacts',
       mapValues(task.artifacts ?? {}, ({ source, sha256, unpack }) => ({

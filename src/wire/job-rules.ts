@@ -114,6 +114,10 @@ function checkLimits(path: readonly string[], { limits, resources }: TaskFile): 
 }
 
 function checkDriver(path: readonly string[], task: TaskFile, group: GroupFile): RuleFault[] {
+  if (task.driver === 'oci' && task.image === undefined)
+    return [{ path, text: 'the driver oci needs an image' }];
+  if (task.driver !== 'oci' && task.image !== undefined)
+    return [{ path: [...path, 'image'], text: 'only the driver oci runs images: write driver: oci' }];
   const plain = (task.driver ?? 'exec') === 'exec';
   if (plain && task.network !== undefined)
     return [

@@ -266,13 +266,17 @@ export const taskFields = {
     .enum(TASK_DRIVERS)
     .optional()
     .meta({
-      description: 'How it is run: a process of the host (default), or in a sandbox.',
+      description: 'How it is run: a process of the host (default), in a sandbox, or from an image (oci).',
       examples: ['sandbox'],
     }),
   network: z
     .enum(TASK_NETWORKS)
     .optional()
     .meta({ description: 'In a sandbox: that of the host, or none. Default none.', examples: ['host'] }),
+  image: artifact
+    .omit({ unpack: true })
+    .optional()
+    .meta({ description: 'For oci: an archive as docker save or an OCI layout makes it.' }),
   artifacts: mapOf(key, artifact, bounds.ARTIFACTS_MAX).optional().meta({
     description: 'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
   }),

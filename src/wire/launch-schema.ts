@@ -106,6 +106,7 @@ const task = z.strictObject({
     .nullable(),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
+  image: z.exactOptional(artifact),
   artifacts: z.exactOptional(mapOf(id, artifact, bounds.ARTIFACTS_MAX)),
   limits: z.exactOptional(
     z.strictObject({

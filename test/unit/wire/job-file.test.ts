@@ -306,7 +306,7 @@ describe('what is refused, and where', () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test.each(['update', 'health', 'image', 'disconnect', 'ttlAfterFinished', 'success'])(
+  test.each(['update', 'health', 'disconnect', 'ttlAfterFinished', 'success'])(
     '%s is planned, and said to be',
     (key) => {
       const [problem] = problemsOf(`name: a\ncommand: [x]\n${key}: {}\n`);
