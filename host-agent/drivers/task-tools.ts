@@ -58,7 +58,7 @@ export class TaskTools {
   }
 
   static async open(ports: AgentPorts, options: ToolsOptions): Promise<TaskTools> {
-    const { cgroups, commands, disk, log } = ports;
+    const { cgroups, disk, log } = ports;
     const { owner, cgroupParent: parent } = options;
     const limits =
       cgroups === undefined
