@@ -10,6 +10,7 @@ import { FOOTNOTES } from '../omega/footnotes.ts';
 import { OutFolder } from '../omega/out-folder.ts';
 import type { Page, Section } from '../omega/plot/page.ts';
 import { pageHtml } from '../omega/plot/page.ts';
+import { heatsOf } from '../omega/plot/heat.ts';
 import { panelsOf } from '../omega/plot/panels.ts';
 import type { NamedTask, Swept } from '../omega/sweep.ts';
 import { sweep } from '../omega/sweep.ts';
@@ -92,8 +93,8 @@ function tasksOf(figure: Figure, settings: FigureSettings): NamedTask[] {
 }
 
 function resultsOf(figure: Figure, settings: FigureSettings, { points: known }: Swept): CurveResult[] {
-  return figure.curves(settings).map(({ label, cell, points }) => ({
-    ...{ label, cell },
+  return figure.curves(settings).map(({ label, cell, row, points }) => ({
+    ...{ label, cell, ...(row === undefined ? {} : { row }) },
     points: points.flatMap(({ x, spec }) => {
       const point = known.get(keyOf({ spec, trace: null }));
       return point === undefined ? [] : [{ x, result: point.result }];
@@ -102,7 +103,7 @@ function resultsOf(figure: Figure, settings: FigureSettings, { points: known }: 
 }
 
 function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: readonly Verdict[]): Section {
-  const { id, title, setUp, axis, classes } = figure;
+  const { id, title, setUp, axis, rows, classes } = figure;
   const first = curves.flatMap(({ points }) => points)[0]?.result;
   const notes =
     first === undefined
@@ -113,10 +114,10 @@ function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: rea
           `The numbers: figure-${id}.csv, beside this file.`,
         ];
   const whole = verdicts.length > 0 ? [] : ['Not judged: some of its points are missing.'];
-  const plots = panelsOf(axis, classes, curves);
+  const plots = rows === undefined ? panelsOf(axis, classes, curves) : heatsOf(axis, rows, curves);
   return {
     ...{ id, title, setUp, plots, verdicts },
-    curves: curves.map(({ label }) => label),
+    curves: rows === undefined ? curves.map(({ label }) => label) : [],
     notes: [...notes, ...whole],
   };
 }

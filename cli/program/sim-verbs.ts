@@ -36,7 +36,7 @@ function addOmega(sim: Command, run: ProgramInput['run']): void {
   const omega = verb(
     sim,
     'omega <figure...>',
-    "Omega's experiments: 5a 5b 5c (= 6a 6b 6c), 7, 8, 9, 12, 13, 14; 5 or 6 for three of them, or all",
+    "Omega's experiments: 5a 5b 5c (= 6a 6b 6c), 7, 8, 9, 10, 12, 13, 14; 5 or 6 for three of them, or all",
   )
     .addOption(
       new Option('--cell <name>', "instead of the figure's own cells; repeat it for several")

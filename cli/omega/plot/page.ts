@@ -1,5 +1,7 @@
 import type { Verdict } from '../../../sim/omega/figures/figure.ts';
 import type { Plot } from './svg.ts';
+import type { Heat } from './heat.ts';
+import { heatSvg } from './heat.ts';
 import { escape, plotSvg } from './svg.ts';
 
 /** One experiment of a report. */
@@ -9,7 +11,7 @@ export interface Section {
   readonly setUp: string;
   /** Labels of the curves in the order of their colours. */
   readonly curves: readonly string[];
-  readonly plots: readonly Plot[];
+  readonly plots: readonly (Plot | Heat)[];
   readonly verdicts: readonly Verdict[];
   /** Lines under the plots: sizes, seeds, how much of it is there. */
   readonly notes: readonly string[];
@@ -55,7 +57,11 @@ function sectionHtml(section: Section): string {
   );
 }
 
-function figureHtml(plot: Plot): string {
+function figureHtml(plot: Plot | Heat): string {
+  if ('cells' in plot) {
+    const key = '<span class="key">framed in red: a part of the workload stays unscheduled</span>';
+    return `<figure>${heatSvg(plot)}<figcaption>${key}</figcaption></figure>`;
+  }
   const dashes = new Map<string, string>();
   for (const { dash, meaning } of plot.series) if (meaning !== '') dashes.set(dash, meaning);
   const keys = [...dashes]
@@ -107,6 +113,6 @@ const STYLE = [
   '.notes,footer{font-size:13px;color:var(--soft)}.notes{padding-left:18px}footer h2{font-size:16px}',
   '.title{font-size:14px;font-weight:600;fill:var(--ink)}.label{font-size:12px;fill:var(--soft)}.tick{font-size:11px;fill:var(--soft)}.grid{stroke:var(--grid)}.axis{stroke:var(--edge)}',
   '.rule{stroke:var(--bad);stroke-dasharray:2 4;opacity:.8}.rule-label{font-size:11px;fill:var(--bad)}',
-  '.line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}.bar{stroke:var(--c);stroke-width:1.5}circle{fill:var(--c)}g.dashed .line{stroke-dasharray:5 4;stroke-width:1.5}g.dotted .line{stroke-dasharray:1.5 3.5}',
+  '.line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}.bar{stroke:var(--c);stroke-width:1.5}circle{fill:var(--c)}.heat{fill:var(--c0)}.lost{fill:none;stroke:var(--bad);stroke-width:2.5}.heat-label{font-size:11px;fill:var(--ink)}g.dashed .line{stroke-dasharray:5 4;stroke-width:1.5}g.dotted .line{stroke-dasharray:1.5 3.5}',
   ...LIGHT.map((_, number) => `.c${String(number)}{--c:var(--c${String(number)})}`),
 ].join('');

@@ -3,6 +3,7 @@ import { CONFLICT_MODES, LONG_DECISIONS, THREE_SCHEDULERS } from './lifelike.ts'
 import { MULTI_PATH, SINGLE_PATH } from './monolithic.ts';
 import { BATCH_LOAD, MANY_SCHEDULERS } from './scaling.ts';
 import { SHARED_STATE } from './shared-state.ts';
+import { SURFACES } from './surfaces.ts';
 import { TWO_LEVEL } from './two-level.ts';
 
 export const FIGURES: readonly Figure[] = [
@@ -12,6 +13,7 @@ export const FIGURES: readonly Figure[] = [
   TWO_LEVEL,
   BATCH_LOAD,
   MANY_SCHEDULERS,
+  SURFACES,
   LONG_DECISIONS,
   THREE_SCHEDULERS,
   CONFLICT_MODES,

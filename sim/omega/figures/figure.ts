@@ -25,6 +25,8 @@ export interface Figure {
   /** What the paper says, in words. */
   readonly paper: readonly string[];
   readonly axis: Axis;
+  /** The second axis, of a figure that is a surface. */
+  readonly rows?: Axis;
   /** The classes whose schedulers are worth a look. */
   readonly classes: readonly WorkClass[];
   curves(settings: FigureSettings): readonly Curve[];
@@ -37,15 +39,23 @@ export interface Axis {
   readonly logarithmic: boolean;
 }
 
+/** Where a curve lies in a surface: which surface, and at which height of its second axis. */
+export interface Row {
+  readonly surface: string;
+  readonly y: number;
+}
+
 export interface Curve {
   readonly label: string;
   readonly cell: CellName;
+  readonly row?: Row;
   readonly points: readonly { readonly x: number; readonly spec: PointSpec }[];
 }
 
 export interface CurveResult {
   readonly label: string;
   readonly cell: CellName;
+  readonly row?: Row;
   readonly points: readonly PointAt[];
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { csvOf } from '../../../../cli/omega/csv.ts';
 import { keyOf } from '../../../../cli/omega/task.ts';
+import { heatsOf, heatSvg } from '../../../../cli/omega/plot/heat.ts';
 import { pageHtml } from '../../../../cli/omega/plot/page.ts';
 import { panelsOf } from '../../../../cli/omega/plot/panels.ts';
 import { amount, plotSvg } from '../../../../cli/omega/plot/svg.ts';
@@ -83,4 +84,18 @@ test('amounts on axes', () => {
     '123k',
     '2.5M',
   ]);
+});
+
+test('a surface: a field for each point, framed where work stays unscheduled', () => {
+  const [heat] = heatsOf(
+    figure.axis,
+    figure.axis,
+    [0.01, 1].map((y) => ({ ...curves[0]!, row: { surface: 'shared state', y } })),
+  );
+  expect(heat).toMatchObject({ title: 'Busyness, shared state', cells: { length: 4 } });
+  const cells = heat!.cells.map((cell, at) => ({ ...cell, framed: at === 0 }));
+  const svg = heatSvg({ ...heat!, cells });
+  expect(svg.match(/class="lost"/g)).toHaveLength(1);
+  expect(svg.match(/class="heat"/g)).toHaveLength(4);
+  expect(svg).not.toMatch(/NaN|undefined/);
 });
