@@ -120,6 +120,11 @@ export class Decider {
         break;
       }
       const isGang = group.gang && job.record.job.type !== 'system';
+      // Its evictor takes up the members one by one: those still missing are no gang of their own.
+      if (isGang && job.group(name).evicting !== null) {
+        job.group(name).passedOver = true;
+        continue;
+      }
       // A gang waits for the last of its members' delays.
       if (isGang && due.length < wanted.length) continue;
       const slice = isGang ? due : due.slice(0, room);

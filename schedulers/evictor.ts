@@ -101,7 +101,9 @@ export class Evictor {
       await Promise.all(launches);
       state.evicting = null;
     }
-    if (launches.length > 0) this.#term.look(job);
+    const { passedOver } = state;
+    state.passedOver = false;
+    if (launches.length > 0 || passedOver) this.#term.look(job);
   }
 
   #launch(job: OwnedJob, state: GroupState, made: readonly MadeRoom[], atomicity: Atomicity): Promise<void> {

@@ -47,6 +47,8 @@ export interface GroupState {
   parkedSinceMs: number;
   /** Lower precedence is being made to give way to it: how far that is, for people; null: it is not. */
   evicting: string | null;
+  /** Its turn came meanwhile, and was left to that. */
+  passedOver: boolean;
   explanation: Explanation | null;
   explainedAtMs: number;
   /** Fills that the last look wanted. */
@@ -153,6 +155,7 @@ function newGroupState(): GroupState {
     parked: false,
     parkedSinceMs: 0,
     evicting: null,
+    passedOver: false,
     explanation: null,
     explainedAtMs: 0,
     pending: 0,

@@ -253,9 +253,15 @@ export class ReportFollower {
         default:
           known.add(frame.host);
           if (frame.kind === 'full') inOrder.add(frame.host);
+          // A later start of the host is not in order before its own `full`: a beat of it settles nothing.
+          else if (frame.incarnation > this.#incarnationOf(frame.host)) inOrder.delete(frame.host);
           this.#merge(frame, inOrder.has(frame.host));
       }
     });
+  }
+
+  #incarnationOf(host: string): number {
+    return this.#index.get(host)?.view.mark.incarnation ?? -1;
   }
 
   /** Hosts that the new monitor does not know left while nobody told us. */

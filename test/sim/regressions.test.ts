@@ -19,6 +19,16 @@ const REGRESSIONS: readonly {
     seed: 33,
     plan: [{ kind: 'reboot', target: 'host-1', atMs: 14_159, durationMs: 310 }],
   },
+  {
+    what: 'I55 I48 what a host says after its restart reaches schedulers through a monitor that says first that it is heard',
+    seed: 1021,
+    plan: [{ kind: 'kill', target: 'host-1', atMs: 2_269, durationMs: 1_361 }],
+  },
+  {
+    what: 'I6 a member of a gang that its evictor has not reached yet is not placed by itself',
+    seed: 1051,
+    plan: [{ kind: 'slow-network', target: '', amount: 688.968, atMs: 9_563, durationMs: 5_437 }],
+  },
 ];
 
 describe('runs that once went wrong', () => {
