@@ -297,6 +297,24 @@ describe('what is refused, and where', () => {
       ['bad.yaml:3:10: error: network: a plain process has the network of its host; remove this field'],
     ],
     [
+      'a container without an image',
+      'name: a\ncommand: [x]\ndriver: oci\n',
+      ['bad.yaml:1:1: error: the driver oci needs an image'],
+    ],
+    [
+      'an image for a plain process',
+      `name: a\ncommand: [x]\nimage: { source: "https://a/b", sha256: ${'a'.repeat(64)} }\n`,
+      ['bad.yaml:3:8: error: image: only the driver oci runs images: write driver: oci'],
+    ],
+    [
+      'an artifact from nowhere, of no hash',
+      'name: a\ncommand: [x]\nartifacts: { m: { source: ftp://a/b, sha256: abc } }\n',
+      [
+        'bad.yaml:3:27: error: artifacts.m.source: expected https://…, http://… or file:///…',
+        'bad.yaml:3:46: error: artifacts.m.sha256: expected 64 hex digits in lower case, as sha256sum prints them',
+      ],
+    ],
+    [
       'ports that nobody could reach',
       'name: a\ncommand: [x]\ndriver: sandbox\nports: { http: auto }\n',
       ['bad.yaml:1:1: error: has ports, and nobody could reach them: write network: host'],
