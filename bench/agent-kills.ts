@@ -64,6 +64,9 @@ sys.stdout.flush()
 os._exit(7)
 `;
 
+/** Agents that live for a moment each may be missed for long. */
+const OUTAGE_MAX_MS = 600_000;
+
 /** Kills the agent again and again while a task is written to, writes, and is signalled; then compares every byte. */
 export async function killAgents(options: KillsOptions, folder: string): Promise<KillsResult> {
   const random = seededRandom(options.seed);
@@ -89,6 +92,7 @@ export async function killAgents(options: KillsOptions, folder: string): Promise
       clock: systemClock,
       random: systemRandom,
       addresses: () => [state.agent.address],
+      outageMaxMs: OUTAGE_MAX_MS,
       onOutput: (stream, bytes) => {
         if (stream === 'stdout') output.push(Uint8Array.from(bytes));
         ready();

@@ -33,7 +33,8 @@ export interface AttachDeps {
 
 const OPEN_TIMEOUT_MS = 5_000;
 const OUTAGE_MAX_MS = 60_000;
-const RECONNECT = { firstMs: 20, maxMs: 1_000 };
+/** Somebody looks at a screen: what comes up for a moment is not to be missed. */
+const RECONNECT = { firstMs: 20, maxMs: 250 };
 /** Input that was sent and not taken: what the other side lets wait at most is four times this. */
 const WINDOW_BYTES = 256 * 1024;
 const INPUT_CHUNK_BYTES = 32 * 1024;

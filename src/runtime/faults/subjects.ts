@@ -31,6 +31,7 @@ const ALLOCATION_KINDS: Readonly<Record<string, string>> = {
 /** What kind of file of the state folder the path is: `journal`, `claim`, `output`. */
 export function subjectOfPath(path: string): string {
   const [room = '', id, file] = path.split('/');
+  if (id === undefined && room.startsWith('.tmp-')) return 'temporary';
   if (id === undefined) return room === '' ? 'all' : room;
   if (room === 'locks') return 'lock';
   if (room === 'allocations') return file === undefined ? 'allocation' : (ALLOCATION_KINDS[file] ?? file);
