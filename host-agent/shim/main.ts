@@ -13,7 +13,7 @@ import { notify, publish, startOf } from './facts.ts';
 import { Segments } from './segments.ts';
 import { Signals } from './signals.ts';
 import { Stdin } from './stdin.ts';
-import { failedStep, refusal, sendTo, spawnTask } from './task-process.ts';
+import { commandError, failedStep, refusal, sendTo, spawnTask } from './task-process.ts';
 
 /**
  * The shim where there is no C compiler: same folder, same files, same frames as the native one, at a hundred times the
@@ -54,6 +54,8 @@ class Shim {
   start(): void {
     const refused = refusal(this.#launch);
     if (refused !== null) return this.finish({ execErrno: ENOTSUP, execStep: refused });
+    const missing = commandError(this.#launch);
+    if (missing !== 0) return this.finish({ execErrno: missing, execStep: 'exec' });
     const child = spawnTask(this.#launch);
     this.#child = child;
     child.once('error', (error: NodeJS.ErrnoException) =>

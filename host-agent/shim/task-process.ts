@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { readlinkSync } from 'node:fs';
+import { accessSync, constants as FILE, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
+import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ShimLaunch } from '../../src/wire/shim-files.ts';
 import { NAMESPACES } from '../../src/wire/shim-launch.ts';
@@ -37,7 +38,7 @@ function needsWrapper(launch: ShimLaunch): boolean {
 
 /**
  * Node has no step between fork and exec, so a shell takes it: joins the groups, sets the score, becomes the command. Its
- * descriptor 3 says what failed. That the command itself cannot be run is then code 126 or 127, as of any shell.
+ * descriptor 3 says what failed. What `commandError` did not foresee ends with 126 or 127, as of any shell.
  */
 const WRAPPER = `
 score=$1; count=$2; shift 2
@@ -73,13 +74,36 @@ function wrapped(launch: ShimLaunch): readonly string[] {
   return ['/bin/sh', '-c', WRAPPER, 'sh', score, String(groups.length), ...groups, ...launch.command];
 }
 
+/**
+ * Why the command cannot be run, as far as can be seen before: behind the wrapper's shell nobody could tell it from a
+ * command that ended so.
+ * @returns the system's error number; 0 when nothing speaks against it
+ */
+export function commandError(launch: ShimLaunch): number {
+  const [command = ''] = launch.command;
+  if (!needsWrapper(launch)) return 0;
+  const folders = command.includes('/') ? [launch.cwd] : (launch.env['PATH'] ?? '').split(':');
+  const errors = folders.map((folder) => accessError(resolve(folder, command)));
+  if (errors.includes(0)) return 0;
+  return errors.includes(constants.errno.EACCES) ? constants.errno.EACCES : constants.errno.ENOENT;
+}
+
+function accessError(path: string): number {
+  try {
+    accessSync(path, FILE.X_OK);
+    return 0;
+  } catch (error) {
+    return Math.abs((error as NodeJS.ErrnoException).errno ?? constants.errno.ENOENT);
+  }
+}
+
 /** Resolves with what the wrapper could not do; null when the command runs. */
 export function failedStep(child: ChildProcess): Promise<string | null> {
   const report = child.stdio[3] as Readable | undefined;
   if (report === undefined) return Promise.resolve(null);
   let said = '';
   report.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  return new Promise((resolve) => report.once('close', () => resolve(said === '' ? null : said.trim())));
+  return new Promise((done) => report.once('close', () => done(said === '' ? null : said.trim())));
 }
 
 export function sendTo(pid: number, signal: number): number {

@@ -31,12 +31,17 @@ describe.each(KINDS)('%s', (kind, shim) => {
       world.shell('kill -SEGV $$'),
       world.begin(['/no/such/command']),
       world.begin(['true'], { cwd: '/no/such/folder' }),
+      world.begin(['no-such-command'], { oomScoreAdj: 300 }),
+      world.shell('cat /proc/self/oom_score_adj; exit 6', { oomScoreAdj: 300 }),
     ]);
-    const [code, signal, missing, nowhere] = await Promise.all(names.map((name) => world.exit(name)));
+    const [code, signal, missing, nowhere, unknown, scored] = await Promise.all(
+      names.map((name) => world.exit(name)),
+    );
     expect(code).toMatchObject({ code: 42, out: 4, err: 4, dropped: 0, cutShort: false, by: 'shim' });
     expect(code?.usage?.maxRssKib ?? 0).toBeGreaterThan(isNative ? 0 : -1);
     expect(signal).toMatchObject({ signal: 'SIGSEGV' });
-    expect(missing).toMatchObject({ execErrno: 2 });
+    expect([missing, unknown]).toMatchObject([{ execErrno: 2 }, { execErrno: 2 }]);
+    expect(scored).toMatchObject({ code: 6, out: 4 });
     expect(nowhere).toMatchObject({ execErrno: 2 });
     if (isNative) expect(nowhere?.execStep).toBe('cwd /no/such/folder');
     expect(world.output(names[0] ?? '', 'stderr').toString()).toBe('err\n');
