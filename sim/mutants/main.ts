@@ -1,25 +1,25 @@
-import { suiteRun } from './suite.ts';
+import type { Theme } from './suite.ts';
+import { suiteRun, THEMES } from './suite.ts';
 
 /**
  * What each process of `npm run mutants` runs: the suite, seed by seed, until a checker objects or the time is over. Prints
- * one line of JSON. `argv`: first seed, seeds at most, seconds at most, seeds to leave out (those at which the unchanged
- * sources fail), with commas.
+ * one line of JSON. `argv`: theme (`all`: in turn), first seed, seeds at most, seconds at most.
  */
-const [first = 1, seedsMax = 1, secondsMax = 1] = process.argv.slice(2, 5).map(Number);
-const leftOut = new Set((process.argv[5] ?? '').split(',').map(Number));
+const [first = 1, seedsMax = 1, secondsMax = 1] = process.argv.slice(3, 6).map(Number);
+const themes = THEMES.filter((theme) => process.argv[2] === 'all' || process.argv[2] === theme);
 const startedMs = performance.now();
 
 async function hunt(): Promise<object> {
-  let seeds = 0;
-  for (let seed = first; seeds < seedsMax; seed++) {
-    if ((performance.now() - startedMs) / 1000 > secondsMax) break;
-    if (leftOut.has(seed)) continue;
-    seeds += 1;
-    const found = await objections(seed);
-    if (found.length > 0) return { seed, seeds, found, seconds: seconds() };
+  for (let runs = 0; runs < seedsMax && seconds() < secondsMax; runs++) {
+    const theme = themes[runs % themes.length] ?? 'any';
+    const seed = first + Math.floor(runs / themes.length);
+    const found = await objections(theme, seed);
+    if (found.length > 0) return { seed, theme, seeds: runs + 1, found, seconds: seconds() };
+    tried = runs + 1;
   }
-  return { seed: null, seeds, found: [], seconds: seconds() };
+  return { seed: null, seeds: tried, found: [], seconds: seconds() };
 }
+let tried = 0;
 
 function seconds(): number {
   return Number(((performance.now() - startedMs) / 1000).toFixed(1));
@@ -31,9 +31,9 @@ interface Objection {
 }
 
 /** What the checkers say; a run that breaks down says it too. */
-async function objections(seed: number): Promise<readonly Objection[]> {
+async function objections(theme: Theme, seed: number): Promise<readonly Objection[]> {
   try {
-    const { violations } = await suiteRun(seed);
+    const { violations } = await suiteRun(theme, seed);
     return violations.map(({ invariant, detail }) => ({ invariant, detail }));
   } catch (error) {
     return [{ invariant: 'broke', detail: error instanceof Error ? error.message : String(error) }];

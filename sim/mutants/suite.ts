@@ -1,42 +1,95 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { FaultKind } from '../nemesis/fault.ts';
 import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.ts';
 import { runWorld } from '../world/run-world.ts';
-import type { Scenario } from '../world/scenario.ts';
+import type { Request, Scenario } from '../world/scenario.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
+import { burst } from './requests.ts';
 
-/** More jobs than ten, so that one's name begins another's (`job-1`, `job-12`). */
-const CROWDED: Partial<Scenario> = { jobs: 14 };
-/** Nobody stands in for a lost host: long enough for the verdict (session 10 s, then 30 s) and for a ticket to end. */
-const LONG: Partial<Scenario> = { jobs: 14, activeMs: 60_000 };
+/**
+ * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
+ * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
+ * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
+ * with one that is not heard for so long that it counts as lost.
+ */
+export const THEMES = ['any', 'crowd', 'late', 'lossy', 'crash', 'silent', 'lost'] as const;
+export type Theme = (typeof THEMES)[number];
 
-/** On average one fault in such a time. */
-const SELDOM_MS = 6_000;
-const OFTEN_MS = 1_500;
+const SHORT: Scenario = { ...SMALL_CELL, activeMs: 8_000, quietMs: 24_000 };
+/** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
+const LONG: Scenario = { ...SMALL_CELL, jobs: 14, activeMs: 58_000, quietMs: 24_000 };
 
-/** What one seed of the suite runs: cells and weathers of several kinds in turn, the rest drawn from the seed. */
-export function suiteOptions(seed: number): WorldOptions {
-  const random = seededRandom(seed).split('suite');
-  const kind = seed % 4;
-  const scenario = { ...SMALL_CELL, ...(kind === 3 ? LONG : random.below(2) === 0 ? CROWDED : {}) };
-  return { seed, scenario, faults: faultsOf(kind, random) };
+const CRASHES: readonly FaultKind[] = ['kill', 'kill', 'kill', 'reboot', 'shim-dies', 'disk-slow'];
+const SILENCES: readonly FaultKind[] = [
+  'isolate',
+  'cut',
+  'cut-from',
+  'pause',
+  'freeze-host',
+  'break-connections',
+];
+
+/** What one seed of a theme runs. */
+export function suiteOptions(theme: Theme, seed: number): WorldOptions {
+  const random = seededRandom(seed).split(`suite ${theme}`);
+  switch (theme) {
+    case 'any':
+      return { seed, scenario: SMALL_CELL, faults: { nemesis: { everyMs: 2_500 } } };
+    case 'crowd':
+      return { seed, scenario: SHORT, faults: {}, requests: burst(random, SHORT.activeMs) };
+    case 'late':
+      return { seed, scenario: SHORT, faults: LATE, requests: burst(random, SHORT.activeMs, false) };
+    case 'lossy':
+      return { seed, scenario: SHORT, faults: LOSSY, requests: burst(random, SHORT.activeMs, false) };
+    case 'crash':
+      return { seed, scenario: SHORT, faults: { nemesis: { everyMs: 1_000, kinds: CRASHES } } };
+    case 'silent':
+      return { seed, scenario: SMALL_CELL, faults: { nemesis: { everyMs: 1_500, kinds: SILENCES } } };
+    case 'lost':
+      return lostOptions(seed, random);
+  }
 }
 
-function faultsOf(kind: number, random: SeededRandom): FaultSettings {
-  const weather = random.below(3) === 0 ? WET : {};
-  if (kind === 0) return weather;
-  return { ...weather, nemesis: { everyMs: kind === 1 ? OFTEN_MS : SELDOM_MS } };
-}
-
-/** Something is wrong with one message in thirty, all the time. */
-const WET: FaultSettings = {
-  network: { loss: 0.01, double: 0.03, delayMaxMs: 100 },
+const LATE: FaultSettings = {
   store: {
-    ...{ requestLost: 0.03, replyLost: 0.03, late: 0.03, readFails: 0.03 },
-    ...{ watchLags: 0.1, watchLagMs: 500, watchBreaks: 0.01, leaseLateMs: 3_000 },
+    requestLost: 0.03,
+    replyLost: 0.1,
+    late: 0.15,
+    watchLags: 0.2,
+    watchLagMs: 1_000,
+    watchBreaks: 0.02,
   },
 };
 
-export function suiteRun(seed: number): Promise<WorldResult> {
-  return runWorld(suiteOptions(seed));
+const LOSSY: FaultSettings = { network: { loss: 0.06, double: 0.2, delayMaxMs: 300 } };
+
+function lostOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = random.below(2) === 0 ? 'isolate' : 'pause';
+  const host = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
+  const gone = { kind, target: host, atMs: 2_000 + random.below(6_000), durationMs: 44_000 } as const;
+  const doubling = {
+    kind: 'doubling-network',
+    target: '',
+    amount: 0.4,
+    atMs: 1_000,
+    durationMs: 56_000,
+  } as const;
+  return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests: longRequests(random) };
+}
+
+/** Enough of them while the host is gone, and when it is back. */
+function longRequests(random: SeededRandom): readonly Request[] {
+  const first = burst(random, 12_000, false);
+  const later = burst(random, 6_000, false).map((request) => ({
+    ...request,
+    atMs: request.atMs + 45_000,
+    name: `later-${request.name}`,
+    file: { ...request.file, name: `later-${request.name}` },
+  }));
+  return [...first, ...later];
+}
+
+export function suiteRun(theme: Theme, seed: number): Promise<WorldResult> {
+  return runWorld(suiteOptions(theme, seed));
 }

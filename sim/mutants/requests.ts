@@ -1,0 +1,66 @@
+import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import type { Request } from '../world/scenario.ts';
+
+/** More than ten, so that one's name begins another's (`job-1`, `job-12`). */
+const JOBS = 13;
+/** Fixed ports that many ask for. */
+const PORTS_FIRST = 20_001;
+
+/**
+ * Many jobs in few moments, for less room than they need: gangs, fixed ports, several precedences, tasks that do not listen
+ * to signals, and new versions of services that run.
+ * @param gangs false: none, where single members of a gang are given back after starts that were never answered (I6)
+ */
+export function burst(random: SeededRandom, activeMs: number, gangs = true): readonly Request[] {
+  const moments = [0.05, 0.1, 0.2, 0.35, 0.5].map((part) => part * activeMs);
+  const requests: Request[] = [];
+  for (let n = 0; n < JOBS; n++) {
+    const atMs = moments[random.below(moments.length)] ?? 0;
+    const request = requestOf(n, atMs, random, gangs);
+    requests.push(request);
+    if (request.file['type'] === 'service' && random.below(2) === 0)
+      requests.push(nextVersion(request, random));
+  }
+  return requests.sort((a, b) => a.atMs - b.atMs);
+}
+
+function requestOf(n: number, atMs: number, random: SeededRandom, gangs: boolean): Request {
+  const isService = random.below(4) === 0;
+  const kind = !isService && random.below(4) === 0 ? 'run' : 'submit';
+  const name = `job-${String(n)}`;
+  const file = {
+    ...{ name, type: isService ? 'service' : 'batch', count: 1 + random.below(4) },
+    priority: [30, 50, 50, 80][random.below(4)] ?? 50,
+    resources: {
+      cpu: `${String(200 * (1 + random.below(5)))}m`,
+      memory: `${String(128 * (1 + random.below(5)))}Mi`,
+    },
+    ...portsOf(random),
+    ...(gangs && !isService && random.below(3) === 0 ? { gang: true, waitMax: '20s' } : {}),
+    command: ['work'],
+    env: {
+      SIM_RUN_MS: String(isService && random.below(2) === 0 ? 0 : 100 + random.below(3_000)),
+      SIM_EXIT_CODE: random.below(6) === 0 ? '1' : '0',
+      ...(random.below(3) === 0 ? { SIM_IGNORES_SIGNALS: '1' } : {}),
+    },
+    stop: { signal: 'SIGTERM', grace: `${String(300 + random.below(3_000))}ms` },
+  };
+  return { atMs, kind, name, file, stopAfterMs: isService ? 4_000 + random.below(4_000) : null };
+}
+
+function portsOf(random: SeededRandom): object {
+  const drawn = random.below(4);
+  if (drawn === 0) return { ports: { http: PORTS_FIRST + random.below(2) } };
+  return drawn === 1 ? { ports: { http: 'auto' } } : {};
+}
+
+/** The same service with another environment: all of its allocations are replaced. */
+function nextVersion(request: Request, random: SeededRandom): Request {
+  const env = { ...(request.file['env'] as object), VERSION: '2' };
+  return {
+    ...request,
+    atMs: request.atMs + 500 + random.below(2_000),
+    file: { ...request.file, env },
+    stopAfterMs: null,
+  };
+}
