@@ -14,8 +14,8 @@ export interface StoredJob {
   readonly versions: ReadonlyMap<number, Job>;
 }
 
-/** Jobs read in one call: two or three lists each, within one transaction of a store's smallest size. */
-const TOGETHER_MAX = 42;
+/** Lists read in one call: a transaction of a store's smallest size. */
+const LISTS_MAX = 128;
 /** Calls under way at once. */
 const CALLS_MAX = 4;
 
@@ -62,9 +62,19 @@ export class JobLoader {
     this.#isDue = true;
     void Promise.resolve().then(() => {
       this.#isDue = false;
-      while (this.#calls < CALLS_MAX && this.#wanted.length > 0)
-        void this.#read(this.#wanted.splice(0, TOGETHER_MAX));
+      while (this.#calls < CALLS_MAX && this.#wanted.length > 0) void this.#read(this.#nextTogether());
     });
+  }
+
+  /** As many as one call takes. */
+  #nextTogether(): readonly Wanted[] {
+    let lists = 0;
+    let jobs = 0;
+    for (; jobs < this.#wanted.length; jobs++) {
+      lists += listsOf(this.#wanted[jobs]?.version ?? 1);
+      if (lists > LISTS_MAX) break;
+    }
+    return this.#wanted.splice(0, jobs);
   }
 
   async #read(together: readonly Wanted[]): Promise<void> {
@@ -91,6 +101,11 @@ export class JobLoader {
       if (this.#wanted.length > 0) this.#soon();
     }
   }
+}
+
+/** Allocations and outcomes; and the earlier specs, of which the first version has none. */
+function listsOf(version: number): number {
+  return version > 1 ? 3 : 2;
 }
 
 function storedJob(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../sim/nemesis/fault.ts';
+import { seedOptions } from '../../sim/shrink/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import { SMALL_CELL } from '../../sim/world/scenario.ts';
 
@@ -40,4 +41,9 @@ describe('runs that once went wrong', () => {
       expect({ seed, violations }).toEqual({ seed, violations: [] });
       expect(work.outcomes).toBeGreaterThan(0);
     });
+
+  it('I6 a gang for which room is made is not placed without the members that are held for it (seed 13)', async () => {
+    const { violations } = await runWorld(seedOptions(13));
+    expect(violations).toEqual([]);
+  });
 });
