@@ -81,6 +81,6 @@ function scales(curves: readonly CurveResult[]): Verdict {
     SCALES,
     `unscheduled work with ${text}`,
     own < least ? 'agrees' : own <= least && own < most ? 'partly' : 'differs',
-    'where services alone ask for more decision time than one scheduler has, shared state cannot place them either; the others lose batch work beside it, which the CSV tells apart',
+    'service jobs arrive so seldom in our cell that neither a multi-path nor a two-level scheduler is full within the sweep; --scale brings more of them',
   );
 }
