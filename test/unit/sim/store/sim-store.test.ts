@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { Agenda } from '../../../../sim/kernel/agenda.ts';
+import { drive } from '../../../../sim/kernel/drive.ts';
+import { Life } from '../../../../sim/kernel/life.ts';
+import { VirtualClock } from '../../../../sim/kernel/virtual-clock.ts';
+import { NetworkWeather } from '../../../../sim/network/weather.ts';
+import { StoreServer } from '../../../../sim/store/server.ts';
+import { SimStore } from '../../../../sim/store/sim-store.ts';
+import { StoreWeather } from '../../../../sim/store/weather.ts';
+import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import { seededRandom } from '../../../../src/core/seeded-random.ts';
+import { cellStoreContract, Recorder } from '../../../contract/cell-store.ts';
+
+const SEED = 7;
+
+class StoreWorld {
+  readonly agenda = new Agenda();
+  readonly network = new NetworkWeather(seededRandom(SEED).split('network'));
+  readonly server = new StoreServer({
+    agenda: this.agenda,
+    weather: new StoreWeather(seededRandom(SEED).split('store')),
+  });
+  #over = false;
+
+  client(name: string): { readonly store: SimStore; readonly life: Life } {
+    const life = new Life(name);
+    const speaker = { life, clock: new VirtualClock(this.agenda, life), log: silentLog };
+    return { life, store: new SimStore({ server: this.server, network: this.network, speaker }) };
+  }
+
+  /** Lets virtual time pass as fast as it can, until `stop`; keeps an entry ahead, so that time never stands still. */
+  run(): Promise<void> {
+    const tick = (): void => void this.agenda.after(1, this.server.life, 'tick', tick);
+    tick();
+    return drive(this.agenda, { untilMs: Infinity, done: () => this.#over });
+  }
+
+  stop(): void {
+    this.#over = true;
+  }
+}
+
+cellStoreContract('simulated', async () => {
+  const world = new StoreWorld();
+  const [one, two] = [world.client('one'), world.client('two')];
+  const driven = world.run();
+  return {
+    ...{ store: one.store, other: two.store, prefix: '/moorage/c1/' },
+    compact: async (revision) => world.server.cell.compact(revision + 1),
+    close: async () => {
+      await one.store.close();
+      await two.store.close();
+      world.stop();
+      await driven;
+    },
+  };
+});
+
+const put = (key: string, value = 'x') => ({
+  ...{ compares: [], readBack: [], writes: [{ kind: 'put', key, value } as const] },
+});
+
+describe('the weaknesses of the simulated store', () => {
+  it('F7 loses answers of what was done, and what is asked while it stands still is done later', async () => {
+    const world = new StoreWorld();
+    const { store } = world.client('one');
+    const calm = world.server.weather.lay({ replyLost: 1 });
+    const lost = store.attempt(put('/a/lost'));
+    await drive(world.agenda, { untilMs: 5_000 });
+    expect((await lost).outcome).toBe('unknown');
+    expect(world.server.cell.get('/a/lost')?.value).toBe('x');
+    calm();
+    world.server.life.pause();
+    const held = store.attempt(put('/a/held'));
+    await drive(world.agenda, { untilMs: 20_000 });
+    expect((await held).outcome).toBe('unknown');
+    expect(world.server.cell.get('/a/held')).toBeUndefined();
+    world.agenda.resume(world.server.life);
+    await drive(world.agenda, { untilMs: 20_100 });
+    expect(world.server.cell.get('/a/held')?.value).toBe('x');
+  });
+
+  it('F8 gives a follower a new snapshot after its watch broke, with what it missed', async () => {
+    const world = new StoreWorld();
+    const { store } = world.client('one');
+    const seen = new Recorder();
+    store.follow('/a/', seen);
+    await drive(world.agenda, { untilMs: 100 });
+    world.server.breakWatches();
+    world.server.apply('other', put('/a/missed'));
+    world.server.cell.compact(world.server.cell.revision);
+    await drive(world.agenda, { untilMs: 2_000 });
+    expect(seen.state()).toEqual({ missed: 'x' });
+    expect(seen.snapshots).toHaveLength(2);
+  });
+
+  it('ends the session of whoever dies after its time, and not before; and of whoever is cut off itself first', async () => {
+    const world = new StoreWorld();
+    const [dead, cut] = [world.client('dead'), world.client('cut')];
+    const sessions = Promise.all([
+      dead.store.openSession({ ttlMs: 3_000 }),
+      cut.store.openSession({ ttlMs: 3_000 }),
+    ]);
+    await drive(world.agenda, { untilMs: 100 });
+    const [ofDead, ofCut] = await sessions;
+    for (const [{ store }, session] of [[dead, ofDead] as const, [cut, ofCut] as const])
+      void store.attempt({
+        ...{ compares: [], readBack: [] },
+        writes: [{ kind: 'put', key: `/alive/${session.id}`, value: 'x', session }],
+      });
+    await drive(world.agenda, { untilMs: 1_000 });
+    dead.life.end();
+    world.network.cut('cut', 'store');
+    let lostAtMs = 0;
+    ofCut.lost.addEventListener('abort', () => (lostAtMs = world.agenda.nowMs));
+    await drive(world.agenda, { untilMs: 2_900 });
+    expect(world.server.cell.list('/alive/')).toHaveLength(2);
+    const gone = (): boolean => world.server.cell.list('/alive/').length === 0;
+    await drive(world.agenda, { untilMs: 10_000, done: gone });
+    expect(gone()).toBe(true);
+    expect(lostAtMs).toBeGreaterThan(0);
+    expect(lostAtMs).toBeLessThan(world.agenda.nowMs);
+  });
+
+  it('F9 refuses what adds something while it is full, and takes deletions', async () => {
+    const world = new StoreWorld();
+    const { store } = world.client('one');
+    world.server.apply('one', put('/a/old'));
+    world.server.weather.lay({ full: true });
+    const refused = store.attempt(put('/a/new')).catch((error: unknown) => error);
+    const taken = store.attempt({ ...put(''), writes: [{ kind: 'delete', key: '/a/old' }] });
+    await drive(world.agenda, { untilMs: 100 });
+    expect(await refused).toMatchObject({ code: 'no-space' });
+    expect((await taken).outcome).toBe('applied');
+  });
+});
