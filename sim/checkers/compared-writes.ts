@@ -42,10 +42,12 @@ export class ComparedWritesChecker {
       const ledger = this.#keys.ledger((after ?? before)?.host ?? '');
       const guarded = compared.has(key) || compared.has(ledger);
       if (!guarded) blind('I4', key, 'an allocation changed');
-      if (before !== undefined || after === undefined) continue;
-      const owner = this.#keys.owner(after.namespace, after.job);
+      const isPlaced = before === undefined && after !== undefined;
+      const one = isPlaced || after === undefined ? (after ?? before) : undefined;
+      if (one === undefined) continue;
+      const owner = this.#keys.owner(one.namespace, one.job);
       if (compared.get(owner)?.target !== 'createRevision')
-        blind('I7', key, `an allocation was placed by ${after.scheduler}, ownership unseen`);
+        blind('I7', key, `an allocation was ${isPlaced ? 'placed' : 'released'}, ownership unseen`);
     }
   }
 

@@ -205,7 +205,7 @@ export function judge(
     const partMoved = found.ledgerRevision(part.host) !== sent.ledgerRevision(part.host);
     // Freeing has nothing to do with the version that a place was decided on.
     moved ||= partMoved && !(version && part.places.length === 0);
-    judgeRecords(part, found, verdicts);
+    judgeRecords(part, sent, found, verdicts);
     for (const place of part.places) {
       const held = sent.ownerRevision(place.namespace, place.job);
       if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
@@ -216,11 +216,14 @@ export function judge(
   return { verdicts, moved };
 }
 
-function judgeRecords(part: HostPart, found: Found, verdicts: Map<string, ConflictReason>): void {
+function judgeRecords(part: HostPart, sent: Sent, found: Found, verdicts: Map<string, ConflictReason>): void {
   for (const { victim, victimRevision } of part.evictions) {
     if (found.allocationRevision(victim) !== victimRevision) verdicts.set(victim.id, { reason: 'changed' });
   }
   for (const { allocation, revision } of part.releases) {
-    if (found.allocationRevision(allocation) !== revision) verdicts.set(allocation.id, { reason: 'changed' });
+    const { id, namespace, job } = allocation;
+    if (found.allocationRevision(allocation) !== revision) verdicts.set(id, { reason: 'changed' });
+    else if (found.ownerRevision(namespace, job) !== (sent.ownerRevision(namespace, job) ?? 0))
+      verdicts.set(id, { reason: 'not-owner' });
   }
 }

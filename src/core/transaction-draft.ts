@@ -157,16 +157,26 @@ export class TransactionDraft {
     let verdicts: Map<string, ConflictReason> | null = null;
     for (const part of unit.parts) {
       for (const { id, namespace, job } of part.places) {
-        const last = more[more.length - 1] ?? this.#lastOwner;
-        if (last !== null && last.job === job && last.namespace === namespace) continue;
-        if (this.#owners.has(ownerKey(namespace, job))) continue;
+        if (this.#isCompared(namespace, job, more)) continue;
         const createRevision = this.#knowledge.ownerRevisionOf(namespace, job);
         if (createRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'not-owner' });
-        else if (!more.some((owner) => owner.job === job && owner.namespace === namespace))
-          more.push({ namespace, job, createRevision });
+        else more.push({ namespace, job, createRevision });
+      }
+      // Whoever gives room back must own the job, or nobody may: an owner would go on with what is no longer there.
+      for (const { allocation } of part.releases) {
+        const { namespace, job } = allocation;
+        if (this.#isCompared(namespace, job, more)) continue;
+        more.push({ namespace, job, createRevision: this.#knowledge.ownerRevisionOf(namespace, job) ?? 0 });
       }
     }
     return verdicts ?? more;
+  }
+
+  #isCompared(namespace: string, job: string, more: readonly OwnerCompare[]): boolean {
+    const last = more[more.length - 1] ?? this.#lastOwner;
+    if (last !== null && last.job === job && last.namespace === namespace) return true;
+    if (this.#owners.has(ownerKey(namespace, job))) return true;
+    return more.some((owner) => owner.job === job && owner.namespace === namespace);
   }
 
   #apply(part: HostPart): DraftLedger | Exclude<Addition, 'added' | 'full'> {

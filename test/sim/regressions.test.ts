@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../sim/nemesis/fault.ts';
 import { seedOptions } from '../../sim/shrink/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
+import { planOf } from '../../sim/world/plan.ts';
+import type { Scenario } from '../../sim/world/scenario.ts';
 import { SMALL_CELL } from '../../sim/world/scenario.ts';
 
 /** Runs that once went wrong. Each is a seed with the faults that were needed, and says what was the matter. */
@@ -9,6 +11,10 @@ const REGRESSIONS: readonly {
   readonly what: string;
   readonly seed: number;
   readonly plan: readonly Fault[];
+  /** Names of the requests that it took; all of the seed's without them. */
+  readonly only?: readonly string[];
+  /** Several such times as much time for everything. */
+  readonly slower?: Partial<Scenario>;
 }[] = [
   {
     what: 'I13 I33 a loss of power leaves an empty folder of an attempt: it ran, and is not begun again',
@@ -30,14 +36,28 @@ const REGRESSIONS: readonly {
     seed: 1051,
     plan: [{ kind: 'slow-network', target: '', amount: 688.968, atMs: 9_563, durationMs: 5_437 }],
   },
+  {
+    what: 'I45 I7 nobody gives back the room of a job that another scheduler owns by now',
+    seed: 138,
+    plan: [
+      { kind: 'reboot', target: 'host-1', atMs: 1_500, durationMs: 15_260 },
+      { kind: 'store-down', target: '', atMs: 9_788, durationMs: 4_256 },
+    ],
+    only: ['job-7', 'job-2'],
+    slower: {
+      ...{ hosts: 4, monitors: 3, arbiters: 2, activeMs: 60_000, quietMs: 60_000 },
+      schedulers: ['batch', 'batch', 'service', 'service', 'system'],
+    },
+  },
 ];
 
 describe('runs that once went wrong', () => {
-  for (const { what, seed, plan } of REGRESSIONS)
+  for (const { what, seed, plan, only, slower = {} } of REGRESSIONS)
     it(`${what} (seed ${String(seed)})`, async () => {
-      const { violations, work } = await runWorld({
-        ...{ seed, scenario: SMALL_CELL, faults: {}, faultPlan: plan },
-      });
+      const options = { seed, scenario: { ...SMALL_CELL, ...slower }, faults: {}, faultPlan: plan };
+      const { requests } = planOf(options);
+      const asked = only === undefined ? requests : requests.filter(({ name }) => only.includes(name));
+      const { violations, work } = await runWorld({ ...options, requests: asked });
       expect({ seed, violations }).toEqual({ seed, violations: [] });
       expect(work.outcomes).toBeGreaterThan(0);
     });

@@ -219,7 +219,11 @@ export class HandRun {
   }
 
   /** The claim goes and the outcome is written, in one. @param outcome null: without one */
-  release(allocation: Allocation, outcome: Partial<Outcome> | null = {}): void {
+  release(
+    allocation: Allocation,
+    outcome: Partial<Outcome> | null = {},
+    options: { readonly guarded?: boolean } = {},
+  ): void {
     const ledgerKey = KEYS.ledger(allocation.host);
     const ledger = withoutClaim(this.#ledger(allocation.host), allocation);
     const writes: Write[] = [
@@ -231,8 +235,13 @@ export class HandRun {
       const value = outcomeCodec.encode({ ...outcomeOf(allocation), exit: { code: 0 }, ...outcome });
       writes.push({ kind: 'put', key: KEYS.outcome(namespace, job, id), value });
     }
+    const ownerKey = KEYS.owner(namespace, job);
+    const owned = this.#entries.get(ownerKey)?.createRevision ?? 0;
     this.write(allocation.scheduler, writes, [
       { key: ledgerKey, target: 'modRevision', equals: this.modOf(ledgerKey) },
+      ...(options.guarded === false
+        ? []
+        : [{ key: ownerKey, target: 'createRevision' as const, equals: owned }]),
     ]);
     this.#reports.get(allocation.host)?.delete(id);
   }

@@ -30,6 +30,12 @@ describe('I4 and I7 by what a write compared', () => {
     expect(run.broken(quick)).toEqual(['I4', 'I7']);
   });
 
+  it('I7 room that is given back by somebody who did not look whose the job is', () => {
+    run.commit(true, one);
+    run.release(one, { exit: { lost: 'never-started' } }, { guarded: false });
+    expect(run.broken(quick)).toEqual(['I7']);
+  });
+
   it('I4 an outcome that nothing guards', () => {
     run.commit(true, one);
     const key = KEYS.outcome('default', 'other', 'x');
