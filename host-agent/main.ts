@@ -133,7 +133,9 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     log,
     metrics,
   };
-  const settings = settingsOf(options);
+  // As with groups: the plain shim would need a program between itself and the task.
+  const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
+  const settings = { oomScore, ...settingsOf(options) };
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
@@ -227,7 +229,6 @@ function settingsOf(options: AgentOptions): AgentSettings {
   return {
     ...AGENT_SETTINGS,
     hostEnv,
-    oomScore: ownOomScore(),
     ...(cgroupParent === undefined ? {} : { cgroupParent }),
     ...options.settings,
   };
