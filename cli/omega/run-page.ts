@@ -36,7 +36,10 @@ export function runPage(workload: Workload, results: readonly NamedResult[], par
           rows: rows.map((row) => SUMMARY_COLUMNS.map(({ cell }) => cell(row))),
         },
         plots: [...busynessPlots(results), usePlot(results)],
-        notes: ['The numbers: run.csv, beside this file.'],
+        notes: [
+          'The numbers: run.csv, beside this file.',
+          'A monolithic scheduler decides about everything as slowly as about the slower class; multi-path has a decision time for each.',
+        ],
       },
     ],
     footnotes: FOOTNOTES,
