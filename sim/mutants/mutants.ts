@@ -66,7 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/runtime/committer.ts',
     find: '    if (applied !== null) this.#applied(batch, applied.revision, applied.exact);\n    else {',
     replace: '    {',
-    breaks: ['I3', 'I5', 'I46'],
+    breaks: ['I12', 'I3', 'I5', 'I46'],
   },
   {
     name: 'unknown-is-refused',
@@ -138,7 +138,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/runtime/commit-attempt.ts',
     find: "    writes.push({ kind: 'put', key, value: outcomeCodec.encode(outcome) });\n",
     replace: '    outcomeCodec.encode({ ...outcome, reason: key });\n',
-    breaks: ['I19', 'I22', 'I23'],
+    breaks: ['I52', 'I19', 'I22', 'I23'],
   },
   {
     name: 'prefix-without-slash',
@@ -216,7 +216,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'schedulers/term.ts',
     find: '      const isOnItsWay = entry.revision === 0 || entry.releasing;\n',
     replace: '      const isOnItsWay = false;\n',
-    breaks: ['I12', 'I14'],
+    breaks: ['I55', 'I12', 'I14'],
   },
   // --- hosts ----------------------------------------------------------------------------------------------------------
   {
@@ -244,17 +244,17 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'host-agent/start-orders.ts',
     find: 'specFile.encode(spec)),\n    ]);',
     replace: 'specFile.encode(spec), { durable: false }),\n    ]);',
-    breaks: ['I32', 'I21', 'I45'],
+    breaks: ['I13', 'I32', 'I21', 'I45'],
   },
   {
     name: 'restarts-what-it-recovers',
     theme: 'crash',
     slip: 'an agent that comes back starts once more what still runs',
     file: 'host-agent/task-run.ts',
-    find: "      await endUnseen(this.#ports, name, 'host-reboot');\n    await this.refresh(true);\n",
+    find: "    if (rebooted) await endUnseen(this.#ports, name, 'host-reboot');\n",
     replace:
-      "      await endUnseen(this.#ports, name, 'host-reboot');\n" +
-      '    await this.#beginAttempt(last + 1, [], null);\n    await this.refresh(true);\n',
+      "    if (rebooted) await endUnseen(this.#ports, name, 'host-reboot');\n" +
+      '    if (!this.#over) await this.#beginAttempt(last + 1, [], null);\n',
     breaks: ['I13', 'I22', 'I26', 'I27'],
   },
   {
@@ -274,7 +274,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'host-agent/recovery.ts',
     find: "        if (spec.kind === 'found' && !barred) {\n",
     replace: "        if (spec.kind === 'found' && !barred && !attempts.has(id)) {\n",
-    breaks: ['I26', 'I27', 'I45'],
+    breaks: ['I13', 'I26', 'I27', 'I45'],
   },
   {
     name: 'any-process-is-ours',
