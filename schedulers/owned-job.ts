@@ -29,6 +29,8 @@ export interface Entry {
   orderedMs: number | null;
   /** Its release is being committed. */
   releasing: boolean;
+  /** Its claim was to be given back and was not: nobody brings it to its host, or asks there, until that is taken up. */
+  undriven: boolean;
 }
 
 /** How the search for places for one group goes. */
@@ -173,5 +175,6 @@ export function newEntry(allocation: Allocation, revision: number, stage: Stage)
     ordering: false,
     orderedMs: null,
     releasing: false,
+    undriven: false,
   };
 }

@@ -81,7 +81,7 @@ export class Releaser {
     } catch (error) {
       log.warn({ error }, 'a release failed');
       for (const { job, entry } of current) {
-        entry.releasing = false;
+        takeBack(entry);
         this.#term.reload(job, RELOAD_DELAY_MS);
       }
     } finally {
@@ -95,7 +95,7 @@ export class Releaser {
     if (part === undefined) throw new Error(`the plan's outcome leaves out ${allocation.id}`);
     this.#term.cell.syncLedger(allocation.host);
     if (part.kind === 'conflicted') {
-      entry.releasing = false;
+      takeBack(entry);
       if (part.why.reason === 'not-owner') this.#term.lose(job);
       else this.#term.reload(job);
       return;
@@ -164,4 +164,10 @@ export class Releaser {
     }
     if (!this.#term.signal.aborted) log.info({ allocation: id }, 'a host still keeps a record');
   }
+}
+
+/** It is still there: when its host did not say that all is over, the host is asked anew what has become of it. */
+function takeBack(entry: Entry): void {
+  entry.releasing = false;
+  if (entry.report?.released !== true) entry.undriven = true;
 }

@@ -411,6 +411,8 @@ export class SchedulerTerm implements Term {
       if (known.revision === 0) return;
       known.allocation = allocation;
       known.revision = Math.max(known.revision, revision);
+      if (known.undriven) void this.#starter.verify(job, known);
+      known.undriven = false;
       return;
     }
     const entry = newEntry(allocation, revision, 'verify');

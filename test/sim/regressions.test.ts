@@ -49,6 +49,14 @@ const REGRESSIONS: readonly {
       schedulers: ['batch', 'batch', 'service', 'service', 'system'],
     },
   },
+  {
+    what: 'I55 a claim that a full store did not take back is asked about again, and not forgotten',
+    seed: 1120,
+    plan: [
+      { kind: 'reboot', target: 'host-1', atMs: 1_116, durationMs: 7_422 },
+      { kind: 'store-full', target: '', atMs: 8_931, durationMs: 710 },
+    ],
+  },
 ];
 
 describe('runs that once went wrong', () => {
