@@ -18,6 +18,7 @@ const PORTS: Readonly<Record<string, string>> = {
   ShimLink: 'link',
   Cgroups: 'cgroups',
   Commands: 'commands',
+  ArtifactSource: 'artifacts',
   TicketSigner: 'signer',
   TicketVerifier: 'verifier',
 };

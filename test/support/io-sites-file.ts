@@ -83,6 +83,7 @@ const ONE_SUBJECT: Readonly<Record<string, readonly string[]>> = {
   'link.stop': ['shim'],
   'link.kill': ['shim'],
   'commands.run': ['program'],
+  'artifacts.fetch': ['artifact'],
   'processes.isAlive': ['process'],
   'processes.portsInUse': ['ports'],
   'processes.startShim': ['attempt'],

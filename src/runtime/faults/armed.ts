@@ -1,4 +1,6 @@
 import type { CellStore } from '../../ports/cell-store.ts';
+import type { ArtifactSource } from '../../ports/artifacts.ts';
+import { FetchError } from '../../ports/artifacts.ts';
 import type { Cgroups } from '../../ports/cgroups.ts';
 import { CgroupError } from '../../ports/cgroups.ts';
 import type { Commands } from '../../ports/commands.ts';
@@ -24,6 +26,7 @@ export interface IoPorts {
   readonly processes: Processes;
   readonly cgroups: Cgroups;
   readonly commands: Commands;
+  readonly artifacts: ArtifactSource;
   readonly signer: TicketSigner;
   readonly verifier: TicketVerifier | null;
 }
@@ -35,7 +38,7 @@ type Same<P> = { readonly [K in keyof P]: K extends keyof IoPorts ? IoPorts[K] :
 export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | null, ports: P): Same<P> {
   if (points === null) return ports as unknown as Same<P>;
   const wrapped: Record<string, unknown> = { ...ports };
-  const { store, http, server, disk, processes, cgroups, commands, signer, verifier } = ports;
+  const { store, http, server, disk, processes, cgroups, commands, artifacts, signer, verifier } = ports;
   if (store !== undefined) wrapped['store'] = armedStore(`${role}/store`, points, store);
   if (http !== undefined) wrapped['http'] = armedClient(`${role}/http`, points, http);
   if (server !== undefined) wrapped['server'] = armedServer(`${role}/server`, points, server);
@@ -44,6 +47,8 @@ export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | 
   if (cgroups !== undefined) wrapped['cgroups'] = armedCgroups(`${role}/cgroups`, points, cgroups);
   if (commands !== undefined)
     wrapped['commands'] = armedPlain(`${role}/commands`, 'program', points, commands);
+  if (artifacts !== undefined)
+    wrapped['artifacts'] = armedPlain(`${role}/artifacts`, 'artifact', points, artifacts, unreachable);
   if (signer !== undefined) wrapped['signer'] = armedPlain(`${role}/signer`, 'ticket', points, signer);
   if (verifier !== undefined && verifier !== null)
     wrapped['verifier'] = armedPlain(`${role}/verifier`, 'ticket', points, verifier);
@@ -113,9 +118,17 @@ function armedCgroups(port: string, points: FailPoints, cgroups: Cgroups): Cgrou
   });
 }
 
+const failed: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
+const unreachable: FaultOf = (when, name) => new FetchError('unreachable', `fail-point ${name}:${when}`);
+
 /** A port whose methods are all about one kind of thing. */
-function armedPlain<P extends object>(port: string, subject: string, points: FailPoints, target: P): P {
-  const fault: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
+function armedPlain<P extends object>(
+  port: string,
+  subject: string,
+  points: FailPoints,
+  target: P,
+  fault: FaultOf = failed,
+): P {
   return everyMethod(target, {
     call: (method, _, go) => around(points, `${port}.${method}/${subject}`, fault, go),
     tell: (method) => new Deliveries(points, `${port}.${method}/${subject}`),

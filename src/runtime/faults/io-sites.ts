@@ -63,6 +63,7 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'host-agent/commands.ts', io: 'disk.sizeOf', subjects: { agent: ['exec'] } },
   { at: 'host-agent/commands.ts', io: 'processes.exec', subjects: { agent: ['attempt'] } },
   { at: 'host-agent/commands.ts', io: 'processes.killTree', subjects: { agent: ['attempt'] } },
+  { at: 'host-agent/drivers/artifact-cache.ts', io: 'artifacts.fetch', subjects: { agent: ['artifact'] } },
   { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.list', subjects: { agent: ['cas'] } },
   { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.makeFolder', subjects: { agent: ['cas'] } },
   { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.move', subjects: { agent: ['cas'] } },
