@@ -10,6 +10,7 @@ import ts from 'typescript';
 import { prepare } from './prepare.mjs';
 
 const root = prepare();
+let folder;
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
@@ -26,7 +27,7 @@ const wanted = MUTANTS.filter(({ name, unseen }) =>
 const unknown = positionals.filter((name) => !MUTANTS.some((mutant) => mutant.name === name));
 if (unknown.length > 0) fail(`there is no mutant ${unknown.join(', ')}`);
 
-const folder = mkdtempSync(join(tmpdir(), 'moorage-mutants-'));
+folder = mkdtempSync(join(tmpdir(), 'moorage-mutants-'));
 const startedMs = performance.now();
 const missed = [];
 try {
@@ -137,6 +138,8 @@ export async function load(url, context, next) {
 }
 
 function fail(line) {
+  // Nothing after this runs, not even what stands in a finally.
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   process.stderr.write(`mutants: ${line}\n`);
   process.exit(2);
 }
