@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
+import { describeNeeding } from '../support/needs.ts';
 import { buildShim, PLAIN_SHIM, stateFolder } from '../support/real-host.ts';
 import { ShimWorld, until } from '../support/shim-world.ts';
 
@@ -16,11 +17,12 @@ const KINDS: readonly Kind[] = [
   ['the shim in TypeScript', PLAIN_SHIM],
 ];
 
-describe.each(KINDS)('%s', (kind, shim) => {
-  if (shim === null) {
-    it.skip('needs a C compiler (cc) with its sanitizers', () => undefined);
-    return;
-  }
+for (const [kind, shim] of KINDS)
+  describeNeeding(shim === null ? 'there is no C compiler (cc) with its sanitizers' : null, kind, () => {
+    if (shim !== null) holds(kind, shim);
+  });
+
+function holds(kind: string, shim: ShimProgram): void {
   const world = new ShimWorld(shim);
   const isNative = shim.kind === 'native';
   afterAll(() => world.close());
@@ -196,7 +198,7 @@ describe.each(KINDS)('%s', (kind, shim) => {
   it.runIf(isNative)('leaves nothing for the sanitizers to complain of', () => {
     expect([kind, ...world.complaints()]).toEqual([kind]);
   });
-});
+}
 
 function isRunning(pid: number): boolean {
   try {

@@ -25,7 +25,9 @@ export function buildShim(folder: string, how: 'plain' | 'sanitize' = 'plain'): 
   const build = join(root, 'host-agent', 'native', 'build.mjs');
   const args = how === 'plain' ? [compiled] : [compiled, '--sanitize'];
   const done = spawnSync(process.execPath, [build, ...args], { encoding: 'utf8' });
-  if (done.stderr.includes('no C compiler') || /cannot find .*(asan|ubsan)/.test(done.stderr)) return null;
+  const cannot = done.stderr.includes('no C compiler') || /cannot find .*(asan|ubsan)/.test(done.stderr);
+  // Tests of it are skipped where there is none, but not unseen.
+  if (cannot && process.env['MOORAGE_REQUIRE_ALL'] !== '1') return null;
   if (done.stderr !== '') throw new Error(done.stderr);
   copyFileSync(compiled, join(folder, name));
   return join(folder, name);
