@@ -74,7 +74,13 @@ export class Registration {
 function either(a: AbortSignal, b: AbortSignal): Promise<void> {
   if (a.aborted || b.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    a.addEventListener('abort', () => resolve(), { once: true });
-    b.addEventListener('abort', () => resolve(), { once: true });
+    const finish = (): void => {
+      // One of the two outlives many of the other: it must not keep a word for each.
+      a.removeEventListener('abort', finish);
+      b.removeEventListener('abort', finish);
+      resolve();
+    };
+    a.addEventListener('abort', finish);
+    b.addEventListener('abort', finish);
   });
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
 import { faultOf } from './faults.ts';
@@ -13,6 +14,9 @@ export interface RunningRole {
 
 /** A role that has not stopped by then is left behind: what it holds runs out by itself. */
 const STOP_MAX_MS = 10_000;
+
+/** Waits of one role hang on one signal by design; more at once than this are forgotten ones, and Node says so. */
+const LISTENERS_MAX = 1_000;
 
 /**
  * Starts a role, prints its ready line, and keeps it until SIGTERM or Ctrl-C, or until it ends by itself.
@@ -30,6 +34,7 @@ export async function serveRole(
   start: () => Promise<RunningRole>,
 ): Promise<number> {
   const { terminal, interrupted } = context;
+  setMaxListeners(LISTENERS_MAX);
   context.endInOrder();
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
   let role: RunningRole;
