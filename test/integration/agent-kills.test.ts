@@ -23,6 +23,7 @@ describeNeeding(
       async () => {
         using folder = stateFolder();
         const seed = Date.now() % 1_000_000;
+        process.stdout.write(`agent kills: seed ${String(seed)}\n`);
         // The built one: loading its sources would take longer than all else together.
         const worker = { argv: [join(root, 'dist', 'bench', 'host-worker.js')], shim: shim ?? '' };
         const start = () => startAgentProcess(folder.path, worker);
