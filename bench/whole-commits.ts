@@ -16,7 +16,7 @@ import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
-import type { CommitterStats } from '../src/runtime/committer.ts';
+import type { CommitterStats } from '../src/runtime/commit-tally.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import { LedgerFeed, readerOf } from '../src/runtime/ledger-feed.ts';
 import { createOnce } from '../src/runtime/read-back.ts';

@@ -1,7 +1,7 @@
 import type { AllocationReport } from '../src/core/report.ts';
 import type { RoleRecord } from '../src/core/role.ts';
 import type { CellView } from '../src/runtime/cell-view.ts';
-import type { ReportSource } from '../src/runtime/report-follower.ts';
+import type { ReportSource } from '../src/runtime/report-reader.ts';
 import { ReportFollower } from '../src/runtime/report-follower.ts';
 import { Table } from '../src/runtime/table.ts';
 import { roleCodec } from '../src/wire/records.ts';

@@ -51,7 +51,7 @@ export class Scheduler {
       {
         status: () => this.status(),
         why: (namespace, job) => {
-          const owned = this.#term?.job(`${namespace}/${job}`);
+          const owned = this.#term?.jobs.get(`${namespace}/${job}`);
           return owned === undefined || this.#term === null ? undefined : whyOf(this.#term, owned);
         },
         events: (signal, unseen) => this.#events.subscribe(signal, unseen),
@@ -90,8 +90,8 @@ export class Scheduler {
       id: this.options.id,
       kind: this.options.kind,
       policy: this.options.placement.name,
-      jobsOwned: this.#term?.jobsOwned ?? 0,
-      pending: this.#term?.pending ?? 0,
+      jobsOwned: this.#term?.jobs.size ?? 0,
+      pending: this.#term?.jobs.pending ?? 0,
       decisions: stats.decisions,
       committed: stats.committed,
       rebased: stats.rebased,

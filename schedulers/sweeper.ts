@@ -2,6 +2,7 @@ import { forgottenOutcome } from '../src/core/outcome-of.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
+import type { JobBook } from './job-book.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Parking } from './parking.ts';
 import type { Releaser } from './releaser.ts';
@@ -17,8 +18,7 @@ const VERIFIES_MAX = 256;
 const SHOW_MS = 5_000;
 
 export interface SweeperParts {
-  readonly jobs: ReadonlyMap<string, OwnedJob>;
-  readonly entries: ReadonlyMap<string, { readonly job: OwnedJob; readonly entry: Entry }>;
+  readonly book: JobBook;
   readonly reports: Reports;
   readonly parking: Parking;
   readonly releaser: Releaser;
@@ -48,12 +48,12 @@ export class Sweeper {
   }
 
   #sweep(): void {
-    const { parking, reports, entries, jobs } = this.#parts;
+    const { book, parking, reports } = this.#parts;
     const nowMs = this.#term.world.clock.nowMs();
     parking.repair(nowMs);
     reports.refresh();
     let verifies = 0;
-    for (const { job, entry } of entries.values()) {
+    for (const { job, entry } of book.entries()) {
       const { host, id, createdAtMs } = entry.allocation;
       const report = reports.get(host, id);
       if (report !== undefined) this.#term.report(report);
@@ -65,7 +65,7 @@ export class Sweeper {
     }
     this.#sweeps += 1;
     const isWhole = this.#sweeps % SWEEPS_PER_LOOK === 0;
-    for (const job of jobs.values())
+    for (const job of book.jobs())
       if (isWhole || job.record.desired === 'stop' || job.again) this.#term.look(job);
   }
 

@@ -73,11 +73,11 @@ export const MUTANTS: readonly Mutant[] = [
     theme: 'late',
     slip: 'a commit without an answer is taken for one that was refused, and the claim is dropped',
     file: 'src/runtime/committer.ts',
-    find: '    const settled = await settleDoubt({ store, clock, random }, doubtOf(batch.draft, keys));\n',
+    find: '    const { applied, fencedAt } = await resolveCommit(this.#deps, keys, batch.draft, sentAfter);\n',
     replace:
-      "    for (const pending of batch.units) this.#refuse(pending, allOf(pending.unit, { reason: 'contended' }));\n" +
+      "    for (const pending of batch.units) this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));\n" +
       '    if (batch.units.length > 0) return;\n' +
-      '    const settled = await settleDoubt({ store, clock, random }, doubtOf(batch.draft, keys));\n',
+      '    const { applied, fencedAt } = await resolveCommit(this.#deps, keys, batch.draft, sentAfter);\n',
     breaks: ['I5', 'I12', 'I55'],
   },
   {
@@ -165,7 +165,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'released-before-released',
     theme: 'crash',
     slip: 'the claim goes back as soon as the task has ended, before the host says that it is released',
-    file: 'schedulers/term.ts',
+    file: 'schedulers/observer.ts',
     find: '    if (report.released && isTerminal(report.state)) this.#released(job, entry, report);',
     replace: '    if (isTerminal(report.state)) this.#released(job, entry, report);',
     breaks: ['I45'],
@@ -213,7 +213,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'assumed-is-forgotten',
     theme: 'late',
     slip: 'reading a job anew drops what was placed and is not yet committed',
-    file: 'schedulers/term.ts',
+    file: 'schedulers/job-intake.ts',
     find: '      const isOnItsWay = entry.revision === 0 || entry.releasing;\n',
     replace: '      const isOnItsWay = false;\n',
     breaks: ['I55', 'I12', 'I14'],
@@ -346,11 +346,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'told-of-the-host-first',
     theme: 'silent',
     slip: 'a relay says how far a host has come before it passes on the message that brought it there',
-    file: 'src/runtime/report-follower.ts',
-    find: '    if (news) this.#deps.handlers?.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
+    file: 'src/runtime/merged-view.ts',
+    find: '    if (news) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
     replace:
-      "    if (wasSilent) this.#deps.handlers?.onHost?.(this.#sightOf(entry), 'heard');\n" +
-      '    if (news) this.#deps.handlers?.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
+      "    if (wasSilent) this.#handlers.onHost?.(this.#sightOf(entry), 'heard');\n" +
+      '    if (news) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
     breaks: ['I48', 'I55'],
     unseen: 'rare: the first word after a silence must be a change',
   },

@@ -34,6 +34,19 @@ export interface CellView {
 /** `heard`: first word, or the end of a silence. `restarted`: a newer incarnation. `left`: no longer registered. */
 export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
 
+/** All are called in the order in which things became known, and must not throw. */
+export interface ReportHandlers {
+  /** The observed half of an allocation is new or changed. */
+  onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
+  /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */
+  onGone?(previous: AllocationReport): void;
+  onHost?(sight: HostSight, what: HostChange): void;
+  /** A message that was news was merged: for those who hand messages on. */
+  onMessage?(message: HostReport): void;
+  /** `view.complete` became true or false. */
+  onComplete?(complete: boolean): void;
+}
+
 /** When a host was last heard, on both clocks. */
 export interface Heard {
   readonly wallMs: number;

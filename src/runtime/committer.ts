@@ -1,32 +1,27 @@
-import type { Verdicts } from '../core/commit.ts';
-import { allOf, judge, prune, unitsOf } from '../core/commit.ts';
+import { allOf, judge, unitsOf } from '../core/commit.ts';
 import type { Host } from '../core/host.ts';
 import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
-import { EMPTY_LEDGER } from '../core/ledger.ts';
 import type { LedgerBook } from '../core/ledger-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../core/plan.ts';
-import type { CellKnowledge } from '../core/transaction-draft.ts';
-import { TransactionDraft } from '../core/transaction-draft.ts';
-import type { AttemptReply, CellStore, Entry } from '../ports/cell-store.ts';
+import type { AttemptReply, CellStore } from '../ports/cell-store.ts';
 import { StoreError } from '../ports/cell-store.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';
-import { RecordError } from '../wire/codec.ts';
-import { ledgerCodec } from '../wire/records.ts';
 import { Backoff } from './backoff.ts';
-import type { AppliedAt } from './commit-attempt.ts';
-import { appliedAt, attemptOf, doubtOf, foundIn, wasCreated } from './commit-attempt.ts';
+import { attemptOf, foundIn } from './commit-attempt.ts';
+import { resolveCommit } from './commit-doubt.ts';
+import type { Batch } from './commit-queue.ts';
+import { CommitQueue } from './commit-queue.ts';
+import type { CommitterStats } from './commit-tally.ts';
+import { CommitTally } from './commit-tally.ts';
+import { LedgerNews } from './ledger-news.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
-import type { Settled } from './read-back.ts';
-import { settleDoubt } from './read-back.ts';
 import { sleep } from './sleep.ts';
 
 /** While this many transactions are under way, more are sent only when they are full: waiting fills them. */
 const PARTIAL_IN_FLIGHT_MAX = 2;
-/** How many queued units are looked at for one transaction: enough to fill it past hosts that are busy. */
-const SCAN_MAX = 1_024;
 /** Store away: try again soon, then every few seconds. Placements wait; nothing is lost by it. */
 const STORE_AWAY = { firstMs: 50, maxMs: 5_000 };
 
@@ -56,66 +51,47 @@ export interface CommitterOptions {
   readonly rebasesMax: number;
 }
 
-/** Counts of claims (places) by how they ended, and of transactions. */
-export interface CommitterStats {
-  readonly committed: number;
-  readonly rebased: number;
-  readonly conflicted: number;
-  readonly released: number;
-  readonly evicted: number;
-  readonly transactions: number;
-  readonly refused: number;
-  /** Transactions whose outcome had to be read back. */
-  readonly unknownResolved: number;
-}
-
 /**
  * Writes plans to the cell: several plans in one transaction where they fit, several transactions under way at once.
  *
  * A host takes part in one transaction at a time. So the ledger that the next one compares is known from the reply to the
- * one before, and we never conflict with ourselves; whoever needs a busy host waits in the queue. The order of the queue
- * is kept for each host.
+ * one before, and we never conflict with ourselves; whoever needs a busy host waits in the queue.
  */
 export class Committer {
   readonly #deps: CommitterDeps;
-  readonly #knowledge: CellKnowledge;
+  readonly #queue: CommitQueue;
+  readonly #tally = new CommitTally();
+  readonly #news: LedgerNews;
   readonly #backoff: Backoff;
-  readonly #busy = new Set<string>();
-  #queue: PendingUnit[] = [];
   #inFlight = 0;
   /** The newest store revision that a reply told. */
   #newestRevision = 0;
   #pumpIsDue = false;
   #storeAway = false;
   #idle: (() => void)[] = [];
-  #stats = {
-    committed: 0,
-    rebased: 0,
-    conflicted: 0,
-    released: 0,
-    evicted: 0,
-    transactions: 0,
-    refused: 0,
-    unknownResolved: 0,
-  };
 
   constructor(deps: CommitterDeps) {
     this.#deps = deps;
     this.#backoff = new Backoff(STORE_AWAY, deps.random);
-    this.#knowledge = {
-      ledgerOf: (host) => deps.book.get(host),
-      hostOf: deps.hostOf,
-      ownerRevisionOf: deps.ownerRevisionOf,
-    };
+    this.#news = new LedgerNews(deps.book, deps.log, deps.onLedger);
+    this.#queue = new CommitQueue({
+      knowledge: {
+        ledgerOf: (host) => deps.book.get(host),
+        hostOf: deps.hostOf,
+        ownerRevisionOf: deps.ownerRevisionOf,
+      },
+      ...{ book: deps.book, tally: this.#tally, operationsMax: deps.store.limits.operationsMax },
+      refresh: (pending) => void this.#refresh(pending),
+    });
   }
 
   get stats(): CommitterStats {
-    return { ...this.#stats };
+    return this.#tally.stats;
   }
 
   /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
   get queued(): number {
-    return this.#queue.length;
+    return this.#queue.size;
   }
 
   /**
@@ -141,7 +117,7 @@ export class Committer {
 
   /** No more is coming for now: what is there goes out as it is. */
   flush(): void {
-    if (this.#queue.length > 0) this.#pumpSoon();
+    if (this.#queue.size > 0) this.#pumpSoon();
   }
 
   /** Resolves when nothing is queued or under way. */
@@ -151,7 +127,7 @@ export class Committer {
   }
 
   #isIdle(): boolean {
-    return this.#queue.length === 0 && this.#inFlight === 0 && !this.#storeAway;
+    return this.#queue.size === 0 && this.#inFlight === 0 && !this.#storeAway;
   }
 
   /** Not at once: plans that are handed over in the same turn shall share a transaction. */
@@ -169,71 +145,14 @@ export class Committer {
     const waits = this.#deps.moreComing?.() ?? false;
     // One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts.
     const full = waits ? operationsMax : operationsMax / 2;
-    while (!this.#storeAway && this.#queue.length > 0 && this.#inFlight < this.#deps.options.inFlightMax) {
+    while (!this.#storeAway && this.#queue.size > 0 && this.#inFlight < this.#deps.options.inFlightMax) {
       const mayGo = this.#inFlight < PARTIAL_IN_FLIGHT_MAX && !waits;
-      if (!mayGo && this.#queue.length < full) break;
-      const batch = this.#nextBatch();
+      if (!mayGo && this.#queue.size < full) break;
+      const batch = this.#queue.nextBatch();
       if (batch === null) break;
       void this.#run(batch);
     }
     if (this.#isIdle()) for (const resolve of this.#idle.splice(0)) resolve();
-  }
-
-  /** Takes from the queue what can go into one transaction now; null when all of it waits for busy hosts. */
-  #nextBatch(): Batch | null {
-    const operationsMax = this.#deps.store.limits.operationsMax;
-    const draft = new TransactionDraft(this.#knowledge, operationsMax);
-    const batch: Batch = { draft, units: [] };
-    const blocked = new Set<string>();
-    const waiting: PendingUnit[] = [];
-    let scanned = 0;
-    let roomLeft = true;
-    while (roomLeft && scanned < this.#queue.length && waiting.length < SCAN_MAX) {
-      const pending = this.#queue[scanned] as PendingUnit;
-      const cap = pending.operationsCap(operationsMax);
-      if (batch.units.length > 0 && draft.operations >= cap) break;
-      scanned += 1;
-      const hosts = pending.unit.parts;
-      const added = hosts.some(({ host }) => this.#busy.has(host) || blocked.has(host))
-        ? 'waits'
-        : this.#addTo(batch, pending);
-      if (added === 'waits' || added === 'full') {
-        waiting.push(pending);
-        for (const { host } of hosts) blocked.add(host);
-      }
-      roomLeft = added !== 'full';
-    }
-    this.#queue.splice(0, scanned, ...waiting);
-    return batch.units.length === 0 ? null : batch;
-  }
-
-  #addTo(batch: Batch, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
-    for (;;) {
-      const stale = pending.movedSinceSeen(
-        (host) => batch.draft.comparedRevision(host) ?? this.#deps.book.get(host).revision,
-      );
-      if (stale.size > 0 && !this.#refuse(pending, stale)) return 'gone';
-      const added = batch.draft.add(pending.unit);
-      if (added === 'added') batch.units.push(pending);
-      if (typeof added === 'string') return added;
-      if (added.missing && !pending.refreshed) {
-        void this.#refresh(pending);
-        return 'gone';
-      }
-      if (!this.#refuse(pending, added.verdicts)) return 'gone';
-    }
-  }
-
-  /** Settles what cannot land. @returns whether anything of the unit is left to try */
-  #refuse(pending: PendingUnit, verdicts: Verdicts): boolean {
-    const { rest, refused } = prune(pending.unit, verdicts);
-    for (const part of pending.unit.parts) {
-      for (const place of part.places) if (refused.has(place.id)) this.#stats.conflicted += 1;
-    }
-    for (const [id, why] of refused) pending.open.settle(id, { kind: 'conflicted', why });
-    if (rest === null) return false;
-    pending.unit = rest;
-    return true;
   }
 
   /** The ledgers that we know do not hold what is to be freed. Perhaps they are old: read them, then decide. */
@@ -243,8 +162,8 @@ export class Committer {
     await this.#during(hosts, [pending], async () => {
       const snapshot = await this.#deps.store.read(hosts.map((host) => this.#deps.keys.ledger(host)));
       for (const host of hosts)
-        this.#learn(host, snapshot.entries.get(this.#deps.keys.ledger(host)), snapshot.revision);
-      this.#queue.unshift(pending);
+        this.#news.read(host, snapshot.entries.get(this.#deps.keys.ledger(host)), snapshot.revision);
+      this.#queue.giveBack([pending]);
     });
   }
 
@@ -260,7 +179,7 @@ export class Committer {
       const sentAfter = this.#revisionKnown(batch);
       // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
       const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
-      this.#stats.transactions += 1;
+      this.#tally.count('transactions');
       metrics.observe('moorage_commit_seconds', (clock.monotonicMs() - startedMs) / 1000, {
         outcome: reply.outcome,
       });
@@ -286,7 +205,7 @@ export class Committer {
     work: () => Promise<void>,
   ): Promise<void> {
     this.#inFlight += 1;
-    for (const host of hosts) this.#busy.add(host);
+    this.#queue.hold(hosts);
     try {
       await work();
       this.#backoff.reset();
@@ -294,30 +213,28 @@ export class Committer {
       this.#failed(units, error);
     } finally {
       this.#inFlight -= 1;
-      for (const host of hosts) {
-        this.#busy.delete(host);
-        this.#deps.book.sent(host);
-      }
+      this.#queue.free(hosts);
+      for (const host of hosts) this.#deps.book.sent(host);
       this.#pumpSoon();
     }
   }
 
   #failed(units: readonly PendingUnit[], error: unknown): void {
     if (error instanceof StoreError && error.retryable) {
-      this.#queue.unshift(...units);
+      this.#queue.giveBack(units);
       void this.#waitForStore(error);
       return;
     }
     if (error instanceof StoreError && error.code === 'too-large') {
       const [only] = units;
       if (units.length === 1 && only !== undefined)
-        this.#refuse(only, allOf(only.unit, { reason: 'too-large' }));
+        this.#tally.refuse(only, allOf(only.unit, { reason: 'too-large' }));
       else for (const pending of units) pending.shareWithFewer();
-      if (units.length > 1) this.#queue.unshift(...units);
+      if (units.length > 1) this.#queue.giveBack(units);
       return;
     }
     for (const pending of units) pending.open.fail(error);
-    this.#queue = this.#queue.filter((pending) => !pending.open.failed);
+    this.#queue.dropFailed();
   }
 
   async #waitForStore(cause: StoreError): Promise<void> {
@@ -334,29 +251,18 @@ export class Committer {
   #applied(batch: Batch, revision: number, exact: boolean): void {
     for (const { host, before, after } of batch.draft.ledgers) {
       if (!exact) continue;
-      this.#know(host, after, revision);
+      this.#news.known(host, after, revision);
       if (this.#deps.options.conflictCheck === 'version')
-        for (const pending of this.#queue) pending.followOwn(host, before.revision, revision);
+        this.#queue.followOwn(host, before.revision, revision);
     }
-    for (const pending of batch.units) {
-      const kind = pending.rebased ? 'rebased' : 'committed';
-      const outcome = { kind, revision } as const;
-      for (const part of pending.unit.parts) {
-        this.#stats[kind] += part.places.length;
-        this.#stats.released += part.releases.length;
-        this.#stats.evicted += part.evictions.length;
-        for (const place of part.places) pending.open.settle(place.id, outcome);
-        for (const { victim } of part.evictions) pending.open.settle(victim.id, outcome);
-        for (const { allocation } of part.releases) pending.open.settle(allocation.id, outcome);
-      }
-    }
+    for (const pending of batch.units) this.#tally.landed(pending, revision);
   }
 
   #refused(batch: Batch, reply: AttemptReply & { readonly outcome: 'refused' }): void {
     const { keys, options, ownerRevisionOf } = this.#deps;
-    this.#stats.refused += 1;
+    this.#tally.count('refused');
     for (const { host } of batch.draft.ledgers)
-      this.#learn(host, reply.found.get(keys.ledger(host)), reply.revision);
+      this.#news.read(host, reply.found.get(keys.ledger(host)), reply.revision);
     const found = foundIn(reply.found, keys);
     const sent = {
       ledgerRevision: (host: string) => batch.draft.comparedRevision(host) ?? 0,
@@ -365,73 +271,27 @@ export class Committer {
     const again: PendingUnit[] = [];
     for (const pending of batch.units) {
       const { verdicts, moved } = judge(pending.unit, sent, found, options.conflictCheck === 'version');
-      if (!this.#refuse(pending, verdicts)) continue;
+      if (!this.#tally.refuse(pending, verdicts)) continue;
       pending.refused(moved);
       if (pending.refusals > options.rebasesMax)
-        this.#refuse(pending, allOf(pending.unit, { reason: 'contended' }));
+        this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));
       else again.push(pending);
     }
-    this.#queue.unshift(...again);
+    this.#queue.giveBack(again);
   }
 
   async #unknown(batch: Batch, cause: Error, sentAfter: number): Promise<void> {
-    const { keys, log, store, clock, random, metrics } = this.#deps;
+    const { keys, log, metrics } = this.#deps;
     log.debug({ cause: cause.message, units: batch.units.length }, 'a commit without an answer is read back');
-    const settled = await settleDoubt({ store, clock, random }, doubtOf(batch.draft, keys));
-    const applied =
-      appliedAt(batch.draft, settled, keys) ?? (await this.#createdSince(batch, settled, sentAfter));
-    this.#stats.unknownResolved += 1;
+    const { applied, fencedAt } = await resolveCommit(this.#deps, keys, batch.draft, sentAfter);
+    this.#tally.count('unknownResolved');
     metrics.count('moorage_commit_unknown_total', { resolved: applied === null ? 'not-applied' : 'applied' });
     if (applied !== null) this.#applied(batch, applied.revision, applied.exact);
     else {
       const [first] = batch.draft.ledgers;
-      if (settled.fenced && first !== undefined)
-        this.#know(first.host, first.before.ledger, settled.revision);
-      this.#queue.unshift(...batch.units);
+      if (fencedAt !== null && first !== undefined)
+        this.#news.known(first.host, first.before.ledger, fencedAt);
+      this.#queue.giveBack(batch.units);
     }
   }
-
-  /** The last doubt: it may have landed, and what it placed may be gone again. The history knows, as far as it is kept. */
-  async #createdSince(batch: Batch, settled: Settled, sentAfter: number): Promise<AppliedAt | null> {
-    if (settled.fenced) return null;
-    const { store, keys, clock, random } = this.#deps;
-    const backoff = new Backoff(STORE_AWAY, random);
-    for (;;) {
-      try {
-        const revision = await wasCreated(batch.draft, store, keys, sentAfter);
-        return revision === null ? null : { revision, exact: true };
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
-        // Forgotten in the seconds since: then its absence now is the best answer there is.
-        if (error.code === 'compacted') return null;
-        if (!error.retryable) throw error;
-        await sleep(clock, backoff.nextMs());
-      }
-    }
-  }
-
-  /** Takes in what was read of a host's ledger. */
-  #learn(host: string, entry: Entry | undefined, revision: number): void {
-    if (entry === undefined) this.#know(host, null, revision);
-    else if (entry.modRevision > this.#deps.book.get(host).revision) {
-      try {
-        this.#know(host, ledgerCodec.decode(entry.value), entry.modRevision);
-      } catch (error) {
-        if (!(error instanceof RecordError)) throw error;
-        // The host stays as it was known; its commits go on being refused, until somebody repairs the record.
-        this.#deps.log.error({ host, error: error.message }, 'the ledger of a host cannot be read');
-      }
-    }
-  }
-
-  #know(host: string, ledger: Ledger | null, revision: number): void {
-    if (!this.#deps.book.observe(host, ledger, revision)) return;
-    if (ledger === null) this.#deps.onLedger?.(host, EMPTY_LEDGER, 0);
-    else this.#deps.onLedger?.(host, ledger, revision);
-  }
-}
-
-interface Batch {
-  readonly draft: TransactionDraft;
-  readonly units: PendingUnit[];
 }

@@ -313,7 +313,7 @@ export const IO_SITES: readonly IoSite[] = [
     subjects: { scheduler: ['ledger'], monitor: ['ledger'] },
   },
   {
-    at: 'src/runtime/report-follower.ts',
+    at: 'src/runtime/report-reader.ts',
     io: 'http.stream',
     subjects: { scheduler: ['get.reports'], agent: [], monitor: ['get.reports'], arbiter: ['get.reports'] },
   },

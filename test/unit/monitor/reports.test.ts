@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
-import type { ReportSource } from '../../../src/runtime/report-follower.ts';
+import type { ReportSource } from '../../../src/runtime/report-reader.ts';
 import { ReportFollower } from '../../../src/runtime/report-follower.ts';
 import { settle, until } from '../../support/manual-clock.ts';
 import { MonitorWorld } from '../../support/monitor-world.ts';

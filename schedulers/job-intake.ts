@@ -1,0 +1,92 @@
+import { OBSERVED_RANK } from '../src/core/states.ts';
+import { StoreError } from '../src/ports/cell-store.ts';
+import { sleep } from '../src/runtime/sleep.ts';
+import type { Term } from './context.ts';
+import type { JobBook } from './job-book.ts';
+import type { JobLoader, StoredJob } from './job-loader.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import { newEntry } from './owned-job.ts';
+import type { Reports } from './reports.ts';
+import type { Starter } from './starter.ts';
+
+const LOAD_RETRY_MS = 1_000;
+
+export interface JobIntakeParts {
+  readonly loader: JobLoader;
+  readonly book: JobBook;
+  readonly reports: Reports;
+  readonly starter: Starter;
+}
+
+/** Takes up what the store holds of a job: when it becomes ours, and whenever we may not know all of it. */
+export class JobIntake {
+  readonly #term: Term;
+  readonly #parts: JobIntakeParts;
+
+  constructor(term: Term, parts: JobIntakeParts) {
+    this.#term = term;
+    this.#parts = parts;
+  }
+
+  /** Until the job was read, or is no longer ours. The job is stale meanwhile. */
+  async load(job: OwnedJob, delayMs: number): Promise<void> {
+    const { world, signal } = this.#term;
+    let waitMs = delayMs;
+    while (!job.dropped && !signal.aborted) {
+      if (waitMs > 0) await sleep(world.clock, waitMs, signal);
+      try {
+        const { landings } = job;
+        const stored = await this.#parts.loader.load(job.namespace, job.name, job.record.version);
+        if (job.dropped) return;
+        // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
+        // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
+        if (job.landings !== landings) continue;
+        this.#loaded(job, stored);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        world.log.warn({ job: job.key, error }, 'cannot read a job');
+        waitMs = LOAD_RETRY_MS;
+      }
+    }
+  }
+
+  #loaded(job: OwnedJob, stored: StoredJob): void {
+    const present = new Set<string>();
+    for (const { allocation, revision } of stored.allocations) {
+      present.add(allocation.id);
+      this.#loadedAllocation(job, allocation, revision);
+    }
+    for (const entry of [...job.entries.values()]) {
+      const isOnItsWay = entry.revision === 0 || entry.releasing;
+      if (!present.has(entry.allocation.id) && !isOnItsWay) this.#term.dropEntry(job, entry);
+    }
+    job.setOutcomes(stored.outcomes);
+    for (const [version, spec] of stored.versions) job.versions.set(version, spec);
+    job.stale = false;
+    this.#parts.reports.refresh();
+    this.#term.look(job);
+  }
+
+  #loadedAllocation(job: OwnedJob, allocation: Entry['allocation'], revision: number): void {
+    const { book, reports, starter } = this.#parts;
+    const known = job.entries.get(allocation.id);
+    if (known !== undefined) {
+      if (known.revision === 0) return;
+      known.allocation = allocation;
+      known.revision = Math.max(known.revision, revision);
+      if (known.undriven) void starter.verify(job, known);
+      known.undriven = false;
+      return;
+    }
+    const entry = newEntry(allocation, revision, 'verify');
+    job.entries.set(allocation.id, entry);
+    book.index(job, entry);
+    const report = reports.get(allocation.host, allocation.id);
+    if (report !== undefined) this.#term.report(report);
+    if (entry.stage === 'verify') void starter.verify(job, entry);
+    // Whoever committed it may have died before the host heard who gives way.
+    const waits = OBSERVED_RANK[entry.report?.state ?? 'assigned'] < OBSERVED_RANK.running;
+    if (allocation.desired === 'run' && waits) starter.clearWay(allocation, job);
+  }
+}

@@ -1,0 +1,59 @@
+import type { CellKeys } from '../core/keys.ts';
+import type { TransactionDraft } from '../core/transaction-draft.ts';
+import { StoreError } from '../ports/cell-store.ts';
+import { Backoff } from './backoff.ts';
+import type { AppliedAt } from './commit-attempt.ts';
+import { appliedAt, doubtOf, wasCreated } from './commit-attempt.ts';
+import type { Waiting } from './read-back.ts';
+import { settleDoubt } from './read-back.ts';
+import { sleep } from './sleep.ts';
+
+/** The history is asked again soon, then every few seconds, while the store is away. */
+const STORE_AWAY = { firstMs: 50, maxMs: 5_000 };
+
+export interface Doubtless {
+  /** null: not applied, and it never will be. */
+  readonly applied: AppliedAt | null;
+  /** The revision of the fence that keeps it from landing late; null: the ledger had moved anyway. */
+  readonly fencedAt: number | null;
+}
+
+/**
+ * Finds out what became of a commit without an answer (I5).
+ *
+ * @param sentAfter a store revision that was reached before the commit was sent
+ * @throws StoreError that is not retryable
+ */
+export async function resolveCommit(
+  waiting: Waiting,
+  keys: CellKeys,
+  draft: TransactionDraft,
+  sentAfter: number,
+): Promise<Doubtless> {
+  const settled = await settleDoubt(waiting, doubtOf(draft, keys));
+  if (settled.fenced) return { applied: null, fencedAt: settled.revision };
+  const applied = appliedAt(draft, settled, keys) ?? (await createdSince(waiting, keys, draft, sentAfter));
+  return { applied, fencedAt: null };
+}
+
+/** The last doubt: it may have landed, and what it placed may be gone again. The history knows, as far as it is kept. */
+async function createdSince(
+  { store, clock, random }: Waiting,
+  keys: CellKeys,
+  draft: TransactionDraft,
+  sentAfter: number,
+): Promise<AppliedAt | null> {
+  const backoff = new Backoff(STORE_AWAY, random);
+  for (;;) {
+    try {
+      const revision = await wasCreated(draft, store, keys, sentAfter);
+      return revision === null ? null : { revision, exact: true };
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      // Forgotten in the seconds since: then its absence now is the best answer there is.
+      if (error.code === 'compacted') return null;
+      if (!error.retryable) throw error;
+      await sleep(clock, backoff.nextMs());
+    }
+  }
+}

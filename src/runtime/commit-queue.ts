@@ -1,0 +1,115 @@
+import type { LedgerBook } from '../core/ledger-book.ts';
+import type { CellKnowledge } from '../core/transaction-draft.ts';
+import { TransactionDraft } from '../core/transaction-draft.ts';
+import type { CommitTally } from './commit-tally.ts';
+import type { PendingUnit } from './open-plan.ts';
+
+/** How many queued units are looked at for one transaction: enough to fill it past hosts that are busy. */
+const SCAN_MAX = 1_024;
+
+/** Units that go in one transaction. */
+export interface Batch {
+  readonly draft: TransactionDraft;
+  readonly units: PendingUnit[];
+}
+
+export interface CommitQueueParts {
+  readonly knowledge: CellKnowledge;
+  readonly book: LedgerBook;
+  readonly tally: CommitTally;
+  /** Bound on the operations of one transaction. */
+  readonly operationsMax: number;
+  /** The ledgers known to us do not hold what the unit frees: they are to be read, and the unit given back. */
+  readonly refresh: (pending: PendingUnit) => void;
+}
+
+/**
+ * What waits for a transaction, and which hosts are in one. The order of the queue is kept for each host: whatever needs
+ * a host that is busy, or one that somebody before it waits for, waits too.
+ */
+export class CommitQueue {
+  readonly #parts: CommitQueueParts;
+  readonly #busy = new Set<string>();
+  #waiting: PendingUnit[] = [];
+
+  constructor(parts: CommitQueueParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  push(pending: PendingUnit): void {
+    this.#waiting.push(pending);
+  }
+
+  /** Units that were taken out and did not land, to be tried before all others. */
+  giveBack(units: readonly PendingUnit[]): void {
+    this.#waiting.unshift(...units);
+  }
+
+  dropFailed(): void {
+    this.#waiting = this.#waiting.filter((pending) => !pending.open.failed);
+  }
+
+  /** Our own commit moved the host's ledger: that is no news to plans that were made on the revision before. */
+  followOwn(host: string, from: number, to: number): void {
+    for (const pending of this.#waiting) pending.followOwn(host, from, to);
+  }
+
+  /** No other transaction takes the hosts until they are free again. */
+  hold(hosts: readonly string[]): void {
+    for (const host of hosts) this.#busy.add(host);
+  }
+
+  free(hosts: readonly string[]): void {
+    for (const host of hosts) this.#busy.delete(host);
+  }
+
+  /** Takes out what can go into one transaction now; null when all of it waits for busy hosts. */
+  nextBatch(): Batch | null {
+    const { knowledge, operationsMax } = this.#parts;
+    const draft = new TransactionDraft(knowledge, operationsMax);
+    const batch: Batch = { draft, units: [] };
+    const blocked = new Set<string>();
+    const waiting: PendingUnit[] = [];
+    let scanned = 0;
+    let roomLeft = true;
+    while (roomLeft && scanned < this.#waiting.length && waiting.length < SCAN_MAX) {
+      const pending = this.#waiting[scanned] as PendingUnit;
+      const cap = pending.operationsCap(operationsMax);
+      if (batch.units.length > 0 && draft.operations >= cap) break;
+      scanned += 1;
+      const hosts = pending.unit.parts;
+      const added = hosts.some(({ host }) => this.#busy.has(host) || blocked.has(host))
+        ? 'waits'
+        : this.#addTo(batch, pending);
+      if (added === 'waits' || added === 'full') {
+        waiting.push(pending);
+        for (const { host } of hosts) blocked.add(host);
+      }
+      roomLeft = added !== 'full';
+    }
+    this.#waiting.splice(0, scanned, ...waiting);
+    return batch.units.length === 0 ? null : batch;
+  }
+
+  #addTo(batch: Batch, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
+    const { book, refresh, tally } = this.#parts;
+    for (;;) {
+      const stale = pending.movedSinceSeen(
+        (host) => batch.draft.comparedRevision(host) ?? book.get(host).revision,
+      );
+      if (stale.size > 0 && !tally.refuse(pending, stale)) return 'gone';
+      const added = batch.draft.add(pending.unit);
+      if (added === 'added') batch.units.push(pending);
+      if (typeof added === 'string') return added;
+      if (added.missing && !pending.refreshed) {
+        refresh(pending);
+        return 'gone';
+      }
+      if (!tally.refuse(pending, added.verdicts)) return 'gone';
+    }
+  }
+}

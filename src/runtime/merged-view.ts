@@ -1,0 +1,171 @@
+import type { HostReport } from '../core/report.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CellView, Heard, HostEntry, HostSight, ReportHandlers } from './cell-view.ts';
+import { ViewIndex } from './cell-view.ts';
+
+/** A monitor through which all hosts are heard. */
+export interface Relay {
+  /** Its last word; null: none yet. */
+  heard: Heard | null;
+  /** What it said of its own view. */
+  complete: boolean;
+}
+
+/** The view that reports are merged into, and who of it is heard, silent or awaited. */
+export class MergedView {
+  readonly #clock: Clock;
+  readonly #silenceMs: number;
+  readonly #handlers: ReportHandlers;
+  readonly #relay: Relay | null;
+  readonly #index: ViewIndex;
+  /** Hosts that have neither reported nor timed out. */
+  readonly #awaited = new Set<string>();
+  #started = false;
+  #complete = false;
+  readonly view: CellView;
+
+  /** @param relay null: every host speaks for itself */
+  constructor(clock: Clock, silenceMs: number, handlers: ReportHandlers, relay: Relay | null) {
+    this.#clock = clock;
+    this.#silenceMs = silenceMs;
+    this.#handlers = handlers;
+    this.#relay = relay;
+    this.#index = new ViewIndex({
+      onSet: (report, previous) => handlers.onReport?.(report, previous),
+      onGone: (previous) => handlers.onGone?.(previous),
+    });
+    this.view = this.#makeView();
+  }
+
+  entries(): IterableIterator<HostEntry> {
+    return this.#index.entries();
+  }
+
+  get(host: string): HostEntry | undefined {
+    return this.#index.get(host);
+  }
+
+  /** From now on the view may be complete. */
+  start(): void {
+    this.#started = true;
+  }
+
+  /** The host is there, and will be heard. */
+  expect(host: string): void {
+    if (this.#index.get(host) === undefined) this.#awaited.add(host);
+    this.#index.expect(host, this.now());
+  }
+
+  /** @param inOrder nothing before the message is missing, so that the host's stream can be resumed from it */
+  merge(message: HostReport, inOrder: boolean): void {
+    const now = this.now();
+    const entry = this.#index.expect(message.host, now);
+    const before = entry.view.mark.incarnation;
+    const wasSilent = entry.heard === null || entry.silentSince !== null;
+    entry.heard = now;
+    entry.silentSince = null;
+    if (wasSilent) this.#awaited.delete(message.host);
+    const news = this.#index.apply(message, now);
+    if (inOrder) entry.view.settle();
+    // Before what is said of the host: a relay says there how far the host has come, and whoever reads that takes nothing
+    // older any more.
+    if (news) this.#handlers.onMessage?.(message);
+    if (before >= 0 && message.incarnation > before)
+      this.#handlers.onHost?.(this.#sightOf(entry), 'restarted');
+    else if (wasSilent) this.#handlers.onHost?.(this.#sightOf(entry), 'heard');
+    if (wasSilent) this.checkComplete();
+  }
+
+  /** Somebody else has not heard the host for so long. */
+  silent(host: string, silentMs: number): void {
+    const now = this.now();
+    const entry = this.#index.expect(host, now);
+    const before = entry.silentSince;
+    entry.silentSince = { wallMs: now.wallMs - silentMs, monotonicMs: now.monotonicMs - silentMs };
+    if (before === null) this.#handlers.onHost?.(this.#sightOf(entry), 'silent');
+  }
+
+  /** The host is no longer registered. */
+  forget(host: string): void {
+    const entry = this.#index.get(host);
+    if (entry === undefined) return;
+    const sight = this.#sightOf(entry);
+    this.#index.forget(host);
+    this.#awaited.delete(host);
+    this.#handlers.onHost?.(sight, 'left');
+  }
+
+  /** Finds hosts that have become silent; streams alone do not tell, since a lost host has none. */
+  look(): void {
+    if (this.#relay === null) {
+      const now = this.#clock.monotonicMs();
+      for (const entry of this.#index.entries()) {
+        const last = entry.heard ?? entry.known;
+        if (entry.silentSince !== null || now - last.monotonicMs <= this.#silenceMs) continue;
+        entry.silentSince = last;
+        this.#awaited.delete(entry.view.host);
+        this.#handlers.onHost?.(this.#sightOf(entry), 'silent');
+      }
+    }
+    this.checkComplete();
+  }
+
+  checkComplete(): void {
+    const complete = this.#started && (this.#relay?.complete ?? this.#awaited.size === 0);
+    if (complete === this.#complete) return;
+    this.#complete = complete;
+    this.#handlers.onComplete?.(complete);
+  }
+
+  now(): Heard {
+    return { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
+  }
+
+  #staleSinceMs(entry: HostEntry): number | null {
+    if (entry.silentSince !== null) return entry.silentSince.wallMs;
+    const last = this.#relay === null ? (entry.heard ?? entry.known) : this.#relay.heard;
+    const isStale = last !== null && this.#clock.monotonicMs() - last.monotonicMs > this.#silenceMs;
+    return isStale ? last.wallMs : null;
+  }
+
+  #asOfMs(entry: HostEntry): number | null {
+    if (entry.heard === null) return null;
+    if (this.#relay === null) return entry.heard.wallMs;
+    return entry.silentSince?.wallMs ?? this.#relay.heard?.wallMs ?? entry.heard.wallMs;
+  }
+
+  #sightOf(entry: HostEntry): HostSight {
+    return {
+      host: entry.view.host,
+      incarnation: entry.view.mark.incarnation,
+      seq: entry.view.mark.seq,
+      asOfMs: this.#asOfMs(entry),
+      staleSinceMs: this.#staleSinceMs(entry),
+      allocations: entry.view.size,
+    };
+  }
+
+  #makeView(): CellView {
+    const index = this.#index;
+    const sightOf = (entry: HostEntry): HostSight => this.#sightOf(entry);
+    const isComplete = (): boolean => this.#complete;
+    return {
+      get: (host, id) => index.get(host)?.view.get(id),
+      allocation: (id) => index.allocation(id),
+      on: (host) => index.get(host)?.view.reports() ?? [],
+      host: (host) => {
+        const entry = index.get(host);
+        return entry === undefined ? undefined : sightOf(entry);
+      },
+      *hosts() {
+        for (const entry of index.entries()) yield sightOf(entry);
+      },
+      get size() {
+        return index.size;
+      },
+      get complete() {
+        return isComplete();
+      },
+    };
+  }
+}
