@@ -22,6 +22,7 @@ import { PortLeases } from './leases.ts';
 import { Orphans } from './orphans.ts';
 import type { AgentPorts } from './ports.ts';
 import { ReportFeed } from './report-feed.ts';
+import { ShimLinks } from './shim-links.ts';
 import { Signals } from './signals.ts';
 import { startAllocation } from './start-orders.ts';
 import { StateDisk } from './state-disk.ts';
@@ -72,6 +73,7 @@ export class HostAgent {
     const isClosed = (): boolean => this.#leaks.isClosed;
     this.#desk = {
       ...{ ports, disk, settings, journal, gate, table, orphans, leases, signals },
+      links: new ShimLinks(ports),
       ...{ host, isClosed },
     };
     this.#leaks = new LeakWatch(this.#desk);

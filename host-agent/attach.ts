@@ -1,19 +1,19 @@
 import type { Channel } from '../src/ports/http.ts';
 import type { ShimLink } from '../src/ports/process.ts';
-import { sleep } from '../src/runtime/sleep.ts';
 import type { ClientFrame, HostFrame } from '../src/wire/attach-frames.ts';
 import { decodeClientFrame, encodeHostFrame } from '../src/wire/attach-frames.ts';
 import type { ExitRecord } from '../src/wire/shim-files.ts';
-import { ATTEMPT_FILES } from '../src/wire/shim-files.ts';
-import { attemptFolder } from './attempt.ts';
+import { endOf } from './attempt.ts';
 import { InputPump } from './input.ts';
 import { oldestOffset, readOutput } from './output.ts';
 import type { AgentPorts } from './ports.ts';
+import type { ShimLinks } from './shim-links.ts';
 import type { Signals } from './signals.ts';
 import { exitOf } from './task-run.ts';
 
 export interface AttachDeps {
   readonly ports: AgentPorts;
+  readonly links: ShimLinks;
   readonly signals: Signals;
 }
 
@@ -22,9 +22,6 @@ export interface AttachFrom {
   readonly stdout: number;
   readonly stderr: number;
 }
-
-/** A shim that was asked for answers within milliseconds. */
-const LINK_RETRY_MS = 20;
 
 /**
  * Joins one client to one attempt of a task, or to a command in one, until that has ended or the client has gone. Any
@@ -39,12 +36,17 @@ export async function attach(
 ): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([caller, stop.signal]);
-  const link = await linkTo(deps.ports, name, signal);
+  const shared = await deps.links.open(name, signal);
+  const link = shared?.link ?? null;
   const send = (frame: HostFrame): Promise<void> => channel.send(encodeHostFrame(frame));
   try {
     await send({ kind: 'state', state: await stateOf(deps.ports, name, from, link) });
     const talk = { ...deps, name, link, send, signal };
     const hearing = hear(talk, channel).finally(() => stop.abort());
+    // A client whose input nobody takes any more comes again, and finds the next link or the end.
+    void link?.ended.then(async () => {
+      if ((await endOf(deps.ports, name)) === null) stop.abort();
+    });
     const exit = await tell(talk, from);
     if (exit !== null)
       await send({
@@ -58,7 +60,7 @@ export async function attach(
     await hearing;
   } finally {
     stop.abort();
-    link?.close();
+    shared?.close();
   }
 }
 
@@ -67,17 +69,6 @@ interface Talk extends AttachDeps {
   readonly link: ShimLink | null;
   readonly send: (frame: HostFrame) => Promise<void>;
   readonly signal: AbortSignal;
-}
-
-/** @returns null when it has ended, and nobody is there to talk to */
-async function linkTo(ports: AgentPorts, name: string, signal: AbortSignal): Promise<ShimLink | null> {
-  while (!signal.aborted) {
-    const link = await ports.processes.open(name);
-    if (link !== null) return link;
-    if ((await ports.disk.sizeOf(`${attemptFolder(name)}/${ATTEMPT_FILES.exit}`)) !== null) return null;
-    await sleep(ports.clock, LINK_RETRY_MS, signal);
-  }
-  return null;
 }
 
 async function stateOf(ports: AgentPorts, name: string, from: AttachFrom, link: ShimLink | null) {

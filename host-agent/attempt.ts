@@ -68,6 +68,13 @@ export async function refuseAttempt(ports: AgentPorts, spec: AttemptSpec, why: s
 
 const EIO = 5;
 
+/** For who only looks on: what cannot be read stays where it is. @returns null while there is no end that can be read */
+export async function endOf(ports: AgentPorts, name: string): Promise<ExitRecord | null> {
+  const path = `${attemptFolder(name)}/${ATTEMPT_FILES.exit}`;
+  const found = await readRecord(ports, path, exitFile, { leave: true });
+  return found.kind === 'found' ? found.value : null;
+}
+
 export async function lookAt(ports: AgentPorts, name: string): Promise<AttemptSight> {
   const folder = attemptFolder(name);
   // The end first: once it is there, all that came before it is there too.

@@ -5,6 +5,7 @@ import type { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
 import type { PortLeases } from './leases.ts';
 import type { Orphans } from './orphans.ts';
+import type { ShimLinks } from './shim-links.ts';
 import type { Signals } from './signals.ts';
 import type { StateDisk } from './state-disk.ts';
 import type { TaskSettings } from './task-run.ts';
@@ -29,6 +30,7 @@ export interface Desk {
   readonly gate: Gate;
   readonly table: AllocationTable;
   readonly orphans: Orphans;
+  readonly links: ShimLinks;
   readonly signals: Signals;
   readonly leases: PortLeases;
   /** Does this host take no new work, because too much was left behind on it? */

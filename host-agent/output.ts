@@ -1,11 +1,10 @@
 import { sleep } from '../src/runtime/sleep.ts';
 import { Waker } from '../src/runtime/waker.ts';
 import type { LogStream } from '../src/wire/host-api.ts';
-import { ATTEMPT_FILES, exitFile, segmentName, segmentOffset } from '../src/wire/shim-files.ts';
+import { segmentName, segmentOffset } from '../src/wire/shim-files.ts';
 import type { ExitRecord } from '../src/wire/shim-files.ts';
-import { attemptFolder } from './attempt.ts';
+import { attemptFolder, endOf } from './attempt.ts';
 import type { AgentPorts } from './ports.ts';
-import { readRecord } from './records.ts';
 
 const CHUNK_BYTES_MAX = 64 * 1024;
 /** A missed hint costs a reader this long. */
@@ -41,7 +40,7 @@ export async function* readOutput(
   try {
     while (!signal.aborted) {
       // Looked at before reading: what is read after the end was written is all there is.
-      const exit = await exitOf(ports, name);
+      const exit = await endOf(ports, name);
       let any = false;
       for (const stream of ['stdout', 'stderr'] as const) {
         const piece = await readPiece(ports, name, stream, at[stream]);
@@ -93,10 +92,4 @@ async function basesOf(ports: AgentPorts, name: string, stream: LogStream): Prom
   const names = await ports.disk.list(attemptFolder(name));
   const bases = names.map((one) => segmentOffset(stream, one)).filter((base) => base !== null);
   return bases.sort((a, b) => a - b);
-}
-
-function exitOf(ports: AgentPorts, name: string): Promise<ExitRecord | null> {
-  return readRecord(ports, `${attemptFolder(name)}/${ATTEMPT_FILES.exit}`, exitFile, { leave: true }).then(
-    (found) => (found.kind === 'found' ? found.value : null),
-  );
 }

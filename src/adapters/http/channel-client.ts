@@ -27,12 +27,16 @@ function open(call: ChannelCall): Promise<ChannelAnswer> {
   socket.once('close', () => forget?.());
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve({ kind: 'open', channel }));
+    const closed = (): void => reject(new HttpError(`${url}: closed`, { sent: true }));
     socket.once('unexpected-response', (_request, response: IncomingMessage) => {
-      answerOf(response).then((answer) => resolve({ kind: 'refused', answer }), reject);
-      response.once('close', () => socket.terminate());
+      // The connection may be over before its answer is read to the end.
+      socket.off('close', closed);
+      answerOf(response)
+        .then((answer) => resolve({ kind: 'refused', answer }), reject)
+        .finally(() => socket.terminate());
     });
     socket.once('error', (error) => reject(httpErrorOf(error, url, false)));
-    socket.once('close', () => reject(new HttpError(`${url}: closed`, { sent: true })));
+    socket.once('close', closed);
   });
 }
 
