@@ -1,4 +1,4 @@
-import type { Eviction } from '../src/core/plan.ts';
+import type { Eviction, Release } from '../src/core/plan.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { Waker } from '../src/runtime/waker.ts';
 import type { Term } from './context.ts';
@@ -89,9 +89,22 @@ export class DecisionLoop {
     }
   }
 
-  async launch(job: OwnedJob, plan: DecidedPlan, evictions: readonly Eviction[]): Promise<void> {
+  /** As the launcher's. */
+  async launch(
+    job: OwnedJob,
+    plan: DecidedPlan,
+    evictions: readonly Eviction[] = [],
+    releases: readonly Release[] = [],
+  ): Promise<boolean> {
     try {
-      await this.#parts.launcher.launch(job, plan.id, plan.entries, plan.atomicity, evictions);
+      return await this.#parts.launcher.launch(
+        job,
+        plan.id,
+        plan.entries,
+        plan.atomicity,
+        evictions,
+        releases,
+      );
     } finally {
       this.#parts.onLaunched();
       this.#work.wake();
@@ -123,7 +136,7 @@ export class DecisionLoop {
 
   #launchAll(job: OwnedJob, turn: Turn): void {
     if (job.dropped) return;
-    for (const plan of turn.plans) void this.launch(job, plan, []);
+    for (const plan of turn.plans) void this.launch(job, plan);
     if (turn.more) this.#term.look(job);
   }
 }

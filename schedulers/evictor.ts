@@ -32,7 +32,7 @@ export interface EvictorParts {
   /** What the job wants now. */
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
   /** Hands over to the launcher, and says when it is done. */
-  readonly launch: (job: OwnedJob, plan: EvictingPlan) => Promise<void>;
+  readonly launch: (job: OwnedJob, plan: EvictingPlan) => Promise<unknown>;
 }
 
 export interface EvictingPlan {
@@ -83,7 +83,7 @@ export class Evictor {
     isGang: boolean,
   ): Promise<void> {
     const made: MadeRoom[] = [];
-    let launches: Promise<void>[] = [];
+    let launches: Promise<unknown>[] = [];
     try {
       for (const fill of fills) {
         const room = await this.#makeRoom(job, group, state, fill, isGang);
@@ -106,7 +106,12 @@ export class Evictor {
     if (launches.length > 0 || passedOver) this.#term.look(job);
   }
 
-  #launch(job: OwnedJob, state: GroupState, made: readonly MadeRoom[], atomicity: Atomicity): Promise<void> {
+  #launch(
+    job: OwnedJob,
+    state: GroupState,
+    made: readonly MadeRoom[],
+    atomicity: Atomicity,
+  ): Promise<unknown> {
     // Something moves: what is left of the group may be looked at again.
     state.parked = false;
     state.parkedSinceMs = 0;

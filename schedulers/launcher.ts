@@ -1,4 +1,4 @@
-import type { Atomicity, ConflictReason, Eviction, PlanOutcome } from '../src/core/plan.ts';
+import type { Atomicity, ConflictReason, Eviction, PlanOutcome, Release } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
@@ -44,6 +44,8 @@ export class Launcher {
   /**
    * @param entries of one job, already assumed; for `all-or-nothing` they stand or fall together
    * @param evictions who gives way to them, in the same commit
+   * @param releases what goes with all of them, or stays; the entries' revisions say which
+   * @returns false: an arbiter or the store did not answer, so that the same may be done later
    */
   async launch(
     job: OwnedJob,
@@ -51,24 +53,28 @@ export class Launcher {
     entries: readonly Entry[],
     atomicity: Atomicity,
     evictions: readonly Eviction[] = [],
-  ): Promise<void> {
+    releases: readonly Release[] = [],
+  ): Promise<boolean> {
     this.#underWay += entries.length;
     try {
       const { enforcement } = this.#term.options;
-      const ready = enforcement ? await this.#withTickets(job, entries, atomicity) : entries;
-      if (ready.length > 0) await this.#commit(job, planId, ready, atomicity, evictions);
+      const answers = enforcement ? await Promise.all(entries.map((entry) => this.#ask(job, entry))) : null;
+      const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
+      const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
+      if (ready.length === 0) return answered;
+      return await this.#commit(job, planId, ready, atomicity, { evictions, releases });
     } finally {
       this.#underWay -= entries.length;
       if (!job.dropped) this.#term.look(job);
     }
   }
 
-  async #withTickets(
+  #withTickets(
     job: OwnedJob,
     entries: readonly Entry[],
+    answers: readonly TicketOutcome[],
     atomicity: Atomicity,
-  ): Promise<readonly Entry[]> {
-    const answers = await Promise.all(entries.map((entry) => this.#ask(job, entry)));
+  ): readonly Entry[] {
     const ready: Entry[] = [];
     for (const [i, entry] of entries.entries()) {
       const answer = answers[i];
@@ -109,21 +115,21 @@ export class Launcher {
     planId: string,
     entries: readonly Entry[],
     atomicity: Atomicity,
-    evictions: readonly Eviction[],
-  ): Promise<void> {
+    { evictions, releases }: { evictions: readonly Eviction[]; releases: readonly Release[] },
+  ): Promise<boolean> {
     const { stats, world } = this.#term;
     for (const entry of entries) entry.stage = 'commit';
     const startedMs = world.clock.monotonicMs();
     const places = entries.map((entry) => entry.allocation);
     let outcome: PlanOutcome;
     try {
-      outcome = await this.#term.commit({ id: planId, atomicity, places, evictions, releases: [] });
+      outcome = await this.#term.commit({ id: planId, atomicity, places, evictions, releases });
     } catch (error) {
       // Whatever was done of it stands in the store under the ids chosen above: the job is read again.
       world.log.warn({ job: job.key, error }, 'a commit failed');
       this.#term.reload(job, RELOAD_DELAY_MS);
       for (const entry of entries) this.#takeBack(job, entry);
-      return;
+      return false;
     }
     stats.addCommit(world.clock.monotonicMs() - startedMs);
     // Before the newcomers are started: an allocation of our own must be known as a victim when its host says so.
@@ -132,6 +138,7 @@ export class Launcher {
       if (part !== undefined && part.kind !== 'conflicted') this.#term.evicted(eviction, part.revision);
     }
     this.#land(job, entries, outcome);
+    return true;
   }
 
   #land(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {

@@ -100,7 +100,13 @@ export class Releaser {
       else this.#term.reload(job);
       return;
     }
+    this.gone(job, entry, outcome);
+  }
+
+  /** The release is durable: what follows from it. */
+  gone(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
     if (job.dropped) return;
+    const { allocation } = entry;
     job.landings += 1;
     if (outcome !== null) job.addOutcome(outcome);
     this.#term.dropEntry(job, entry);

@@ -14,7 +14,6 @@ import { isCurrent } from './context.ts';
 import type { LaunchBook } from './launch-terms.ts';
 import { orderedBy, startTermsOf } from './launch-terms.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
-import type { Releaser } from './releaser.ts';
 import type { TicketDesk } from './ticket-desk.ts';
 
 const RETRY = { firstMs: 200, maxMs: 5_000 };
@@ -29,6 +28,13 @@ export const AVOID_MS = 60_000;
 
 type Step = 'done' | 'again';
 
+export interface StarterParts {
+  readonly book: LaunchBook;
+  readonly desk: TicketDesk;
+  /** The claim of what will not start on its host. */
+  readonly giveBack: (job: OwnedJob, entry: Entry, why: string) => void;
+}
+
 /**
  * Orders hosts to start what is committed. A refusal gives the claim back and keeps the job away from that host for a
  * while (S4.29). An answer that never came is resolved by asking the host for the allocation; only the same host is
@@ -38,13 +44,13 @@ export class Starter {
   readonly #term: Term;
   readonly #book: LaunchBook;
   readonly #desk: TicketDesk;
-  readonly #releaser: Releaser;
+  readonly #giveBack: StarterParts['giveBack'];
 
-  constructor(term: Term, parts: { book: LaunchBook; desk: TicketDesk; releaser: Releaser }) {
+  constructor(term: Term, parts: StarterParts) {
     this.#term = term;
     this.#book = parts.book;
     this.#desk = parts.desk;
-    this.#releaser = parts.releaser;
+    this.#giveBack = parts.giveBack;
   }
 
   /** A fresh allocation: nobody has ordered it before. */
@@ -219,7 +225,7 @@ export class Starter {
       this.#reject(job, entry, report.reason);
       return;
     }
-    job.group(entry.allocation.group).blocks = 0;
+    if (isWhole(job, entry)) job.group(entry.allocation.group).blocks = 0;
     if (isNews) this.#term.say('started', job, `on ${entry.allocation.host}: ${report.state}`, entry);
     this.#term.report(report);
   }
@@ -238,7 +244,7 @@ export class Starter {
     this.#term.moveOn();
     job.avoid.set(entry.allocation.host, this.#term.world.clock.nowMs() + AVOID_MS);
     this.#term.say('refused-host', job, why, entry);
-    this.#releaser.release(job, entry, null);
+    this.#giveBack(job, entry, why);
   }
 
   /**
@@ -267,6 +273,14 @@ export class Starter {
     this.#started(job, entry, outcome.report);
     return 'done';
   }
+}
+
+/** The member of a gang that one host takes says nothing of the one that another host refuses again and again. */
+function isWhole(job: OwnedJob, { allocation: { group } }: Entry): boolean {
+  if (job.record.job.groups[group]?.gang !== true) return true;
+  for (const { allocation, stage } of job.entries.values())
+    if (allocation.group === group && stage !== 'started') return false;
+  return true;
 }
 
 /** Refusals of a ticket for what is committed already, before its claim is given back. */

@@ -23,6 +23,7 @@ import { JobBook } from './job-book.ts';
 import { JobIntake } from './job-intake.ts';
 import { JobLoader } from './job-loader.ts';
 import { LaunchBook } from './launch-terms.ts';
+import { GangRepair } from './gang-repair.ts';
 import { Launcher } from './launcher.ts';
 import { Observer } from './observer.ts';
 import type { SchedulerOptions } from './options.ts';
@@ -81,6 +82,7 @@ export class SchedulerTerm implements Term {
   readonly #desk: TicketDesk;
   readonly #starts: FreshStarts;
   readonly #parking: Parking;
+  readonly #gangs: GangRepair;
   readonly #loop: DecisionLoop;
   readonly #sweeper: Sweeper;
   #ready = false;
@@ -133,7 +135,12 @@ export class SchedulerTerm implements Term {
     this.#desk = new TicketDesk(world, options.id, new ArbiterClient(world.http));
     const book = new LaunchBook(world.digest);
     const releaser = new Releaser(this);
-    const starter = new Starter(this, { book, desk: this.#desk, releaser });
+    const starter = new Starter(this, {
+      ...{ book, desk: this.#desk },
+      giveBack: (job, entry, why) => {
+        if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);
+      },
+    });
     const backlog = (): number => this.#loop.backlog + loader.waiting;
     this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
@@ -151,10 +158,18 @@ export class SchedulerTerm implements Term {
         return this.#loop.launch(job, plan, plan.evictions);
       },
     });
+    const stopper = new Stopper(this, releaser);
+    this.#gangs = new GangRepair(this, {
+      ...{ placer: this.placer, releaser, stopper },
+      launch: (job, plan, releases) => {
+        for (const entry of plan.entries) jobs.index(job, entry);
+        return this.#loop.launch(job, plan, [], releases);
+      },
+    });
     this.decider = new Decider(this, {
       evictor,
       placer: this.placer,
-      stopper: new Stopper(this, releaser),
+      stopper,
       releaser,
       parking: this.#parking,
       isPaused: () => this.isPaused,

@@ -1,65 +1,121 @@
 import type { Allocation } from '../../src/core/allocation.ts';
 import { jobKeyOf } from '../../src/core/ids.ts';
+import { CAUSES } from '../../src/core/slot-view.ts';
 import type { CellAt, Step } from './cell-replay.ts';
 import type { Findings } from './violations.ts';
 
-interface GangPlan {
-  readonly revision: number;
-}
-
 /**
- * I6: the members of a gang become visible in one revision, whole. A plan's members come together always; and where none
- * of the group was there before, and none has ended, all of `count` come.
+ * I6: a gang stands whole or not at all until its members end by themselves.
+ *
+ * - A plan's members become visible in one revision.
+ * - Where none of the group is there, all come whose slot has not come to an end.
+ * - A claim that goes without an outcome, because its member never began, goes with the last of the others or comes back
+ *   elsewhere in the same revision.
  */
 export class GangChecker {
-  readonly #plans = new Map<string, GangPlan>();
-  /** Groups that have had a member: from then on single members may be replaced. */
-  readonly #begun = new Set<string>();
+  /** The revision at which a plan's members came. */
+  readonly #plans = new Map<string, number>();
+  /** Slots of each group and version whose member ended by itself. */
+  readonly #ended = new Map<string, Set<number>>();
 
   check(step: Step, cell: CellAt, findings: Findings): void {
-    const fresh = new Map<string, Allocation[]>();
-    for (const { after, before } of step.changed.allocations) {
-      if (after === undefined || before !== undefined || !isGang(cell, after)) continue;
-      const earlier = this.#plans.get(after.planId);
-      if (earlier !== undefined && earlier.revision !== step.revision)
-        findings.add(
-          'I6',
-          step.revision,
-          after.id,
-          `a part of plan ${after.planId} was visible before, at ${String(earlier.revision)}`,
-        );
-      this.#plans.set(after.planId, { revision: step.revision });
-      const group = groupKey(after);
-      fresh.set(group, [...(fresh.get(group) ?? []), after]);
+    this.#takeEnds(step);
+    const changed = new Map<string, Changed>();
+    const outcomes = new Set(step.changed.outcomes.map(({ after }) => after?.allocation));
+    for (const { before, after } of step.changed.allocations) {
+      const allocation = after ?? before;
+      if (allocation === undefined || !isGang(cell, allocation)) continue;
+      const isGivenBack = after === undefined && before?.desired === 'run' && !outcomes.has(allocation.id);
+      if (before !== undefined && !isGivenBack) continue;
+      const group = groupKey(allocation);
+      let found = changed.get(group);
+      if (found === undefined) changed.set(group, (found = { fresh: [], givenBack: [] }));
+      if (isGivenBack) found.givenBack.push(allocation);
+      else if (after !== undefined) found.fresh.push(after);
     }
-    for (const [group, members] of fresh) {
-      if (!this.#begun.has(group)) checkWhole(step.revision, group, members, cell, findings);
-      this.#begun.add(group);
+    for (const [group, { fresh, givenBack }] of changed) {
+      for (const member of fresh) this.#checkPlan(step.revision, member, findings);
+      const members = membersOf(group, cell);
+      const wanted = members.filter(({ desired }) => desired === 'run');
+      if (members.length === fresh.length) this.#checkWhole(step.revision, group, fresh, cell, findings);
+      for (const member of givenBack) checkGivenBack(step.revision, member, wanted, findings);
     }
+  }
+
+  #takeEnds(step: Step): void {
+    for (const { after } of step.changed.outcomes) {
+      // Who was told to end, and came to its own end first, is complete all the same.
+      const isEnd =
+        after?.state === 'complete' || after?.cause === undefined || after.cause === CAUSES.unplaceable;
+      if (after === undefined || !isEnd) continue;
+      const key = `${groupKey(after)}@${String(after.jobVersion)}`;
+      const ended = this.#ended.get(key);
+      if (ended === undefined) this.#ended.set(key, new Set([after.index]));
+      else ended.add(after.index);
+    }
+  }
+
+  #checkPlan(revision: number, { planId, id }: Allocation, findings: Findings): void {
+    const earlier = this.#plans.get(planId);
+    if (earlier !== undefined && earlier !== revision)
+      findings.add('I6', revision, id, `a part of plan ${planId} was visible before, at ${String(earlier)}`);
+    this.#plans.set(planId, revision);
+  }
+
+  #checkWhole(
+    revision: number,
+    group: string,
+    fresh: readonly Allocation[],
+    cell: CellAt,
+    findings: Findings,
+  ): void {
+    const [first] = fresh;
+    if (first === undefined) return;
+    const record = cell.jobs.get(jobKeyOf(first.namespace, first.job));
+    // The plan may be of the spec before the last one, whose count is another.
+    if (record?.version !== first.jobVersion) return;
+    const count = record.job.groups[first.group]?.count ?? 0;
+    const ended = this.#ended.get(`${group}@${String(first.jobVersion)}`);
+    const indices = new Set(fresh.map(({ index }) => index));
+    let missing = 0;
+    for (let index = 0; index < count; index++)
+      if (!indices.has(index) && ended?.has(index) !== true) missing += 1;
+    if (missing > 0)
+      findings.add('I6', revision, group, `${String(fresh.length)} of ${String(count)} members are visible`);
   }
 }
 
-function checkWhole(
+interface Changed {
+  readonly fresh: Allocation[];
+  readonly givenBack: Allocation[];
+}
+
+function checkGivenBack(
   revision: number,
-  group: string,
-  members: readonly Allocation[],
-  cell: CellAt,
+  member: Allocation,
+  wanted: readonly Allocation[],
   findings: Findings,
 ): void {
-  const [first] = members;
-  if (first === undefined) return;
-  const record = cell.jobs.get(jobKeyOf(first.namespace, first.job));
-  // The plan may be of the spec before the last one, whose count is another.
-  if (record?.version !== first.jobVersion) return;
-  const count = record.job.groups[first.group]?.count ?? 0;
-  if (members.length < count)
-    findings.add('I6', revision, group, `${String(members.length)} of ${String(count)} members are visible`);
+  if (wanted.length === 0 || wanted.some(({ index }) => index === member.index)) return;
+  const left = `${String(wanted.length)} others of its gang are left without it`;
+  findings.add('I6', revision, member.id, `its claim is given back, and ${left}`);
+}
+
+/** The members that should run, or did until another scheduler made them give way, of which their own may not know yet. */
+function membersOf(group: string, cell: CellAt): readonly Allocation[] {
+  const members: Allocation[] = [];
+  for (const allocation of cell.allocations.values())
+    if (allocation.desired === 'run' || allocation.desired === 'evict')
+      if (groupKey(allocation) === group) members.push(allocation);
+  return members;
 }
 
 function isGang(cell: CellAt, { namespace, job, group }: Allocation): boolean {
   return cell.jobs.get(jobKeyOf(namespace, job))?.job.groups[group]?.gang === true;
 }
 
-function groupKey({ namespace, job, group }: Allocation): string {
+function groupKey({ namespace, job, group }: Slot): string {
   return `${jobKeyOf(namespace, job)}/${group}`;
 }
+
+type Slot = Pick<Allocation, 'namespace' | 'job' | 'group'>;

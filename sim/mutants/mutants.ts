@@ -192,6 +192,15 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I14', 'I45'],
   },
   {
+    name: 'refused-member-leaves-alone',
+    theme: 'lossy',
+    slip: 'the claim of a gang member that was refused is given back though others of the gang run',
+    file: 'schedulers/term.ts',
+    find: '        if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);\n',
+    replace: '        void why;\n        releaser.release(job, entry, null);\n',
+    breaks: ['I6'],
+  },
+  {
     name: 'replaced-before-released',
     theme: 'crowd',
     slip: 'a slot is filled again as soon as its allocation is told to stop',

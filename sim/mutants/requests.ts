@@ -9,14 +9,13 @@ const PORTS_FIRST = 20_001;
 /**
  * Many jobs in few moments, for less room than they need: gangs, fixed ports, several precedences, tasks that do not listen
  * to signals, and new versions of services that run.
- * @param gangs false: none, where single members of a gang are given back after starts that were never answered (I6)
  */
-export function burst(random: SeededRandom, activeMs: number, gangs = true): readonly Request[] {
+export function burst(random: SeededRandom, activeMs: number): readonly Request[] {
   const moments = [0.05, 0.1, 0.2, 0.35, 0.5].map((part) => part * activeMs);
   const requests: Request[] = [];
   for (let n = 0; n < JOBS; n++) {
     const atMs = moments[random.below(moments.length)] ?? 0;
-    const request = requestOf(n, atMs, random, gangs);
+    const request = requestOf(n, atMs, random);
     requests.push(request);
     if (request.file['type'] === 'service' && random.below(2) === 0)
       requests.push(nextVersion(request, random));
@@ -24,7 +23,7 @@ export function burst(random: SeededRandom, activeMs: number, gangs = true): rea
   return requests.sort((a, b) => a.atMs - b.atMs);
 }
 
-function requestOf(n: number, atMs: number, random: SeededRandom, gangs: boolean): Request {
+function requestOf(n: number, atMs: number, random: SeededRandom): Request {
   const isService = random.below(4) === 0;
   const kind = !isService && random.below(4) === 0 ? 'run' : 'submit';
   const name = `job-${String(n)}`;
@@ -36,7 +35,7 @@ function requestOf(n: number, atMs: number, random: SeededRandom, gangs: boolean
       memory: `${String(128 * (1 + random.below(5)))}Mi`,
     },
     ...portsOf(random),
-    ...(gangs && !isService && random.below(3) === 0 ? { gang: true, waitMax: '20s' } : {}),
+    ...(!isService && random.below(3) === 0 ? { gang: true, waitMax: '20s' } : {}),
     command: ['work'],
     env: {
       SIM_RUN_MS: String(isService && random.below(2) === 0 ? 0 : 100 + random.below(3_000)),

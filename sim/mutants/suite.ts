@@ -39,9 +39,9 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
     case 'crowd':
       return { seed, scenario: SHORT, faults: {}, requests: burst(random, SHORT.activeMs) };
     case 'late':
-      return { seed, scenario: SHORT, faults: LATE, requests: burst(random, SHORT.activeMs, false) };
+      return { seed, scenario: SHORT, faults: LATE, requests: burst(random, SHORT.activeMs) };
     case 'lossy':
-      return { seed, scenario: SHORT, faults: LOSSY, requests: burst(random, SHORT.activeMs, false) };
+      return { seed, scenario: SHORT, faults: LOSSY, requests: burst(random, SHORT.activeMs) };
     case 'crash':
       return { seed, scenario: SHORT, faults: { nemesis: { everyMs: 1_000, kinds: CRASHES } } };
     case 'silent':
@@ -80,8 +80,8 @@ function lostOptions(seed: number, random: SeededRandom): WorldOptions {
 
 /** Enough of them while the host is gone, and when it is back. */
 function longRequests(random: SeededRandom): readonly Request[] {
-  const first = burst(random, 12_000, false);
-  const later = burst(random, 6_000, false).map((request) => ({
+  const first = burst(random, 12_000);
+  const later = burst(random, 6_000).map((request) => ({
     ...request,
     atMs: request.atMs + 45_000,
     name: `later-${request.name}`,

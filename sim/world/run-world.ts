@@ -35,6 +35,7 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   unleash(plan.faults, world);
   world.start();
   await drive(agenda, { untilMs: scenario.activeMs });
+  world.becalm();
   history.phase('quiet');
   await drive(agenda, { untilMs: scenario.activeMs + scenario.quietMs });
   // What changes in the last moment is still on its way to the monitors.

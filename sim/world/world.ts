@@ -41,6 +41,7 @@ export class World {
   /** Errors that roles logged: routes that failed inside, and the like. */
   readonly errors: string[] = [];
   readonly #trace: TraceSink | undefined;
+  readonly #becalm: readonly (() => void)[];
 
   constructor(options: WorldOptions, { requests }: WorldPlan, observe: AgendaObserver) {
     const { seed, scenario, faults } = options;
@@ -48,16 +49,17 @@ export class World {
     const random = seededRandom(seed);
     const agenda = new Agenda(observe);
     const history = new History(() => agenda.nowMs);
-    const weather = new NetworkWeather(random.split('network'), { ...CALM_NETWORK, ...faults.network });
+    const weather = new NetworkWeather(random.split('network'), CALM_NETWORK);
     const store = new StoreServer({
       agenda,
-      weather: new StoreWeather(random.split('store'), { ...CALM_STORE, ...faults.store }),
+      weather: new StoreWeather(random.split('store'), CALM_STORE),
       onRevision: (revision, actor, changes, attempt) => history.revision(revision, actor, changes, attempt),
     });
     this.ground = {
       ...{ agenda, history, store, random, life: new Life('world'), keys: cellKeys(CELL) },
       ...{ network: new SimNetwork(agenda, weather), logOf: (actor) => this.#logOf(actor) },
     };
+    this.#becalm = [weather.lay(faults.network ?? {}), store.weather.lay(faults.store ?? {})];
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests);
@@ -69,6 +71,11 @@ export class World {
     const starts = random.split('starts');
     for (const actor of this.actors.values())
       agenda.after(starts.fraction() * START_SPREAD_MS, life, 'power on', () => actor.start(), actor.name);
+  }
+
+  /** From here on nothing goes wrong by chance; what is under way arrives. */
+  becalm(): void {
+    for (const undo of this.#becalm) undo();
   }
 
   /** Nothing of it ever happens again. */

@@ -78,6 +78,7 @@ export const CAUSES = {
   notMatching: 'host no longer matches',
   unplaceable: 'unplaceable',
   evicted: 'evicted by',
+  gangBroken: 'gang begins again',
 } as const;
 
 /** What the rules of one kind of job add to, group by group. */

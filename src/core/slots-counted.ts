@@ -13,14 +13,17 @@ export function evaluateCounted(view: JobView, group: Group, draft: TodoDraft): 
   const sameWork = sameWorkAs(view, group);
   const runsForEver = view.record.job.type !== 'batch';
   scaleDown(table, group, draft);
+  if (group.gang) breakUp(group, table, draft);
   const vacant: { index: number; slot: Slot | undefined }[] = [];
   let busy = 0;
+  let leaving = false;
   let steady = true;
   for (let index = 0; index < group.count; index++) {
     const slot = table.get(index);
     if (slot !== undefined && !isVacant(view, slot)) {
       busy += 1;
       draft.open = true;
+      leaving ||= slot.live.every(({ allocation }) => allocation.desired !== 'run');
       steady &&= slot.live.some((live) => live.allocation.desired === 'run' && isRunning(live));
     } else {
       vacant.push({ index, slot });
@@ -36,8 +39,36 @@ export function evaluateCounted(view: JobView, group: Group, draft: TodoDraft): 
   steady &&= wanted.length === 0;
   if (wanted.length > 0) draft.open = true;
   const room = group.parallelism === null ? wanted.length : Math.max(0, group.parallelism - busy);
-  for (const fill of dueFirst(wanted, view.nowMs).slice(0, room)) offer(view, group, fill, draft);
+  const fills = group.gang ? together(wanted, leaving) : dueFirst(wanted, view.nowMs).slice(0, room);
+  for (const fill of fills) offer(view, group, fill, draft);
   replaceDisplaced(view, group, table, { sameWork, steady, runsForEver }, draft);
+}
+
+/**
+ * Members of a gang are placed in one commit, and wait for places as one: from the time of the last, and until those that
+ * leave are gone, or a part of them would be placed without the rest (I6).
+ */
+function together(fills: readonly Fill[], leaving: boolean): readonly Fill[] {
+  if (leaving) return [];
+  const sinceMs = Math.max(...fills.map((fill) => fill.sinceMs));
+  return fills.map((fill) => ({ ...fill, sinceMs }));
+}
+
+/** One member of a gang that ends because it has no place ends the others: what is left of it then begins again whole. */
+function breakUp(group: Group, table: ReadonlyMap<number, Slot>, draft: TodoDraft): void {
+  const members = [...table].filter(([index]) => index < group.count).map(([, slot]) => slot.live);
+  const broken = members.find(
+    (live) => live.every(({ allocation }) => allocation.desired !== 'run') && live.some(isBroken),
+  );
+  const cause = broken?.find(isBroken)?.allocation.cause;
+  if (cause === undefined) return;
+  for (const live of members)
+    for (const { allocation } of live)
+      if (allocation.desired === 'run') draft.stops.push({ allocation, mode: 'stop', cause });
+}
+
+function isBroken({ allocation }: LiveAllocation): boolean {
+  return allocation.cause?.startsWith(CAUSES.gangBroken) === true;
 }
 
 /** Slots that still wait for their delay do not take the turn of those that could go now. */

@@ -5,6 +5,7 @@ import { outcomeOf, surplusOutcomes } from '../../../src/core/outcome-of.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
 import { NO_RESOURCES } from '../../../src/core/resources.ts';
 import type { JobView, LiveAllocation } from '../../../src/core/slot-view.ts';
+import { CAUSES } from '../../../src/core/slot-view.ts';
 import { evaluate } from '../../../src/core/slots.ts';
 import { makeGroup } from './placement-fixtures.ts';
 
@@ -110,6 +111,29 @@ describe('slots', () => {
     const end = report(removed, { state: 'killed', released: true });
     expect(outcomeOf(removed, end, 0)).toBeNull();
     expect(surplusOutcomes(history, BACKOFF, 5)).toEqual([]);
+  });
+
+  it('I6 a gang whose members leave is filled whole, when the last is gone, and waits as one', () => {
+    const job = makeJob('batch', { count: 3, gang: true, waitMaxMs: 5_000, reschedule: BACKOFF });
+    const leaving = allocation('a1', { desired: 'stop', cause: 'replaced by version 2' });
+    const ended = outcome({ index: 1, cause: 'replaced by version 2', endedAtMs: 8_000 });
+    expect(evaluate(view(job, { live: [running(leaving)], outcomes: [ended] })).fills).toEqual([]);
+    // Two slots have waited longer than they may since the job came: their time counts from the last one's.
+    const { fills, unplaceable } = evaluate(view(job, { outcomes: [ended] }));
+    expect(fills.map(({ sinceMs }) => sinceMs)).toEqual([8_000, 8_000, 8_000]);
+    expect(unplaceable).toEqual([]);
+  });
+
+  it('I6 a member that ends for want of a place ends the others, but not those that came after', () => {
+    const job = makeJob('batch', { count: 3, gang: true, reschedule: BACKOFF });
+    const broken = allocation('a1', { desired: 'stop', cause: `${CAUSES.gangBroken}: no room`, host: 'h2' });
+    const others = [1, 2].map((index) => running(allocation(`b${String(index)}`, { index })));
+    const { stops } = evaluate(view(job, { live: [running(broken), ...others] }));
+    expect(stops.map(({ allocation: { id } }) => id)).toEqual(['b1', 'b2']);
+    expect(stops.every(({ cause }) => cause === broken.cause)).toBe(true);
+    // The host of the broken one is lost, and its slot was filled again with the whole gang.
+    const again = running(allocation('a2'));
+    expect(evaluate(view(job, { live: [running(broken), again, ...others] })).stops).toEqual([]);
   });
 
   it('S1.6 a user stop keeps the record where scale-down removes it', () => {

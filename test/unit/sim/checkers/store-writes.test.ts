@@ -116,6 +116,21 @@ describe('I6 gangs', () => {
     expect(run.broken(quick)).toEqual(['I6']);
   });
 
+  it('I6 a claim that is given back while others of the gang stay', () => {
+    const [a, b, c] = [gang('p', 0), gang('p', 1), gang('p', 2)];
+    run.commit(true, a, b, c);
+    run.release(a, null);
+    expect(run.broken(quick)).toEqual(['I6']);
+  });
+
+  it('I6 a gang that begins again with less than all', () => {
+    const [a, b, c] = [gang('p', 0), gang('p', 1), gang('p', 2)];
+    run.commit(true, a, b, c);
+    for (const member of [a, b, c]) run.release(member, { state: 'killed', cause: 'gang begins again' });
+    run.commit(true, gang('q', 0), gang('q', 1));
+    expect(run.broken(quick)).toEqual(['I6']);
+  });
+
   it('I6 a gang that is seen in two steps', () => {
     run.commit(true, gang('p', 0), gang('p', 1), gang('p', 2));
     run.commit(true, gang('p', 3));
