@@ -1,3 +1,4 @@
+import type { AgentOptions } from '../host-agent/main.ts';
 import { runAgent } from '../host-agent/main.ts';
 import { MemoryCellStore } from '../src/adapters/memory/cell-store.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
@@ -21,7 +22,7 @@ export interface WorkerUsage {
   readonly cpuMs: number;
 }
 
-const [stateFolder = '', shim = ''] = process.argv.slice(2);
+const [stateFolder = '', shim = '', more = '{}'] = process.argv.slice(2);
 const startMs = performance.now();
 const agent = await runAgent({
   cell: 'bench',
@@ -35,6 +36,7 @@ const agent = await runAgent({
   capacity: { cpuMilli: 1_000_000, memoryMib: 1_000_000 },
   store: new MemoryCellStore({ clock: systemClock }),
   ...(shim === '' ? {} : { shim: { kind: 'native', path: shim } }),
+  ...(JSON.parse(more) as Partial<AgentOptions>),
 });
 const ready: WorkerReady = {
   address: agent.address,

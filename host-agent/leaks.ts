@@ -5,7 +5,7 @@ import type { Desk } from './desk.ts';
 /** With more than this many that do not go away, the host takes no new work: it would only lose more. */
 export const LEAKS_MAX = 8;
 
-type LeakKind = 'groups' | 'attempt' | 'allocation' | 'lease' | 'temporary';
+type LeakKind = 'groups' | 'attempt' | 'allocation' | 'lease' | 'temporary' | 'fetch';
 
 interface Leak {
   readonly kind: LeakKind;
@@ -90,6 +90,7 @@ async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
       .filter(([, holder]) => !holdsPorts(desk, holder))
       .map(([port]): Leak => ({ kind: 'lease', name: String(port) })),
     ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
+    ...(await desk.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
   ];
 }
 
@@ -141,6 +142,9 @@ async function clean(desk: Desk, { kind, name }: Leak): Promise<boolean> {
     }
     case 'temporary':
       await disk.remove(name);
+      return true;
+    case 'fetch':
+      await tools.removeStray(name);
       return true;
   }
 }

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { nodeDisk } from '../src/adapters/disk/node-disk.ts';
-import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
 import { systemCommands } from '../src/adapters/process/commands.ts';
@@ -30,6 +29,7 @@ import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults
 import type { AgentSettings } from './desk.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './registrar.ts';
+import type { RoundsOptions } from './rounds.ts';
 import { ROUNDS, startRounds } from './rounds.ts';
 import { hostChannels, hostRoutes } from './routes.ts';
 
@@ -72,6 +72,7 @@ export interface AgentOptions {
   /** Control group under which those of tasks are made, in each hierarchy. Default: the root. */
   readonly cgroupParent?: string;
   readonly settings?: Partial<AgentSettings>;
+  readonly rounds?: Partial<RoundsOptions>;
   /** Instead of etcd. */
   readonly store?: CellStore;
 }
@@ -108,7 +109,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     'agent',
     failPointsOf(systemFailures),
     {
-      store: options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+      store: options.store ?? (await etcdStore(options)),
       server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
       disk: nodeDisk(options.stateFolder),
       processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
@@ -171,7 +172,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     agent.setAddress(options.advertise ?? listener.address);
     closers.unshift(() => registrar.close());
     await registrar.start();
-    closers.unshift(startRounds(systemClock, log, [agent], ROUNDS, () => registrar.refresh()));
+    const rounds = { ...ROUNDS, ...options.rounds };
+    closers.unshift(startRounds(systemClock, log, [agent], rounds, () => registrar.refresh()));
     if (options.stopTasksOnExit === true)
       closers.unshift(() => agent.stopAll('the development cell stops', STOP_ALL_MS));
     const { host } = agent;
@@ -184,6 +186,12 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     await closeAll();
     throw error;
   }
+}
+
+/** Loaded where it is needed: an agent with a store of its own comes up in two thirds of the time. */
+async function etcdStore({ etcd, log }: AgentOptions): Promise<CellStore> {
+  const { EtcdCellStore } = await import('../src/adapters/etcd/cell-store.ts');
+  return new EtcdCellStore({ endpoints: etcd, clock: systemClock, log });
 }
 
 /** A role that runs until `stop`. */

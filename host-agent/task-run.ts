@@ -59,7 +59,8 @@ export class TaskRun {
   readonly #policy: RestartPolicy;
   #attempt: AttemptSpec | null = null;
   #sight: AttemptSight | null = null;
-  #askedAtMs = 0;
+  /** By this agent: what another one asked for before it died is asked for again at once. */
+  #askedAtMs = -Infinity;
   #restartAtMs: number | null = null;
   /** Of the delay that is being waited for, or was waited for last. */
   #doublings = 0;

@@ -77,6 +77,16 @@ export class ArtifactCache {
     this.#users.delete(user);
   }
 
+  /** Files of fetches that have ended, and that could not be taken away then: names in the folder of unfinished ones. */
+  async strays(): Promise<readonly string[]> {
+    const names = await this.#ports.disk.list(UNFINISHED);
+    return names.filter((name) => !this.#underWay.has(name.slice(0, name.indexOf('.'))));
+  }
+
+  removeStray(name: string): Promise<void> {
+    return this.#ports.disk.remove(`${UNFINISHED}/${name}`);
+  }
+
   has(sha256: string): boolean {
     return this.#kept.has(sha256);
   }

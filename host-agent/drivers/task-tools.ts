@@ -105,6 +105,15 @@ export class TaskTools {
     return files.gather(tasksOf(launch));
   }
 
+  /** What fetches left behind. */
+  async strayFiles(): Promise<readonly string[]> {
+    return (await this.#parts.cache?.strays()) ?? [];
+  }
+
+  async removeStray(name: string): Promise<void> {
+    await this.#parts.cache?.removeStray(name);
+  }
+
   /** Makes everything ready for the shim. May be done again. @throws when the disk fails */
   async prepare(order: AttemptOrder, launch: ShimLaunch): Promise<Prepared> {
     const name = order.task.driver ?? 'exec';

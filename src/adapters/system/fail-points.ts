@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What a real process does at its fail-points, see `runtime/faults/orders.ts`. */
@@ -6,6 +6,7 @@ export const systemFailures = {
   /** `MOORAGE_FAILPOINT`: read once, at the start. */
   orders: process.env['MOORAGE_FAILPOINT'],
   seen: process.env['MOORAGE_FAILPOINT_SEEN'] === undefined ? null : seen,
+  counts,
   kill,
   sleep: (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms)),
   fires,
@@ -15,6 +16,12 @@ function kill(): never {
   process.kill(process.pid, 'SIGKILL');
   // The signal may take a moment, and not one more line of ours may run in it.
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
+
+/** With `MOORAGE_FAILPOINT_FROM` naming a file, points count from when it is there: after the start, for one. */
+function counts(): boolean {
+  const file = process.env['MOORAGE_FAILPOINT_FROM'];
+  return file === undefined || existsSync(file);
 }
 
 /**

@@ -77,6 +77,8 @@ export interface FailWorld {
   readonly orders: string | undefined;
   /** Told of each point when it is reached for the first time; null: nobody asks. */
   readonly seen: ((name: string) => void) | null;
+  /** Does what is reached now count already? Once it does, it goes on doing so. */
+  counts(): boolean;
   /** Does not return, or returns what never ends. */
   kill(): Promise<void>;
   sleep(ms: number): Promise<void>;
@@ -95,6 +97,7 @@ class OrderedFailures implements FailPoints {
   readonly #world: FailWorld;
   readonly #orders: readonly FailOrder[];
   readonly #reached = new Map<string, number>();
+  #counts = false;
 
   constructor(orders: readonly FailOrder[], world: FailWorld) {
     this.#orders = orders;
@@ -102,6 +105,7 @@ class OrderedFailures implements FailPoints {
   }
 
   reach(name: string): Failure | null {
+    if (!this.#counts && !(this.#counts = this.#world.counts())) return null;
     const times = (this.#reached.get(name) ?? 0) + 1;
     this.#reached.set(name, times);
     if (times === 1) this.#world.seen?.(name);

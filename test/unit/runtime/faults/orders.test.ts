@@ -38,10 +38,21 @@ describe('what MOORAGE_FAILPOINT says', () => {
   it('fails at the nth time and only then, and not at all when nothing is ordered', () => {
     const world = {
       ...{ seen: null, kill: () => Promise.resolve(), sleep: () => Promise.resolve(), fires: () => true },
-      orders: `${POINT}:2:throw`,
+      ...{ counts: () => true, orders: `${POINT}:2:throw` },
     };
     const points = failPointsOf(world);
     expect([1, 2, 3].map(() => points?.reach(POINT))).toEqual([null, { kind: 'throw' }, null]);
     expect(failPointsOf({ ...world, orders: undefined })).toBeNull();
+  });
+
+  it('counts from when it is told to', () => {
+    let counts = false;
+    const points = failPointsOf({
+      ...{ seen: null, kill: () => Promise.resolve(), sleep: () => Promise.resolve(), fires: () => true },
+      ...{ counts: () => counts, orders: `${POINT}:1:throw` },
+    });
+    expect(points?.reach(POINT)).toBeNull();
+    counts = true;
+    expect(points?.reach(POINT)).toEqual({ kind: 'throw' });
   });
 });
