@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { CellState } from '../src/core/cell-state.ts';
 import type { Claim } from '../src/core/claim.ts';
-import { chooseVictims, evictionHosts } from '../src/core/eviction.ts';
+import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import type { Host } from '../src/core/host.ts';
+import type { KnownHost } from '../src/core/host-slot.ts';
 import { allocatable } from '../src/core/host.ts';
 import { EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
 import type { Expression, Group } from '../src/core/job.ts';
@@ -12,6 +13,7 @@ import { rankByWalk } from '../src/core/reference.ts';
 import { NO_SCALARS } from '../src/core/resources.ts';
 import type { SeededRandom } from '../src/core/seeded-random.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
+import { chooseVictims } from '../src/core/victims.ts';
 
 /**
  * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
@@ -141,7 +143,7 @@ class Cell {
   /** One decision: as many places as the request wants, each assumed. */
   decide(request: PlacementRequest, random: SeededRandom, policy: PlacementPolicy): number {
     const { chosen } = place(this.state, request, random, policy);
-    for (const { host, gpus, ports } of chosen) {
+    for (const { host, known, gpus, ports } of chosen) {
       const id = `claim-${String(this.#made++)}`;
       const claim: Claim = {
         id,
@@ -151,7 +153,7 @@ class Cell {
         gpus,
         ports,
       };
-      this.state.assume(claim);
+      this.state.assume(claim, known);
       this.#claims.push(id);
     }
     return chosen.length;
@@ -258,7 +260,7 @@ class Stopwatch {
   }
 }
 
-type Scenario = (cell: Cell, random: SeededRandom, hosts: string[]) => Rate;
+type Scenario = (cell: Cell, random: SeededRandom, hosts: KnownHost[]) => Rate;
 
 const scenarios: Record<string, Scenario> = {
   identical: (cell, random) =>
@@ -311,7 +313,7 @@ const scenarios: Record<string, Scenario> = {
     ),
 };
 
-function slice(hosts: string[], n: number, count: number): string[] {
+function slice(hosts: KnownHost[], n: number, count: number): KnownHost[] {
   const start = (n * 7919) % Math.max(1, hosts.length - count);
   return hosts.slice(start, start + count);
 }
@@ -334,7 +336,9 @@ const figures: Figure[] = [];
 for (const size of sizes) {
   const random = seededRandom(seed);
   const cell = new Cell(size, random);
-  const hosts = Array.from({ length: size }, (_, n) => `host-${String(n).padStart(6, '0')}`);
+  const hosts = Array.from({ length: size }, (_, n) =>
+    cell.state.known(`host-${String(n).padStart(6, '0')}`),
+  );
   for (const [what, run] of Object.entries(scenarios)) {
     if (values.only !== '' && !values.only.split(',').includes(what)) continue;
     const rate = run(cell, random, hosts);

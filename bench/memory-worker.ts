@@ -1,7 +1,7 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { silentLog } from '../src/adapters/telemetry/silent.ts';
-import { evictionHosts } from '../src/core/eviction.ts';
+import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import { BINPACK, place } from '../src/core/placement.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';

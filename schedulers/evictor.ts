@@ -1,6 +1,6 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import type { Claim } from '../src/core/claim.ts';
-import { chooseVictims, evictionHosts } from '../src/core/eviction.ts';
+import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { Atomicity, Eviction } from '../src/core/plan.ts';
@@ -8,6 +8,7 @@ import type { AllocationReport } from '../src/core/report.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
 import { OBSERVED_RANK } from '../src/core/states.ts';
+import { chooseVictims } from '../src/core/victims.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { HttpError } from '../src/ports/http.ts';
 import { ProblemError } from '../src/wire/problem.ts';

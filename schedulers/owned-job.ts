@@ -1,5 +1,6 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
 import type { Explanation } from '../src/core/explain.ts';
+import type { KnownHost } from '../src/core/host-slot.ts';
 import { jobKeyOf } from '../src/core/ids.ts';
 import type { Job, JobRecord } from '../src/core/job.ts';
 import type { AllocationReport } from '../src/core/report.ts';
@@ -16,6 +17,8 @@ export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
 /** One allocation of an owned job, from the decision until its release is durable. */
 export interface Entry {
   allocation: Allocation;
+  /** Its host in the term's cell state, once that was asked for. */
+  host: KnownHost | null;
   /** The mod revision of its record; 0 while it is not committed. */
   revision: number;
   report: AllocationReport | null;
@@ -167,6 +170,7 @@ function newGroupState(): GroupState {
 export function newEntry(allocation: Allocation, revision: number, stage: Stage): Entry {
   return {
     allocation,
+    host: null,
     revision,
     report: null,
     stage,

@@ -4,6 +4,8 @@ import { askOf } from '../src/core/ask.ts';
 import type { Explanation } from '../src/core/explain.ts';
 import { explain } from '../src/core/explain.ts';
 import type { Chance } from '../src/core/chance.ts';
+import type { CellState } from '../src/core/cell-state.ts';
+import type { KnownHost } from '../src/core/host-slot.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { Placement, PlacementRequest } from '../src/core/placement.ts';
@@ -121,8 +123,9 @@ export class Placer {
       ...(fill.replaces === undefined ? {} : { replaces: fill.replaces }),
       ...(evicts === undefined ? {} : { evicts }),
     };
-    cell.state.assume(claimOf(allocation));
+    cell.state.assume(claimOf(allocation), placement.known);
     const entry = newEntry(allocation, 0, 'ticket');
+    entry.host = placement.known ?? null;
     job.entries.set(allocation.id, entry);
     return entry;
   }
@@ -154,7 +157,7 @@ export class Placer {
       ask: this.#askOf(group),
       precedence: job.record.job.precedence,
       count,
-      hostsHeld: hostsHeld(job, group),
+      hostsHeld: hostsHeld(job, group, this.#term.cell.state),
       avoidHosts: [...(fill?.avoidHosts ?? []), ...job.avoided(nowMs)],
     };
   }
@@ -185,15 +188,18 @@ function pinned(group: Group, host: string | undefined): Group {
   return { ...group, constraints: [only, ...group.constraints] };
 }
 
-const NOBODY: readonly string[] = Object.freeze([]);
+const NOBODY: readonly KnownHost[] = Object.freeze([]);
 
 /** Hosts of the group's present allocations. Most groups ask for neither distance nor spread, and need no list. */
-function hostsHeld(job: OwnedJob, group: Group): readonly string[] {
+function hostsHeld(job: OwnedJob, group: Group, state: CellState): readonly KnownHost[] {
   if (job.record.job.type === 'batch' && group.distinct.length === 0 && group.spread.length === 0)
     return NOBODY;
-  const held: string[] = [];
-  for (const { allocation } of job.entries.values())
-    if (allocation.group === group.name && allocation.desired === 'run') held.push(allocation.host);
+  const held: KnownHost[] = [];
+  for (const entry of job.entries.values()) {
+    const { allocation } = entry;
+    if (allocation.group !== group.name || allocation.desired !== 'run') continue;
+    held.push((entry.host ??= state.known(allocation.host)));
+  }
   return held;
 }
 

@@ -15,31 +15,34 @@ export const GPU_LARGEST = 4;
 export const GPU_WHOLE = 5;
 /** Ports free in the host's range. */
 export const PORTS = 6;
+/** 1 for a host that takes work, else 0: in the rows of the cell only. */
+export const TAKES = 7;
 
 const DIMENSIONS = 7;
 const NOTHING = -1;
 const LEAVES_MIN = 16;
+/** Steps by reckoning, which take log log n where indices are random; where they are not, halving ends the search. */
+const RECKONED_MAX = 6;
 
 /**
- * Hosts in a random order, below a tournament of the largest free amounts: a search walks along the order and steps
- * over every subtree in which no host can have enough. The maxima of several dimensions may come from different hosts,
- * so a subtree that is entered may still hold none; the search goes on behind it, and none is missed.
+ * Hosts below a tournament of the largest free amounts: a search walks along them and steps over every subtree in which
+ * no host can have enough. The maxima of several dimensions may come from different hosts, so a subtree that is entered
+ * may still hold none; the search goes on behind it, and none is missed.
  *
- * The order is random so that neighbours have nothing in common: the next k fitting hosts from a random start are a
- * fair sample of all that fit, and lie side by side in memory.
+ * The order is that of the host indices, which is random (`CellIndex`): neighbours have nothing in common, so the next k
+ * fitting hosts from a random start are a fair sample of all that fit, and lie side by side in memory.
  */
 export class CapacityTree {
   #leaves = LEAVES_MIN;
   #size = 0;
-  #at = new Int32Array(LEAVES_MIN);
-  readonly #positions: Positions;
   /** Node n has children 2n and 2n + 1; the leaves come last. */
   #values = new Int32Array(2 * LEAVES_MIN * ROW).fill(NOTHING);
-  #shuffle = 1;
+  readonly #members: Members | null;
 
-  /** @param positions where the positions of hosts are kept: `ManyHosts` for nearly all of a cell, else `FewHosts` */
-  constructor(positions: Positions) {
-    this.#positions = positions;
+  /** @param hosts the indices of the only hosts in the tree; without them all below `size`, each at its own index */
+  constructor(hosts: readonly number[] | null = null) {
+    this.#members = hosts === null ? null : new Members(hosts);
+    if (hosts !== null) this.resize(hosts.length);
   }
 
   get size(): number {
@@ -56,42 +59,26 @@ export class CapacityTree {
   }
 
   hostAt(position: number): number {
-    return this.#at[position] ?? 0;
+    return this.#members === null ? position : this.#members.at(position);
   }
 
-  has(host: number): boolean {
-    return this.#positions.get(host) >= 0;
+  /** Makes room for so many hosts, or takes away those from there on. A new one has nothing free until `update`. */
+  resize(size: number): void {
+    while (this.#leaves < size) this.#grow();
+    for (let position = size; position < this.#size; position++) this.#clear(position);
+    this.#size = size;
   }
 
-  /** Adds a host that is not in the tree, with nothing free; `update` says what it has. */
-  add(host: number): void {
-    if (this.#size === this.#leaves) this.#grow();
-    const last = this.#size++;
-    const position = this.#below(last + 1);
-    if (position !== last) this.#move(position, last);
-    this.#at[position] = host;
-    this.#positions.set(host, position);
-    this.#clear(position);
-  }
-
-  remove(host: number): void {
-    const position = this.#positions.get(host);
-    if (position < 0) return;
-    this.#positions.delete(host);
-    const last = --this.#size;
-    if (position !== last) this.#move(last, position);
-    this.#clear(last);
-  }
-
-  /** Sets what is free on the host: the row of `rows` that begins at `offset`, or nothing at all. */
-  update(host: number, rows: Float64Array, offset: number, takesWork: boolean): void {
-    const position = this.#positions.get(host);
-    if (position < 0) return;
+  /** Sets what is free on the host: the row of `rows` that begins at `offset`. A host that is not in the tree is passed over. */
+  update(host: number, rows: Float64Array, offset: number): void {
+    const position = this.#members === null ? host : this.#members.positionOf(host);
+    if (position < 0 || position >= this.#size) return;
     const values = this.#values;
     const leaf = this.offsetOf(position);
+    const takes = rows[offset + TAKES] === 1;
     let changed = false;
     for (let i = 0; i < DIMENSIONS; i++) {
-      const free = takesWork ? rows[offset + i]! : NOTHING;
+      const free = takes ? rows[offset + i]! : NOTHING;
       const shown = free > AMOUNT_MAX ? AMOUNT_MAX : free;
       if (values[leaf + i] === shown) continue;
       values[leaf + i] = shown;
@@ -147,14 +134,6 @@ export class CapacityTree {
     }
   }
 
-  #move(from: number, to: number): void {
-    const host = this.hostAt(from);
-    this.#at[to] = host;
-    this.#positions.set(host, to);
-    this.#values.copyWithin(this.offsetOf(to), this.offsetOf(from), this.offsetOf(from) + ROW);
-    this.#climb(this.#leaves + to);
-  }
-
   #clear(position: number): void {
     const leaf = this.offsetOf(position);
     this.#values.fill(NOTHING, leaf, leaf + ROW);
@@ -163,63 +142,45 @@ export class CapacityTree {
 
   #grow(): void {
     const before = this.#values.subarray(this.#leaves * ROW);
-    const at = this.#at;
     this.#leaves *= 2;
-    this.#at = new Int32Array(this.#leaves);
-    this.#at.set(at);
     this.#values = new Int32Array(2 * this.#leaves * ROW).fill(NOTHING);
     this.#values.set(before, this.#leaves * ROW);
     for (let position = 0; position < this.#size; position++) this.#climb(this.#leaves + position);
   }
-
-  /** The order only has to be unrelated to anything; the same inserts give the same order (Numerical Recipes' LCG). */
-  #below(bound: number): number {
-    this.#shuffle = (Math.imul(this.#shuffle, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#shuffle / 4_294_967_296) * bound);
-  }
 }
 
-/** Position by host index; −1: none. */
-export interface Positions {
-  get(host: number): number;
-  set(host: number, position: number): void;
-  delete(host: number): void;
-}
+/**
+ * Some of the hosts, in the order of all. Their indices are random numbers, so where one of them lies among the others
+ * can be reckoned: the place is looked for in steps from there, and no table is kept for it.
+ */
+class Members {
+  readonly #hosts: Int32Array;
 
-export class ManyHosts implements Positions {
-  #positions = new Int32Array(LEAVES_MIN).fill(-1);
-
-  get(host: number): number {
-    return this.#positions[host] ?? -1;
+  constructor(hosts: readonly number[]) {
+    this.#hosts = Int32Array.from(hosts).sort();
   }
 
-  set(host: number, position: number): void {
-    if (host >= this.#positions.length) {
-      const wider = new Int32Array(2 * host).fill(-1);
-      wider.set(this.#positions);
-      this.#positions = wider;
+  at(position: number): number {
+    return this.#hosts[position] ?? -1;
+  }
+
+  /** −1 when the host is none of them. */
+  positionOf(host: number): number {
+    const hosts = this.#hosts;
+    let low = 0;
+    let high = hosts.length - 1;
+    for (let steps = 0; low <= high; steps++) {
+      const first = hosts[low]!;
+      const last = hosts[high]!;
+      if (host < first || host > last) return -1;
+      const part = first === last || steps > RECKONED_MAX ? 0.5 : (host - first) / (last - first);
+      const guess = low + Math.floor(part * (high - low));
+      const there = hosts[guess]!;
+      if (there === host) return guess;
+      if (there < host) low = guess + 1;
+      else high = guess - 1;
     }
-    this.#positions[host] = position;
-  }
-
-  delete(host: number): void {
-    this.set(host, -1);
-  }
-}
-
-export class FewHosts implements Positions {
-  readonly #positions = new Map<number, number>();
-
-  get(host: number): number {
-    return this.#positions.get(host) ?? -1;
-  }
-
-  set(host: number, position: number): void {
-    this.#positions.set(host, position);
-  }
-
-  delete(host: number): void {
-    this.#positions.delete(host);
+    return -1;
   }
 }
 

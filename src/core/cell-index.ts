@@ -1,9 +1,10 @@
-import { CapacityTree, FewHosts, ManyHosts, ROW } from './capacity-tree.ts';
+import { CapacityTree, ROW } from './capacity-tree.ts';
 import { EvictableIndex } from './evictable-index.ts';
 import { HostClasses } from './host-classes.ts';
+import { HostTally, widened } from './host-tables.ts';
 import type { Host } from './host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
-import { fillRow, shiftRow, takesWork } from './host-slot.ts';
+import { fillRow, shiftRow } from './host-slot.ts';
 
 /** Part trees may hold so many times the cell's hosts together; what was used longest ago goes first. */
 const PART_HOSTS_FACTOR = 4;
@@ -15,11 +16,17 @@ interface Part {
   lastUse: number;
 }
 
-/** The tables that placing reads: one row of free amounts a host, and trees over them that every change updates. */
+/**
+ * The tables that placing reads: one row of free amounts a host, and trees over them that every change updates.
+ *
+ * Hosts have their indices in a random order, and every table lies in it. So the hosts that one search compares, which
+ * are neighbours, are a fair sample, and what is read of them is side by side in memory: a cell of 100,000 hosts fits no
+ * processor's cache. A host that joins takes a random place, and the one that was there moves to the end.
+ */
 export class CellIndex {
   readonly classes = new HostClasses();
   /** All hosts. */
-  readonly all = new CapacityTree(new ManyHosts());
+  readonly all = new CapacityTree();
   /** All hosts by what they would have free if the lower precedences gave way. */
   readonly evictable = new EvictableIndex(this);
   /** Scratch for the need of the request at hand: one decision is made at a time. */
@@ -30,8 +37,10 @@ export class CellIndex {
   unreadCount = 0;
   /** Brings a host's row up to date. */
   read: (host: number) => void = () => undefined;
-  readonly #slots: (HostSlot | undefined)[] = [];
-  readonly #unused: number[] = [];
+  /** How often the group at hand has each host: one decision is made at a time. */
+  readonly company = new HostTally();
+  readonly #slots: HostSlot[] = [];
+  #shuffle = 1;
   #rows = new Float64Array(16 * ROW);
   #uses = 0;
   readonly #parts = new Map<string, Part>();
@@ -44,8 +53,8 @@ export class CellIndex {
     return this.#rows;
   }
 
-  /** All host indices are below. */
-  get indexBound(): number {
+  /** How many hosts there are: all indices are below. */
+  get size(): number {
     return this.#slots.length;
   }
 
@@ -63,21 +72,26 @@ export class CellIndex {
 
   add(slot: HostSlot, host: Host): void {
     if (slot.index < 0) {
-      slot.index = this.#unused.pop() ?? this.#slots.length;
-      this.#slots[slot.index] = slot;
-      this.#room(slot.index);
-      this.all.add(slot.index);
+      const last = this.#slots.length;
+      this.#room(last + 1);
+      const index = this.#below(last + 1);
+      if (index !== last) this.#move(index, last);
+      this.#slots[index] = slot;
+      slot.index = index;
+      this.unread[index] = 0;
     }
     this.classes.set(slot.index, host);
     this.refill(slot);
   }
 
   remove(slot: HostSlot): void {
-    this.all.remove(slot.index);
-    this.classes.remove(slot.index);
-    this.#slots[slot.index] = undefined;
-    this.#unused.push(slot.index);
-    this.evictable.mark(slot.index);
+    const { index } = slot;
+    const last = this.#slots.length - 1;
+    this.classes.remove(index);
+    if (index !== last) this.#move(last, index);
+    this.#slots.pop();
+    this.all.resize(last);
+    this.evictable.mark(last);
     slot.index = -1;
   }
 
@@ -85,14 +99,14 @@ export class CellIndex {
   refill(slot: HostSlot): void {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, slot.host, this.#rows, slot.index * ROW);
-    this.#carry(slot);
+    this.#carry(slot.index);
   }
 
   /** Takes or gives back one use on the host. */
   shift(slot: HostSlot, use: Use, sign: 1 | -1): void {
     if (slot.index < 0) return;
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
-    this.#carry(slot);
+    this.#carry(slot.index);
   }
 
   /** The tree over the hosts of some classes, kept up to date from now on. */
@@ -113,24 +127,33 @@ export class CellIndex {
   }
 
   #grow(classes: readonly number[]): CapacityTree {
-    const tree = new CapacityTree(new FewHosts());
-    for (const number of classes) {
-      for (const index of this.classes.classes[number]?.hosts ?? []) {
-        tree.add(index);
-        tree.update(index, this.#rows, index * ROW, takesWork(this.slot(index)));
-      }
+    const tree = new CapacityTree(classes.flatMap((number) => this.classes.classes[number]?.hosts ?? []));
+    for (let position = 0; position < tree.size; position++) {
+      const host = tree.hostAt(position);
+      tree.update(host, this.#rows, host * ROW);
     }
     return tree;
   }
 
-  #carry(slot: HostSlot): void {
-    const { index } = slot;
-    const takes = takesWork(slot);
-    this.all.update(index, this.#rows, index * ROW, takes);
+  #carry(index: number): void {
+    this.all.update(index, this.#rows, index * ROW);
     this.evictable.mark(index);
+    if (this.#parts.size === 0 || this.#partsVersion !== this.classes.version) return;
     const parts = this.#partsOfClass[this.classes.classOf[index] ?? -1];
-    if (parts === undefined || this.#partsVersion !== this.classes.version) return;
-    for (const tree of parts) tree.update(index, this.#rows, index * ROW, takes);
+    if (parts === undefined) return;
+    for (const tree of parts) tree.update(index, this.#rows, index * ROW);
+  }
+
+  /** The host at `from` has its index at `to` from now on. */
+  #move(from: number, to: number): void {
+    const slot = this.slot(from);
+    this.#slots[to] = slot;
+    slot.index = to;
+    this.#rows.copyWithin(to * ROW, from * ROW, (from + 1) * ROW);
+    this.unread[to] = this.unread[from] ?? 0;
+    this.classes.move(from, to);
+    this.all.update(to, this.#rows, to * ROW);
+    this.evictable.mark(to);
   }
 
   #trim(keep: string): void {
@@ -156,16 +179,15 @@ export class CellIndex {
     this.#partsVersion = this.classes.version;
   }
 
-  #room(index: number): void {
-    if (index >= this.unread.length) {
-      const wider = new Uint8Array(2 * index);
-      wider.set(this.unread);
-      this.unread = wider;
-    }
-    while (this.#rows.length < (index + 1) * ROW) {
-      const wider = new Float64Array(2 * this.#rows.length);
-      wider.set(this.#rows);
-      this.#rows = wider;
-    }
+  #room(size: number): void {
+    this.all.resize(size);
+    this.unread = widened(this.unread, size);
+    this.#rows = widened(this.#rows, size * ROW);
+  }
+
+  /** The order only has to be unrelated to anything; the same inserts give the same order (Numerical Recipes' LCG). */
+  #below(bound: number): number {
+    this.#shuffle = (Math.imul(this.#shuffle, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((this.#shuffle / 4_294_967_296) * bound);
   }
 }

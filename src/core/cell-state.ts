@@ -3,7 +3,7 @@ import type { Claim } from './claim.ts';
 import type { HostView } from './filters.ts';
 import type { Host } from './host.ts';
 import { allocatable } from './host.ts';
-import type { HostSlot } from './host-slot.ts';
+import type { HostSlot, KnownHost } from './host-slot.ts';
 import { newSlot, NO_CLAIMS } from './host-slot.ts';
 import type { Ledger } from './ledger.ts';
 import { EMPTY_LEDGER, withClaim } from './ledger.ts';
@@ -21,7 +21,7 @@ export class CellState {
   /** What groups' constraints say about the hosts. */
   readonly selections = new Selections(this.index);
   readonly #slots = new Map<string, HostSlot>();
-  readonly #inFlight = new Map<string, Claim>();
+  readonly #inFlight = new Map<string, Assumed>();
   /** Hosts whose new ledger nobody has read. */
   readonly #unread = new Set<string>();
   readonly #readLedger: (id: string) => void;
@@ -103,11 +103,14 @@ export class CellState {
     return true;
   }
 
-  /** Counts the claim as given away until it is settled or forgotten. */
-  assume(claim: Claim): void {
+  /**
+   * Counts the claim as given away until it is settled or forgotten.
+   * @param known the claim's host, for who has it at hand
+   */
+  assume(claim: Claim, known?: KnownHost): void {
     if (this.#inFlight.has(claim.id)) throw new Error(`claim ${claim.id} is assumed already`);
-    this.#inFlight.set(claim.id, claim);
-    const slot = this.#slot(claim.host);
+    const slot = this.#slotAt(known) ?? this.#slot(claim.host);
+    this.#inFlight.set(claim.id, { claim, slot });
     // Most hosts have one at a time, and a list made for one takes less than a list that may grow.
     if (slot.inFlight.length === 0) slot.inFlight = [claim];
     else slot.inFlight.push(claim);
@@ -130,6 +133,11 @@ export class CellState {
 
   isAlive(id: string): boolean {
     return this.#slots.get(id)?.alive ?? false;
+  }
+
+  /** The host by its name: the same object always, also before it is registered and when it is gone. */
+  known(id: string): KnownHost {
+    return this.#slot(id);
   }
 
   /** The host's row in `index`; −1 when it is not registered. */
@@ -162,6 +170,11 @@ export class CellState {
     this.index.unreadCount = this.#unread.size;
   }
 
+  #slotAt(known: KnownHost | undefined): HostSlot | null {
+    const slot = known === undefined ? null : this.index.slotAt(known.index);
+    return slot === known ? slot : null;
+  }
+
   #slot(id: string): HostSlot {
     let slot = this.#slots.get(id);
     if (slot === undefined) {
@@ -172,16 +185,21 @@ export class CellState {
   }
 
   #drop(claimId: string): void {
-    const claim = this.#inFlight.get(claimId);
-    if (claim === undefined) return;
+    const assumed = this.#inFlight.get(claimId);
+    if (assumed === undefined) return;
     this.#inFlight.delete(claimId);
-    const slot = this.#slot(claim.host);
+    const { claim, slot } = assumed;
     const place = slot.inFlight.indexOf(claim);
     const last = slot.inFlight.pop();
     if (last !== undefined && last !== claim) slot.inFlight[place] = last;
     if (slot.inFlight.length === 0) slot.inFlight = NO_CLAIMS;
     this.index.shift(slot, claim, -1);
   }
+}
+
+interface Assumed {
+  readonly claim: Claim;
+  readonly slot: HostSlot;
 }
 
 function ledgerWithOwn(slot: HostSlot): Ledger {

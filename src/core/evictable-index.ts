@@ -1,3 +1,4 @@
+import { BandTable } from './band-table.ts';
 import {
   CapacityTree,
   CPU,
@@ -5,12 +6,12 @@ import {
   GPU_LARGEST,
   GPU_TOTAL,
   GPU_WHOLE,
-  ManyHosts,
   MEMORY,
   ROW,
+  TAKES,
 } from './capacity-tree.ts';
 import type { HostSlot } from './host-slot.ts';
-import { takesWork } from './host-slot.ts';
+import { widened } from './host-tables.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 
 /** A tree over all hosts for each precedence that evicts; a cell has few such. What was used longest ago goes first. */
@@ -19,10 +20,9 @@ const TREES_MAX = 3;
 /** What the trees are made of; `CellIndex` in this program. */
 export interface EvictableSource {
   readonly rows: Float64Array;
-  /** The slot of the host, null when no host has the index. */
-  slotAt(index: number): HostSlot | null;
+  slot(index: number): HostSlot;
   /** All host indices are below. */
-  readonly indexBound: number;
+  readonly size: number;
 }
 
 /**
@@ -31,9 +31,11 @@ export interface EvictableSource {
  * eviction.
  */
 export class EvictableIndex {
+  /** What each precedence holds of each host, as `treeBelow` found it when it was last asked. */
+  readonly bands = new BandTable();
   readonly #source: EvictableSource;
   readonly #trees = new Map<number, CapacityTree>();
-  #dirty: number[] = [];
+  readonly #dirty: number[] = [];
   #isDirty = new Uint8Array(16);
   readonly #row = new Float64Array(ROW);
 
@@ -44,11 +46,7 @@ export class EvictableIndex {
   /** The host's room changed, or it came or went. */
   mark(host: number): void {
     if (this.#trees.size === 0) return;
-    if (host >= this.#isDirty.length) {
-      const wider = new Uint8Array(2 * host);
-      wider.set(this.#isDirty);
-      this.#isDirty = wider;
-    }
+    this.#isDirty = widened(this.#isDirty, host + 1);
     if (this.#isDirty[host] === 1) return;
     this.#isDirty[host] = 1;
     this.#dirty.push(host);
@@ -66,38 +64,33 @@ export class EvictableIndex {
       this.#trees.set(precedence, known);
       return known;
     }
-    const tree = new CapacityTree(new ManyHosts());
-    for (let host = 0; host < this.#source.indexBound; host++) {
-      if (this.#source.slotAt(host) === null) continue;
-      tree.add(host);
-      this.#refill(tree, precedence, host);
-    }
+    if (this.#trees.size === 0)
+      for (let host = 0; host < this.#source.size; host++) this.bands.set(host, this.#source.slot(host));
+    const tree = new CapacityTree();
+    tree.resize(this.#source.size);
+    for (let host = 0; host < this.#source.size; host++) this.#refill(tree, precedence, host);
     this.#trees.set(precedence, tree);
     if (this.#trees.size > TREES_MAX) this.#trees.delete(this.#trees.keys().next().value ?? -1);
     return tree;
   }
 
   #catchUp(): void {
+    for (const tree of this.#trees.values()) tree.resize(this.#source.size);
     for (const host of this.#dirty) {
       this.#isDirty[host] = 0;
-      for (const [precedence, tree] of this.#trees) {
-        if (this.#source.slotAt(host) === null) tree.remove(host);
-        else {
-          if (!tree.has(host)) tree.add(host);
-          this.#refill(tree, precedence, host);
-        }
-      }
+      if (host >= this.#source.size) continue;
+      this.bands.set(host, this.#source.slot(host));
+      for (const [precedence, tree] of this.#trees) this.#refill(tree, precedence, host);
     }
-    this.#dirty = [];
+    this.#dirty.length = 0;
   }
 
   #refill(tree: CapacityTree, precedence: number, host: number): void {
-    const slot = this.#source.slotAt(host);
-    if (slot === null) return;
     const row = this.#row;
     const from = host * ROW;
     for (let i = 0; i < ROW; i++) row[i] = this.#source.rows[from + i]!;
-    tree.update(host, row, 0, takesWork(slot) && addBelow(slot, precedence, row));
+    if (row[TAKES] === 1 && !addBelow(this.#source.slot(host), precedence, row)) row[TAKES] = 0;
+    tree.update(host, row, 0);
   }
 }
 

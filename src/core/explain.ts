@@ -29,7 +29,7 @@ const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
  */
 export function explain(state: CellState, request: PlacementRequest): Explanation {
   const held = new HeldCount(request.group);
-  for (const id of request.hostsHeld) {
+  for (const { id } of request.hostsHeld) {
     const host = state.hostOf(id);
     if (host !== undefined) held.add(host);
   }

@@ -1,5 +1,6 @@
 import type { CellIndex } from './cell-index.ts';
 import { plainAttribute } from './expression.ts';
+import type { HostTally } from './host-tables.ts';
 import type { Spread } from './job.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from './scores.ts';
@@ -13,8 +14,8 @@ export class GroupCount {
   readonly companyCost: number;
   readonly #selection: Selection;
   readonly #classOf: Int32Array;
-  /** Allocations by host index; kept only where it matters. */
-  readonly #byHost: Map<number, number> | null;
+  /** Allocations by host; kept only where it matters. */
+  readonly #byHost: HostTally | null;
   readonly #onePerHost: boolean;
   /** By attribute of the selection, then by value number. */
   readonly #byValue: readonly Int32Array[];
@@ -30,12 +31,14 @@ export class GroupCount {
     this.#spread = spread.length === 0 ? NO_LIST : spread.filter((wish) => !isId(wish)).map(at(selection));
     this.#onePerHost = distinct.some((attribute) => isId({ attribute }));
     this.#distinct = distinct.length === 0 ? NO_LIST : numbersOf(selection, distinct);
-    this.#byHost = this.companyCost !== 0 || this.#onePerHost ? new Map() : null;
+    this.#byHost = this.companyCost !== 0 || this.#onePerHost ? index.company : null;
+    this.#byHost?.clear();
     this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
+    if (this.#counts) for (const known of request.hostsHeld) if (known.index >= 0) this.add(known.index);
   }
 
   /** Are there any wishes or rules that depend on what the group holds? */
-  get counts(): boolean {
+  get #counts(): boolean {
     return this.#byHost !== null || this.#byValue.length > 0;
   }
 
@@ -50,17 +53,17 @@ export class GroupCount {
   }
 
   add(host: number): void {
-    this.#byHost?.set(host, (this.#byHost.get(host) ?? 0) + 1);
-    const number = this.#classOf[host] ?? -1;
-    for (const [at, counts] of this.#byValue.entries()) {
-      const value = this.#selection.valueOf[at]?.[number] ?? -1;
-      if (value >= 0) counts[value]! += 1;
+    this.#byHost?.add(host);
+    const { valueOf } = this.#selection;
+    for (let at = 0; at < valueOf.length; at++) {
+      const value = valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
+      if (value >= 0) this.#byValue[at]![value]! += 1;
     }
   }
 
   /** Does `distinct` let one more onto the host? */
   allows(host: number): boolean {
-    if (this.#onePerHost && this.#byHost?.has(host) === true) return false;
+    if (this.#onePerHost && this.#byHost!.of(host) > 0) return false;
     for (const at of this.#distinct) {
       const value = this.#selection.valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
       if (value >= 0 && (this.#byValue[at]?.[value] ?? 0) > 0) return false;
@@ -70,7 +73,7 @@ export class GroupCount {
 
   /** The cost of the group's own company on the host. */
   company(host: number): number {
-    return this.companyCost === 0 ? 0 : this.companyCost * (this.#byHost?.get(host) ?? 0);
+    return this.companyCost === 0 ? 0 : this.companyCost * this.#byHost!.of(host);
   }
 
   /** Affinity and even spread, for any host of the class. */

@@ -62,6 +62,21 @@ export class HostClasses {
     this.#version += 1;
   }
 
+  /** The host at `from` has its index at `to` from now on. */
+  move(from: number, to: number): void {
+    this.#room(to);
+    const number = this.#classOf[from] ?? -1;
+    const place = this.#places[from] ?? 0;
+    this.#hosts[to] = this.#hosts[from];
+    this.#hosts[from] = undefined;
+    this.#classOf[to] = number;
+    this.#classOf[from] = -1;
+    this.#places[to] = place;
+    const hosts = this.#classes[number]?.hosts;
+    if (hosts !== undefined) hosts[place] = to;
+    this.#version += 1;
+  }
+
   /** Makes sure that hosts of one class answer these attributes alike (`id` is never asked of a class). */
   divideBy(attributes: readonly string[]): void {
     const fresh = attributes.filter((name) => name !== 'id' && !this.#attributes.has(name));

@@ -7,7 +7,6 @@ import type { Fragmentation } from './fragmentation.ts';
 import { lossRuleOf } from './fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from './host-slot.ts';
-import { takesWork } from './host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
 import type { LeftWeights } from './scores.ts';
@@ -89,7 +88,7 @@ export class HostJudge implements Judge {
   }
 
   shows(host: number): boolean {
-    return rowFits(this.#index.rows, host * ROW, this.need) && takesWork(this.#index.slot(host));
+    return rowFits(this.#index.rows, host * ROW, this.need);
   }
 
   /** After a pick: may the candidate take another one? */

@@ -1,4 +1,4 @@
-import { CPU, DISK, GPU_LARGEST, GPU_TOTAL, GPU_WHOLE, MEMORY, PORTS } from './capacity-tree.ts';
+import { CPU, DISK, GPU_LARGEST, GPU_TOTAL, GPU_WHOLE, MEMORY, PORTS, TAKES } from './capacity-tree.ts';
 import type { Claim } from './claim.ts';
 import type { Host } from './host.ts';
 import { allocatable } from './host.ts';
@@ -7,10 +7,18 @@ import { EMPTY_LEDGER } from './ledger.ts';
 import type { Resources } from './resources.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 
-/** All that is known of one host id, also before the host is registered: ledger and sign of life may come first. */
-export interface HostSlot {
+/**
+ * A host as a cell state knows it: one object for as long as the state lives, registered or not. Who keeps it need not
+ * look the host up by its name again.
+ */
+export interface KnownHost {
   readonly id: string;
-  /** Its row in the cell's tables; −1 while it is not registered. */
+  /** Its row in the cell's tables, which changes when hosts come and go; −1 while it is not registered. */
+  readonly index: number;
+}
+
+/** All that is known of one host id, also before the host is registered: ledger and sign of life may come first. */
+export interface HostSlot extends KnownHost {
   index: number;
   host: Host | undefined;
   ledger: Ledger;
@@ -73,13 +81,14 @@ export function fillRow(slot: HostSlot, host: Host, rows: Float64Array, offset: 
   for (const claim of slot.inFlight) shiftUse(slot, rows, offset, claim, 1);
   deriveGpu(slot, rows, offset);
   derivePorts(slot, host, rows, offset);
+  rows[offset + TAKES] = takesWork(slot) ? 1 : 0;
 }
 
 /** Takes (`sign` 1) or gives back (−1) one use. */
 export function shiftRow(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {
   shiftUse(slot, rows, offset, use, sign);
   if (use.gpus.length > 0) deriveGpu(slot, rows, offset);
-  if (slot.host !== undefined && !isEmpty(use.ports)) derivePorts(slot, slot.host, rows, offset);
+  if (!isEmpty(use.ports) && slot.host !== undefined) derivePorts(slot, slot.host, rows, offset);
 }
 
 function shiftUse(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {

@@ -1,5 +1,5 @@
 import type { Ask } from './ask.ts';
-import { CPU, DISK, GPU_LARGEST, GPU_TOTAL, GPU_WHOLE, MEMORY, PORTS, ROW } from './capacity-tree.ts';
+import { CPU, DISK, GPU_LARGEST, GPU_TOTAL, GPU_WHOLE, MEMORY, PORTS, ROW, TAKES } from './capacity-tree.ts';
 import { meets } from './expression.ts';
 import { deviceFits } from './gpu-choice.ts';
 import type { Host } from './host.ts';
@@ -25,6 +25,7 @@ export function needOf(ask: Ask, need: Float64Array): void {
   let free = 0;
   for (const label in ask.ports) if (ask.ports[label] === 0) free += 1;
   need[PORTS] = free;
+  need[TAKES] = 1;
 }
 
 /** Does a row that shows enough settle the question, or have devices, ports and named amounts to be looked at? */
@@ -38,7 +39,7 @@ export function exactByRow(ask: Ask, selection: Selection): boolean {
 }
 
 export function rowFits(rows: Float64Array, offset: number, need: Float64Array): boolean {
-  for (let i = 0; i < ROW - 1; i++) if (rows[offset + i]! < need[i]!) return false;
+  for (let i = 0; i < ROW; i++) if (rows[offset + i]! < need[i]!) return false;
   return true;
 }
 

@@ -1,4 +1,5 @@
 import type { Ask } from './ask.ts';
+import type { KnownHost } from './host-slot.ts';
 import type { Group } from './job.ts';
 import type { GpuShare } from './resources.ts';
 import type { TaskMix } from './fragmentation.ts';
@@ -12,7 +13,7 @@ export interface PlacementRequest {
   readonly precedence: number;
   readonly count: number;
   /** Hosts of the group's other live allocations, one entry each: what `distinct` and `spread` count. */
-  readonly hostsHeld: readonly string[];
+  readonly hostsHeld: readonly KnownHost[];
   /** Hosts to use only when no other fits: where it failed before, who refused it. */
   readonly avoidHosts: readonly string[];
 }
@@ -20,6 +21,8 @@ export interface PlacementRequest {
 /** One place: a host, its devices and its ports. Not yet a claim: it has no id. */
 export interface Placement {
   readonly host: string;
+  /** The same host, for the state that chose it: saves looking it up by name. */
+  readonly known?: KnownHost;
   readonly gpus: readonly GpuShare[];
   readonly ports: Readonly<Record<string, number>>;
 }

@@ -2,13 +2,14 @@ import { CPU, ROW } from './capacity-tree.ts';
 import type { CellState } from './cell-state.ts';
 import type { Chance } from './chance.ts';
 import { lossRuleOf } from './fragmentation.ts';
-import { chooseGpus } from './gpu-choice.ts';
+import { chooseGpus, NO_SHARES } from './gpu-choice.ts';
 import { GroupCount } from './group-count.ts';
 import { HostJudge } from './host-judge.ts';
 import type { Host } from './host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
+import { isEmpty } from './host-slot.ts';
 import type { Placement, PlacementPolicy, PlacementRequest, PlacementResult } from './placement-request.ts';
-import { choosePorts } from './port-choice.ts';
+import { choosePorts, NO_PORTS } from './port-choice.ts';
 import type { GpuShare } from './resources.ts';
 import type { Found } from './strata-search.ts';
 import { StrataSearch } from './strata-search.ts';
@@ -64,6 +65,8 @@ class Picking {
   readonly #group: GroupCount;
   readonly #judge: HostJudge;
   #search: StrataSearch;
+  /** What each pick takes, when there are no devices and ports to choose. */
+  readonly #plainUse: Use | null;
   #turned = false;
   readonly #taken: { readonly slot: HostSlot; readonly use: Use }[] = [];
 
@@ -74,13 +77,9 @@ class Picking {
     this.#policy = policy;
     const selection = state.selections.for(request);
     this.#group = new GroupCount(selection, state.index, request, policy);
-    if (this.#group.counts) {
-      for (const id of request.hostsHeld) {
-        const index = state.indexOf(id);
-        if (index >= 0) this.#group.add(index);
-      }
-    }
     this.#judge = new HostJudge(state, request, policy, selection, this.#group);
+    const { gpu, ports, resources } = request.ask;
+    this.#plainUse = gpu === null && isEmpty(ports) ? { resources, gpus: NO_SHARES, ports: NO_PORTS } : null;
     this.#search = this.#newSearch();
   }
 
@@ -108,10 +107,10 @@ class Picking {
   #take(found: Found): Placement {
     const index = found.candidates.hosts[found.place]!;
     const slot = this.#state.index.slot(index);
-    const placement = this.#placementOn(slot);
-    const use = { resources: this.#request.ask.resources, gpus: placement.gpus, ports: placement.ports };
+    const placement = this.#plainUse === null ? this.#placementOn(slot) : plainPlacement(slot);
     // Nobody comes after the last one who would have to see it.
     if (this.#taken.length + 1 < this.#request.count) {
+      const use = this.#plainUse ?? useOf(this.#request, placement);
       this.#taken.push({ slot, use });
       this.#state.index.shift(slot, use, 1);
       this.#group.add(index);
@@ -127,7 +126,7 @@ class Picking {
     const gpus = this.#gpusOn(slot, host);
     const chosen = choosePorts(ask.ports, host.portRange, slot.ports ?? NO_PORTS_USED, this.#chance);
     if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which has no room`);
-    return { host: slot.id, gpus, ports: chosen.ports };
+    return { host: slot.id, known: slot, gpus, ports: chosen.ports };
   }
 
   #gpusOn({ index, gpuUsed }: HostSlot, { gpuModels }: Host): readonly GpuShare[] | null {
@@ -142,3 +141,11 @@ class Picking {
 }
 
 const NO_PORTS_USED: ReadonlyMap<number, number> = new Map();
+
+function plainPlacement(known: HostSlot): Placement {
+  return { host: known.id, known, gpus: NO_SHARES, ports: NO_PORTS };
+}
+
+function useOf({ ask }: PlacementRequest, { gpus, ports }: Placement): Use {
+  return { resources: ask.resources, gpus, ports };
+}

@@ -17,7 +17,7 @@ export function rankByWalk(
   policy: PlacementPolicy,
 ): Map<string, number> {
   const held = new HeldCount(request.group);
-  for (const id of request.hostsHeld) {
+  for (const { id } of request.hostsHeld) {
     const host = state.hostOf(id);
     if (host !== undefined) held.add(host);
   }

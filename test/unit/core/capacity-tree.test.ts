@@ -1,39 +1,29 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CapacityTree, FewHosts, GPU_TOTAL, ManyHosts, ROW } from '../../../src/core/capacity-tree.ts';
+import { CapacityTree, GPU_TOTAL, ROW, TAKES } from '../../../src/core/capacity-tree.ts';
 
 const HOSTS_MAX = 60;
 const amount = fc.integer({ min: -2, max: 4 });
 const row = fc.tuple(amount, amount, amount, amount);
 
-type Step =
-  | {
-      readonly kind: 'set';
-      readonly host: number;
-      readonly row: readonly number[];
-      readonly takesWork: boolean;
-    }
-  | { readonly kind: 'remove'; readonly host: number };
+interface Change {
+  readonly host: number;
+  readonly row: readonly number[];
+  readonly takesWork: boolean;
+}
 
-const hostNumber = fc.integer({ min: 0, max: HOSTS_MAX - 1 });
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      kind: fc.constant('set' as const),
-      host: hostNumber,
-      row,
-      takesWork: fc.boolean(),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), host: hostNumber }) },
-);
+const anyChange: fc.Arbitrary<Change> = fc.record({
+  host: fc.integer({ min: 0, max: HOSTS_MAX - 1 }),
+  row,
+  takesWork: fc.boolean(),
+});
 
-function rowOf(amounts: readonly number[]): Float64Array {
+function rowOf(amounts: readonly number[], takesWork = true): Float64Array {
   const result = new Float64Array(ROW);
   const [cpu = 0, memory = 0, disk = 0, gpu = 0] = amounts;
   result.set([cpu, memory, disk]);
   result[GPU_TOTAL] = gpu;
+  result[TAKES] = takesWork ? 1 : 0;
   return result;
 }
 
@@ -43,36 +33,68 @@ function found(tree: CapacityTree, need: Float64Array): number[] {
   return hosts;
 }
 
+/** Those that show enough, by looking at each. */
+function walked(known: ReadonlyMap<number, Change>, need: readonly number[]): number[] {
+  // Without a need of GPUs their row is not read: what a host owes there is no concern of others.
+  const dimensions = (need[3] ?? 0) > 0 ? 4 : 3;
+  return [...known]
+    .filter(
+      ([, host]) =>
+        host.takesWork && need.slice(0, dimensions).every((each, n) => (host.row[n] ?? 0) >= each),
+    )
+    .map(([host]) => host)
+    .sort((a, b) => a - b);
+}
+
 describe('CapacityTree', () => {
-  it.each([
-    ['many', () => new ManyHosts()],
-    ['few', () => new FewHosts()],
-  ])('finds exactly the hosts that have enough, each once, after any history (%s hosts)', (_, positions) => {
+  it('finds exactly the hosts that have enough, each once and in order, after any history', () => {
+    const anyStep = fc.oneof(
+      { weight: 6, arbitrary: anyChange },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: HOSTS_MAX }) },
+    );
     const law = fc.property(fc.array(anyStep, { maxLength: 120 }), row, (steps, need) => {
-      const tree = new CapacityTree(positions());
-      const model = new Map<number, { row: readonly number[]; takesWork: boolean }>();
+      const tree = new CapacityTree();
+      const known = new Map<number, Change>();
       for (const step of steps) {
-        if (step.kind === 'remove') {
-          tree.remove(step.host);
-          model.delete(step.host);
+        if (typeof step === 'number') {
+          tree.resize(step);
+          for (const host of known.keys()) if (host >= step) known.delete(host);
           continue;
         }
-        if (!model.has(step.host)) tree.add(step.host);
-        tree.update(step.host, rowOf(step.row), 0, step.takesWork);
-        model.set(step.host, step);
+        if (step.host < tree.size) known.set(step.host, step);
+        tree.update(step.host, rowOf(step.row, step.takesWork), 0);
       }
-      const wanted = need.map((amount) => Math.max(0, amount));
-      // Without a need of GPUs their row is not read: what a host owes there is no concern of others.
-      const dimensions = (wanted[3] ?? 0) > 0 ? 4 : 3;
-      const expected = [...model].filter(
-        ([, host]) =>
-          host.takesWork && wanted.slice(0, dimensions).every((amount, n) => (host.row[n] ?? 0) >= amount),
-      );
-      expect(tree.size).toBe(model.size);
-      expect(found(tree, rowOf(wanted)).sort((a, b) => a - b)).toEqual(
-        expected.map(([host]) => host).sort((a, b) => a - b),
-      );
+      const wanted = need.map((each) => Math.max(0, each));
+      expect(found(tree, rowOf(wanted))).toEqual(walked(known, wanted));
     });
+    fc.assert(law, { numRuns: 500 });
+  });
+
+  it('finds the same among some of the hosts only, however their indices lie', () => {
+    const gap = fc.oneof(
+      fc.constant(1),
+      fc.integer({ min: 1, max: 5 }),
+      fc.integer({ min: 1, max: 100_000 }),
+    );
+    const law = fc.property(
+      fc.array(gap, { minLength: 1, maxLength: 60 }),
+      fc.array(anyChange, { maxLength: 60 }),
+      row,
+      (gaps, changes, need) => {
+        let last = -1;
+        const members = gaps.map((each) => (last += each));
+        const tree = new CapacityTree([...members].reverse());
+        const known = new Map<number, Change>();
+        for (const change of changes) {
+          const host = members[change.host] ?? last + 1 + change.host;
+          if (change.host < members.length) known.set(host, change);
+          tree.update(host, rowOf(change.row, change.takesWork), 0);
+        }
+        const wanted = need.map((each) => Math.max(0, each));
+        expect(tree.size).toBe(members.length);
+        expect(found(tree, rowOf(wanted))).toEqual(walked(known, wanted));
+      },
+    );
     fc.assert(law, { numRuns: 500 });
   });
 });

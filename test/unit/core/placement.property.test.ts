@@ -106,7 +106,7 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
       gpu,
       ports,
       count,
-      hostsHeld: held.map(id),
+      hostsHeld: held.map((n) => ({ id: id(n), index: -1 })),
       avoidHosts: avoid.map(id),
     }),
   );
@@ -250,10 +250,16 @@ function load(
   }
 }
 
+/** The request as one who knows the state makes it. */
+function heldIn(state: CellState, request: PlacementRequest): PlacementRequest {
+  return { ...request, hostsHeld: request.hostsHeld.map(({ id: name }) => state.known(name)) };
+}
+
 describe('place against the walk over all hosts', () => {
   it('finds a place if and only if the walk does, and each pick fits by the one fit rule', () => {
-    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, policy, seed) => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, policy, seed) => {
       const state = build(cell, seed);
+      const request = heldIn(state, drawn);
       const result = place(state, request, chanceOf(seed), policy);
       expect(result.chosen.length + result.unplaced).toBe(request.count);
       const held = [...request.hostsHeld];
@@ -268,7 +274,7 @@ describe('place against the walk over all hosts', () => {
         expect(Object.keys(chosen.ports).sort()).toEqual(Object.keys(request.ask.ports).sort());
         expect(chosen.gpus.length).toBe(request.ask.gpu?.count ?? 0);
         state.assume(claim);
-        held.push(chosen.host);
+        held.push(state.known(chosen.host));
       }
       if (result.unplaced > 0)
         expect(rankByWalk(state, { ...request, hostsHeld: held }, policy).size).toBe(0);
@@ -277,8 +283,9 @@ describe('place against the walk over all hosts', () => {
   });
 
   it('picks the best host when the sample covers all that fit, and only then one to avoid when no other fits', () => {
-    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, policy, seed) => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, policy, seed) => {
       const state = build(cell, seed);
+      const request = heldIn(state, drawn);
       const one = { ...request, count: 1 };
       const ranks = rankByWalk(state, one, policy);
       const wanted = [...ranks].filter(([host]) => !request.avoidHosts.includes(host));
@@ -294,8 +301,9 @@ describe('place against the walk over all hosts', () => {
   });
 
   it('picks the best host each time when it scores every host, also for many at once', () => {
-    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, any, seed) => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, any, seed) => {
       const state = build(cell, seed);
+      const request = heldIn(state, drawn);
       const policy = { ...any, sample: Infinity };
       const result = place(state, { ...request, avoidHosts: [] }, chanceOf(seed), policy);
       const held = [...request.hostsHeld];
@@ -305,7 +313,7 @@ describe('place against the walk over all hosts', () => {
         state.assume(
           makeClaim(`new${String(n)}`, chosen.host, { ...chosen, resources: request.ask.resources }),
         );
-        held.push(chosen.host);
+        held.push(state.known(chosen.host));
       }
     });
     fc.assert(law, { numRuns: 2000 });
@@ -338,7 +346,7 @@ describe('place against the walk over all hosts', () => {
           group: groups[chance.below(groups.length)] ?? makeGroup(),
           gpu: gpus[chance.below(gpus.length)] ?? null,
           resources: amounts(500 * (1 + chance.below(8)), 512 * (1 + chance.below(16))),
-          hostsHeld: [id(chance.below(hostsCount))],
+          hostsHeld: [state.known(id(chance.below(hostsCount)))],
         });
         const ranks = rankByWalk(state, request, policy);
         const host = place(state, request, chance, policy).chosen[0]?.host;
@@ -370,8 +378,9 @@ describe('place against the walk over all hosts', () => {
   });
 
   it('leaves the state as it was', () => {
-    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, request, policy, seed) => {
+    const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, policy, seed) => {
       const state = build(cell, seed);
+      const request = heldIn(state, drawn);
       const before = [...state.views()];
       const rows = [...state.index.rows];
       place(state, request, chanceOf(seed), policy);

@@ -42,7 +42,7 @@ describe('place', () => {
 
   it('keeps the copies of one group apart under the service policy', () => {
     const state = makeCell([makeHost('a'), makeHost('b'), makeHost('c')]);
-    const result = place(state, makeRequest({ count: 2, hostsHeld: ['b'] }), chance, SERVICE);
+    const result = place(state, makeRequest({ count: 2, hostsHeld: [state.known('b')] }), chance, SERVICE);
     expect(hostsOf(result).sort()).toEqual(['a', 'c']);
   });
 

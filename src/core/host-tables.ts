@@ -1,0 +1,39 @@
+/** The table with room for `size` numbers; as it is when it has, so that it grows in few steps. */
+export function widened<T extends Uint8Array | Int32Array | Uint32Array | Float64Array>(
+  table: T,
+  size: number,
+): T {
+  if (size <= table.length) return table;
+  const wider = new (table.constructor as new (length: number) => T)(Math.max(size, 2 * table.length));
+  wider.set(table);
+  return wider;
+}
+
+/** A count of each host that all begin at nought again at once, for decisions that count some hosts of a large cell. */
+export class HostTally {
+  /** For each host: the round that counted it last, and the count of that round. */
+  #counts = new Uint32Array(2);
+  #round = 0;
+
+  /** All counts are nought from now on. */
+  clear(): void {
+    this.#round += 1;
+    if (this.#round <= ROUND_MAX) return;
+    this.#counts.fill(0);
+    this.#round = 1;
+  }
+
+  add(host: number): void {
+    this.#counts = widened(this.#counts, 2 * (host + 1));
+    const at = 2 * host;
+    const counts = this.#counts;
+    counts[at + 1] = counts[at] === this.#round ? counts[at + 1]! + 1 : 1;
+    counts[at] = this.#round;
+  }
+
+  of(host: number): number {
+    return this.#counts[2 * host] === this.#round ? this.#counts[2 * host + 1]! : 0;
+  }
+}
+
+const ROUND_MAX = 0xffff_ffff;
