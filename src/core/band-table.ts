@@ -1,15 +1,17 @@
-import { AMOUNT_MAX, CPU, DISK, MEMORY } from './capacity-tree.ts';
+import { AMOUNT_MAX, CPU, DISK, GPU_LARGEST, GPU_TOTAL, GPU_WHOLE, MEMORY } from './capacity-tree.ts';
 import type { HostSlot } from './host-slot.ts';
 import { widened } from './host-tables.ts';
 import type { Resources } from './resources.ts';
+import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 
 /** So many precedences of a host are in its row; few cells use more. */
 const BANDS_MAX = 4;
-/** How many bands, what the host gives away of cpu and memory, then the bands: precedence, cpu, memory, disk. */
+/** How many bands, what the host gives away of cpu and memory, its devices, then the bands: precedence, cpu, memory, disk. */
 const COUNT = 0;
 const WHOLE_CPU = 1;
 const WHOLE_MEMORY = 2;
-const FIRST = 3;
+const DEVICES = 3;
+const FIRST = 4;
 const BAND = 4;
 const ROW = FIRST + BANDS_MAX * BAND;
 /** In the place of the count: the ledger itself has to be asked. */
@@ -31,6 +33,7 @@ export class BandTable {
     if (host === undefined || precedences.length > BANDS_MAX) return;
     rows[row + WHOLE_CPU] = host.capacity.cpuMilli - host.reserved.cpuMilli;
     rows[row + WHOLE_MEMORY] = host.capacity.memoryMib - host.reserved.memoryMib;
+    rows[row + DEVICES] = host.gpuModels.length;
     precedences.sort((a, b) => a - b);
     for (const [n, precedence] of precedences.entries()) {
       const { cpuMilli, memoryMib, diskMib } = ledger.bands[precedence]!;
@@ -43,6 +46,18 @@ export class BandTable {
   /** Does the table hold all that the host's ledger says of cpu, memory and disk? */
   covers(index: number): boolean {
     return (this.#rows[index * ROW + COUNT] ?? BEYOND) !== BEYOND;
+  }
+
+  /** Adds to what is free, as `giveBack` does, all that is held below the precedence. @returns false when nothing is */
+  addBelow(index: number, precedence: number, free: Float64Array): boolean {
+    const rows = this.#rows;
+    const row = index * ROW;
+    const first = row + FIRST;
+    const end = first + rows[row + COUNT]! * BAND;
+    let band = first;
+    for (; band < end && rows[band]! < precedence; band += BAND)
+      giveBack(free, rows[band + 1]!, rows[band + 2]!, rows[band + 3]!, rows[row + DEVICES]!);
+    return band > first;
   }
 
   /**
@@ -74,6 +89,23 @@ export class BandTable {
     }
     return null;
   }
+}
+
+/** A row of free amounts after what one precedence holds of the host. Whose devices they are is not known: it frees all. */
+export function giveBack(
+  free: Float64Array,
+  cpuMilli: number,
+  memoryMib: number,
+  diskMib: number,
+  devices: number,
+): void {
+  free[CPU]! += cpuMilli;
+  free[MEMORY]! += memoryMib;
+  free[DISK]! += diskMib;
+  if (devices === 0) return;
+  free[GPU_TOTAL] = devices * GPU_MILLI_PER_DEVICE;
+  free[GPU_LARGEST] = GPU_MILLI_PER_DEVICE;
+  free[GPU_WHOLE] = devices;
 }
 
 /**

@@ -91,7 +91,7 @@ export class CellIndex {
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
     this.all.resize(last);
-    this.evictable.mark(last);
+    this.evictable.mark(last, true);
     slot.index = -1;
   }
 
@@ -99,6 +99,7 @@ export class CellIndex {
   refill(slot: HostSlot): void {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, slot.host, this.#rows, slot.index * ROW);
+    this.evictable.mark(slot.index, true);
     this.#carry(slot.index);
   }
 
@@ -137,7 +138,7 @@ export class CellIndex {
 
   #carry(index: number): void {
     this.all.update(index, this.#rows, index * ROW);
-    this.evictable.mark(index);
+    this.evictable.mark(index, false);
     if (this.#parts.size === 0 || this.#partsVersion !== this.classes.version) return;
     const parts = this.#partsOfClass[this.classes.classOf[index] ?? -1];
     if (parts === undefined) return;
@@ -153,7 +154,7 @@ export class CellIndex {
     this.unread[to] = this.unread[from] ?? 0;
     this.classes.move(from, to);
     this.all.update(to, this.#rows, to * ROW);
-    this.evictable.mark(to);
+    this.evictable.mark(to, true);
   }
 
   #trim(keep: string): void {

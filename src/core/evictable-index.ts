@@ -1,21 +1,15 @@
-import { BandTable } from './band-table.ts';
-import {
-  CapacityTree,
-  CPU,
-  DISK,
-  GPU_LARGEST,
-  GPU_TOTAL,
-  GPU_WHOLE,
-  MEMORY,
-  ROW,
-  TAKES,
-} from './capacity-tree.ts';
+import { BandTable, giveBack } from './band-table.ts';
+import { CapacityTree, ROW, TAKES } from './capacity-tree.ts';
 import type { HostSlot } from './host-slot.ts';
 import { widened } from './host-tables.ts';
-import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 
 /** A tree over all hosts for each precedence that evicts; a cell has few such. What was used longest ago goes first. */
 const TREES_MAX = 3;
+
+/** What has changed of a host since the trees were last brought up to date. */
+const CLEAN = 0;
+const ROOM = 1;
+const LEDGER = 2;
 
 /** What the trees are made of; `CellIndex` in this program. */
 export interface EvictableSource {
@@ -43,13 +37,16 @@ export class EvictableIndex {
     this.#source = source;
   }
 
-  /** The host's room changed, or it came or went. */
-  mark(host: number): void {
+  /**
+   * The host's room changed, or it came or went.
+   * @param ledger may its ledger be another one?
+   */
+  mark(host: number, ledger: boolean): void {
     if (this.#trees.size === 0) return;
     this.#isDirty = widened(this.#isDirty, host + 1);
-    if (this.#isDirty[host] === 1) return;
-    this.#isDirty[host] = 1;
-    this.#dirty.push(host);
+    const before = this.#isDirty[host];
+    if (before === CLEAN) this.#dirty.push(host);
+    if (before !== LEDGER) this.#isDirty[host] = ledger ? LEDGER : ROOM;
   }
 
   /**
@@ -77,9 +74,10 @@ export class EvictableIndex {
   #catchUp(): void {
     for (const tree of this.#trees.values()) tree.resize(this.#source.size);
     for (const host of this.#dirty) {
-      this.#isDirty[host] = 0;
+      const dirty = this.#isDirty[host];
+      this.#isDirty[host] = CLEAN;
       if (host >= this.#source.size) continue;
-      this.bands.set(host, this.#source.slot(host));
+      if (dirty === LEDGER) this.bands.set(host, this.#source.slot(host));
       for (const [precedence, tree] of this.#trees) this.#refill(tree, precedence, host);
     }
     this.#dirty.length = 0;
@@ -89,26 +87,21 @@ export class EvictableIndex {
     const row = this.#row;
     const from = host * ROW;
     for (let i = 0; i < ROW; i++) row[i] = this.#source.rows[from + i]!;
-    if (row[TAKES] === 1 && !addBelow(this.#source.slot(host), precedence, row)) row[TAKES] = 0;
+    if (row[TAKES] === 1 && !this.#addBelow(host, precedence)) row[TAKES] = 0;
     tree.update(host, row, 0);
   }
-}
 
-/** Adds what is held below the precedence. @returns false when nothing is */
-function addBelow(slot: HostSlot, precedence: number, row: Float64Array): boolean {
-  let any = false;
-  for (const name in slot.ledger.bands) {
-    const band = slot.ledger.bands[name];
-    if (band === undefined || Number(name) >= precedence) continue;
-    any = true;
-    row[CPU]! += band.cpuMilli;
-    row[MEMORY]! += band.memoryMib;
-    row[DISK]! += band.diskMib;
+  /** Adds what is held below the precedence to the row at hand. @returns false when nothing is */
+  #addBelow(host: number, precedence: number): boolean {
+    if (this.bands.covers(host)) return this.bands.addBelow(host, precedence, this.#row);
+    const { ledger, gpuUsed } = this.#source.slot(host);
+    let any = false;
+    for (const name in ledger.bands) {
+      if (Number(name) >= precedence) continue;
+      const { cpuMilli, memoryMib, diskMib } = ledger.bands[name]!;
+      giveBack(this.#row, cpuMilli, memoryMib, diskMib, gpuUsed.length);
+      any = true;
+    }
+    return any;
   }
-  const devices = slot.gpuUsed.length;
-  if (!any || devices === 0) return any;
-  row[GPU_TOTAL] = devices * GPU_MILLI_PER_DEVICE;
-  row[GPU_LARGEST] = GPU_MILLI_PER_DEVICE;
-  row[GPU_WHOLE] = devices;
-  return any;
 }

@@ -43,16 +43,16 @@ export function evictionHosts(
   limit: { readonly most: number; readonly passed: ReadonlySet<string> },
 ): string[] {
   const search = new HostSearch(state, request, policy, limit.passed);
-  const found: { readonly id: string; readonly cost: number }[] = [];
-  for (const index of search.hosts(chance)) {
-    const cost = search.cost(index);
-    if (cost !== null) found.push({ id: state.index.slot(index).id, cost });
+  const found: { readonly host: number; readonly cost: number }[] = [];
+  for (const host of search.hosts(chance)) {
+    const cost = search.cost(host);
+    if (cost !== null) found.push({ host, cost });
     if (found.length >= SAMPLE) break;
   }
   return found
     .sort((a, b) => a.cost - b.cost)
     .slice(0, limit.most)
-    .map(({ id }) => id);
+    .map(({ host }) => state.index.slot(host).id);
 }
 
 class HostSearch {
