@@ -5,6 +5,7 @@ import type { HostListing, StartRequest, StopRequest } from '../src/wire/host-ap
 import type { Channel } from '../src/ports/http.ts';
 import type { SignalAnswer } from '../src/wire/attach-frames.ts';
 import type { CommandStatus, ExecRequest, SignalRequest } from '../src/wire/exec-api.ts';
+import type { HostUsage } from '../src/wire/usage-api.ts';
 import { adoptAll } from './adoption.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { AllocationTable } from './allocation-table.ts';
@@ -28,6 +29,7 @@ import { startAllocation } from './start-orders.ts';
 import { StateDisk } from './state-disk.ts';
 import { openStateFolder, saveIncarnation } from './state-folder.ts';
 import { noAllocation, removeAllocation, stopAllocation } from './stop-orders.ts';
+import { hostUsage } from './usage.ts';
 import { Turns } from './turns.ts';
 
 /** A host as far as it is known before its agent starts. */
@@ -196,6 +198,10 @@ export class HostAgent {
   /** @throws ProblemError `no-allocation`, `no-task`, `no-command` */
   command(id: string, commandId: string, task?: string): Promise<CommandStatus> {
     return commandStatus(this.#desk, id, commandId, task);
+  }
+
+  usage(): Promise<HostUsage> {
+    return hostUsage(this.#desk);
   }
 
   listing(): HostListing {

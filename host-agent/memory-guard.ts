@@ -1,9 +1,9 @@
 import { allocatable } from '../src/core/host.ts';
-import { attemptName } from '../src/wire/shim-files.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
 import type { MemoryUse } from './qos.ts';
 import { chooseVictim } from './qos.ts';
+import { usageOf } from './usage.ts';
 
 const MIB = 1024 * 1024;
 /** Nothing can go wrong: all that tasks may use fits, and the kernel holds them to it. */
@@ -78,15 +78,11 @@ export class MemoryGuard {
   }
 
   async #useOf(run: AllocationRun): Promise<MemoryUse> {
-    const { limits } = this.#desk.ports.tools;
-    let usedBytes = 0;
-    for (const { task, attemptNumber } of run.tasks)
-      if (attemptNumber > 0)
-        usedBytes += (await limits.stat(attemptName(run.id, task.name, attemptNumber))).memoryBytes ?? 0;
+    const { memoryBytes } = await usageOf(this.#desk.ports.tools.limits, run);
     return {
       id: run.id,
       precedence: run.allocation.precedence,
-      usedBytes,
+      usedBytes: memoryBytes ?? 0,
       requestedBytes: run.allocation.resources.memoryMib * MIB,
       startedAtMs: run.report().startedAtMs ?? 0,
     };

@@ -48,6 +48,7 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     ),
     route('POST', '/v1/allocations/:id/signal', signal),
     route('GET', '/v1/reports', reports),
+    route('GET', '/v1/usage', async ({ agent }) => ok(await agent.usage())),
     ...processRoutes(options),
   ];
 }

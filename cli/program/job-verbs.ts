@@ -70,6 +70,13 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
         (await import('../commands/ps.ts')).ps(context, job, { all: options.allNamespaces }),
       ),
     );
+  cellVerb(program, 'top [job]', 'what runs, and what it uses of what it asked for')
+    .option('-A, --all-namespaces', 'jobs of all namespaces', false)
+    .action((job: string | undefined, options: GlobalOptions & { allNamespaces: boolean }) =>
+      run(options, async (context) =>
+        (await import('../commands/top.ts')).top(context, job, { all: options.allNamespaces }),
+      ),
+    );
   cellVerb(program, 'status <job>', 'a job, where it is, and how its parts ended').action(
     (job: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('../commands/status.ts')).status(context, job)),

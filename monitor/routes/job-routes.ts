@@ -6,6 +6,7 @@ import type { BulkResult, JobSummary } from '../../src/wire/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/monitor-api.ts';
 import type { MonitorState } from '../monitor-state.ts';
 import { patience } from '../patience.ts';
+import { cellUsage } from '../usage.ts';
 import { countIn, jobKeyIn, namespaceIn, noSuchJob, problemOfPart, refuse } from '../refusals.ts';
 
 /** A long poll longer than this is cut by somebody between. */
@@ -29,6 +30,7 @@ export function jobRoutes(state: MonitorState): Route[] {
     { method: 'GET', path: '/v1/jobs/:namespace/:job/exit', handle: (request) => exit(state, request) },
     { method: 'POST', path: '/v1/runs', handle: (request) => run(state, request) },
     { method: 'GET', path: '/v1/allocations', handle: async (request) => allocations(state, request) },
+    { method: 'GET', path: '/v1/usage', handle: (request) => usage(state, request) },
   ];
 }
 
@@ -165,17 +167,24 @@ async function exit(state: MonitorState, request: RouteRequest): Promise<RouteRe
 }
 
 function allocations(state: MonitorState, request: RouteRequest): RouteReply {
+  const found = jobKeysIn(state, request).flatMap((jobKey) => state.book.allocations(jobKey));
+  return { status: 200, body: { allocations: found, incomplete: !state.follower.view.complete } };
+}
+
+async function usage(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  return { status: 200, body: await cellUsage(state.copy, state.hosts, jobKeysIn(state, request)) };
+}
+
+/** The jobs with allocations that `?namespace&job` means; all of them without either. */
+function jobKeysIn(state: MonitorState, request: RouteRequest): readonly string[] {
   const namespace = namespaceIn(request);
   const job = request.query['job'];
-  const jobKeys =
-    namespace !== null && job !== undefined ? [`${namespace}/${job}`] : state.copy.allocationsByJob.keys();
-  const found = [];
-  for (const jobKey of jobKeys) {
-    if (namespace !== null && !jobKey.startsWith(`${namespace}/`)) continue;
-    if (job !== undefined && !jobKey.endsWith(`/${job}`)) continue;
-    found.push(...state.book.allocations(jobKey));
-  }
-  return { status: 200, body: { allocations: found, incomplete: !state.follower.view.complete } };
+  if (namespace !== null && job !== undefined) return [`${namespace}/${job}`];
+  return [...state.copy.allocationsByJob.keys()].filter(
+    (jobKey) =>
+      (namespace === null || jobKey.startsWith(`${namespace}/`)) &&
+      (job === undefined || jobKey.endsWith(`/${job}`)),
+  );
 }
 
 /**

@@ -12,6 +12,7 @@ import type {
   StopRequest,
 } from '../wire/host-api.ts';
 import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/host-api.ts';
+import type { HostUsage } from '../wire/usage-api.ts';
 import { bodyOf, isSuccess, problemErrorOf, problemOf } from './problem.ts';
 
 export interface HostClientOptions {
@@ -117,6 +118,11 @@ export class HostClient {
     const answer = await this.#call({ method: 'GET', url: `${address}/v1/allocations/${id}` });
     if (answer.status === 404 && problemOf(answer).code === 'no-allocation') return null;
     return bodyOf<AllocationReport>(answer);
+  }
+
+  /** @throws HttpError, ProblemError */
+  async usage(address: string): Promise<HostUsage> {
+    return bodyOf<HostUsage>(await this.#call({ method: 'GET', url: `${address}/v1/usage` }));
   }
 
   /**

@@ -21,6 +21,7 @@ import type {
   VersionAnswer,
 } from '../wire/monitor-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
+import type { CellUsage } from '../wire/usage-api.ts';
 import type { MonitorAddresses, MonitorCall } from './monitor-round.ts';
 import { MonitorRound } from './monitor-round.ts';
 import { bodyOf } from './problem.ts';
@@ -167,6 +168,15 @@ export class MonitorClient {
 
   async hosts(options: CallOptions = {}): Promise<HostListAnswer> {
     return bodyOf(await this.#get('/v1/hosts', options));
+  }
+
+  /** What runs uses now, by host. @param which all of it without a namespace */
+  async usage(
+    which: { readonly namespace?: string; readonly job?: string },
+    options: CallOptions = {},
+  ): Promise<CellUsage> {
+    const { namespace, job } = which;
+    return bodyOf(await this.#get(`/v1/usage${query({ namespace, job })}`, options));
   }
 
   async setEligibility(

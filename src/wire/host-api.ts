@@ -14,6 +14,7 @@ import type { AllocationReport } from '../core/report.ts';
  *   GET    /v1/reports?incarnation&seq    –             → NDJSON of HostReport; starts with `full` unless it can resume
  *   GET    /v1/allocations/:id/logs?task&stream&offset&follow
  *                                         –             → bytes from `offset`; header `x-offset` gives the true first one
+ *   GET    /v1/usage                –             → HostUsage (usage-api.ts)
  *   GET    /livez /readyz /metrics
  */
 

@@ -25,6 +25,7 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              has not started yet, ask again. 410: the host no longer has it
  *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
  *   GET  /v1/hosts                             → HostListAnswer
+ *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)
  *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
  *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,

@@ -41,6 +41,17 @@ describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to th
     expect(report.reason).toContain('its limit is 80Mi');
   });
 
+  it('S3.8 the agent says what a task uses: time, memory, processes', async () => {
+    const busy = await world.start(shell('sleep 1000 & echo up; while :; do :; done'));
+    await world.said(busy, 'up');
+    const first = await world.usage(busy);
+    expect(first?.memoryBytes).toBeGreaterThan(0);
+    expect(first?.pids).toBe(2);
+    for (let use = first; (use?.cpuMs ?? 0) <= (first?.cpuMs ?? 0);) use = await world.usage(busy);
+    await world.stop(busy);
+    expect(await world.usage(busy)).toBeUndefined();
+  });
+
   const UP = 'echo up; ';
   const tasks: readonly (readonly [string, string])[] = [
     ['a fork bomb', `${UP}while :; do setsid sh -c 'trap "" TERM; sleep 1000' & done`],

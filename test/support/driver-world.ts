@@ -1,3 +1,4 @@
+import type { AllocationUsage } from '../../src/wire/usage-api.ts';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -47,6 +48,12 @@ export class DriverWorld {
   }
 
   /** As it is registered. */
+  /** What the allocation uses now, as its agent says. */
+  async usage(id: string): Promise<AllocationUsage | undefined> {
+    const { allocations } = await this.#http.client.usage(this.agent.address);
+    return allocations.find((one) => one.id === id);
+  }
+
   async host(): Promise<Host> {
     const store = new MemoryCellStore({ clock: systemClock, cell: this.#cell });
     const key = cellKeys('test').host('host-a');

@@ -4,6 +4,7 @@ import type { HttpListener, HttpServer, Route, RouteReply, RouteRequest } from '
 import { Broadcast } from '../../src/runtime/broadcast.ts';
 import { ndjsonLine } from '../../src/runtime/ndjson.ts';
 import { LOG_OFFSET_HEADER } from '../../src/wire/host-api.ts';
+import type { AllocationUsage, HostUsage } from '../../src/wire/usage-api.ts';
 import { ProblemError } from '../../src/wire/problem.ts';
 
 /** Without what comes before the union: each kind keeps its own fields. */
@@ -22,6 +23,9 @@ export class ReportingHost {
   resumed = 0;
   readonly reports = new Map<string, AllocationReport>();
   readonly stops: string[] = [];
+  /** What its allocations use, and how often somebody wanted to know. */
+  uses: readonly AllocationUsage[] = [];
+  usageAsked = 0;
   #live = new Broadcast<string>(100_000);
   readonly #past: HostReport[] = [];
   readonly #logs = new Map<string, { bytes: Uint8Array; ended: boolean; readonly wake: Set<() => void> }>();
@@ -48,6 +52,7 @@ export class ReportingHost {
         path: '/v1/allocations/:id',
         handle: async ({ params }) => this.#get(params['id'] ?? ''),
       },
+      { method: 'GET', path: '/v1/usage', handle: async () => ({ status: 200, body: this.#usage() }) },
       { method: 'GET', path: '/v1/allocations/:id/logs', handle: async (request) => this.#openLog(request) },
       {
         method: 'POST',
@@ -62,6 +67,11 @@ export class ReportingHost {
     ];
     this.#listener = await server.listen(routes, { host: '127.0.0.1', port: 0, bodyBytesMax: 64 * 1024 });
     return this;
+  }
+
+  #usage(): HostUsage {
+    this.usageAsked += 1;
+    return { host: this.id, atMs: 0, allocations: this.uses };
   }
 
   async close(): Promise<void> {
