@@ -5,10 +5,11 @@ import type { Desk } from './desk.ts';
 import type { LimitsDriver } from './limits/limits.ts';
 
 /** What runs here and what it uses now (S3.8). */
-export async function hostUsage({ host, ports, table }: Desk): Promise<HostUsage> {
+export async function hostUsage(desk: Desk): Promise<HostUsage> {
+  const { ports, table } = desk;
   const runs = table.all().filter((run) => !run.ended);
   return {
-    host: host().id,
+    host: desk.host().id,
     atMs: ports.clock.monotonicMs(),
     allocations: await Promise.all(runs.map((run) => usageOf(ports.tools.limits, run))),
   };
