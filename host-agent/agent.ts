@@ -98,8 +98,9 @@ export class HostAgent {
     try {
       const journal = await Journal.open(plain);
       const owner = `${facts.id}.${stateId}`;
-      const { cgroupParent = '', artifactBytesMax } = settings;
-      const tools = await TaskTools.open(plain, { owner, cgroupParent, artifactBytesMax });
+      const { cgroupParent = '', artifactBytesMax, ociRuntimes } = settings;
+      const options = { owner, cgroupParent, artifactBytesMax, ...(ociRuntimes && { ociRuntimes }) };
+      const tools = await TaskTools.open(plain, options);
       const ports: TaskPorts = { ...plain, tools };
       const attributes = { ...tools.attributes, ...facts.attributes };
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };

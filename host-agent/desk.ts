@@ -1,5 +1,6 @@
 import type { Host } from '../src/core/host.ts';
 import type { AllocationTable } from './allocation-table.ts';
+import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import type { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
@@ -19,6 +20,8 @@ export interface AgentSettings extends TaskSettings {
   readonly artifactBytesMax: number;
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
   readonly cgroupParent?: string;
+  /** Container runtimes to try, the best first. Default: all that are known. */
+  readonly ociRuntimes?: readonly OciRuntimeName[];
 }
 
 /** What the parts of an agent share. */

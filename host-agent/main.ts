@@ -27,6 +27,7 @@ import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
 import type { AgentSettings } from './desk.ts';
+import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './registrar.ts';
 import type { RoundsOptions } from './rounds.ts';
@@ -71,6 +72,8 @@ export interface AgentOptions {
   readonly artifactSources?: readonly string[];
   /** Control group under which those of tasks are made, in each hierarchy. Default: the root. */
   readonly cgroupParent?: string;
+  /** The only container runtime to use. Default: the first that works. */
+  readonly ociRuntime?: OciRuntimeName;
   readonly settings?: Partial<AgentSettings>;
   readonly rounds?: Partial<RoundsOptions>;
   /** Instead of etcd. */
@@ -233,11 +236,12 @@ function settingsOf(options: AgentOptions): AgentSettings {
     return value === undefined ? [] : [[name, value] as const];
   });
   const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
-  const { cgroupParent } = options;
+  const { cgroupParent, ociRuntime } = options;
   return {
     ...AGENT_SETTINGS,
     hostEnv,
     ...(cgroupParent === undefined ? {} : { cgroupParent }),
+    ...(ociRuntime === undefined ? {} : { ociRuntimes: [ociRuntime] }),
     ...options.settings,
   };
 }

@@ -33,6 +33,7 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
+    .option('--oci-runtime <name>', 'crun or runc; without it the first that works')
     .option('--advertise <url>', 'where others reach it, if not where it listens')
     .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')
     .option('--plain-outside-loopback', 'listen beyond this machine without TLS')

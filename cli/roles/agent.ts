@@ -1,3 +1,5 @@
+import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
+import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
 import { runAgent } from '../../host-agent/main.ts';
 import type { Resources } from '../../src/core/resources.ts';
 import { readCpu, readDisk, readMemory } from '../../src/wire/units.ts';
@@ -18,6 +20,7 @@ export interface AgentFlags extends RoleFlags {
   readonly ports?: string;
   readonly attribute: readonly string[];
   readonly cgroupParent?: string;
+  readonly ociRuntime?: string;
   readonly artifactSource: readonly string[];
   readonly advertise?: string;
   readonly stopTasksOnExit?: boolean;
@@ -43,6 +46,7 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
       ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
       ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
       ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
+      ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
       ...(flags.advertise === undefined ? {} : { advertise: flags.advertise }),
       stopTasksOnExit: flags.stopTasksOnExit ?? false,
       plainOutsideLoopback: flags.plainOutsideLoopback ?? false,
@@ -59,6 +63,12 @@ function readGroup(text: string): string {
       'moorage agent --cgroup-parent system.slice/moorage-agent.service',
     );
   return group;
+}
+
+function readRuntime(text: string): OciRuntimeName {
+  const found = OCI_RUNTIMES.find((name) => name === text);
+  if (found !== undefined) return found;
+  throw usageError(`--oci-runtime ${text}: name ${OCI_RUNTIMES.join(' or ')}`, 'moorage agent --help');
 }
 
 /** The amounts that were named; the machine says the rest. */

@@ -7,14 +7,10 @@ import {
   readOciIndex,
   readOciManifest,
 } from '../../src/wire/image-files.ts';
-import type { ArtifactCache, Derived } from './artifact-cache.ts';
+import type { ArtifactCache } from './artifact-cache.ts';
+import { DerivedFolders } from './derived-folders.ts';
 import { PrepareError } from './task-driver.ts';
-import type { Bench } from './toolbox.ts';
-import { onBench } from './toolbox.ts';
-
-const IMAGES = 'cas/image';
-const STEP_MS = 600_000;
-const REASON_CHARS_MAX = 200;
+import { runOnBench } from './toolbox.ts';
 
 /** What is no plain file is no part of a layout, and could lead whoever reads it elsewhere. */
 const LAYOUT = `set -e
@@ -22,7 +18,7 @@ tar -xf /in -C /out --no-same-owner
 find /out ! -type f ! -type d -delete`;
 
 /** What a layer takes away goes first: \`.wh.name\` for a name, \`.wh..wh..opq\` for all that lies in a folder. */
-const LAYER = `set -e
+const LAYER = (owners: boolean): string => `set -e
 tar -tf /in >/tmp/list
 while read -r entry; do
   name=\${entry##*/}
@@ -32,73 +28,64 @@ while read -r entry; do
     .wh.*) rm -rf "$folder\${name#.wh.}" ;;
   esac
 done </tmp/list
-tar -xf /in -C /out --numeric-owner --exclude='.wh.*' --exclude='dev/*' --exclude='./dev/*'`;
+tar -xf /in -C /out ${owners ? '--numeric-owner' : '--no-same-owner'} --exclude='.wh.*' --exclude='dev/*' --exclude='./dev/*'
+${owners ? '' : 'chmod -R u+rwX /out'}`;
 
 /** The root is read-only for tasks, so what is mounted in it must have a place. */
 const PLACES = `cd /out && mkdir -p proc sys dev tmp work artifacts etc && touch etc/resolv.conf etc/hosts`;
 
-/** Images as file systems: each is unpacked once, and given up with its archive. No engine, no registry. */
-export class Images implements Derived {
+/** Images as file systems. No engine, no registry. */
+export class Images {
   readonly #commands: Commands;
   readonly #disk: Disk;
   readonly #cache: ArtifactCache;
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #owners: boolean;
+  readonly #folders: DerivedFolders;
 
-  constructor(commands: Commands, disk: Disk, cache: ArtifactCache) {
+  /** @param owners files keep the owners that the image names, which only root can give them */
+  constructor(commands: Commands, disk: Disk, cache: ArtifactCache, owners: boolean) {
     this.#commands = commands;
     this.#disk = disk;
     this.#cache = cache;
-    cache.addDerived(this);
+    this.#owners = owners;
+    this.#folders = new DerivedFolders(disk, cache, 'cas/image', (sha256, into) =>
+      this.#unpack(sha256, into),
+    );
   }
 
   /** Absolute. */
   rootOf(sha256: string): string {
-    return this.#disk.absolute(`${IMAGES}/${sha256}/rootfs`);
+    return this.#disk.absolute(`${this.#folders.pathOf(sha256)}/rootfs`);
   }
 
   /** @throws PrepareError */
   async factsOf(sha256: string): Promise<ImageFacts> {
-    const facts = readImageConfig((await this.#disk.read(`${IMAGES}/${sha256}/config.json`)) ?? '');
+    const facts = readImageConfig(
+      (await this.#disk.read(`${this.#folders.pathOf(sha256)}/config.json`)) ?? '',
+    );
     if (typeof facts === 'string') throw new PrepareError(facts);
     return facts;
   }
 
-  remove(sha256: string): Promise<void> {
-    return this.#disk.remove(`${IMAGES}/${sha256}`);
-  }
-
   /** @throws PrepareError when the archive is no image that can be run */
-  async ensure(sha256: string): Promise<void> {
-    const work =
-      this.#underWay.get(sha256) ?? this.#unpack(sha256).finally(() => this.#underWay.delete(sha256));
-    this.#underWay.set(sha256, work);
-    await work;
+  ensure(sha256: string): Promise<void> {
+    return this.#folders.ensure(sha256);
   }
 
-  async #unpack(sha256: string): Promise<void> {
+  async #unpack(sha256: string, into: string): Promise<void> {
     const disk = this.#disk;
-    if ((await disk.list(IMAGES)).includes(sha256)) return;
-    const unfinished = `cas/tmp/${sha256}.image`;
-    const [layout, rootfs] = [`${unfinished}/layout`, `${unfinished}/rootfs`];
-    await disk.remove(unfinished);
+    const [layout, rootfs] = [`${into}/layout`, `${into}/rootfs`];
     await disk.makeFolder(layout);
     await disk.makeFolder(rootfs);
-    try {
-      await this.#on({ input: this.#cache.pathOf(sha256), output: layout }, LAYOUT);
-      const { config, layers } = await this.#partsOf(layout);
-      const text = (await disk.read(`${layout}/${config}`)) ?? '';
-      const facts = readImageConfig(text);
-      if (typeof facts === 'string') throw new PrepareError(facts);
-      for (const layer of layers)
-        await this.#on({ input: `${layout}/${layer}`, output: rootfs, owners: true }, LAYER);
-      await this.#on({ input: layout, output: rootfs, owners: true }, PLACES);
-      await disk.publish(`${unfinished}/config.json`, text);
-      await disk.remove(layout);
-      await disk.makeFolder(IMAGES);
-      await disk.move(unfinished, `${IMAGES}/${sha256}`);
-    } finally {
-      await disk.remove(unfinished);
-    }
+    await runOnBench(this.#commands, disk, { input: this.#cache.pathOf(sha256), output: layout }, LAYOUT);
+    const { config, layers } = await this.#partsOf(layout);
+    const text = (await disk.read(`${layout}/${config}`)) ?? '';
+    const facts = readImageConfig(text);
+    if (typeof facts === 'string') throw new PrepareError(facts);
+    for (const layer of layers) await this.#onRoot(`${layout}/${layer}`, rootfs, LAYER(this.#owners));
+    await this.#onRoot(layout, rootfs, PLACES);
+    await disk.publish(`${into}/config.json`, text);
+    await disk.remove(layout);
   }
 
   async #partsOf(layout: string): Promise<ImageParts> {
@@ -112,13 +99,7 @@ export class Images implements Derived {
     return parts;
   }
 
-  async #on(bench: Bench, script: string): Promise<void> {
-    const absolute = {
-      ...bench,
-      input: this.#disk.absolute(bench.input),
-      output: this.#disk.absolute(bench.output),
-    };
-    const { code, err } = await this.#commands.run(onBench(absolute, script), STEP_MS);
-    if (code !== 0) throw new PrepareError(`cannot unpack it: ${err.trim().slice(0, REASON_CHARS_MAX)}`);
+  #onRoot(input: string, output: string, script: string): Promise<void> {
+    return runOnBench(this.#commands, this.#disk, { input, output, owners: this.#owners }, script);
   }
 }

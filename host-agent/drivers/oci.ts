@@ -1,84 +1,94 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import { DENIED_CALLS } from './denied-calls.ts';
 import type { Images } from './images.ts';
-import { bundleConfig } from './oci-bundle.ts';
+import { containerOf } from './oci-bundle.ts';
+import { configOf } from './oci-config.ts';
+import type { OciRuntime } from './oci-runtime.ts';
+import { CONTAINERS } from './oci-runtime.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
 
-const PROBE_MS = 10_000;
 const DELETE_MS = 30_000;
-/** What the runtime keeps of its containers, and the bundles that they were made from. */
-const [CONTAINERS, BUNDLES] = ['oci/containers', 'oci/bundles'];
+const CHOWN_MS = 10_000;
+/** What the containers are made from. */
+const BUNDLES = 'oci/bundles';
 
 export interface OciParts {
   readonly commands: Commands;
   readonly disk: Disk;
   readonly files: TaskFiles;
   readonly images: Images;
-  /** Mount of the unified hierarchy beside those of v1; null where there is none of them. */
-  readonly hybrid: string | null;
+  readonly runtime: OciRuntime;
 }
 
 /**
  * Tasks from images: a container that the runtime creates, and the shim takes over from it, so that there is one parent,
- * one log and one end as for all tasks. Needs root.
- *
- * @returns null where there is no runtime
+ * one log and one end as for all tasks. Commands inside enter the container by the shim too, under the same user, with the
+ * same calls denied.
  */
-export async function openOci(parts: OciParts): Promise<TaskDriver | null> {
-  const { commands } = parts;
-  // Unpacking keeps the owners of files, which only root can give them.
-  if ((await commands.run(['sh', '-c', '[ "$(id -u)" = 0 ] && command -v bwrap'], PROBE_MS)).code !== 0)
-    return null;
-  for (const name of ['crun', 'runc'] as const)
-    if ((await commands.run([name, '--version'], PROBE_MS)).code === 0) return new Oci(parts, name);
-  return null;
-}
-
-class Oci implements TaskDriver {
+export class OciDriver implements TaskDriver {
   readonly attributes: Readonly<Record<string, string>>;
   readonly #parts: OciParts;
-  readonly #name: 'crun' | 'runc';
 
-  constructor(parts: OciParts, name: 'crun' | 'runc') {
+  constructor(parts: OciParts) {
     this.#parts = parts;
-    this.#name = name;
-    this.attributes = { 'driver.oci': name };
+    const { name, rootless } = parts.runtime;
+    this.attributes = { 'driver.oci': name, ...(rootless === null ? {} : { 'driver.oci.rootless': 'true' }) };
   }
 
   async prepare(order: AttemptOrder, launch: ShimLaunch): Promise<ShimLaunch> {
-    const { disk, images, files } = this.#parts;
+    const { disk, images, files, runtime } = this.#parts;
     const { image } = order.task;
     if (image === undefined) throw new PrepareError('it names no image');
     const { attempt } = order;
     const bundle = `${BUNDLES}/${attempt}`;
     await disk.remove(bundle);
-    const config = bundleConfig(order, launch, {
+    const work = disk.absolute(`allocations/${order.allocation.id}/work`);
+    const container = containerOf(order, launch, {
       root: images.rootOf(image.sha256),
       facts: await images.factsOf(image.sha256),
-      work: disk.absolute(`allocations/${order.allocation.id}/work`),
+      work,
       pathOf: (artifact) => files.pathOf(artifact),
       // The shim puts crun into the task's groups, and what it makes stays there; runc insists on groups of its own.
-      cgroupsPath: this.#name === 'runc' ? (order.group ?? null) : null,
+      cgroupsPath: runtime.name === 'runc' ? (order.group ?? null) : null,
+      rootless: runtime.rootless,
     });
-    await disk.publish(`${bundle}/config.json`, JSON.stringify(config), { durable: false });
+    const { user, env, cwd } = container;
+    await this.#giveFolder(work, user);
+    await disk.publish(`${bundle}/config.json`, JSON.stringify(configOf(container)), { durable: false });
     await disk.makeFolder(CONTAINERS);
     const pidFile = disk.absolute(`${bundle}/pid`);
     const { PATH = '', MOORAGE_ATTEMPT = '' } = launch.env;
     return {
       ...launch,
       env: { PATH, MOORAGE_ATTEMPT },
-      command: this.#runtime('create', '--bundle', disk.absolute(bundle), '--pid-file', pidFile, attempt),
-      adopt: { pidFile, start: this.#runtime('start', attempt) },
+      command: runtime.order('create', '--bundle', disk.absolute(bundle), '--pid-file', pidFile, attempt),
+      adopt: { pidFile, start: runtime.order('start', attempt) },
+      inside: { cwd, env, user, deny: DENIED_CALLS },
     };
   }
 
+  /** An image's user can write to its working folder. */
+  async #giveFolder(work: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
+    if (uid === 0) return;
+    if (this.#parts.runtime.rootless !== null)
+      throw new PrepareError(
+        `its image runs as user ${String(uid)}, and this host, which has no root, can run it as its root only`,
+      );
+    const { code, err } = await this.#parts.commands.run(
+      ['chown', `${String(uid)}:${String(gid)}`, '--', work],
+      CHOWN_MS,
+    );
+    if (code !== 0) throw new PrepareError(`cannot give it its folder: ${err.trim()}`);
+  }
+
   async cleanup(attempt: string): Promise<boolean> {
-    const { disk, commands } = this.#parts;
+    const { disk, commands, runtime } = this.#parts;
     if ((await disk.list(CONTAINERS)).includes(attempt))
-      await commands.run(this.#runtime('delete', '--force', attempt), DELETE_MS);
+      await commands.run(runtime.order('delete', '--force', attempt), DELETE_MS);
     if ((await disk.list(CONTAINERS)).includes(attempt)) return false;
     await disk.remove(`${BUNDLES}/${attempt}`);
     return true;
@@ -88,15 +98,5 @@ class Oci implements TaskDriver {
     const { disk } = this.#parts;
     const found = await Promise.all([disk.list(CONTAINERS), disk.list(BUNDLES)]);
     return [...new Set(found.flat())];
-  }
-
-  #runtime(...args: readonly string[]): readonly string[] {
-    const { disk, hybrid } = this.#parts;
-    const root = ['--root', disk.absolute(CONTAINERS)];
-    if (this.#name === 'runc') return ['runc', ...root, ...args];
-    const crun = ['crun', ...root, '--cgroup-manager=disabled', ...args];
-    // It refuses a hybrid on sight, so it is not shown one.
-    if (hybrid === null) return crun;
-    return ['unshare', '-m', 'sh', '-c', 'umount "$0" && exec "$@"', hybrid, ...crun];
   }
 }

@@ -93,7 +93,7 @@ function sandboxed(
     ],
     env: { ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },
     inner: true,
-    insideCwd: WORK,
+    inside: { cwd: WORK },
   };
 }
 

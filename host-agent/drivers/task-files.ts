@@ -2,9 +2,9 @@ import type { Artifact, Task } from '../../src/core/job.ts';
 import { FetchError } from '../../src/ports/artifacts.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ArtifactCache } from './artifact-cache.ts';
+import type { DerivedFolders } from './derived-folders.ts';
 import type { Images } from './images.ts';
 import { PrepareError } from './task-driver.ts';
-import type { UnpackedFiles } from './unpacked.ts';
 
 /** Where a task in namespaces of its own finds its artifacts. */
 export const ARTIFACTS = '/artifacts';
@@ -13,10 +13,10 @@ export const ARTIFACTS = '/artifacts';
 export class TaskFiles {
   readonly #disk: Disk;
   readonly #cache: ArtifactCache;
-  readonly #unpacked: UnpackedFiles;
+  readonly #unpacked: DerivedFolders;
   readonly #images: Images;
 
-  constructor(disk: Disk, cache: ArtifactCache, unpacked: UnpackedFiles, images: Images) {
+  constructor(disk: Disk, cache: ArtifactCache, unpacked: DerivedFolders, images: Images) {
     this.#disk = disk;
     this.#cache = cache;
     this.#unpacked = unpacked;

@@ -9,13 +9,15 @@ import type { AgentPorts } from '../ports.ts';
 import { ArtifactCache } from './artifact-cache.ts';
 import { execDriver } from './exec.ts';
 import { Images } from './images.ts';
-import { openOci } from './oci.ts';
+import { OciDriver } from './oci.ts';
+import type { OciRuntimeName } from './oci-runtime.ts';
+import { findRuntime, OCI_RUNTIMES } from './oci-runtime.ts';
 import { openSandbox } from './sandbox.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import { TaskFiles } from './task-files.ts';
 import { inGroups, limitsOf } from './task-limits.ts';
-import { UnpackedFiles } from './unpacked.ts';
+import { unpackedFiles } from './unpacked.ts';
 
 /** The world as a task of this host sees it. */
 export interface TaskPorts extends AgentPorts {
@@ -33,13 +35,19 @@ export interface ToolsOptions {
   readonly cgroupParent: string;
   /** What the artifacts kept on this host may take. */
   readonly artifactBytesMax: number;
+  /** Container runtimes to try, the best first. Default: all. */
+  readonly ociRuntimes?: readonly OciRuntimeName[];
 }
 
-type Drivers = ReadonlyMap<TaskDriverName, TaskDriver>;
+interface FoundDrivers {
+  readonly drivers: Map<TaskDriverName, TaskDriver>;
+  /** Why this machine cannot run tasks of a kind, for people. */
+  readonly missing: Map<TaskDriverName, string>;
+}
 
 interface Parts {
   readonly limits: LimitsDriver;
-  readonly drivers: Drivers;
+  readonly found: FoundDrivers;
   readonly cache: ArtifactCache | null;
   readonly files: TaskFiles | null;
 }
@@ -69,13 +77,15 @@ export class TaskTools {
         ? null
         : new ArtifactCache(ports, ports.artifacts, options.artifactBytesMax);
     await cache?.open();
-    const drivers = new Map<TaskDriverName, TaskDriver>();
-    const files = await openDrivers(ports, cache, drivers);
+    const found: FoundDrivers = { drivers: new Map(), missing: new Map() };
+    const files = await openDrivers({ ports, cache, options }, found);
+    for (const [driver, why] of found.missing)
+      log.info({ driver, why }, 'tasks of a driver cannot be run here');
     const attributes: Record<string, string> = {};
-    for (const driver of drivers.values()) Object.assign(attributes, driver.attributes);
+    for (const driver of found.drivers.values()) Object.assign(attributes, driver.attributes);
     // A host whose tasks are only pretended has nothing to hold.
     if (cgroups !== undefined) Object.assign(attributes, limitAttributes(limits));
-    return new TaskTools({ limits, drivers, cache, files }, attributes);
+    return new TaskTools({ limits, found, cache, files }, attributes);
   }
 
   /** Ends what is under way for tasks that have not begun. Tasks run on. */
@@ -117,8 +127,15 @@ export class TaskTools {
   /** Makes everything ready for the shim. May be done again. @throws when the disk fails */
   async prepare(order: AttemptOrder, launch: ShimLaunch): Promise<Prepared> {
     const name = order.task.driver ?? 'exec';
-    const driver = this.#parts.drivers.get(name);
-    if (driver === undefined) return { kind: 'refused', why: `this host has no driver ${name}` };
+    const { drivers, missing } = this.#parts.found;
+    const driver = drivers.get(name);
+    if (driver === undefined) {
+      const why = missing.get(name);
+      return {
+        kind: 'refused',
+        why: `this host has no driver ${name}${why === undefined ? '' : `: ${why}`}`,
+      };
+    }
     try {
       const groups = await this.limits.create(order.attempt, limitsOf(order.task));
       const placed = { ...order, ...(groups.path === null ? {} : { group: groups.path }) };
@@ -131,7 +148,7 @@ export class TaskTools {
 
   /** Takes away all that was made for an attempt that has ended. @returns false while something is left */
   async cleanup(attempt: string): Promise<boolean> {
-    const drivers = [...this.#parts.drivers.values()];
+    const drivers = [...this.#parts.found.drivers.values()];
     const clean = await Promise.all(drivers.map((driver) => driver.cleanup(attempt)));
     // What a driver could not take away may still need its groups.
     return clean.every(Boolean) && (await this.limits.destroy(attempt));
@@ -139,7 +156,7 @@ export class TaskTools {
 
   /** Attempts of which something is left on this machine, whether they are known or not. */
   async scan(): Promise<readonly string[]> {
-    const drivers = [...this.#parts.drivers.values()];
+    const drivers = [...this.#parts.found.drivers.values()];
     const found = await Promise.all([this.limits.list(), ...drivers.map((driver) => driver.scan())]);
     return [...new Set(found.flat())].sort();
   }
@@ -155,25 +172,39 @@ function limitAttributes(limits: LimitsDriver): Record<string, string> {
   return attributes;
 }
 
-/** Those that work on this machine, into `drivers`. @returns what brings the files of their tasks */
+interface Opening {
+  readonly ports: AgentPorts;
+  readonly cache: ArtifactCache | null;
+  readonly options: ToolsOptions;
+}
+
+/** Those that work on this machine, into `found`. @returns what brings the files of their tasks */
 async function openDrivers(
-  { cgroups, commands, disk }: AgentPorts,
-  cache: ArtifactCache | null,
-  drivers: Map<TaskDriverName, TaskDriver>,
+  { ports, cache, options }: Opening,
+  found: FoundDrivers,
 ): Promise<TaskFiles | null> {
+  const { cgroups, commands, disk } = ports;
   if (commands === undefined || cache === null) {
-    drivers.set('exec', execDriver(commands, disk, null));
+    found.drivers.set('exec', execDriver(commands, disk, null));
     return null;
   }
-  const images = new Images(commands, disk, cache);
-  const files = new TaskFiles(disk, cache, new UnpackedFiles(commands, disk, cache), images);
-  drivers.set('exec', execDriver(commands, disk, files));
-  const sandbox = await openSandbox(commands, disk, files);
-  if (sandbox !== null) drivers.set('sandbox', sandbox);
   const mounts = (await cgroups?.mounts()) ?? [];
   const unified = mounts.find((mount) => mount.version === 2)?.path ?? null;
   const hybrid = mounts.some((mount) => mount.version === 1) ? unified : null;
-  const oci = await openOci({ commands, disk, files, images, hybrid });
-  if (oci !== null) drivers.set('oci', oci);
+  const probeGroup = `${options.cgroupParent}/moorage/${options.owner}.probe`;
+  const runtime = await findRuntime(
+    { commands, disk, hybrid, probeGroup },
+    options.ociRuntimes ?? OCI_RUNTIMES,
+  );
+  const owners = typeof runtime !== 'string' && runtime.rootless === null;
+  const images = new Images(commands, disk, cache, owners);
+  const files = new TaskFiles(disk, cache, unpackedFiles(commands, disk, cache), images);
+  found.drivers.set('exec', execDriver(commands, disk, files));
+  const sandbox = await openSandbox(commands, disk, files);
+  if (sandbox !== null) found.drivers.set('sandbox', sandbox);
+  else
+    found.missing.set('sandbox', 'bubblewrap (bwrap) is not installed, or the kernel does not let it work');
+  if (typeof runtime === 'string') found.missing.set('oci', runtime);
+  else found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime }));
   return files;
 }

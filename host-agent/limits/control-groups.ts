@@ -47,7 +47,7 @@ export async function openLimits(cgroups: Cgroups, log: Log, options: LimitsOpti
   const hierarchies: Hierarchy[] = [];
   for (const mount of mounts) {
     const base = [mount.path, options.parent, OUR_GROUP].filter((part) => part !== '').join('/');
-    const controllers = await useMount(cgroups, log, mount, base);
+    const controllers = await useMount(cgroups, log, mount, { base, owner: options.owner });
     if (controllers === null) continue;
     const holds = open.filter((limited) =>
       controllers.includes(CONTROLLER[limited][mount.version - 1] ?? ''),
@@ -68,10 +68,13 @@ async function useMount(
   cgroups: Cgroups,
   log: Log,
   mount: CgroupMount,
-  base: string,
+  { base, owner }: { readonly base: string; readonly owner: string },
 ): Promise<readonly string[] | null> {
   try {
-    await cgroups.make(base);
+    // Ours may be another's: made by an agent with more rights on this machine.
+    const own = `${base}/${owner}.try`;
+    await cgroups.make(own);
+    await cgroups.remove(own);
     if (mount.version === 1) return mount.controllers;
     for (const controller of mount.controllers) await enable(cgroups, mount.path, base, controller);
     return words((await cgroups.read(`${base}/cgroup.subtree_control`)) ?? '');

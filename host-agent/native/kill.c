@@ -203,7 +203,7 @@ void bury(void) {
     for (;;) {
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)job, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == job) job_done = 1;
-        if (job_done) return;
+        if (job_done || adopting) return;
         info.si_pid = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
         if (info.si_pid != job) waitpid(info.si_pid, NULL, 0);

@@ -19,7 +19,8 @@ static const char *const NAMES[] = {
     "cwd", "out.base", "err.base", "segment.bytes", "segments.max", "arg", "env", "uid", "gid", "group", "rlimit",
     "procs", "oom.score.adj", "nice", "no.new.privileges", "namespace", "join", "pty", "stdin", "run.max.ms",
     "disconnect.ms", "stop.signal", "stop.grace.ms", "adopt", "adopt.arg", "kill.cgroup", "kill.freezer",
-    "kill.environ", "oom.file", "freeze.file", "inner", "inside.cwd",
+    "kill.environ", "oom.file", "freeze.file", "deny", "inner", "inside.cwd", "inside.env", "inside.uid", "inside.gid",
+    "inside.deny",
 };
 
 /* A word that is not known could be a limit. */

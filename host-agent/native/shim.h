@@ -86,10 +86,11 @@ int resize_pty(uint16_t rows, uint16_t columns);
 size_t pty_eof(unsigned char into[2]); /* what is typed to end the input */
 extern int pty_midline;                /* the last byte typed ended no line */
 
-/* ---- start.c, context.c: from an order to a process ---- */
+/* ---- start.c, context.c, seccomp.c: from an order to a process ---- */
 
 extern pid_t job;    /* the task's main process; kept unburied to the very end, so that its number stays its own */
 extern int job_done;
+extern int adopting; /* a container was made and its start is awaited: it may end first, and is not to be buried */
 extern const char *attempt;
 
 void start_job(void);               /* gives up when it cannot */
@@ -106,6 +107,7 @@ struct verdict { /* from the child to the shim, over a pipe that exec closes */
 void fail(int report, int why, const char *step, const char *detail);
 void enter_context(int report); /* groups, limits, namespaces; may return in another process than it was called in */
 void drop_privileges(int report);
+void deny_calls(int report); /* seccomp.c: the last step of all, since it may deny what the others need */
 int watch_joined(void); /* a descriptor that becomes readable when the process joined has ended; -1 without one */
 
 /* ---- kill.c ---- */

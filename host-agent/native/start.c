@@ -15,6 +15,7 @@
 
 pid_t job;
 int job_done;
+int adopting;
 const char *attempt;
 
 static int task_ends[3] = {-1, -1, -1}; /* the task's sides of stdin, stdout, stderr */
@@ -50,6 +51,7 @@ static void become(char *const *argv, char **env, int report) {
     drop_privileges(report);
     if (!there && chdir(cwd)) fail(report, errno, "cwd", cwd);
     reset_signals();
+    deny_calls(report);
     environ = env; /* execvp looks for the command in the task's own PATH */
     execvp(argv[0], argv);
     fail(report, errno, "exec", argv[0]);
@@ -132,10 +134,14 @@ void adopt_container(void) {
         give_up(ECHILD, "the pid file names no process of ours");
     char **argv = launch_list("adopt.arg");
     if (argv[0]) {
+        adopting = 1;
         job = spawn(argv);
         await_end("the container's start");
+        adopting = 0;
     }
     free(argv);
+    /* A kill of everything buries whom it finds. */
+    if (waitid(P_PID, (id_t)found, &info, WEXITED | WNOHANG | WNOWAIT)) give_up(ECHILD, "the container was killed as it started");
     job = found;
     bury();
 }

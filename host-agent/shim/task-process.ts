@@ -16,6 +16,7 @@ export function refusal(launch: ShimLaunch): string | null {
     ['namespaces', (launch.namespaces ?? []).length > 0 || entersNamespaces(launch)],
     ['adoption of a container', launch.adopt !== undefined],
     ['a niceness', launch.nice !== undefined],
+    ['denied system calls', (launch.deny ?? []).length > 0],
     ['no new privileges', launch.noNewPrivileges === true],
     ['supplementary groups', (launch.user?.groups ?? []).length > 0],
     ['a user within groups', launch.user !== undefined && needsWrapper(launch)],

@@ -54,8 +54,25 @@ export interface ShimLaunch {
    * the task join that process, and none is begun before it is there: until then the sandbox may still be open.
    */
   readonly inner?: boolean;
-  /** Where commands inside the task begin, when the task sees other folders than its host. Default `cwd`, or `/` if adopted. */
-  readonly insideCwd?: string;
+  /** System calls that fail. Only together with `noNewPrivileges` or as root. */
+  readonly deny?: readonly DeniedCall[];
+  /** For commands inside the task, where they are not to begin as the task did: its order may be one to a runtime. */
+  readonly inside?: InsideContext;
+}
+
+/** A system call by its name, which fails with `errno`; with `when`, only if `(argument & mask) == value`. */
+export interface DeniedCall {
+  readonly call: string;
+  readonly errno: number;
+  readonly when?: { readonly argument: number; readonly mask: number; readonly value: number };
+}
+
+export interface InsideContext {
+  readonly cwd?: string;
+  /** Instead of the task's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly user?: Pick<ShimUser, 'uid' | 'gid'>;
+  readonly deny?: readonly DeniedCall[];
 }
 
 export const RLIMITS = [
@@ -102,14 +119,16 @@ export function execLaunch(
   commandId: string,
   order: ExecOrder,
 ): ShimLaunch {
-  const { adopt, inner: _inner, insideCwd, pty: _pty, stdin: _stdin, runMaxMs: _run, ...rest } = task;
+  const { adopt, inner: _inner, inside: within, pty: _pty, stdin: _stdin, runMaxMs: _run, ...rest } = task;
   const { stopAfterDisconnectMs: _lease, stop: _stop, namespaces: _namespaces, ...context } = rest;
   const { env, ...own } = order;
   return {
     ...context,
-    cwd: insideCwd ?? (adopt === undefined ? task.cwd : '/'),
+    ...(within?.user === undefined ? {} : { user: within.user }),
+    ...(within?.deny === undefined ? {} : { deny: within.deny }),
+    cwd: within?.cwd ?? (adopt === undefined ? task.cwd : '/'),
     ...own,
-    env: { ...task.env, ...env, [COMMAND_MARK]: commandId },
+    env: { ...(within?.env ?? task.env), ...env, [COMMAND_MARK]: commandId },
     outBase: 0,
     errBase: 0,
     join: { pid: inside.pid, start: inside.start },
@@ -166,8 +185,18 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
   for (const path of launch.oomFiles ?? []) put('oom.file', path);
   put('freeze.file', launch.freezeFile);
   if (launch.inner === true) put('inner', 1);
-  put('inside.cwd', launch.insideCwd);
+  for (const denied of launch.deny ?? []) put('deny', callText(denied));
+  const { inside } = launch;
+  put('inside.cwd', inside?.cwd);
+  for (const [name, value] of Object.entries(inside?.env ?? {})) put('inside.env', `${name}=${value}`);
+  put('inside.uid', inside?.user?.uid);
+  put('inside.gid', inside?.user?.gid);
+  for (const denied of inside?.deny ?? []) put('inside.deny', callText(denied));
   return pairs;
+}
+
+function callText({ call, errno, when }: DeniedCall): string {
+  return [call, errno, ...(when === undefined ? [] : [when.argument, when.mask, when.value])].join(':');
 }
 
 function edge(limit: number | null): string {
@@ -195,7 +224,8 @@ const NAMES = new Set([
   ...['cwd', 'out.base', 'err.base', 'segment.bytes', 'segments.max', 'arg', 'env', 'uid', 'gid', 'group'],
   ...['rlimit', 'procs', 'oom.score.adj', 'nice', 'no.new.privileges', 'namespace', 'join', 'pty', 'stdin'],
   ...['run.max.ms', 'disconnect.ms', 'stop.signal', 'stop.grace.ms', 'adopt', 'adopt.arg'],
-  ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file', 'inner', 'inside.cwd'],
+  ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file', 'deny', 'inner'],
+  ...['inside.cwd', 'inside.env', 'inside.uid', 'inside.gid', 'inside.deny'],
 ]);
 
 function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
@@ -241,8 +271,27 @@ function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
     ...(has('oom.file') ? { oomFiles: all('oom.file') } : {}),
     ...(has('freeze.file') ? { freezeFile: text('freeze.file') } : {}),
     ...(has('inner') ? { inner: true } : {}),
-    ...(has('inside.cwd') ? { insideCwd: text('inside.cwd') } : {}),
+    ...(has('deny') ? { deny: all('deny').map(callFrom) } : {}),
+    ...insideFrom(found),
   };
+}
+
+function insideFrom(found: ReadonlyMap<string, readonly string[]>): Pick<ShimLaunch, 'inside'> {
+  const [cwd, uid, gid] = ['cwd', 'uid', 'gid'].map((name) => found.get(`inside.${name}`)?.[0]);
+  const [env, deny] = [found.get('inside.env'), found.get('inside.deny')];
+  const inside: InsideContext = {
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env: envFrom(env) }),
+    ...(uid === undefined ? {} : { user: { uid: Number(uid), gid: Number(gid) } }),
+    ...(deny === undefined ? {} : { deny: deny.map(callFrom) }),
+  };
+  return Object.keys(inside).length === 0 ? {} : { inside };
+}
+
+function callFrom(text: string): DeniedCall {
+  const [call = '', errno, argument, mask, value] = text.split(':');
+  const when = { argument: Number(argument), mask: Number(mask), value: Number(value) };
+  return { call, errno: Number(errno), ...(value === undefined ? {} : { when }) };
 }
 
 function envFrom(pairs: readonly string[]): Record<string, string> {

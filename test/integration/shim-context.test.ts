@@ -170,7 +170,7 @@ describeNeeding(program('cc'), 'the native shim', () => {
       const task = await world.begin(
         [...sandbox, ...mounts, 'sh', '-c', 'echo mine > /tmp/mark; sleep 1000'],
         {
-          ...{ inner: true, insideCwd: '/tmp' },
+          ...{ inner: true, inside: { cwd: '/tmp' } },
         },
       );
       await world.started(task);
@@ -224,6 +224,17 @@ describeNeeding(program('cc'), 'the native shim', () => {
       const { pid } = await world.started(name);
       expect(pid).toBe(Number(readFileSync(pidFile, 'utf8')));
       expect(world.output(name).toString()).toBe('from inside\n');
+    });
+
+    it('I23 has the end of what it adopts also when that ends before its start does', async () => {
+      const pidFile = join(world.folder.path, 'brief.pid');
+      const go = join(world.folder.path, 'brief.go');
+      const body = `while [ ! -e ${go} ]; do sleep 0.01; done; exit 42`;
+      const create = `setsid sh -c '${body}' & echo $! > ${pidFile}`;
+      const untilEnded = `touch ${go}; status=/proc/$(cat ${pidFile})/status
+while [ -e $status ] && ! grep -q zombie $status; do sleep 0.01; done`;
+      const name = await world.shell(create, { adopt: { pidFile, start: ['sh', '-c', untilEnded] } });
+      expect(await world.exit(name)).toMatchObject({ code: 42, cutShort: false });
     });
 
     it('a container that cannot be created or started is told, and leaves nothing', async () => {

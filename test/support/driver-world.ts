@@ -9,6 +9,7 @@ import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import type { HostClient } from '../../src/clients/host-client.ts';
 import { cellKeys } from '../../src/core/keys.ts';
 import type { Host } from '../../src/core/host.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
@@ -26,6 +27,10 @@ export class DriverWorld {
   readonly #http = hostClient();
   readonly #cell = new MemoryCell({ clock: systemClock });
   agent!: RunningAgent;
+
+  get client(): HostClient {
+    return this.#http.client;
+  }
 
   async open(options: Partial<AgentOptions> = {}): Promise<void> {
     // Compiling takes longer than all else here: the build's is good enough, where there is one.

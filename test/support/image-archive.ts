@@ -1,12 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 const APPLETS = ['sh', 'cat', 'echo', 'grep', 'id', 'ls', 'sleep', 'touch', 'true', 'hostname', 'wc', 'env'];
 
-/** An image of busybox, in two layers: the upper one takes `/gone` away. @returns the archive's bytes */
-export function busyboxImage(folder: string, kind: 'docker' | 'oci'): Buffer {
+/**
+ * An image of busybox, in two layers: the upper one takes `/gone` away.
+ * @param programs further ones for its `/bin`: static files of this machine
+ * @param user as which it runs; empty: root
+ * @returns the archive's bytes
+ */
+export function busyboxImage(
+  folder: string,
+  kind: 'docker' | 'oci',
+  programs: readonly string[] = [],
+  user = '',
+): Buffer {
   const [lower, upper, layout] = ['lower', 'upper', 'layout'].map((name) => join(folder, kind, name)) as [
     string,
     string,
@@ -14,6 +24,7 @@ export function busyboxImage(folder: string, kind: 'docker' | 'oci'): Buffer {
   ];
   mkdirSync(join(lower, 'bin'), { recursive: true });
   copyFileSync('/bin/busybox', join(lower, 'bin', 'busybox'));
+  for (const path of programs) copyFileSync(path, join(lower, 'bin', basename(path)));
   for (const name of APPLETS) symlinkSync('busybox', join(lower, 'bin', name));
   writeFileSync(join(lower, 'gone'), 'still here\n');
   // Whoever follows it on the host leaves the image.
@@ -24,7 +35,11 @@ export function busyboxImage(folder: string, kind: 'docker' | 'oci'): Buffer {
   mkdirSync(layout);
   const layers = [lower, upper].map((layer) => tar(layer, ['.']));
   const config = Buffer.from(
-    JSON.stringify({ architecture: 'amd64', os: 'linux', config: { Env: ['PATH=/bin', 'GREETING=hello'] } }),
+    JSON.stringify({
+      architecture: 'amd64',
+      os: 'linux',
+      config: { Env: ['PATH=/bin', 'GREETING=hello'], User: user },
+    }),
   );
   if (kind === 'docker') {
     writeFileSync(join(layout, 'config.json'), config);

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
+import type { AgentOptions } from '../../host-agent/main.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
@@ -60,10 +61,19 @@ export interface AgentChild {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** A host-agent in a process of its own. @throws with what it said when it does not come up */
-export async function startAgentChild(folder: string, shim: string): Promise<AgentChild> {
+/**
+ * A host-agent in a process of its own.
+ * @param options `runAs`: the user and group that it becomes once it has read its program
+ * @throws with what it said when it does not come up
+ */
+export async function startAgentChild(
+  folder: string,
+  shim: string,
+  options: Partial<AgentOptions> & { readonly runAs?: number } = {},
+): Promise<AgentChild> {
   const entry = join(root, 'test', 'support', 'agent-child.ts');
-  const child = spawn(process.execPath, ['--import', hook, entry, folder, shim], {
+  const args = ['--import', hook, entry, folder, shim, JSON.stringify(options)];
+  const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const gone = new Promise<void>((finish) => child.once('exit', () => finish()));

@@ -33,6 +33,8 @@ function connected(path: string): Promise<Socket | 'busy' | null> {
     socket.once('error', fail);
     socket.once('connect', () => {
       socket.off('error', fail);
+      // The shim may end before anybody else listens, and an error that nobody hears ends the process.
+      socket.on('error', () => socket.destroy());
       resolve(socket);
     });
   });

@@ -43,8 +43,10 @@ class SocketLink implements ShimLink {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    this.ended = new Promise((resolve) => socket.once('close', () => resolve()));
-    socket.on('error', () => socket.destroy());
+    this.ended = new Promise((resolve) => {
+      if (socket.closed) resolve();
+      else socket.once('close', () => resolve());
+    });
     socket.on('data', (chunk: Buffer) => this.#take(chunk));
     socket.once('close', () => {
       for (const answer of this.#waiting.splice(0)) answer(null);

@@ -29,6 +29,21 @@ const killMethods = fc
   )
   .map((methods): readonly KillMethod[] => methods.sort((a, b) => RANK[a.kind] - RANK[b.kind]));
 
+const someEnv = fc.dictionary(fc.stringMatching(/^[A-Z_]{1,8}$/), plain, {
+  ...{ minKeys: 1, maxKeys: 4, noNullPrototype: true },
+});
+const someCalls = fc.array(
+  fc.record(
+    {
+      call: fc.stringMatching(/^[a-z_]{1,9}$/),
+      errno: whole,
+      when: fc.record({ argument: whole, mask: whole, value: whole }),
+    },
+    { requiredKeys: ['call', 'errno'] },
+  ),
+  { minLength: 1, maxLength: 3 },
+);
+
 const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
   {
     cwd: plain,
@@ -37,7 +52,7 @@ const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     segmentBytes: whole,
     segmentsMax: whole,
     command: fc.array(plain, { minLength: 1, maxLength: 4 }),
-    env: fc.dictionary(fc.stringMatching(/^[A-Z_]{1,8}$/), plain, { maxKeys: 4, noNullPrototype: true }),
+    env: fc.oneof(someEnv, fc.constant({})),
     user: someUser,
     rlimits: fc.array(fc.record({ name: fc.constantFrom(...RLIMITS), soft: limit, hard: limit }), {
       minLength: 1,
@@ -62,7 +77,15 @@ const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     oomFiles: fc.array(plain, { minLength: 1, maxLength: 2 }),
     freezeFile: plain,
     inner: fc.constant(true),
-    insideCwd: plain,
+    deny: someCalls,
+    inside: fc
+      .record(
+        { cwd: plain, env: someEnv, user: fc.record({ uid: whole, gid: whole }), deny: someCalls },
+        {
+          requiredKeys: [],
+        },
+      )
+      .filter((inside) => Object.keys(inside).length > 0),
   },
   { requiredKeys: ['cwd', 'outBase', 'errBase', 'segmentBytes', 'segmentsMax', 'command', 'env'] },
 );
@@ -97,12 +120,17 @@ describe('launch files', () => {
       fc.property(someLaunch, (task) => {
         const order = { command: ['id'], env: { OWN: '1' }, cwd: '/tmp' };
         const inside = execLaunch(task, { pid: 7, start: 9 }, 'c1', order);
-        const { user, rlimits, cgroupProcs, oomScoreAdj } = task;
-        expect({ user, rlimits, cgroupProcs, oomScoreAdj }).toEqual({
-          ...{ user: inside.user, rlimits: inside.rlimits },
-          ...{ cgroupProcs: inside.cgroupProcs, oomScoreAdj: inside.oomScoreAdj },
+        const { rlimits, cgroupProcs, oomScoreAdj } = task;
+        expect(inside).toMatchObject(
+          JSON.parse(JSON.stringify({ rlimits, cgroupProcs, oomScoreAdj })) as object,
+        );
+        // What is inside a container is said apart: the order itself is one to its runtime.
+        expect(inside.user).toEqual(task.inside?.user ?? task.user);
+        expect(inside.deny).toEqual(task.inside?.deny ?? task.deny);
+        expect(inside.env).toEqual({
+          ...(task.inside?.env ?? task.env),
+          ...{ OWN: '1', [COMMAND_MARK]: 'c1' },
         });
-        expect(inside.env).toEqual({ ...task.env, OWN: '1', [COMMAND_MARK]: 'c1' });
         expect(inside).toMatchObject({ outBase: 0, cwd: '/tmp', join: { pid: 7, start: 9 } });
         expect([
           inside.pty,
@@ -110,7 +138,8 @@ describe('launch files', () => {
           inside.stopAfterDisconnectMs,
           inside.adopt,
           inside.inner,
-        ]).toEqual(Array(5).fill(undefined));
+          inside.inside,
+        ]).toEqual(Array(6).fill(undefined));
         expect(inside.kill).toEqual([{ kind: 'environ', mark: `${COMMAND_MARK}=c1` }]);
       }),
     );

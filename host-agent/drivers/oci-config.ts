@@ -1,0 +1,98 @@
+import { DENIED_CALLS, seccompOf } from './denied-calls.ts';
+
+/** What one container is to be; paths are absolute ones of the host. */
+export interface Container {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly user: { readonly uid: number; readonly gid: number };
+  readonly root: string;
+  readonly hostname: string;
+  readonly network: 'host' | 'none';
+  readonly mounts: readonly object[];
+  readonly terminal: boolean;
+  readonly cgroupsPath: string | null;
+  /** Whose container it is, when the runtime does not run as root: inside, that user is root. */
+  readonly rootless: { readonly uid: number; readonly gid: number } | null;
+}
+
+/**
+ * `config.json` of a bundle. The host's policy, and no part of it the job's: no capability, no new privileges, no system
+ * call that leads out, a root that is read-only, and namespaces for all but, if asked for, the network.
+ */
+export function configOf(container: Container): object {
+  const { network, rootless, cgroupsPath, user } = container;
+  const namespaces = [
+    ...['pid', 'ipc', 'uts', 'mount'],
+    ...(network === 'none' ? ['network'] : []),
+    ...(rootless === null ? [] : ['user']),
+  ];
+  return {
+    ociVersion: '1.0.2',
+    process: {
+      terminal: container.terminal,
+      user,
+      args: container.args,
+      env: Object.entries(container.env).map(([name, value]) => `${name}=${value}`),
+      cwd: container.cwd,
+      capabilities: { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] },
+      noNewPrivileges: true,
+    },
+    root: { path: container.root, readonly: true },
+    hostname: container.hostname,
+    mounts: [
+      ...SYSTEM_MOUNTS,
+      sysMount(network === 'host' && rootless !== null),
+      ...networkMounts(network),
+      ...container.mounts,
+    ],
+    linux: {
+      ...(cgroupsPath === null ? {} : { cgroupsPath }),
+      ...(rootless === null ? {} : { uidMappings: only(rootless.uid), gidMappings: only(rootless.gid) }),
+      namespaces: namespaces.map((type) => ({ type })),
+      seccomp: seccompOf(DENIED_CALLS),
+      maskedPaths: MASKED,
+      readonlyPaths: ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
+    },
+  };
+}
+
+/** More than one needs a helper program with rights of its own. */
+function only(hostID: number): readonly object[] {
+  return [{ containerID: 0, hostID, size: 1 }];
+}
+
+export const mountOf = (destination: string, type: string, source: string, ...options: string[]): object => ({
+  ...{ destination, type, source, options },
+});
+
+/** A file or folder of the host. */
+export function bind(source: string, destination: string, access: 'ro' | 'rw'): object {
+  return mountOf(destination, 'bind', source, 'bind', access, 'nosuid', 'nodev');
+}
+
+const SYSTEM_MOUNTS = [
+  mountOf('/proc', 'proc', 'proc', 'nosuid', 'noexec', 'nodev'),
+  mountOf('/dev', 'tmpfs', 'tmpfs', 'nosuid', 'strictatime', 'mode=755', 'size=64k'),
+  mountOf('/dev/pts', 'devpts', 'devpts', 'nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620'),
+  mountOf('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'noexec', 'nodev', 'mode=1777', 'size=64m'),
+  mountOf('/tmp', 'tmpfs', 'tmpfs', 'nosuid', 'nodev', 'mode=1777'),
+];
+
+/** Whoever has not made the network may not mount what shows it, and borrows the host's sight of it. */
+function sysMount(borrowed: boolean): object {
+  if (borrowed) return mountOf('/sys', 'bind', '/sys', 'rbind', 'nosuid', 'noexec', 'nodev', 'ro');
+  return mountOf('/sys', 'sysfs', 'sysfs', 'nosuid', 'noexec', 'nodev', 'ro');
+}
+
+function networkMounts(network: 'host' | 'none'): readonly object[] {
+  return network === 'none' ? [] : ['/etc/resolv.conf', '/etc/hosts'].map((path) => bind(path, path, 'ro'));
+}
+
+/** What a container could read of its machine, or guess of its neighbours. */
+const MASKED = [
+  ...['acpi', 'asound', 'interrupts', 'kcore', 'keys', 'latency_stats', 'sched_debug', 'scsi'].map(
+    (name) => `/proc/${name}`,
+  ),
+  ...['/proc/timer_list', '/proc/timer_stats', '/sys/firmware', '/sys/devices/virtual/powercap'],
+];
