@@ -244,7 +244,7 @@ describeNeeding(
           ...{ runAs: NOBODY, stopTasksOnExit: true, artifactSources: [`file://${folder.path}/`] },
         });
         const http = hostClient();
-      const { client } = http;
+        const { client } = http;
         const start = async (script: string, changes: Partial<Task>): Promise<string> => {
           const task = someTask({ driver: 'oci', command: ['sh', '-c', script], ...changes });
           const order = someStart({ allocation: { id: ownId() }, tasks: [task] });
