@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { nodeDisk } from '../src/adapters/disk/node-disk.ts';
+import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
 import { systemCommands } from '../src/adapters/process/commands.ts';
 import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
 import { artifactSource } from '../src/adapters/artifacts/artifact-source.ts';
-import { linuxCgroups, NO_CGROUPS } from '../src/adapters/limits/linux-cgroups.ts';
+import { NO_CGROUPS } from '../src/adapters/limits/linux-cgroups.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
@@ -108,16 +108,17 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();
+  const files = openFileThread(options.stateFolder);
   const { store, server, disk, processes, cgroups, commands, artifacts, verifier } = armed(
     'agent',
     failPointsOf(systemFailures),
     {
       store: options.store ?? (await etcdStore(options)),
       server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
-      disk: nodeDisk(options.stateFolder),
+      disk: files.disk,
       processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
       // Only the compiled shim can put a task into its groups before the task begins.
-      cgroups: shim.kind === 'native' ? linuxCgroups() : NO_CGROUPS,
+      cgroups: shim.kind === 'native' ? files.cgroups : NO_CGROUPS,
       commands: systemCommands,
       artifacts: artifactSource({
         stateFolder: options.stateFolder,
@@ -140,7 +141,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   // As with groups: the plain shim would need a program between itself and the task.
   const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
   const settings = { oomScore, ...settingsOf(options) };
-  const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close()];
+  const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close(), () => files.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
     for (const close of closers.splice(0)) await close();

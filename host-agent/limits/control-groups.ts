@@ -1,10 +1,9 @@
-import type { CgroupMount, Cgroups } from '../../src/ports/cgroups.ts';
+import type { CgroupMount, Cgroups, CgroupValue } from '../../src/ports/cgroups.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import type { Enforced, Limited, LimitGroups, Limits, LimitsDriver, Usage } from './limits.ts';
 import { LIMITED, NO_LIMITS } from './limits.ts';
 import { readUsage, valueOf } from './readings.ts';
-import type { Setting } from './settings.ts';
 import { V1_SETTINGS, V2_SETTINGS } from './settings.ts';
 
 /** What v1 and v2 call the controller of each resource. */
@@ -140,10 +139,11 @@ class ControlGroups implements LimitsDriver {
   }
 
   async create(attempt: string, limits: Limits): Promise<LimitGroups> {
-    for (const hierarchy of this.#hierarchies) {
-      await this.#cgroups.make(this.#group(hierarchy, attempt));
-      for (const setting of this.#settings(hierarchy, limits)) await this.#set(hierarchy, attempt, setting);
-    }
+    const made = this.#hierarchies.map((hierarchy) =>
+      this.#cgroups.make(this.#group(hierarchy, attempt), this.#settings(hierarchy, limits)),
+    );
+    // All are over before it is known: what is retried must not meet what was left under way.
+    for (const one of await Promise.allSettled(made)) if (one.status === 'rejected') throw one.reason;
     return this.#groupsOf(attempt);
   }
 
@@ -170,7 +170,7 @@ class ControlGroups implements LimitsDriver {
 
   async update(attempt: string, limits: Limits): Promise<void> {
     for (const hierarchy of this.#hierarchies) {
-      const refused: Setting[] = [];
+      const refused: CgroupValue[] = [];
       for (const setting of this.#settings(hierarchy, limits))
         await this.#set(hierarchy, attempt, setting).catch((error: unknown) => {
           if (!(error instanceof CgroupError) || error.code !== 'refused') throw error;
@@ -228,10 +228,10 @@ class ControlGroups implements LimitsDriver {
   }
 
   async destroy(attempt: string): Promise<boolean> {
-    let gone = true;
-    for (const hierarchy of this.#hierarchies)
-      if ((await this.#cgroups.remove(this.#group(hierarchy, attempt))) === 'busy') gone = false;
-    return gone;
+    const removed = this.#hierarchies.map((hierarchy) =>
+      this.#cgroups.remove(this.#group(hierarchy, attempt)),
+    );
+    return (await Promise.all(removed)).every((one) => one === 'removed');
   }
 
   async list(): Promise<readonly string[]> {
@@ -243,12 +243,12 @@ class ControlGroups implements LimitsDriver {
     return [...found].sort();
   }
 
-  #settings(hierarchy: Hierarchy, limits: Limits): readonly Setting[] {
+  #settings(hierarchy: Hierarchy, limits: Limits): readonly CgroupValue[] {
     const table = hierarchy.version === 2 ? V2_SETTINGS : V1_SETTINGS;
     return hierarchy.holds.flatMap((limited) => table[limited](limits, this.#device));
   }
 
-  async #set(hierarchy: Hierarchy, attempt: string, setting: Setting): Promise<void> {
+  async #set(hierarchy: Hierarchy, attempt: string, setting: CgroupValue): Promise<void> {
     const file = `${this.#group(hierarchy, attempt)}/${setting.file}`;
     try {
       await this.#cgroups.write(file, setting.text);

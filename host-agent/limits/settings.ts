@@ -1,13 +1,7 @@
+import type { CgroupValue } from '../../src/ports/cgroups.ts';
 import type { Limited, Limits } from './limits.ts';
 
-/** One value to write. `mayLack`: a kernel built without it has the file not, and the limit holds without it. */
-export interface Setting {
-  readonly file: string;
-  readonly text: string;
-  readonly mayLack?: boolean;
-}
-
-type Settings = (limits: Limits, device: string | null) => readonly Setting[];
+type Settings = (limits: Limits, device: string | null) => readonly CgroupValue[];
 
 const MIB = 1024 * 1024;
 const PERIOD_US = 100_000;
@@ -82,7 +76,7 @@ function numberText(value: number | null): string {
   return value === null ? 'max' : String(value);
 }
 
-function throttle(file: string, bytes: number | null, device: string | null): Setting[] {
+function throttle(file: string, bytes: number | null, device: string | null): CgroupValue[] {
   return bytes === null || device === null ? [] : [{ file, text: `${device} ${String(bytes)}` }];
 }
 

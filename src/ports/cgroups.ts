@@ -6,8 +6,11 @@ export interface Cgroups {
   /** The hierarchies that are mounted; empty where there are none. */
   mounts(): Promise<readonly CgroupMount[]>;
 
-  /** Makes a group, and those above it. One that is there already is good. @throws CgroupError */
-  make(group: string): Promise<void>;
+  /**
+   * Makes a group, and those above it, and writes values into its files. One that is there already is good.
+   * @throws CgroupError
+   */
+  make(group: string, values?: readonly CgroupValue[]): Promise<void>;
 
   /**
    * Removes a group with all groups in it.
@@ -30,6 +33,13 @@ export interface Cgroups {
 
   /** The whole block device, as `major:minor`, that a folder lies on; null when it lies on none. */
   deviceOf(folder: string): Promise<string | null>;
+}
+
+/** One value to write into a file of a group. `mayLack`: a kernel may have the file not, and nothing is lost then. */
+export interface CgroupValue {
+  readonly file: string;
+  readonly text: string;
+  readonly mayLack?: boolean;
 }
 
 export interface CgroupMount {

@@ -1,4 +1,4 @@
-import type { CgroupMount, Cgroups } from '../../src/ports/cgroups.ts';
+import type { CgroupMount, Cgroups, CgroupValue } from '../../src/ports/cgroups.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
 
 /** Control groups as files in memory. A group that is made has the files that its hierarchy's controllers give it. */
@@ -22,12 +22,16 @@ export class MemoryCgroups implements Cgroups {
     return this.#mounts;
   }
 
-  async make(group: string): Promise<void> {
+  async make(group: string, values: readonly CgroupValue[] = []): Promise<void> {
     this.#check(group);
     const mount = this.#mounts.find((one) => group.startsWith(`${one.path}/`));
     if (mount === undefined) throw new CgroupError('absent', group);
     const names = group.slice(mount.path.length + 1).split('/');
     for (let i = 1; i <= names.length; i++) this.#make([mount.path, ...names.slice(0, i)].join('/'));
+    for (const { file, text, mayLack } of values) {
+      const path = `${group}/${file}`;
+      if (mayLack !== true || this.files.has(path)) await this.write(path, text);
+    }
   }
 
   async remove(group: string): Promise<'removed' | 'busy'> {

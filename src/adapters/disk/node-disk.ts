@@ -19,7 +19,7 @@ import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Disk, DiskErrorCode, WriteOptions } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
-import { AppendQueue } from './append-queue.ts';
+import { SharedRuns } from './shared-runs.ts';
 
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
@@ -36,7 +36,8 @@ export function nodeDisk(root: string): Disk {
 
 class NodeDisk implements Disk {
   readonly #root: string;
-  readonly #appends = new Map<string, AppendQueue>();
+  readonly #appends = new Map<string, SharedRuns<string>>();
+  readonly #folderSyncs = new Map<string, SharedRuns<null>>();
   #temporary = 0;
 
   constructor(root: string) {
@@ -54,7 +55,7 @@ class NodeDisk implements Disk {
     );
   }
 
-  async publish(path: string, text: string, options?: WriteOptions): Promise<'published' | 'exists'> {
+  publish(path: string, text: string, options?: WriteOptions): Promise<'published' | 'exists'> {
     const durable = options?.durable ?? true;
     return asDisk(`write ${path}`, async () => {
       const temporary = await this.#writeBeside(path, text, durable);
@@ -66,7 +67,7 @@ class NodeDisk implements Disk {
       } finally {
         unlinkSync(temporary);
       }
-      if (durable) await this.#syncAbove(path);
+      if (durable) await this.#syncFolder(dirname(this.absolute(path)));
       return 'published';
     });
   }
@@ -74,17 +75,14 @@ class NodeDisk implements Disk {
   replace(path: string, text: string): Promise<void> {
     return asDisk(`write ${path}`, async () => {
       renameSync(await this.#writeBeside(path, text, true), this.absolute(path));
-      await this.#syncAbove(path);
+      await this.#syncFolder(dirname(this.absolute(path)));
     });
   }
 
   append(path: string, text: string): Promise<void> {
-    let queue = this.#appends.get(path);
-    if (queue === undefined) {
-      queue = new AppendQueue((all) => asDisk(`append to ${path}`, () => this.#appendNow(path, all)));
-      this.#appends.set(path, queue);
-    }
-    return queue.add(text);
+    const write = (texts: readonly string[]): Promise<void> =>
+      asDisk(`append to ${path}`, () => this.#appendNow(path, texts.join('')));
+    return shared(this.#appends, path, write).add(text);
   }
 
   list(path: string): Promise<readonly string[]> {
@@ -95,7 +93,7 @@ class NodeDisk implements Disk {
 
   makeFolder(path: string): Promise<void> {
     return asDisk(`make ${path}`, async () => {
-      mkdirSync(this.absolute(path), { recursive: true, mode: 0o700 });
+      makeFolder(this.absolute(path));
     });
   }
 
@@ -107,7 +105,7 @@ class NodeDisk implements Disk {
 
   move(from: string, to: string): Promise<void> {
     return asDisk(`move ${from}`, async () => {
-      mkdirSync(dirname(this.absolute(to)), { recursive: true, mode: 0o700 });
+      makeFolder(dirname(this.absolute(to)));
       renameSync(this.absolute(from), this.absolute(to));
     });
   }
@@ -143,35 +141,26 @@ class NodeDisk implements Disk {
 
   async #writeBeside(path: string, text: string, durable: boolean): Promise<string> {
     const target = this.absolute(path);
+    const changed = makeFolder(dirname(target));
     this.#temporary += 1;
     const temporary = join(dirname(target), `.tmp-${String(process.pid)}-${String(this.#temporary)}`);
-    const write = (): Promise<void> =>
-      using(temporary, 'w', async (file) => {
+    try {
+      const written = using(temporary, 'w', async (file) => {
         writeAll(file, text);
         // An empty file is its name, which the sync of its folder keeps.
         if (durable && text !== '') await synced(file);
-      }).catch((error: unknown) => {
-        // What is left of it would fill a full disk further.
-        rmSync(temporary, { force: true });
-        throw error;
       });
-    try {
-      await write();
+      await Promise.all([written, ...(durable ? changed.map((folder) => this.#syncFolder(folder)) : [])]);
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-      if (durable) await this.#syncFolder(dirname(dirname(target)));
-      await write();
+      // What is left of it would fill a full disk further.
+      rmSync(temporary, { force: true });
+      throw error;
     }
     return temporary;
   }
 
-  #syncAbove(path: string): Promise<void> {
-    return this.#syncFolder(dirname(this.absolute(path)));
-  }
-
   #syncFolder(folder: string): Promise<void> {
-    return using(folder, 'r', synced);
+    return shared(this.#folderSyncs, folder, () => using(folder, 'r', synced)).add(null);
   }
 
   #appendNow(path: string, text: string): Promise<void> {
@@ -182,6 +171,30 @@ class NodeDisk implements Disk {
       );
     });
   }
+}
+
+/** One queue for each thing that is synced, for as long as somebody waits for it. */
+function shared<T>(
+  queues: Map<string, SharedRuns<T>>,
+  path: string,
+  run: (items: readonly T[]) => Promise<void>,
+): SharedRuns<T> {
+  const known = queues.get(path);
+  if (known !== undefined) return known;
+  const queue = new SharedRuns(run, () => queues.delete(path));
+  queues.set(path, queue);
+  return queue;
+}
+
+/** @returns the folders that have a new name in them and must be synced for it to last; none when it was there */
+function makeFolder(folder: string): string[] {
+  // An error costs more than a look.
+  if (isThere(folder)) return [];
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const changed: string[] = [];
+  if (first === undefined) return changed;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) changed.push(dirname(made));
+  return changed;
 }
 
 async function using<T>(path: string, flags: string, work: (file: number) => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, realpath, rmdir, stat, writeFile } from 'node:fs/promises';
+import { closeSync, mkdirSync, openSync, rmdirSync, writeSync } from 'node:fs';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { CgroupErrorCode, CgroupMount, Cgroups } from '../../ports/cgroups.ts';
+import type { CgroupErrorCode, CgroupMount, Cgroups, CgroupValue } from '../../ports/cgroups.ts';
 import { CgroupError } from '../../ports/cgroups.ts';
 
 /** The control groups of a Linux machine. @param mountInfo for tests; else those of this process */
@@ -10,12 +11,14 @@ export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
       const text = await readFile(mountInfo, 'utf8').catch(() => '');
       return Promise.all(parseMounts(text).map(withControllers));
     },
-    make: (group) => change(group, () => mkdir(group, { recursive: true })),
+    async make(group, values = []) {
+      change(group, () => mkdirSync(group, { recursive: true }));
+      for (const value of values) set(group, value);
+    },
     remove,
     list,
     read: (file) => readFile(file, 'utf8').catch(() => null),
-    // One write(2) each: the kernel takes a value in one piece or not at all.
-    write: (file, text) => change(file, () => writeFile(file, text, { flag: 'r+' })),
+    write: async (file, text) => write(file, text),
     async killListed(group) {
       const text = await readFile(join(group, 'cgroup.procs'), 'utf8').catch(() => '');
       const pids = text
@@ -63,9 +66,15 @@ async function list(group: string): Promise<readonly string[]> {
 
 /** From the bottom up: the files in a group cannot be removed, and need not be. */
 async function remove(group: string): Promise<'removed' | 'busy'> {
-  for (const name of await list(group)) if ((await remove(join(group, name))) === 'busy') return 'busy';
+  if (removeOne(group) === 'removed') return 'removed';
+  const below = await list(group);
+  for (const name of below) if ((await remove(join(group, name))) === 'busy') return 'busy';
+  return below.length === 0 ? 'busy' : removeOne(group);
+}
+
+function removeOne(group: string): 'removed' | 'busy' {
   try {
-    await rmdir(group);
+    rmdirSync(group);
     return 'removed';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -75,9 +84,29 @@ async function remove(group: string): Promise<'removed' | 'busy'> {
   }
 }
 
-async function change(path: string, work: () => Promise<unknown>): Promise<void> {
+function set(group: string, { file, text, mayLack }: CgroupValue): void {
   try {
-    await work();
+    write(join(group, file), text);
+  } catch (error) {
+    if (!(error instanceof CgroupError) || error.code !== 'absent' || mayLack !== true) throw error;
+  }
+}
+
+/** One write(2): the kernel takes a value in one piece or not at all. */
+function write(path: string, text: string): void {
+  change(path, () => {
+    const file = openSync(path, 'r+');
+    try {
+      writeSync(file, text);
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+function change(path: string, work: () => void): void {
+  try {
+    work();
   } catch (error) {
     throw problem(path, error);
   }

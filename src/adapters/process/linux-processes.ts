@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import type { FSWatcher } from 'node:fs';
 import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { Processes, ShimLink } from '../../ports/process.ts';
@@ -39,10 +40,7 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   mkdirSync(attempts, { recursive: true, mode: 0o700 });
   const events = join(stateFolder, 'events');
   mkdirSync(events, { recursive: true, mode: 0o700 });
-  const watcher = watch(events, (_kind, name) => {
-    if (name !== null) tell(name.replace(EXEC_EVENT, '/exec/'));
-  });
-  watcher.on('error', () => watcher.close());
+  const watcher = watchEvents(events, tell);
   const spawner =
     shim.kind === 'native'
       ? new Spawner(shim.path, [stateFolder, ...(options.shimGroups ?? [])], tell)
@@ -85,6 +83,23 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
 
 /** File names have no slash: a command inside an attempt tells as `<attempt>~<id>`. */
 const EXEC_EVENT = '~';
+
+/** A name that comes and goes is two changes of the folder, and one piece of news: told once for each turn. */
+function watchEvents(folder: string, tell: (attempt: string) => void): FSWatcher {
+  const news = new Set<string>();
+  const tellAll = (): void => {
+    const names = [...news];
+    news.clear();
+    for (const name of names) tell(name.replace(EXEC_EVENT, '/exec/'));
+  };
+  const watcher = watch(folder, (_kind, name) => {
+    if (name === null) return;
+    if (news.size === 0) setImmediate(tellAll);
+    news.add(name);
+  });
+  watcher.on('error', () => watcher.close());
+  return watcher;
+}
 
 function spawnShim(shim: ShimProgram, stateFolder: string, attempt: string): Promise<void> {
   const [program, ...args] = shim.kind === 'native' ? [shim.path] : shim.argv;

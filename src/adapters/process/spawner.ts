@@ -3,6 +3,12 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { ProcessError } from '../../ports/process.ts';
 
+interface Order {
+  readonly attempt: string;
+  readonly resolve: () => void;
+  readonly reject: (error: ProcessError) => void;
+}
+
 /**
  * The resident process that forks shims: Node's own spawn blocks for milliseconds, in proportion to its heap. It holds
  * nothing, so it may die at any time and is started again with the next attempt.
@@ -12,6 +18,7 @@ export class Spawner {
   readonly #args: readonly string[];
   readonly #onFailed: (attempt: string) => void;
   #child: ChildProcess | null = null;
+  #orders: Order[] = [];
 
   /**
    * @param args the state folder, then the groups that the spawner and its shims join
@@ -23,14 +30,10 @@ export class Spawner {
     this.#onFailed = onFailed;
   }
 
+  /** Orders of one turn of the event loop go in one write: each would wake the spawner up by itself. */
   ask(attempt: string): Promise<void> {
-    const child = this.#child ?? this.#begin();
-    return new Promise((resolve, reject) => {
-      child.stdin?.write(`${attempt}\n`, (error) => {
-        if (error == null) resolve();
-        else reject(new ProcessError('the spawner does not take orders', { cause: error }));
-      });
-    });
+    if (this.#orders.length === 0) setImmediate(() => this.#send());
+    return new Promise((resolve, reject) => this.#orders.push({ attempt, resolve, reject }));
   }
 
   async close(): Promise<void> {
@@ -40,6 +43,18 @@ export class Spawner {
     await new Promise<void>((resolve) => {
       child.once('exit', () => resolve());
       child.stdin?.end();
+    });
+  }
+
+  #send(): void {
+    const orders = this.#orders;
+    this.#orders = [];
+    const child = this.#child ?? this.#begin();
+    child.stdin?.write(orders.map(({ attempt }) => `${attempt}\n`).join(''), (cause) => {
+      const refused = new ProcessError('the spawner does not take orders', { cause });
+      for (const { resolve, reject } of orders)
+        if (cause == null) resolve();
+        else reject(refused);
     });
   }
 

@@ -2,13 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { AppendQueue } from '../../../../src/adapters/disk/append-queue.ts';
+import type { FileThread } from '../../../../src/adapters/file-thread/file-thread.ts';
+import { openFileThread } from '../../../../src/adapters/file-thread/file-thread.ts';
 import { nodeDisk } from '../../../../src/adapters/disk/node-disk.ts';
+import { SharedRuns } from '../../../../src/adapters/disk/shared-runs.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import type { Disk } from '../../../../src/ports/disk.ts';
 
 const folders: string[] = [];
-afterEach(() => {
+const threads: FileThread[] = [];
+afterEach(async () => {
+  for (const thread of threads.splice(0)) await thread.close();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -20,6 +24,16 @@ const disks: readonly (readonly [string, () => Disk])[] = [
       const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
       folders.push(folder);
       return nodeDisk(folder);
+    },
+  ],
+  [
+    'file system, changed by a thread of its own',
+    () => {
+      const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
+      folders.push(folder);
+      const thread = openFileThread(folder);
+      threads.push(thread);
+      return thread.disk;
     },
   ],
 ];
@@ -83,27 +97,51 @@ describe('the disk of a machine', () => {
     const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
     folders.push(folder);
     writeFileSync(join(folder, 'file'), '');
-    await expect(nodeDisk(folder).publish('file/below', 'x')).rejects.toMatchObject({
-      name: 'DiskError',
-      code: 'io',
-    });
+    const thread = openFileThread(folder);
+    threads.push(thread);
+    for (const disk of [nodeDisk(folder), thread.disk])
+      await expect(disk.publish('file/below', 'x')).rejects.toMatchObject({
+        name: 'DiskError',
+        code: 'io',
+        retryable: false,
+      });
+  });
+
+  it('a thread that ends takes what is under way with it as a failure, and leaves the rest to the caller', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
+    folders.push(folder);
+    const { disk, close } = openFileThread(folder);
+    const done = disk.publish('one', '1');
+    await close();
+    expect(await done).toBe('published');
+    expect(await disk.publish('two', '2')).toBe('published');
+    expect(await disk.read('two')).toBe('2');
   });
 
   it('appends that come while one is written share the next sync; a failure reaches exactly those it is about', async () => {
-    const writes: string[] = [];
+    const runs: string[] = [];
     let fail = false;
-    const queue = new AppendQueue(async (text) => {
-      writes.push(text);
-      await Promise.resolve();
-      if (fail) throw new Error('full');
-    });
+    let idle = 0;
+    const queue = new SharedRuns<string>(
+      async (items) => {
+        runs.push(items.join(''));
+        await Promise.resolve();
+        if (fail) throw new Error('full');
+      },
+      () => (idle += 1),
+    );
     await Promise.all(['a', 'b', 'c'].map((text) => queue.add(text)));
-    expect(writes).toEqual(['abc']);
+    expect(runs).toEqual(['abc']);
     fail = true;
     const refused = queue.add('d');
     await expect(refused).rejects.toThrow('full');
     fail = false;
-    await queue.add('e');
-    expect(writes).toEqual(['abc', 'd', 'e']);
+    const first = queue.add('e');
+    await Promise.resolve();
+    await Promise.resolve();
+    // One that is under way is not joined: it may have begun before what this one is about.
+    await Promise.all([first, queue.add('f')]);
+    expect(runs).toEqual(['abc', 'd', 'e', 'f']);
+    expect(idle).toBe(3);
   });
 });

@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Cgroups } from '../../ports/cgroups.ts';
+import type { Disk } from '../../ports/disk.ts';
+import { nodeDisk } from '../disk/node-disk.ts';
+import { linuxCgroups } from '../limits/linux-cgroups.ts';
+import { ThreadCalls } from './thread-calls.ts';
+
+export interface FileThread {
+  readonly disk: Disk;
+  readonly cgroups: Cgroups;
+  /** Resolves when all that was asked for is done. */
+  close(): Promise<void>;
+}
+
+/**
+ * The disk of a state folder and the machine's control groups, changed by a thread of their own. A file system makes
+ * whoever changes it wait while it commits what others changed, and a control group is made under a lock of the whole
+ * kernel: milliseconds, in which the agent's own thread would serve nobody. Questions are answered by the page cache,
+ * sooner than another thread could be asked.
+ *
+ * A program that runs from its sources before there is a build does all of it in the calling thread.
+ */
+export function openFileThread(root: string): FileThread {
+  const local = { disk: nodeDisk(root), cgroups: linuxCgroups() };
+  const program = findWorker();
+  if (program === undefined) return { ...local, close: () => Promise.resolve() };
+  // Without what the process was told to load first: the thread needs nothing of it.
+  const worker = new Worker(program, { workerData: { root }, execArgv: [] });
+  const calls = new ThreadCalls(worker, local);
+  return {
+    disk: diskThrough(calls, local.disk),
+    cgroups: cgroupsThrough(calls, local.cgroups),
+    close: calls.close,
+  };
+}
+
+/** Beside this file when that is compiled, else in the build's folder. */
+function findWorker(): URL | undefined {
+  return ['./file-worker.js', '../../../dist/src/adapters/file-thread/file-worker.js']
+    .map((path) => new URL(path, import.meta.url))
+    .find((url) => existsSync(fileURLToPath(url)));
+}
+
+function diskThrough(calls: ThreadCalls, local: Disk): Disk {
+  return {
+    publish: calls.method('disk', 'publish'),
+    replace: calls.method('disk', 'replace'),
+    append: calls.method('disk', 'append'),
+    makeFolder: calls.method('disk', 'makeFolder'),
+    remove: calls.method('disk', 'remove'),
+    move: calls.method('disk', 'move'),
+    read: (path) => local.read(path),
+    list: (path) => local.list(path),
+    sizeOf: (path) => local.sizeOf(path),
+    readRange: (path, offset, length) => local.readRange(path, offset, length),
+    watch: (path, onChange) => local.watch(path, onChange),
+    freeBytes: () => local.freeBytes(),
+    absolute: (path) => local.absolute(path),
+  };
+}
+
+function cgroupsThrough(calls: ThreadCalls, local: Cgroups): Cgroups {
+  return {
+    ...local,
+    make: calls.method('cgroups', 'make'),
+    remove: calls.method('cgroups', 'remove'),
+    write: calls.method('cgroups', 'write'),
+    killListed: calls.method('cgroups', 'killListed'),
+  };
+}

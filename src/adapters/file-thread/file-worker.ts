@@ -1,0 +1,39 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { nodeDisk } from '../disk/node-disk.ts';
+import { linuxCgroups } from '../limits/linux-cgroups.ts';
+import type { Answer, Call } from './calls.ts';
+import { faultOf } from './calls.ts';
+
+/** The thread that changes the files of an agent; see `file-thread.ts`. */
+
+type Methods = Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;
+
+const ports = {
+  disk: nodeDisk((workerData as { readonly root: string }).root) as unknown as Methods,
+  cgroups: linuxCgroups() as unknown as Methods,
+};
+
+let answers: Answer[] = [];
+
+/** What ends in the same turn goes back in one message. */
+function answer(one: Answer): void {
+  if (answers.push(one) > 1) return;
+  setImmediate(() => {
+    const all = answers;
+    answers = [];
+    parentPort?.postMessage(all);
+  });
+}
+
+async function carryOut({ id, port, method, args }: Call): Promise<void> {
+  try {
+    answer({ id, value: await ports[port][method]?.(...args) });
+  } catch (error) {
+    answer({ id, fault: faultOf(error) });
+  }
+}
+
+parentPort?.on('message', (calls: readonly Call[]) => {
+  // Each begins before the next one does: what is asked for in an order is begun in that order.
+  for (const call of calls) void carryOut(call);
+});
