@@ -110,9 +110,10 @@ describe('the disk of a machine', () => {
   it('a thread that ends takes what is under way with it as a failure, and leaves the rest to the caller', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
     folders.push(folder);
-    const { disk, close } = openFileThread(folder);
+    const thread = openFileThread(folder);
+    const { disk } = thread;
     const done = disk.publish('one', '1');
-    await close();
+    await thread.close();
     expect(await done).toBe('published');
     expect(await disk.publish('two', '2')).toBe('published');
     expect(await disk.read('two')).toBe('2');
