@@ -38,7 +38,7 @@ export function openFileThread(root: string): FileThread {
 
 /** Beside this file when that is compiled, else in the build's folder. */
 function findWorker(): URL | undefined {
-  return ['./file-worker.js', '../../../dist/src/adapters/file-thread/file-worker.js']
+  return ['./worker.js', '../../../dist/src/adapters/file-thread/worker.js']
     .map((path) => new URL(path, import.meta.url))
     .find((url) => existsSync(fileURLToPath(url)));
 }
