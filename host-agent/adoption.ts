@@ -49,10 +49,12 @@ async function adopt(desk: Desk, found: FoundAllocation): Promise<void> {
   if (!run.ended)
     for (const { task, attemptNumber } of run.tasks)
       if (attemptNumber > 0) await replaySignals(desk, attemptName(run.id, task.name, attemptNumber));
-  const held = Object.values(spec.allocation.ports);
+  const { allocation, addresses = [] } = spec;
   // A state folder of before has no leases, and a port whose holder was released may still have one.
-  await (run.isReleased ? desk.leases.free(run.id, held) : desk.leases.take(run.id, held)).catch(
-    (error: unknown) => ports.log.error({ error }, 'a port of a task that was taken over has no lease'),
+  await (
+    run.isReleased ? desk.lent.giveBack(allocation, addresses) : desk.lent.hold(allocation, addresses)
+  ).catch((error: unknown) =>
+    ports.log.error({ error }, 'what a task has that was taken over is not leased to it'),
   );
   if (run.isReleased) table.ledger.release(run.id);
   else if (run.evicted) table.ledger.giveWay(run.id);

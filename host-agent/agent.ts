@@ -19,7 +19,7 @@ import { Gate } from './gate.ts';
 import { Journal } from './journal.ts';
 import { LeakWatch } from './leaks.ts';
 import { MemoryGuard } from './memory-guard.ts';
-import { PortLeases } from './leases.ts';
+import { Lent } from './lent.ts';
 import { Orphans } from './orphans.ts';
 import type { AgentPorts } from './ports.ts';
 import { ReportFeed } from './report-feed.ts';
@@ -62,10 +62,11 @@ export class HostAgent {
     this.#release = release;
     const host = (): Host => this.#host;
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
-    const leases = new PortLeases(ports);
+    const { addresses, leaseRestMs: restMs } = settings;
+    const lent = new Lent(ports, { addresses, restMs, portRange: () => this.#host.portRange });
     const table = new AllocationTable(feed, host, (run) => {
-      leases
-        .free(run.id, Object.values(run.allocation.ports))
+      lent
+        .giveBack(run.allocation, run.spec.addresses ?? [])
         // The watch for leaks tries again.
         .catch((error: unknown) => ports.log.warn({ error }, 'a port is still leased'));
     });
@@ -74,7 +75,7 @@ export class HostAgent {
     const signals = new Signals(ports);
     const isClosed = (): boolean => this.#leaks.isClosed;
     this.#desk = {
-      ...{ ports, disk, settings, journal, gate, table, orphans, leases, signals },
+      ...{ ports, disk, settings, journal, gate, table, orphans, lent, signals },
       links: new ShimLinks(ports),
       ...{ host, isClosed },
     };
@@ -106,6 +107,7 @@ export class HostAgent {
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, { stateId, disk, journal, host, release });
       await disk.look();
+      await agent.#desk.lent.open();
       agent.#stopEvents = await adoptAll(agent.#desk);
       // What happened between the look at an attempt and the first event.
       agent.rescan();

@@ -70,7 +70,7 @@ export class AllocationRun {
     this.#host = host;
     this.#backoff = new Backoff(RETRY, ports.random);
     this.tasks = Object.values(spec.launch.tasks).map(
-      (task) => new TaskRun(ports, settings, spec.allocation, spec.launch.restart, task),
+      (task) => new TaskRun(ports, settings, spec.allocation, spec.launch.restart, task, spec.addresses),
     );
   }
 
@@ -179,6 +179,7 @@ export class AllocationRun {
       released: this.#released,
       reason: this.#outcome?.reason ?? this.#verdict?.cause ?? '',
       ...(this.#outcome?.exit === undefined ? {} : { exit: this.#outcome.exit }),
+      ...(this.spec.addresses === undefined ? {} : { addresses: this.spec.addresses }),
       restarts: this.#outcome?.restarts ?? this.#restarts(),
       ...(startedAtMs === null ? {} : { startedAtMs }),
       ...(this.#outcome === null ? {} : { endedAtMs: this.#outcome.endedAtMs }),

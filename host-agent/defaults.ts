@@ -19,6 +19,8 @@ export const AGENT_SETTINGS: AgentSettings = {
   freeBytesMin: 64 * MIB,
   allocationsMax: 4_096,
   artifactBytesMax: 10 * 1024 * MIB,
+  addresses: [],
+  leaseRestMs: 10_000,
 };
 
 const RESERVED_CPU_MILLI = 100;

@@ -4,7 +4,7 @@ import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import type { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
-import type { PortLeases } from './leases.ts';
+import type { Lent } from './lent.ts';
 import type { Orphans } from './orphans.ts';
 import type { ShimLinks } from './shim-links.ts';
 import type { Signals } from './signals.ts';
@@ -18,6 +18,10 @@ export interface AgentSettings extends TaskSettings {
   readonly allocationsMax: number;
   /** What the artifacts kept for tasks may take of the disk. */
   readonly artifactBytesMax: number;
+  /** Addresses of this machine to lend to tasks. */
+  readonly addresses: readonly string[];
+  /** How long a port or an address rests after it was freed, while there is another one. */
+  readonly leaseRestMs: number;
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
   readonly cgroupParent?: string;
   /** Container runtimes to try, the best first. Default: all that are known. */
@@ -35,7 +39,7 @@ export interface Desk {
   readonly orphans: Orphans;
   readonly links: ShimLinks;
   readonly signals: Signals;
-  readonly leases: PortLeases;
+  readonly lent: Lent;
   /** Does this host take no new work, because too much was left behind on it? */
   isClosed(): boolean;
   host(): Host;

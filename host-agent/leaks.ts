@@ -1,11 +1,12 @@
 import { parseAttemptName } from '../src/wire/shim-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { Desk } from './desk.ts';
+import type { Leases } from './leases.ts';
 
 /** With more than this many that do not go away, the host takes no new work: it would only lose more. */
 export const LEAKS_MAX = 8;
 
-type LeakKind = 'groups' | 'attempt' | 'allocation' | 'lease' | 'temporary' | 'fetch';
+type LeakKind = 'groups' | 'attempt' | 'allocation' | 'lease' | 'address' | 'temporary' | 'fetch';
 
 interface Leak {
   readonly kind: LeakKind;
@@ -50,6 +51,7 @@ export class LeakWatch {
 
   async #look(): Promise<void> {
     const { log, metrics } = this.#desk.ports;
+    await this.#desk.lent.forgetRested();
     const leaks = await findLeaks(this.#desk);
     const seen = new Set<string>();
     let stuck = 0;
@@ -75,10 +77,11 @@ export class LeakWatch {
 }
 
 async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
-  const [attempts, allocations, leases, temporaries] = [
+  const [attempts, allocations, ports, addresses, temporaries] = [
     await desk.ports.disk.list('attempts'),
     await desk.ports.disk.list('allocations'),
-    await desk.leases.all(),
+    await desk.lent.ports.all(),
+    await desk.lent.addresses.all(),
     (await desk.ports.disk.list('')).filter((name) => name.startsWith(TEMPORARY)),
   ];
   const left = (await desk.ports.tools.scan()).filter((name) => !mayHaveGroups(desk, name));
@@ -86,12 +89,15 @@ async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
     ...left.map((name): Leak => ({ kind: 'groups', name })),
     ...attempts.filter((name) => !isKept(desk, name)).map((name): Leak => ({ kind: 'attempt', name })),
     ...allocations.filter((id) => !isKnown(desk, id)).map((name): Leak => ({ kind: 'allocation', name })),
-    ...[...leases]
-      .filter(([, holder]) => !holdsPorts(desk, holder))
-      .map(([port]): Leak => ({ kind: 'lease', name: String(port) })),
+    ...unheld(desk, 'lease', ports),
+    ...unheld(desk, 'address', addresses),
     ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
     ...(await desk.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
   ];
+}
+
+function unheld(desk: Desk, kind: LeakKind, leases: ReadonlyMap<string, string>): readonly Leak[] {
+  return [...leases].filter(([, holder]) => !holdsPorts(desk, holder)).map(([name]) => ({ kind, name }));
 }
 
 function isKnown({ table, orphans }: Desk, id: string): boolean {
@@ -120,6 +126,7 @@ function isKept(desk: Desk, name: string): boolean {
 /** @returns whether it is gone */
 async function clean(desk: Desk, { kind, name }: Leak): Promise<boolean> {
   const { disk, processes, tools } = desk.ports;
+  const { lent } = desk;
   switch (kind) {
     case 'groups':
       await tools.limits.kill(name);
@@ -135,11 +142,13 @@ async function clean(desk: Desk, { kind, name }: Leak): Promise<boolean> {
       await disk.remove(`allocations/${name}`);
       return true;
     case 'lease': {
-      const port = Number(name);
-      if ((await processes.portsInUse([port])).length > 0) return false;
-      await desk.leases.free((await desk.leases.holderOf(port)) ?? '', [port]);
+      if ((await processes.portsInUse([Number(name)])).length > 0) return false;
+      await freeStray(lent.ports, name);
       return true;
     }
+    case 'address':
+      await freeStray(lent.addresses, name);
+      return true;
     case 'temporary':
       await disk.remove(name);
       return true;
@@ -148,3 +157,10 @@ async function clean(desk: Desk, { kind, name }: Leak): Promise<boolean> {
       return true;
   }
 }
+
+async function freeStray(leases: Leases, name: string): Promise<void> {
+  await leases.free((await leases.holderOf(name)) ?? '', [name], NOBODY);
+}
+
+/** Whose it was is not known, so nobody may have it before it has rested. */
+const NOBODY = '';

@@ -18,6 +18,7 @@ import { pasetoVerifier } from '../src/adapters/tickets/paseto.ts';
 import type { PortRange } from '../src/core/host.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import type { Resources } from '../src/core/resources.ts';
+import { ADDRESSES } from '../src/core/resources.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
@@ -55,6 +56,8 @@ export interface AgentOptions {
   readonly reserved?: Partial<Resources>;
   readonly gpuModels?: readonly string[];
   readonly portRange?: PortRange;
+  /** Addresses of this machine to lend to tasks that claim some, by the scalar `addresses`. Default: none. */
+  readonly addresses?: readonly string[];
   /** Besides os, arch, hostname, kernel and those of drivers and limits: zone, class. */
   readonly attributes?: Readonly<Record<string, string>>;
   /** Start nothing without a ticket. Default true; then `pinnedKeysFile` is needed. */
@@ -217,7 +220,12 @@ export async function verifierOf(
 }
 
 async function factsOf(options: AgentOptions): Promise<HostFacts> {
-  const capacity: Resources = { ...(await machineCapacity(options.stateFolder)), ...options.capacity };
+  const amounts: Resources = { ...(await machineCapacity(options.stateFolder)), ...options.capacity };
+  const { addresses = [] } = options;
+  const capacity: Resources =
+    addresses.length === 0
+      ? amounts
+      : { ...amounts, scalars: { ...amounts.scalars, [ADDRESSES]: addresses.length } };
   return {
     id: options.id,
     address: '',
@@ -237,10 +245,10 @@ function settingsOf(options: AgentOptions): AgentSettings {
     return value === undefined ? [] : [[name, value] as const];
   });
   const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
-  const { cgroupParent, ociRuntime } = options;
+  const { cgroupParent, ociRuntime, addresses = [] } = options;
   return {
     ...AGENT_SETTINGS,
-    hostEnv,
+    ...{ hostEnv, addresses },
     ...(cgroupParent === undefined ? {} : { cgroupParent }),
     ...(ociRuntime === undefined ? {} : { ociRuntimes: [ociRuntime] }),
     ...options.settings,

@@ -32,17 +32,16 @@ export async function startAllocation(desk: Desk, request: StartRequest): Promis
       `${short.dimension}: ${String(short.needed)} needed, ${String(short.available)} available`,
       { short },
     );
-  await takePorts(desk, request);
-  return launch(desk, await accept(desk, request, requestDigest, permit));
+  const addresses = await borrow(desk, request);
+  return launch(desk, await accept(desk, request, requestDigest, permit, addresses));
 }
 
-/** The ledger knows the ports of all that could be read; the leases also those of what could not. */
-async function takePorts({ leases, table }: Desk, { allocation }: StartRequest): Promise<void> {
-  const ports = Object.values(allocation.ports);
+/** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns its addresses */
+async function borrow({ lent, table }: Desk, { allocation }: StartRequest): Promise<readonly string[]> {
   try {
-    const taken = await leases.take(allocation.id, ports);
-    if (taken === null) return;
-    throw refusal('port-taken', `port ${String(taken.port)} of this host still belongs to ${taken.holder}`);
+    const got = await lent.lend(allocation);
+    if (!('why' in got)) return got;
+    throw refusal(got.what === 'port' ? 'port-taken' : 'no-fit', got.why);
   } catch (error) {
     table.ledger.release(allocation.id);
     if (!(error instanceof DiskError)) throw error;
@@ -74,6 +73,7 @@ async function accept(
   request: StartRequest,
   requestDigest: string,
   permit: Permit | null,
+  addresses: readonly string[],
 ): Promise<AllocationSpec> {
   const { journal, disk, table, ports } = desk;
   const { allocation, launch, commandId } = request;
@@ -85,6 +85,7 @@ async function accept(
     ...(permit === null ? {} : { jti: permit.jti }),
     bootId: ports.processes.bootId,
     acceptedAtMs: journal.nowMs(),
+    ...(addresses.length === 0 ? {} : { addresses }),
   };
   try {
     const recorded = await Promise.allSettled([
@@ -95,7 +96,7 @@ async function accept(
     return spec;
   } catch (error) {
     table.ledger.release(allocation.id);
-    await desk.leases.free(allocation.id, Object.values(allocation.ports)).catch(() => undefined);
+    await desk.lent.takeBack(allocation, addresses).catch(() => undefined);
     await disk.remove(`allocations/${allocation.id}`).catch(() => undefined);
     if (!(error instanceof DiskError)) throw error;
     throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);

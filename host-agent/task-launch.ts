@@ -18,6 +18,8 @@ export interface LaunchPlace {
   readonly bounds: LogBounds;
   /** What every task of this host gets: `PATH` above all. */
   readonly hostEnv: Readonly<Record<string, string>>;
+  /** Of the host's addresses, lent to its allocation. */
+  readonly addresses: readonly string[];
   /** The agent's own, as in `TaskSettings`. */
   readonly oomScore: number;
 }
@@ -26,7 +28,7 @@ export interface LaunchPlace {
  * The words that a command or an environment may hold, with their values. Only these are replaced: `${HOME}` in a shell
  * command is the shell's.
  */
-function wordsOf(allocation: Allocation): ReadonlyMap<string, string> {
+function wordsOf(allocation: Allocation, [address]: readonly string[]): ReadonlyMap<string, string> {
   const words = new Map([
     ['alloc.id', allocation.id],
     ['alloc.index', String(allocation.index)],
@@ -35,6 +37,7 @@ function wordsOf(allocation: Allocation): ReadonlyMap<string, string> {
     ['job.name', allocation.job],
     ['group.name', allocation.group],
   ]);
+  if (address !== undefined) words.set('alloc.address', address);
   for (const [label, port] of Object.entries(allocation.ports)) words.set(`port.${label}`, String(port));
   return words;
 }
@@ -45,7 +48,7 @@ export function interpolate(text: string, words: ReadonlyMap<string, string>): s
 
 /** The order to the shim for one attempt at a task. */
 export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace): ShimLaunch {
-  const words = wordsOf(allocation);
+  const words = wordsOf(allocation, place.addresses);
   const own = Object.entries(task.env).map(([name, value]) => [name, interpolate(value, words)] as const);
   const oomScoreAdj = oomScoreOf(allocation.precedence, place.oomScore);
   return {
@@ -61,13 +64,13 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
       HOME: place.cwd,
       ...place.hostEnv,
       ...Object.fromEntries(own),
-      ...moorageEnv(allocation, place.attempt),
+      ...moorageEnv(allocation, place),
     },
   };
 }
 
 /** Ours come last: a task must be able to trust them, and `MOORAGE_ATTEMPT` finds its processes. */
-function moorageEnv(allocation: Allocation, attempt: string): Record<string, string> {
+function moorageEnv(allocation: Allocation, { attempt, addresses }: LaunchPlace): Record<string, string> {
   const env: Record<string, string> = {
     MOORAGE_ALLOC_ID: allocation.id,
     MOORAGE_NAMESPACE: allocation.namespace,
@@ -79,5 +82,10 @@ function moorageEnv(allocation: Allocation, attempt: string): Record<string, str
   };
   for (const [label, port] of Object.entries(allocation.ports))
     env[`MOORAGE_PORT_${label.toUpperCase().replaceAll('-', '_')}`] = String(port);
+  const [first] = addresses;
+  if (first !== undefined) {
+    env['MOORAGE_ADDRESS'] = first;
+    env['MOORAGE_ADDRESSES'] = addresses.join(',');
+  }
   return env;
 }

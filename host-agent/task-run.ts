@@ -57,6 +57,7 @@ export class TaskRun {
   readonly #settings: TaskSettings;
   readonly #allocation: Allocation;
   readonly #policy: RestartPolicy;
+  readonly #addresses: readonly string[];
   #attempt: AttemptSpec | null = null;
   #sight: AttemptSight | null = null;
   /** By this agent: what another one asked for before it died is asked for again at once. */
@@ -77,12 +78,14 @@ export class TaskRun {
     allocation: Allocation,
     policy: RestartPolicy,
     task: Task,
+    addresses: readonly string[] = [],
   ) {
     this.#ports = ports;
     this.#settings = settings;
     this.#allocation = allocation;
     this.#policy = policy;
     this.task = task;
+    this.#addresses = addresses;
   }
 
   get begun(): boolean {
@@ -308,6 +311,7 @@ export class TaskRun {
       errBase: spec.errBase,
       bounds: this.#settings.logBounds,
       hostEnv: this.#settings.hostEnv,
+      addresses: this.#addresses,
       oomScore: this.#settings.oomScore ?? 0,
     });
     const order = { attempt, allocation: this.#allocation, task: this.task };

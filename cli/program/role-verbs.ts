@@ -30,6 +30,7 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--disk <size>', 'disk to announce')
     .option('--gpu-model <model>', 'a device to announce; repeat it for each', collect, [])
     .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
+    .option('--addresses <network>', 'addresses of this machine to lend to tasks, such as 127.64.0.0/28')
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')

@@ -5,6 +5,7 @@ import type { Resources } from '../../src/core/resources.ts';
 import { readCpu, readDisk, readMemory } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
 import { usageError } from '../exit.ts';
+import { readAddresses } from './addresses.ts';
 import type { RoleFlags } from './options.ts';
 import { pinnedKeys, readAmount, readAttributes, readPorts, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';
@@ -18,6 +19,7 @@ export interface AgentFlags extends RoleFlags {
   readonly disk?: string;
   readonly gpuModel: readonly string[];
   readonly ports?: string;
+  readonly addresses?: string;
   readonly attribute: readonly string[];
   readonly cgroupParent?: string;
   readonly ociRuntime?: string;
@@ -44,6 +46,7 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
       gpuModels: flags.gpuModel,
       attributes: readAttributes(flags.attribute),
       ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
+      ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
       ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
       ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
       ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),

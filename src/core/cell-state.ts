@@ -4,7 +4,7 @@ import type { HostView } from './filters.ts';
 import type { Host } from './host.ts';
 import { allocatable } from './host.ts';
 import type { HostSlot, KnownHost } from './host-slot.ts';
-import { newSlot, NO_CLAIMS } from './host-slot.ts';
+import { newSlot, NO_CLAIMS, noteFreed } from './host-slot.ts';
 import type { Ledger } from './ledger.ts';
 import { EMPTY_LEDGER, withClaim } from './ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
@@ -82,6 +82,7 @@ export class CellState {
     const slot = this.#slot(id);
     if (revision < slot.revision) return;
     if (this.#unread.size > 0) this.#forgetUnread(slot);
+    noteFreed(slot, slot.ledger.ports, ledger.ports);
     slot.ledger = ledger;
     slot.revision = revision;
     this.index.refill(slot);
@@ -138,6 +139,11 @@ export class CellState {
   /** The host by its name: the same object always, also before it is registered and when it is gone. */
   known(id: string): KnownHost {
     return this.#slot(id);
+  }
+
+  /** Ports of the host that were seen to become free, least recently first. */
+  freedPortsOf(id: string): readonly number[] {
+    return this.#slots.get(id)?.freed ?? [];
   }
 
   /** The host's row in `index`; −1 when it is not registered. */

@@ -30,6 +30,8 @@ export interface HostSlot extends KnownHost {
   gpuUsed: number[];
   /** Ports in use, with how often each is counted; null: none. */
   ports: Map<number, number> | null;
+  /** Ports that were seen to become free, least recently first; null: none. */
+  freed: number[] | null;
   /** Named amounts that are free; null: neither had nor used. */
   scalars: Record<string, number> | null;
 }
@@ -52,8 +54,20 @@ export function newSlot(id: string): HostSlot {
     inFlight: NO_CLAIMS,
     gpuUsed: [],
     ports: null,
+    freed: null,
     scalars: null,
   };
+}
+
+/** More than that are as good as free for ever: by then the first of them has long rested. */
+const FREED_MAX = 64;
+
+/** The host's ledger is another one now: what it has no more is chosen last for a while (S1.3). */
+export function noteFreed(slot: HostSlot, before: readonly number[], after: readonly number[]): void {
+  if (before.length === 0 && slot.freed === null) return;
+  const freed = before.filter((port) => !after.includes(port));
+  const earlier = (slot.freed ?? []).filter((port) => !after.includes(port));
+  slot.freed = freed.length + earlier.length === 0 ? null : [...earlier, ...freed].slice(-FREED_MAX);
 }
 
 /** May the host be given work? */

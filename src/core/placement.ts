@@ -124,7 +124,13 @@ class Picking {
     if (host === undefined) throw new Error(`chose ${slot.id}, which is not registered`);
     const { ask } = this.#request;
     const gpus = this.#gpusOn(slot, host);
-    const chosen = choosePorts(ask.ports, host.portRange, slot.ports ?? NO_PORTS_USED, this.#chance);
+    const chosen = choosePorts(
+      ask.ports,
+      host.portRange,
+      slot.ports ?? NO_PORTS_USED,
+      this.#chance,
+      slot.freed ?? NO_PORTS_FREED,
+    );
     if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which has no room`);
     return { host: slot.id, known: slot, gpus, ports: chosen.ports };
   }
@@ -140,6 +146,7 @@ class Picking {
   }
 }
 
+const NO_PORTS_FREED: readonly number[] = [];
 const NO_PORTS_USED: ReadonlyMap<number, number> = new Map();
 
 function plainPlacement(known: HostSlot): Placement {

@@ -11,12 +11,14 @@ export interface PortsUsed {
 /**
  * A number for every label, or the first label that finds none. Fixed numbers go first, then the free choice starts at
  * a random place of the range, so that schedulers that compete for one host seldom take the same port.
+ * @param freed what was in use a while ago, least recently freed first: chosen when there is nothing else, in that order
  */
 export function choosePorts(
   asked: Readonly<Record<string, number>>,
   range: PortRange,
   used: PortsUsed,
   chance: Chance,
+  freed: readonly number[] = NONE_FREED,
 ): { readonly ports: Readonly<Record<string, number>> } | { readonly missing: string } {
   const labels = Object.keys(asked);
   if (labels.length === 0) return { ports: NO_PORTS };
@@ -32,7 +34,7 @@ export function choosePorts(
   }
   for (const label of labels) {
     if (asked[label] !== 0) continue;
-    const port = freePort(range, used, taken, chance);
+    const port = freePort(range, used, taken, chance, freed);
     if (port === null) return { missing: label };
     taken.add(port);
     ports[label] = port;
@@ -40,13 +42,22 @@ export function choosePorts(
   return { ports };
 }
 
-function freePort(range: PortRange, used: PortsUsed, taken: PortsUsed, chance: Chance): number | null {
+const NONE_FREED: readonly number[] = [];
+
+function freePort(
+  range: PortRange,
+  used: PortsUsed,
+  taken: PortsUsed,
+  chance: Chance,
+  freed: readonly number[],
+): number | null {
   const size = range.last - range.first + 1;
   if (size <= 0) return null;
   const start = chance.below(size);
   for (let step = 0; step < size; step++) {
     const port = range.first + ((start + step) % size);
-    if (!used.has(port) && !taken.has(port)) return port;
+    if (!used.has(port) && !taken.has(port) && !freed.includes(port)) return port;
   }
-  return null;
+  const isInRange = (port: number): boolean => port >= range.first && port <= range.last;
+  return freed.find((port) => isInRange(port) && !used.has(port) && !taken.has(port)) ?? null;
 }

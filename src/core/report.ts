@@ -17,6 +17,8 @@ export interface AllocationReport extends Claim {
   /** Why the state is what it is, for people. */
   readonly reason: string;
   readonly exit?: Exit;
+  /** Of the host's, lent to it alone; absent: none. */
+  readonly addresses?: readonly string[];
   /** Starts on this host beyond the first. */
   readonly restarts: number;
   readonly startedAtMs?: number;

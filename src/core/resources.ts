@@ -27,6 +27,9 @@ export interface GpuShare {
 
 export const GPU_MILLI_PER_DEVICE = 1000;
 
+/** The scalar of which a host has as many as it has addresses to lend to tasks; an allocation that claims some gets them. */
+export const ADDRESSES = 'addresses';
+
 export const NO_SCALARS: Readonly<Record<string, number>> = Object.freeze({});
 
 export const NO_RESOURCES: Resources = Object.freeze({

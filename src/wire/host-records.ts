@@ -20,6 +20,8 @@ import { allocation, commandId, epoch, id, launch, whole } from './launch-schema
  *   allocations/<id>/outcome.json  how it ended; never changes
  *   allocations/<id>/released    nothing of it is left on this host
  *   allocations/<id>/work/       working folder of its tasks
+ *   leases/port/<port>           the allocation that has it; also leases/address/<address>
+ *   leases/rest-port/<port>      when it was freed, and whose it was; also leases/rest-address/<address>
  *   quarantine/                  what could not be read
  */
 export interface IdentityRecord {
@@ -47,6 +49,8 @@ export interface AllocationSpec {
   readonly jti?: string;
   readonly bootId: string;
   readonly acceptedAtMs: number;
+  /** Of this host, lent to it; absent: none. */
+  readonly addresses?: readonly string[];
 }
 
 /** `user`, `evicted`, `drain`: orders from outside. The others are the host's own. */
@@ -95,6 +99,7 @@ const specShape: z.ZodType<AllocationSpec> = z.object({
   jti: z.exactOptional(line),
   bootId: line,
   acceptedAtMs: whole,
+  addresses: z.exactOptional(z.array(line)),
 });
 const verdictShape: z.ZodType<VerdictRecord> = z.object({
   why: z.enum(VERDICTS),

@@ -44,8 +44,10 @@ export class HostWorld {
   async open(
     crypto: AgentCrypto = { verifier: null, digest: sha256Hex },
     settings: Partial<AgentSettings> = {},
+    scalars: Readonly<Record<string, number>> = {},
   ): Promise<HostAgent> {
-    this.agent = await HostAgent.open(this.ports, HOST_FACTS, crypto, { ...AGENT_SETTINGS, ...settings });
+    const facts = { ...HOST_FACTS, capacity: { ...HOST_FACTS.capacity, scalars } };
+    this.agent = await HostAgent.open(this.ports, facts, crypto, { ...AGENT_SETTINGS, ...settings });
     return this.agent;
   }
 

@@ -42,6 +42,8 @@ export async function runLane(lane: Lane, shim: string): Promise<LaneReport> {
   mkdirSync(join(own.path, 'fired'));
   const more = {
     shim: { kind: 'native', path: shim },
+    capacity: { cpuMilli: 1_000_000, memoryMib: 1_000_000 },
+    addresses: Array.from({ length: 12 }, (_, n) => `127.64.0.${String(n + 1)}`),
     artifactSources: [`${pathToFileURL(own.path).href}/`],
     rounds: { leaksMs: LEAKS_MS, diskMs: 50, recordTimeMs: 100, rescanMs: 1_000 },
   };

@@ -106,7 +106,10 @@ export class Works {
     const port = this.#port++;
     const witness = join(this.#folder, `witness-${String(port)}`);
     const order = someStart({
-      allocation: { ports: { http: port } },
+      allocation: {
+        ports: { http: port },
+        resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: { addresses: 1 } },
+      },
       restart: more.restart ?? NO_RESTART,
       tasks: [
         someTask({

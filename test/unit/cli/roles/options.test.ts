@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { EXIT } from '../../../../cli/exit.ts';
 import { faultOf } from '../../../../cli/roles/faults.ts';
 import { amounts } from '../../../../cli/roles/agent.ts';
+import { readAddresses } from '../../../../cli/roles/addresses.ts';
 import { readAttributes, readListen, readPorts } from '../../../../cli/roles/options.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { SchemaError } from '../../../../src/runtime/cell-meta.ts';
@@ -57,4 +58,12 @@ test.each([
   expect(fault.exitCode).toBe(EXIT.unreachable);
   expect(fault.message).toMatch(message);
   expect(fault.hint).toMatch(hint);
+});
+
+test('addresses are a network without its edges, or a list', () => {
+  expect(readAddresses('127.64.0.0/29')).toEqual([1, 2, 3, 4, 5, 6].map((n) => `127.64.0.${String(n)}`));
+  expect(readAddresses('10.0.0.5/31, 10.1.255.255')).toEqual(['10.0.0.4', '10.0.0.5', '10.1.255.255']);
+  expect(readAddresses('10.0.0.254/23')).toHaveLength(510);
+  for (const text of ['', '10.0.0.0/8', '256.0.0.1', '10.0.0.1/33', '10.0.0.1,10.0.0.1', '::1'])
+    expect(() => readAddresses(text)).toThrow(/NETWORK\/BITS/);
 });

@@ -1,0 +1,144 @@
+import type { Allocation } from '../src/core/allocation.ts';
+import type { PortRange } from '../src/core/host.ts';
+import { ADDRESSES } from '../src/core/resources.ts';
+import type { AgentPorts } from './ports.ts';
+import { Leases } from './leases.ts';
+
+/** Why something cannot be lent, for people. */
+export interface NotLent {
+  readonly what: 'port' | 'address';
+  readonly why: string;
+}
+
+export interface LentOptions {
+  /** Addresses of this machine for tasks; empty: tasks share the host's. */
+  readonly addresses: readonly string[];
+  /** How long what is freed rests. */
+  readonly restMs: number;
+  portRange(): PortRange;
+}
+
+/**
+ * What this host lends to allocations, for as long as anything of them is left: ports, which schedulers choose, and
+ * addresses, of which they claim a number (the scalar `addresses`) and the host chooses which.
+ */
+export class Lent {
+  readonly #ports: Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics'>;
+  readonly #options: LentOptions;
+  readonly ports: Leases;
+  readonly addresses: Leases;
+  /** Choosing looks first and takes then: one at a time. */
+  #choosing: Promise<unknown> = Promise.resolve();
+
+  constructor(ports: Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics'>, options: LentOptions) {
+    this.#ports = ports;
+    this.#options = options;
+    this.ports = new Leases(ports, 'port', options.restMs);
+    this.addresses = new Leases(ports, 'address', options.restMs);
+  }
+
+  /** Takes over what an earlier agent lent. */
+  async open(): Promise<void> {
+    await this.ports.open();
+    await this.addresses.open();
+    await this.forgetRested();
+  }
+
+  /** For a newcomer. @returns its addresses, or why it cannot be lent what it claims; then it has nothing of it */
+  async lend(allocation: Allocation): Promise<readonly string[] | NotLent> {
+    const { id } = allocation;
+    const names = portsOf(allocation);
+    const user = userOf(allocation);
+    const rests = await this.#restOf(names, user);
+    if (rests !== null) return { what: 'port', why: rests };
+    const taken = await this.ports.take(id, names);
+    if (taken !== null)
+      return { what: 'port', why: `port ${taken.name} of this host still belongs to ${taken.holder}` };
+    const lent = await this.#lendAddresses(id, user, allocation.resources.scalars[ADDRESSES] ?? 0);
+    if ('why' in lent) await this.ports.free(id, names, null);
+    return lent;
+  }
+
+  /** What somebody has already, as an agent finds it that takes tasks over: also in a folder that has no leases yet. */
+  async hold(allocation: Allocation, addresses: readonly string[]): Promise<void> {
+    await this.ports.take(allocation.id, portsOf(allocation));
+    await this.addresses.take(allocation.id, addresses);
+  }
+
+  /** Nothing of it is left here: what it had rests. */
+  async giveBack(allocation: Allocation, addresses: readonly string[]): Promise<void> {
+    const user = userOf(allocation);
+    await this.ports.free(allocation.id, portsOf(allocation), user);
+    await this.addresses.free(allocation.id, addresses, user);
+  }
+
+  /** It was never begun: what it had needs no rest. */
+  async takeBack(allocation: Allocation, addresses: readonly string[]): Promise<void> {
+    await this.ports.free(allocation.id, portsOf(allocation), null);
+    await this.addresses.free(allocation.id, addresses, null);
+  }
+
+  /** Of ports, which are many and are chosen elsewhere. Addresses keep their order. */
+  forgetRested(): Promise<void> {
+    return this.ports.forgetRested();
+  }
+
+  /** A port that rests is refused while another one could be chosen. @returns why; null when all may be taken */
+  async #restOf(names: readonly string[], user: string): Promise<string | null> {
+    const tired = names.find((name) => this.ports.restsMs(name, user) > 0);
+    if (tired === undefined) return null;
+    const { first, last } = this.#options.portRange();
+    const held = (await this.ports.all()).size + this.ports.resting().length;
+    const leftMs = this.ports.restsMs(tired, user);
+    if (held < last - first + 1)
+      return `port ${tired} was freed just now, and is to rest for ${String(Math.ceil(leftMs / 1000))} s more`;
+    this.#tellEarly('port', tired, leftMs);
+    return null;
+  }
+
+  #lendAddresses(id: string, user: string, count: number): Promise<readonly string[] | NotLent> {
+    if (count === 0) return Promise.resolve([]);
+    const chosen = this.#choosing.then(() => this.#choose(id, user, count));
+    this.#choosing = chosen.catch(() => undefined);
+    return chosen;
+  }
+
+  /** Least recently freed first; what it has of an earlier try before all. */
+  async #choose(id: string, user: string, count: number): Promise<readonly string[] | NotLent> {
+    const holders = await this.addresses.all();
+    const resting = this.addresses.resting();
+    const free = this.#options.addresses
+      .filter((address) => (holders.get(address) ?? id) === id)
+      .map((address) => ({ address, rank: holders.has(address) ? -2 : resting.indexOf(address) }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ address }) => address);
+    if (free.length < count)
+      return {
+        what: 'address',
+        why: `${ADDRESSES}: ${String(count)} needed, ${String(free.length)} available`,
+      };
+    const chosen = free.slice(0, count);
+    for (const address of chosen) {
+      const leftMs = this.addresses.restsMs(address, user);
+      if (leftMs > 0) this.#tellEarly('address', address, leftMs);
+    }
+    const taken = await this.addresses.take(id, chosen);
+    if (taken !== null) throw new Error(`address ${taken.name} is free, and belongs to ${taken.holder}`);
+    return chosen;
+  }
+
+  /** Used again before it has rested, since nothing else is left: not hidden (S1.33). */
+  #tellEarly(kind: 'port' | 'address', name: string, leftMs: number): void {
+    this.#ports.metrics.count('moorage_host_leases_early_total', { kind });
+    this.#ports.log.warn({ kind, name, leftMs: Math.round(leftMs) }, 'lent again before it has rested');
+  }
+}
+
+function portsOf(allocation: Allocation): readonly string[] {
+  return Object.values(allocation.ports).map(String);
+}
+
+/** Who may have again at once what it had: whoever talked to it wanted this job. */
+function userOf({ namespace, job }: Allocation): string {
+  return `${namespace}/${job}`;
+}
