@@ -7,7 +7,10 @@ import type { Part } from '../schedulers/own-part.ts';
 import { NO_SCALARS } from '../src/core/resources.ts';
 import { makeWholePath } from './whole-commits.ts';
 
-/** One scheduler process of `contend`: waits for the word, commits for a while, and says what became of it. */
+/**
+ * One scheduler process of `contend`. It says `ready`, begins at the word, says `warm` when it has run for long enough to
+ * be measured, goes on, is measured from the second word on, and reports.
+ */
 export interface WorkerOrder {
   readonly endpoints: readonly string[];
   readonly cell: string;
@@ -37,8 +40,11 @@ export interface WorkerReport {
   readonly ids: readonly string[];
 }
 
-/** Before the time is taken, for the compiler and the store to warm up. */
-const WARM_UP_MS = 1_500;
+/**
+ * What each lands before the time is taken. By then the compiler is done with nearly all, however many processes share
+ * the processors: after a time alone, many would be measured while they compile.
+ */
+const WARM_UP = 15_000;
 
 const order = JSON.parse(process.argv[2] ?? '') as WorkerOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
@@ -47,6 +53,8 @@ const sums = { committed: 0, rebased: 0, conflicted: 0 };
 const durationsMs: number[] = [];
 let counting = false;
 let counted = 0;
+let warm = (): void => undefined;
+const isWarm = new Promise<void>((resolve) => (warm = resolve));
 
 const path = await makeWholePath({
   ...{ store, keys: cellKeys(order.cell), hosts: order.hosts, together: order.together },
@@ -59,19 +67,21 @@ const path = await makeWholePath({
     sums.rebased += end.rebased.length;
     sums.conflicted += end.conflicted.length;
     ids.push(...end.committed, ...end.rebased);
+    if (ids.length >= WARM_UP) warm();
     if (!counting) return;
     counted += end.committed.length + end.rebased.length;
     durationsMs.push(end.durationMs);
   },
 });
 
-const go = new Promise((resolve) => process.once('message', resolve));
 process.send?.('ready');
-await go;
+await theWord();
 
 let over = false;
 const writing = path.writeUntil(() => over);
-await delay(WARM_UP_MS);
+await isWarm;
+process.send?.('warm');
+await theWord();
 counting = true;
 const cpu = process.cpuUsage();
 const startMs = performance.now();
@@ -91,6 +101,10 @@ await path.close();
 await store.close();
 await new Promise((resolve) => process.send?.(report, resolve));
 process.disconnect();
+
+function theWord(): Promise<unknown> {
+  return new Promise((resolve) => process.once('message', resolve));
+}
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

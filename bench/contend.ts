@@ -103,7 +103,9 @@ async function contend(count: number, keys: CellKeys): Promise<Result> {
   const workers = Array.from({ length: count }, (_, n) => start(n, count, keys));
   await Promise.all(workers.map(({ ready }) => ready));
   const etcdBeforeUs = etcdCpuUs();
-  for (const { child } of workers) child.send('go');
+  for (const { child } of workers) child.send('begin');
+  await Promise.all(workers.map(({ warm }) => warm));
+  for (const { child } of workers) child.send('measure');
   const reports = await Promise.all(workers.map(({ report }) => report));
   const etcdUs = etcdCpuUs() - etcdBeforeUs;
   await prove(keys, reports);
@@ -124,6 +126,8 @@ async function contend(count: number, keys: CellKeys): Promise<Result> {
 interface Worker {
   readonly child: ChildProcess;
   readonly ready: Promise<void>;
+  /** It runs as fast as it ever will. */
+  readonly warm: Promise<void>;
   readonly report: Promise<WorkerReport>;
 }
 
@@ -140,13 +144,16 @@ function start(part: number, parts: number, keys: CellKeys): Worker {
     child.once('exit', (code) => reject(new Error(`worker ${String(number)} ended with ${String(code)}`)));
   });
   gone.catch(() => undefined);
-  const ready = new Promise<void>((resolve) => {
-    child.on('message', (message) => message === 'ready' && resolve());
-  });
+  const said = (word: string): Promise<void> => {
+    const heard = new Promise<void>((resolve) =>
+      child.on('message', (message) => message === word && resolve()),
+    );
+    return Promise.race([heard, gone]);
+  };
   const report = new Promise<WorkerReport>((resolve) => {
-    child.on('message', (message) => message !== 'ready' && resolve(message as WorkerReport));
+    child.on('message', (message) => typeof message === 'object' && resolve(message as WorkerReport));
   });
-  return { child, ready: Promise.race([ready, gone]), report: Promise.race([report, gone]) };
+  return { child, ready: said('ready'), warm: said('warm'), report: Promise.race([report, gone]) };
 }
 
 /** Nothing that was said to be committed is missing, nothing else is there, and the history keeps the laws. */

@@ -21,7 +21,8 @@ export interface Judge {
 }
 
 /**
- * The candidates of one stratum: fitting hosts with their scores, drawn in random order from a random start, each once.
+ * The candidates of one stratum: fitting hosts with their scores, drawn in random order from a random start, each once:
+ * first to the end of the part that the chance tells of and round to the start, then behind that part, then before it.
  * Hosts only fill up while a decision is made, so what was passed over once need not be looked at again, and after one
  * lap only those can be drawn that were candidates before and made room for others.
  */
@@ -32,9 +33,13 @@ export class Candidates {
   readonly #stratum: number;
   readonly #judge: Judge;
   readonly #start: number;
+  readonly #first: number;
+  readonly #end: number;
+  readonly #size: number;
+  /** Which stretch of the lap is gone through, where that has come to, and where it ends. */
+  #stretch = 0;
   #cursor: number;
-  /** The lap has passed the end and goes on from the beginning up to `start`. */
-  #wrapped = false;
+  #until: number;
   #lapped = false;
   /** Hosts that made room, the first at `resting`; null while there are none. */
   #rested: number[] | null = null;
@@ -45,8 +50,15 @@ export class Candidates {
     this.#stratum = stratum;
     this.#judge = judge;
     const size = source instanceof CapacityTree ? source.size : source.length;
-    this.#start = size > 1 ? (chance.start?.(size) ?? chance.below(size)) : 0;
-    this.#cursor = this.#start;
+    const start = size > 1 ? (chance.start?.(size) ?? chance.below(size)) : 0;
+    const part = size > 1 ? (chance.part?.(size) ?? null) : null;
+    const inPart = part !== null && start >= part.first && start < part.end;
+    this.#size = size;
+    this.#start = start;
+    this.#first = inPart ? part.first : 0;
+    this.#end = inPart ? part.end : size;
+    this.#cursor = start;
+    this.#until = this.#end;
   }
 
   /** Is every host that still fits a candidate now? */
@@ -115,13 +127,8 @@ export class Candidates {
     const { need } = this.#judge;
     while (this.hosts.length < count) {
       const position = tree.seek(this.#cursor, need);
-      if (this.#wrapped ? position < 0 || position >= this.#start : position < 0 && this.#start === 0) {
-        this.#lapped = true;
-        return;
-      }
-      if (position < 0) {
-        this.#wrapped = true;
-        this.#cursor = 0;
+      if (position < 0 || position >= this.#until) {
+        if (!this.#turn()) return;
         continue;
       }
       this.#cursor = position + 1;
@@ -132,18 +139,29 @@ export class Candidates {
 
   #drawFromList(list: readonly number[], count: number): void {
     while (this.hosts.length < count) {
-      if (!this.#wrapped && this.#cursor >= list.length) {
-        this.#wrapped = true;
-        this.#cursor = 0;
-      }
-      if (this.#wrapped && this.#cursor >= this.#start) {
-        this.#lapped = true;
-        return;
-      }
+      if (this.#cursor >= this.#until && !this.#turn()) return;
       const host = list[this.#cursor]!;
       this.#cursor += 1;
       this.#addIfFits(host);
     }
+  }
+
+  /** Goes on to the next stretch that has hosts. @returns false when the lap is over */
+  #turn(): boolean {
+    while (this.#stretch < 3) {
+      this.#stretch += 1;
+      if (this.#stretch === 1) this.#go(this.#first, this.#start);
+      else if (this.#stretch === 2) this.#go(this.#end, this.#size);
+      else this.#go(0, this.#first);
+      if (this.#cursor < this.#until) return true;
+    }
+    this.#lapped = true;
+    return false;
+  }
+
+  #go(from: number, until: number): void {
+    this.#cursor = from;
+    this.#until = until;
   }
 
   #addIfFits(host: number): void {

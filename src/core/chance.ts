@@ -6,4 +6,12 @@ export interface Chance {
   below(bound: number): number;
   /** Where in a row of so many hosts a search begins; without it, anywhere. */
   start?(bound: number): number;
+  /** The stretch of such a row that a search which begins there goes through before the rest; null: none comes first. */
+  part?(bound: number): Stretch | null;
+}
+
+/** From `first` to before `end`. */
+export interface Stretch {
+  readonly first: number;
+  readonly end: number;
 }

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { BINPACK, place } from '../../../src/core/placement.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
 import { chanceInPart, PackingChance } from '../../../schedulers/own-part.ts';
+import { amounts, makeCell, makeGroup, makeHost, makeRequest } from '../core/placement-fixtures.ts';
 
 const cases = fc.record({
   seed: fc.integer(),
@@ -36,6 +38,21 @@ describe('a scheduler’s own part of the hosts', () => {
       for (let draw = 0; draw < 2_000; draw++) drawn.add(chance.below(100));
     }
     expect(drawn.size).toBe(100);
+  });
+
+  it('is gone through before the rest: nobody leaves a part that has room', () => {
+    const hosts = Array.from({ length: 400 }, (_, n) => makeHost(`h${String(n)}`));
+    const request = makeRequest({
+      group: makeGroup({ distinct: ['id'] }),
+      resources: amounts(100, 1),
+      count: 60,
+    });
+    const taken = new Set<string>();
+    for (let part = 0; part < 4; part++) {
+      const chance = chanceInPart(seededRandom(part), () => ({ part, parts: 4 }));
+      for (const { host } of place(makeCell(hosts), request, chance, BINPACK).chosen) taken.add(host);
+    }
+    expect(taken.size).toBe(4 * 60);
   });
 
   it('is no part at all for one that is alone', () => {
