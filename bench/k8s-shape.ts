@@ -18,14 +18,17 @@ import { BULK_JOBS_MAX } from '../src/wire/monitor-api.ts';
 import { makeRawWriter } from './raw-commits.ts';
 
 /**
- * The shape of the Kubernetes scheduler's own benchmark: equal small tasks, each submitted as a job of its own through
- * the API to one scheduler, on thousands of equal hosts. Counted from the first submission to the last commit; starts on
- * the hosts go on meanwhile and after. Every role is a process of its own, all on this machine, etcd included.
+ * The shape of the Kubernetes scheduler's own benchmark (`SchedulingBasic/5000Nodes_10000Pods` of its scheduler_perf): a
+ * thousand equal small tasks are placed beforehand, then ten thousand are measured; each is submitted as a job of its own
+ * through the API to one scheduler, on thousands of equal hosts. Counted from the first submission to the last commit;
+ * starts on the hosts go on meanwhile and after. Every role is a process of its own, all on this machine, etcd included.
  */
 const { values } = parseArgs({
   options: {
     hosts: { type: 'string', default: '5000' },
     tasks: { type: 'string', default: '10000' },
+    /** Placed and started before the time is taken. */
+    init: { type: 'string', default: '1000' },
     together: { type: 'string', default: '1000' },
     tickets: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
@@ -33,12 +36,14 @@ const { values } = parseArgs({
   },
 });
 const tasks = Number(values.tasks);
+const init = Number(values.init);
 const together = Math.min(Number(values.together), BULK_JOBS_MAX);
 const { tickets } = values;
 /** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
 const KUBERNETES_PER_SECOND = 201;
 const WANTED_RATIO = 30;
 const CELL = 'bench';
+const MEASURED = 'default';
 /** As often as a node of Kubernetes renews its lease, and as patient as its controller; that benchmark has no nodes at all. */
 const BEAT = '10s';
 const SILENCE = '40s';
@@ -62,12 +67,12 @@ function role(kind: string, more: readonly string[]) {
   return processes.start(`${kind}-1`, [kind, ...common, '--log-level', 'warn', ...more]);
 }
 
-/** Watches how many allocations are durable. */
-function watchCommits(): { readonly count: () => number; readonly done: Promise<number>; close(): void } {
+/** Watches how many allocations of a namespace are durable. */
+function watchCommits(namespace: string): { readonly count: () => number; readonly done: Promise<number>; close(): void } {
   let count = 0;
   let tell: (atMs: number) => void = () => undefined;
   const done = new Promise<number>((resolve) => (tell = resolve));
-  const following = store.follow(`${cellKeys(CELL).allocations}default/`, {
+  const following = store.follow(`${cellKeys(CELL).allocations}${namespace}/`, {
     // The first one, and those after a watch that was cut: nothing that was placed ends here.
     onSnapshot: ({ entries }) => {
       count = entries.size;
@@ -85,15 +90,17 @@ function watchCommits(): { readonly count: () => number; readonly done: Promise<
 /** So that the monitor has a list to check while the one before is being written. */
 const CALLS_AT_ONCE = 2;
 
-async function submit(client: MonitorClient): Promise<void> {
+/** So many jobs of one task each. */
+async function submit(client: MonitorClient, namespace: string, jobs: number): Promise<void> {
   const tag = String(seededRandom(Number(values.seed)).below(1_000_000));
   let next = 0;
   const lane = async (): Promise<void> => {
-    while (next < tasks) {
+    while (next < jobs) {
       const at = next;
       next += together;
-      const files = Array.from({ length: Math.min(together, tasks - at) }, (_, i) => ({
+      const files = Array.from({ length: Math.min(together, jobs - at) }, (_, i) => ({
         name: `task-${tag}-${String(at + i)}`,
+        namespace,
         type: 'batch',
         command: ['hollow'],
         resources: { cpu: '100m', memory: '500Mi' },
@@ -139,13 +146,15 @@ const TICKS_PER_SECOND = 100;
 /** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
 async function untilRunning(
   client: MonitorClient,
+  namespace: string,
+  jobsWanted: number,
 ): Promise<{ readonly running: number; readonly atMs: number }> {
   const deadlineMs = performance.now() + STARTS_MAX_MS;
   for (;;) {
-    const { jobs } = await client.jobs('default', { timeoutMs: 60_000 });
+    const { jobs } = await client.jobs(namespace, { timeoutMs: 60_000 });
     const running = jobs.reduce((sum, job) => sum + job.counts.running, 0);
     const atMs = performance.now();
-    if (running >= tasks || atMs > deadlineMs) return { running, atMs };
+    if (running >= jobsWanted || atMs > deadlineMs) return { running, atMs };
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
@@ -162,13 +171,15 @@ try {
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
   const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
   // A job beforehand: everybody is connected, and every path has been taken once.
-  const commits = watchCommits();
+  const commits = watchCommits(MEASURED);
   await untilComplete(client, deadlineMs);
   await untilHostsAreHeard(client, deadlineMs);
+  await submit(client, 'init', init);
+  await untilRunning(client, 'init', init);
   const startMs = performance.now();
   const startRevision = (await store.read([])).revision;
   const startCpu = cpuSeconds();
-  await submit(client);
+  await submit(client, MEASURED, tasks);
   const submittedMs = performance.now();
   const late = setTimeout(
     () => {
@@ -182,7 +193,7 @@ try {
   const transactions = (await store.read([])).revision - startRevision;
   clearTimeout(late);
   commits.close();
-  const { running, atMs: runningMs } = await untilRunning(client);
+  const { running, atMs: runningMs } = await untilRunning(client, MEASURED, tasks);
   const runningCpu = cpuSeconds();
   const schedulers = await client.schedulers();
   const perSecond = tasks / ((committedMs - startMs) / 1_000);
@@ -190,7 +201,7 @@ try {
   const conflicts = schedulers.schedulers.reduce((sum, one) => sum + one.conflicted, 0);
   const raw = await rawPerSecond();
   console.log(
-    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} together=${String(together)} schedulers=1 tickets=${tickets ? 'on' : 'off'}` +
+    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=1 tickets=${tickets ? 'on' : 'off'}` +
       ` etcd=${found.version} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
       ` transactions=${String(transactions)} conflicts=${String(conflicts)} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
