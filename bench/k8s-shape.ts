@@ -68,7 +68,11 @@ function role(kind: string, more: readonly string[]) {
 }
 
 /** Watches how many allocations of a namespace are durable. */
-function watchCommits(namespace: string): { readonly count: () => number; readonly done: Promise<number>; close(): void } {
+function watchCommits(namespace: string): {
+  readonly count: () => number;
+  readonly done: Promise<number>;
+  close(): void;
+} {
   let count = 0;
   let tell: (atMs: number) => void = () => undefined;
   const done = new Promise<number>((resolve) => (tell = resolve));
