@@ -1,5 +1,6 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
 import type { Eligibility, Host } from '../src/core/host.ts';
+import type { Intent } from '../src/core/intent.ts';
 import type { Job, JobRecord } from '../src/core/job.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import type { Ledger } from '../src/core/ledger.ts';
@@ -11,6 +12,7 @@ import {
   allocationCodec,
   eligibilityCodec,
   hostCodec,
+  intentCodec,
   jobCodec,
   ledgerCodec,
   outcomeCodec,
@@ -33,6 +35,7 @@ export interface Rooms {
   readonly versions: JobRecord;
   readonly owners: Owner;
   readonly outcomes: Outcome;
+  readonly intents: Intent;
   readonly runs: RunRecord;
   readonly roles: RoleRecord;
 }
@@ -62,6 +65,7 @@ export class CellCopy {
   readonly versions: Room<JobRecord>;
   readonly owners: Room<Owner>;
   readonly outcomes: Room<Outcome>;
+  readonly intents: Room<Intent>;
   readonly runs: Room<RunRecord>;
   readonly roles: Room<RoleRecord>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
@@ -92,11 +96,12 @@ export class CellCopy {
     this.versions = this.#room('versions', keys.versions, (text) => jobCodec.decode(text), true);
     this.owners = this.#room('owners', keys.owners, (text) => ownerCodec.decode(text), true);
     this.outcomes = this.#room('outcomes', keys.outcomes, (text) => outcomeCodec.decode(text));
+    this.intents = this.#room('intents', keys.intents, (text) => intentCodec.decode(text));
     this.runs = this.#room('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#room('roles', keys.roles, (text) => roleCodec.decode(text));
     this.#rooms = [
       ...[this.hosts, this.alive, this.eligibility, this.ledgers, this.allocations, this.jobs],
-      ...[this.versions, this.owners, this.outcomes, this.runs, this.roles],
+      ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles],
     ] as readonly Room<unknown>[];
     this.#following = store.follow(keys.root, {
       onSnapshot: (snapshot) => this.#replace(snapshot),
@@ -120,6 +125,12 @@ export class CellCopy {
       if (row !== undefined) specs.set(version, row.value.job);
     }
     return specs;
+  }
+
+  /** The job's allocations but for those that are only reserved: a gang shows whole, or not at all (I6). */
+  *allocationsOf(jobKey: string): IterableIterator<Allocation> {
+    for (const { value } of this.allocationsByJob.of(jobKey).values())
+      if (value.intent === undefined || !this.intents.has(`${jobKey}/${value.intent}`)) yield value;
   }
 
   /** Resolves when the copy holds all up to the revision, or when the signal is aborted. */

@@ -1,6 +1,7 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
 import type { Eligibility, Host } from '../src/core/host.ts';
 import { slotName } from '../src/core/ids.ts';
+import type { Intent } from '../src/core/intent.ts';
 import type { JobRecord } from '../src/core/job.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
@@ -60,6 +61,8 @@ function tell(change: CellChange): Told | null {
       return change.now === undefined ? null : tellVerdict(change.name, change.now.value);
     case 'roles':
       return tellRole(change.now, change.before);
+    case 'intents':
+      return tellIntent(change.now?.value, change.before?.value);
     case 'ledgers':
     case 'versions':
     case 'runs':
@@ -100,13 +103,28 @@ function tellAllocation(now: Allocation | undefined, before: Allocation | undefi
     return { kind: 'released', source: before.scheduler, ...aboutAllocation(before, before.id), detail };
   }
   const about = { source: now.scheduler, ...aboutAllocation(now, now.id) };
-  if (before === undefined) return { kind: 'placed', ...about, detail: `on ${now.host}` };
+  if (before === undefined) {
+    const kind = now.intent === undefined ? 'placed' : 'reserved';
+    return { kind, ...about, detail: `on ${now.host}` };
+  }
   if (now.desired === before.desired) return null;
   return {
     kind: now.desired === 'evict' ? 'evicted' : 'stopping',
     ...about,
     detail: now.cause ?? now.desired,
   };
+}
+
+/** A gang larger than one transaction: its members were reserved one by one, and become effective together. */
+function tellIntent(now: Intent | undefined, before: Intent | undefined): Told | null {
+  const intent = now ?? before;
+  if (intent === undefined) return null;
+  const { namespace, job, group, members, scheduler } = intent;
+  const told = (kind: string, detail: string): Told => ({ kind, source: scheduler, namespace, job, detail });
+  const whom = `${String(members)} members of ${group}`;
+  if (before === undefined) return told('gang-reserving', whom);
+  if (now === undefined && before.state === 'open') return told('gang-placed', whom);
+  return now?.state === 'void' && before.state === 'open' ? told('gang-given-up', whom) : null;
 }
 
 function tellOutcome(outcome: Outcome): Told {

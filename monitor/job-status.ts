@@ -61,8 +61,9 @@ export class JobBook {
   }
 
   allocations(jobKey: string): AllocationStatus[] {
-    const rows = [...this.#copy.allocationsByJob.of(jobKey).values()];
-    const found = rows.map((row) => this.allocationStatus(row.value));
+    const found = [...this.#copy.allocationsOf(jobKey)].map((allocation) =>
+      this.allocationStatus(allocation),
+    );
     return found.sort((a, b) => bySlot(a.allocation, b.allocation));
   }
 
@@ -112,8 +113,8 @@ export class JobBook {
   }
 
   #reports(jobKey: string) {
-    return [...this.#copy.allocationsByJob.of(jobKey).values()].flatMap(({ value }) => {
-      const report = this.#view.get(value.host, value.id);
+    return [...this.#copy.allocationsOf(jobKey)].flatMap(({ host, id }) => {
+      const report = this.#view.get(host, id);
       return report === undefined ? [] : [report];
     });
   }
@@ -149,7 +150,7 @@ export class JobBook {
     const states = [...ends.values()].map((end) => end.state);
     return {
       desired: this.#desiredOf(record),
-      placed: this.#copy.allocationsByJob.of(jobKey).size,
+      placed: [...this.#copy.allocationsOf(jobKey)].length,
       running: reports.filter((report) => report.state === 'running').length,
       complete: states.filter((state) => state === 'complete').length,
       failed: states.filter((state) => FAILED.has(state)).length,

@@ -101,6 +101,7 @@ export class Monitor {
       view: this.state.follower.view,
       self: deps.id,
       times: { ...REAPER_TIMES, ...deps.reaper },
+      random: deps.random,
       release: (releases) =>
         committer.commit({
           id: `reap-${releases[0]?.allocation.id ?? ''}`,
@@ -239,6 +240,7 @@ export class Monitor {
         this.#jobChanged(change.name);
         break;
       case 'allocations':
+      case 'intents':
       case 'outcomes':
       case 'versions':
         this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));

@@ -11,12 +11,14 @@ import { isTerminal } from '../src/core/states.ts';
 import type { HostClient } from '../src/clients/host-client.ts';
 import type { CellStore, Write } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
+import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { CellView } from '../src/runtime/cell-view.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { CellCopy } from './cell-copy.ts';
 import { every } from './every.ts';
 import { turnOf } from './host-watch.ts';
+import { IntentSweeper } from './intent-sweeper.ts';
 import type { JobBook } from './job-status.ts';
 import type { Row } from './room.ts';
 
@@ -47,6 +49,7 @@ export interface ReaperDeps {
   readonly book: JobBook;
   readonly hosts: HostClient;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly times: ReaperTimes;
@@ -71,12 +74,14 @@ const DELETES_MAX = 50;
 export class Reaper {
   readonly #deps: ReaperDeps;
   readonly #ownerlessSince = new Map<string, number>();
+  readonly #intents: IntentSweeper;
   readonly #stop: () => void;
   #round: Iterator<string> | null = null;
   #sweeping: Promise<void> | null = null;
 
   constructor(deps: ReaperDeps) {
     this.#deps = deps;
+    this.#intents = new IntentSweeper(deps);
     this.#stop = every(deps.clock, SWEEP_MS, () => {
       this.#sweeping ??= this.sweep().finally(() => (this.#sweeping = null));
     });
@@ -84,11 +89,13 @@ export class Reaper {
 
   async close(): Promise<void> {
     this.#stop();
+    this.#intents.close();
     await this.#sweeping;
   }
 
   /** One sweep over the next jobs. Never rejects: what fails is tried again in the next round. */
   async sweep(): Promise<void> {
+    await this.#intents.sweep();
     for (const jobKey of this.#nextJobs()) {
       if (turnOf(this.#deps.copy, this.#deps.self, jobKey) !== 0) continue;
       try {

@@ -68,7 +68,7 @@ export class Decider {
     this.#parts.stopper.stop(job, todo.stops);
     this.#parts.stopper.orderAll(job);
     this.#release(job, todo, nowMs);
-    if (todo.unplaceable.length > 0) void this.#fail(job, todo.unplaceable, nowMs, null);
+    if (todo.unplaceable.length > 0) void this.#fail(job, todo.unplaceable, nowMs);
     if (todo.nextAtMs !== null) this.#term.lookAt(job, todo.nextAtMs);
     if (todo.finished !== null) {
       this.#parts.finish(job, todo.finished);
@@ -149,12 +149,6 @@ export class Decider {
     const { world, options, stats } = this.#term;
     const state = job.group(group.name);
     const isGang = group.gang && job.record.job.type !== 'system';
-    const gangMax = Math.floor((world.store.limits.operationsMax - 1) / 2);
-    if (isGang && slice.length > gangMax) {
-      const why = `a gang of ${String(slice.length)} is larger than one transaction can hold (${String(gangMax)})`;
-      void this.#fail(job, slice, nowMs, why);
-      return null;
-    }
     state.tries += 1;
     stats.decisions += 1;
     const id = makeId(nowMs, world.random.bytes(16));
@@ -196,12 +190,12 @@ export class Decider {
   }
 
   /** Slots that found no place in time get an outcome that says so (I24). */
-  async #fail(job: OwnedJob, fills: readonly Fill[], nowMs: number, why: string | null): Promise<void> {
+  async #fail(job: OwnedJob, fills: readonly Fill[], nowMs: number): Promise<void> {
     if (job.failing) return;
     job.failing = true;
     try {
       for (let i = 0; i < fills.length && !job.dropped; i += OUTCOMES_MAX)
-        await this.#writeFailures(job, fills.slice(i, i + OUTCOMES_MAX), nowMs, why);
+        await this.#writeFailures(job, fills.slice(i, i + OUTCOMES_MAX), nowMs);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#term.world.log.warn({ job: job.key, error }, 'cannot write that a job is unplaceable');
@@ -212,14 +206,9 @@ export class Decider {
     }
   }
 
-  async #writeFailures(
-    job: OwnedJob,
-    fills: readonly Fill[],
-    nowMs: number,
-    why: string | null,
-  ): Promise<void> {
+  async #writeFailures(job: OwnedJob, fills: readonly Fill[], nowMs: number): Promise<void> {
     const { store, keys } = this.#term.world;
-    const outcomes = fills.map((fill) => this.#failure(job, fill, nowMs, why));
+    const outcomes = fills.map((fill) => this.#failure(job, fill, nowMs));
     const keyOf = (outcome: Outcome): string => keys.outcome(job.namespace, job.name, outcome.allocation);
     const reply = await store.attempt({
       compares: [
@@ -240,10 +229,10 @@ export class Decider {
     }
   }
 
-  #failure(job: OwnedJob, fill: Fill, nowMs: number, why: string | null): Outcome {
+  #failure(job: OwnedJob, fill: Fill, nowMs: number): Outcome {
     const { world, options } = this.#term;
     const state = job.group(fill.group);
-    const reason = why ?? (state.explanation === null ? state.blockedWhy : shortly(state.explanation));
+    const reason = state.explanation === null ? state.blockedWhy : shortly(state.explanation);
     return unplaceableOutcome(job.record.job, job.record.version, fill, {
       id: makeId(nowMs, world.random.bytes(16)),
       scheduler: options.id,

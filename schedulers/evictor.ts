@@ -14,6 +14,7 @@ import { HttpError } from '../src/ports/http.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
+import { gangMaxOf } from './launcher.ts';
 import type { Entry, GroupState, OwnedJob } from './owned-job.ts';
 import type { Parking } from './parking.ts';
 import type { Placer } from './placer.ts';
@@ -69,6 +70,8 @@ export class Evictor {
     const state = job.group(group.name);
     const [first] = fills;
     if (first === undefined || state.evicting !== null || this.#parts.isPaused()) return;
+    // Who gives way must do so in the commit that takes the place: a gang by intent may come to nothing after that.
+    if (isGang && fills.length > gangMaxOf(this.#term.options, this.#term.world.store.limits)) return;
     const [host] = this.#hosts(job, group, first, 1);
     if (host === undefined) return;
     state.evicting = `precedence ${String(job.record.job.precedence)} makes room, first on ${host}`;

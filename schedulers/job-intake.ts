@@ -2,6 +2,7 @@ import { OBSERVED_RANK } from '../src/core/states.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import type { Term } from './context.ts';
+import type { Intents } from './intents.ts';
 import type { JobBook } from './job-book.ts';
 import type { JobLoader, StoredJob } from './job-loader.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
@@ -16,6 +17,7 @@ export interface JobIntakeParts {
   readonly book: JobBook;
   readonly reports: Reports;
   readonly starter: Starter;
+  readonly intents: Intents;
 }
 
 /** Takes up what the store holds of a job: when it becomes ours, and whenever we may not know all of it. */
@@ -36,8 +38,12 @@ export class JobIntake {
       if (waitMs > 0) await sleep(world.clock, waitMs, signal);
       try {
         const { landings } = job;
-        const stored = await this.#parts.loader.load(job.namespace, job.name, job.record.version);
+        const { namespace, name, record, hasGangs } = job;
+        const stored = await this.#parts.loader.load({
+          ...{ namespace, job: name, version: record.version, hasGangs },
+        });
         if (job.dropped) return;
+        if (!(await this.#isWithoutIntents(job, stored))) continue;
         // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
         // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
         if (job.landings !== landings) continue;
@@ -49,6 +55,25 @@ export class JobIntake {
         waitMs = LOAD_RETRY_MS;
       }
     }
+  }
+
+  /**
+   * Reserved members are taken for allocations only when no intent of theirs is left: those that somebody left behind are
+   * ended first, and then the job is read again.
+   */
+  async #isWithoutIntents(job: OwnedJob, stored: StoredJob): Promise<boolean> {
+    const { intents } = this.#parts;
+    const left = stored.intents.filter(({ id }) => !intents.holds(id));
+    if (left.length > 0) {
+      await intents.sweep(left);
+      return false;
+    }
+    const hasMembers = stored.allocations.some(({ allocation }) => allocation.intent !== undefined);
+    if (!hasMembers || stored.intentsRevision >= job.readFrom) return true;
+    job.hadGangs = true;
+    // An old answer, or the intents were not asked for: one of the members may belong to an intent that was written since.
+    await sleep(this.#term.world.clock, LOAD_RETRY_MS, this.#term.signal);
+    return false;
   }
 
   #loaded(job: OwnedJob, stored: StoredJob): void {
@@ -69,7 +94,9 @@ export class JobIntake {
   }
 
   #loadedAllocation(job: OwnedJob, allocation: Entry['allocation'], revision: number): void {
-    const { book, reports, starter } = this.#parts;
+    const { book, intents, reports, starter } = this.#parts;
+    // On its way here: the launcher says when it is more than reserved.
+    if (allocation.intent !== undefined && intents.holds(allocation.intent)) return;
     const known = job.entries.get(allocation.id);
     if (known !== undefined) {
       if (known.revision === 0) return;

@@ -1,14 +1,19 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import type { Intent } from '../src/core/intent.ts';
 import type { Job } from '../src/core/job.ts';
 import type { Snapshot } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import type { Codec } from '../src/wire/codec.ts';
 import { RecordError } from '../src/wire/codec.ts';
-import { allocationCodec, jobCodec, outcomeCodec } from '../src/wire/records.ts';
+import { allocationCodec, intentCodec, jobCodec, outcomeCodec } from '../src/wire/records.ts';
 import type { SchedulerWorld } from './context.ts';
 
 /** All that the store holds of one job. */
 export interface StoredJob {
+  /** As they were before `allocations` was read: a member without its intent is effective. */
+  readonly intents: readonly Intent[];
+  /** The revision at which the intents were read; 0: there were none to read. */
+  readonly intentsRevision: number;
   readonly allocations: readonly { readonly allocation: Allocation; readonly revision: number }[];
   readonly outcomes: readonly Outcome[];
   readonly versions: ReadonlyMap<number, Job>;
@@ -19,11 +24,17 @@ const LISTS_MAX = 128;
 /** Calls under way at once. */
 const CALLS_MAX = 4;
 
-interface Wanted {
+/** Which job to read, and what there may be of it. */
+export interface JobToLoad {
   readonly namespace: string;
   readonly job: string;
   /** The version of its record: the first one has no earlier specs. */
   readonly version: number;
+  /** Does this version have a gang? Earlier ones may have had one in any case. */
+  readonly hasGangs: boolean;
+}
+
+interface Wanted extends JobToLoad {
   readonly resolve: (stored: StoredJob) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -31,7 +42,8 @@ interface Wanted {
 /**
  * Reads jobs' own ranges, those of several jobs in one call; the cell's are never listed. The lists of one job may be of
  * different revisions: what is being released in between shows as an allocation and as an outcome, never as neither,
- * because the allocations come first and only the owner, who is reading here, writes outcomes.
+ * because the allocations come first and only the owner, who is reading here, writes outcomes. Intents come before them:
+ * a member that is seen after its intent was not has become effective.
  */
 export class JobLoader {
   readonly #world: SchedulerWorld;
@@ -49,9 +61,9 @@ export class JobLoader {
   }
 
   /** @throws StoreError */
-  load(namespace: string, job: string, version: number): Promise<StoredJob> {
+  load(job: JobToLoad): Promise<StoredJob> {
     return new Promise((resolve, reject) => {
-      this.#wanted.push({ namespace, job, version, resolve, reject });
+      this.#wanted.push({ ...job, resolve, reject });
       this.#soon();
     });
   }
@@ -71,7 +83,7 @@ export class JobLoader {
     let lists = 0;
     let jobs = 0;
     for (; jobs < this.#wanted.length; jobs++) {
-      lists += listsOf(this.#wanted[jobs]?.version ?? 1);
+      lists += listsOf(this.#wanted[jobs] as Wanted);
       if (lists > LISTS_MAX) break;
     }
     return this.#wanted.splice(0, jobs);
@@ -81,18 +93,20 @@ export class JobLoader {
     const { store, keys, log } = this.#world;
     this.#calls += 1;
     try {
-      const prefixes = together.flatMap(({ namespace, job, version }) => [
+      const prefixes = together.flatMap(({ namespace, job, version, hasGangs }) => [
+        ...(mayHaveIntents({ version, hasGangs }) ? [keys.intentsOf(namespace, job)] : []),
         keys.allocationsOf(namespace, job),
         keys.outcomesOf(namespace, job),
         ...(version > 1 ? [`${keys.versions}${namespace}/${job}/`] : []),
       ]);
       const lists = await store.listMany(prefixes);
       let next = 0;
-      for (const { version, resolve } of together) {
+      for (const { version, hasGangs, resolve } of together) {
+        const intents = mayHaveIntents({ version, hasGangs }) ? lists[next++] : undefined;
         const allocations = lists[next++];
         const outcomes = lists[next++];
         const versions = version > 1 ? lists[next++] : undefined;
-        resolve(storedJob({ allocations, outcomes, versions }, log));
+        resolve(storedJob({ intents, allocations, outcomes, versions }, log));
       }
     } catch (error) {
       for (const { reject } of together) reject(error);
@@ -103,17 +117,23 @@ export class JobLoader {
   }
 }
 
-/** Allocations and outcomes; and the earlier specs, of which the first version has none. */
-function listsOf(version: number): number {
-  return version > 1 ? 3 : 2;
+/** Allocations and outcomes; the earlier specs, of which the first version has none; and intents, if there were gangs. */
+function listsOf(job: JobToLoad): number {
+  return 2 + (job.version > 1 ? 1 : 0) + (mayHaveIntents(job) ? 1 : 0);
+}
+
+function mayHaveIntents({ version, hasGangs }: Pick<JobToLoad, 'version' | 'hasGangs'>): boolean {
+  return hasGangs || version > 1;
 }
 
 function storedJob(
-  lists: Readonly<Record<'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>,
+  lists: Readonly<Record<'intents' | 'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>,
   log: Log,
 ): StoredJob {
   const records = decodeAll(lists.versions, jobCodec, log);
   return {
+    intents: decodeAll(lists.intents, intentCodec, log).map(({ value }) => value),
+    intentsRevision: lists.intents?.revision ?? 0,
     allocations: decodeAll(lists.allocations, allocationCodec, log).map(({ value, revision }) => ({
       allocation: value,
       revision,

@@ -1,11 +1,14 @@
 import type { Atomicity, ConflictReason, Eviction, PlanOutcome, Release } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
+import type { StoreLimits } from '../src/ports/cell-store.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
 import type { FreshStarts } from './fresh-starts.ts';
+import type { Intents } from './intents.ts';
 import type { LaunchBook } from './launch-terms.ts';
 import { startTermsOf } from './launch-terms.ts';
+import type { SchedulerOptions } from './options.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { TicketDesk } from './ticket-desk.ts';
 import type { TicketOutcome } from '../src/clients/arbiter-client.ts';
@@ -27,14 +30,19 @@ export class Launcher {
   readonly #book: LaunchBook;
   readonly #desk: TicketDesk;
   readonly #starts: FreshStarts;
+  readonly #intents: Intents;
   /** Placements between decision and commit. */
   #underWay = 0;
 
-  constructor(term: Term, parts: { book: LaunchBook; desk: TicketDesk; starts: FreshStarts }) {
+  constructor(
+    term: Term,
+    parts: { book: LaunchBook; desk: TicketDesk; starts: FreshStarts; intents: Intents },
+  ) {
     this.#term = term;
     this.#book = parts.book;
     this.#desk = parts.desk;
     this.#starts = parts.starts;
+    this.#intents = parts.intents;
   }
 
   get underWay(): number {
@@ -117,13 +125,17 @@ export class Launcher {
     atomicity: Atomicity,
     { evictions, releases }: { evictions: readonly Eviction[]; releases: readonly Release[] },
   ): Promise<boolean> {
-    const { stats, world } = this.#term;
+    const { options, stats, world } = this.#term;
     for (const entry of entries) entry.stage = 'commit';
     const startedMs = world.clock.monotonicMs();
-    const places = entries.map((entry) => entry.allocation);
-    let outcome: PlanOutcome;
+    const isWhole = atomicity === 'all-or-nothing';
+    const isLarge = isWhole && entries.length > gangMaxOf(options, world.store.limits);
+    let outcome: PlanOutcome | null;
     try {
-      outcome = await this.#term.commit({ id: planId, atomicity, places, evictions, releases });
+      const places = entries.map((entry) => entry.allocation);
+      outcome = isLarge
+        ? await this.#commitByIntent(job, planId, entries)
+        : await this.#term.commit({ id: planId, atomicity, places, evictions, releases });
     } catch (error) {
       // Whatever was done of it stands in the store under the ids chosen above: the job is read again.
       world.log.warn({ job: job.key, error }, 'a commit failed');
@@ -131,6 +143,7 @@ export class Launcher {
       for (const entry of entries) this.#takeBack(job, entry);
       return false;
     }
+    if (outcome === null) return true;
     stats.addCommit(world.clock.monotonicMs() - startedMs);
     // Before the newcomers are started: an allocation of our own must be known as a victim when its host says so.
     for (const eviction of evictions) {
@@ -139,6 +152,53 @@ export class Launcher {
     }
     this.#land(job, entries, outcome);
     return true;
+  }
+
+  /**
+   * A gang larger than one transaction: reserved host by host under an intent, then made effective all at once.
+   * @returns null: nothing of it stands, or will for long
+   * @throws StoreError
+   */
+  async #commitByIntent(
+    job: OwnedJob,
+    planId: string,
+    entries: readonly Entry[],
+  ): Promise<PlanOutcome | null> {
+    const intent = await this.#intents.open(job, planId, entries);
+    if (intent === null) {
+      for (const entry of entries) this.#takeBack(job, entry);
+      this.#term.lose(job);
+      return null;
+    }
+    let outcome: PlanOutcome;
+    try {
+      const places = entries.map((entry) => entry.allocation);
+      const plan = { id: planId, places, evictions: [], releases: [] };
+      outcome = await this.#term.commit({ ...plan, atomicity: 'incremental' });
+      const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
+      if (isReserved && (await this.#intents.makeEffective(job, intent, entries))) return outcome;
+    } finally {
+      this.#intents.giveUp(intent);
+    }
+    this.#abandon(job, entries, outcome);
+    return null;
+  }
+
+  /** Some member lost its place, or it took too long: what is reserved of the others is released as the job is read. */
+  #abandon(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
+    const [first] = entries;
+    for (const entry of entries) {
+      const part = outcome.get(entry.allocation.id);
+      this.#term.cell.syncLedger(entry.allocation.host);
+      this.#takeBack(job, entry);
+      if (part?.kind !== 'conflicted') continue;
+      this.#term.stats.conflicted += 1;
+      this.#conflicted(job, entry, part.why);
+    }
+    if (job.dropped || first === undefined) return;
+    const why = 'the gang lost the place of a member to another scheduler';
+    block(this.#term, job, first.allocation.group, why, null);
+    this.#term.reload(job);
   }
 
   #land(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
@@ -205,6 +265,11 @@ export class Launcher {
   }
 }
 
+/** Members that one transaction holds for certain: each may take a ledger and an allocation, and one compare the owner. */
+export function gangMaxOf(options: SchedulerOptions, limits: StoreLimits): number {
+  return options.gangMax ?? Math.floor((limits.operationsMax - 1) / 2);
+}
+
 export function conflictText(why: ConflictReason): string {
   switch (why.reason) {
     case 'no-fit':
@@ -215,6 +280,8 @@ export function conflictText(why: ConflictReason): string {
       return 'the job belongs to another scheduler';
     case 'changed':
       return 'the allocation had changed';
+    case 'intent-gone':
+      return 'the gang took too long to be committed';
     case 'plan-refused':
       return 'another part of the plan did not fit';
     case 'too-large':

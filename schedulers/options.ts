@@ -18,6 +18,8 @@ export interface SchedulerSettings {
   /** Transactions under way at once: more than 16 only adds waiting (docs: what etcd carries). */
   readonly inFlightMax?: number;
   readonly sliceMax?: number;
+  /** Gangs with more members go by intent; without it, those that one transaction of the store cannot hold. */
+  readonly gangMax?: number;
   /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`; without it the kind's own. */
   readonly score?: string;
   /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
@@ -38,6 +40,8 @@ export interface SchedulerOptions {
   readonly atomicity: Atomicity;
   readonly inFlightMax: number;
   readonly sliceMax: number;
+  /** null: as many as one transaction of the store holds. */
+  readonly gangMax: number | null;
   readonly placement: PlacementPolicy;
   readonly thinkMs: { readonly job: number; readonly task: number } | null;
   readonly enforcement: boolean;
@@ -70,6 +74,7 @@ export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
     atomicity: settings.atomicity ?? 'incremental',
     inFlightMax: settings.inFlightMax ?? 8,
     sliceMax: settings.sliceMax ?? policy.sliceMax,
+    gangMax: settings.gangMax ?? null,
     placement: settings.score === undefined ? policy.placement : scoreNamed(settings.score),
     thinkMs: settings.thinkMs ?? null,
     enforcement: settings.enforcement ?? true,

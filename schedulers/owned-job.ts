@@ -83,6 +83,10 @@ export class OwnedJob {
   again = false;
   /** Counts own writes about the job that landed: what was read of it while one did may be older than what we know. */
   landings = 0;
+  /** A revision that the store had reached when we last wrote of an intent: reads from before it do not count. */
+  readFrom: number;
+  /** Members of a gang were seen, though its present spec may have none. */
+  hadGangs = false;
   /** The store may hold what we do not know of; read it again before the next decision. */
   stale = false;
   /** Its owner key is being deleted. */
@@ -100,6 +104,12 @@ export class OwnedJob {
     this.key = jobKeyOf(this.namespace, this.name);
     this.recordRevision = recordRevision;
     this.ownerRevision = ownerRevision;
+    this.readFrom = ownerRevision;
+  }
+
+  /** Does any group come whole or not at all? Then the store may hold an intent of it. */
+  get hasGangs(): boolean {
+    return this.hadGangs || Object.values(this.record.job.groups).some((group) => group.gang);
   }
 
   group(name: string): GroupState {

@@ -19,6 +19,7 @@ import { DecisionLoop } from './decision-loop.ts';
 import type { SchedulerEvents } from './events.ts';
 import { Evictor } from './evictor.ts';
 import { FreshStarts } from './fresh-starts.ts';
+import { Intents } from './intents.ts';
 import { JobBook } from './job-book.ts';
 import { JobIntake } from './job-intake.ts';
 import { JobLoader } from './job-loader.ts';
@@ -108,6 +109,7 @@ export class SchedulerTerm implements Term {
     this.hostRetries = world.makeQueue(HOST_RETRIES_MAX);
     const loader = new JobLoader(world);
     const jobs = this.#book;
+    const intents = new Intents(this);
     const { store, keys, clock, random, log, metrics } = world;
     this.cell = new PrivateCell(store, keys, log, {
       onRoom: (host) => this.room(host),
@@ -121,6 +123,7 @@ export class SchedulerTerm implements Term {
       hostOf: (id) => this.cell.state.hostOf(id),
       ownerRevisionOf: (namespace, job) =>
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
+      intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
       onLedger: (host) => this.cell.syncLedger(host),
       moreComing: () => this.#loop.isDeciding,
       options: {
@@ -145,7 +148,7 @@ export class SchedulerTerm implements Term {
     this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
-    const launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts });
+    const launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts, intents });
     this.#observer = new Observer(this, jobs, releaser);
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
@@ -179,7 +182,7 @@ export class SchedulerTerm implements Term {
       hosts: () => jobs.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
       onReport: (report) => this.report(report),
     });
-    this.#intake = new JobIntake(this, { loader, book: jobs, reports: this.#reports, starter });
+    this.#intake = new JobIntake(this, { loader, book: jobs, reports: this.#reports, starter, intents });
     this.#loop = new DecisionLoop(this, {
       ...{ decider: this.decider, launcher },
       jobOf: (key) => jobs.get(key),

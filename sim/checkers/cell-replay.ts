@@ -1,6 +1,7 @@
 import type { Allocation, Outcome } from '../../src/core/allocation.ts';
 import type { CellMeta } from '../../src/core/cell.ts';
 import type { Eligibility, Host } from '../../src/core/host.ts';
+import type { Intent } from '../../src/core/intent.ts';
 import type { JobRecord } from '../../src/core/job.ts';
 import type { CellKeys } from '../../src/core/keys.ts';
 import type { Ledger } from '../../src/core/ledger.ts';
@@ -14,6 +15,7 @@ import {
   allocationCodec,
   eligibilityCodec,
   hostCodec,
+  intentCodec,
   jobCodec,
   ledgerCodec,
   metaCodec,
@@ -45,6 +47,7 @@ export interface Rooms {
   readonly versions: JobRecord;
   readonly owners: Owner;
   readonly outcomes: Outcome;
+  readonly intents: Intent;
   readonly runs: RunRecord;
   readonly roles: RoleRecord;
   readonly quotas: Quota;
@@ -126,6 +129,7 @@ const ROOMS: readonly RoomName[] = [
   'allocations',
   'ledgers',
   'outcomes',
+  'intents',
   'owners',
   'jobs',
   'versions',
@@ -153,6 +157,7 @@ function placesOf(keys: CellKeys): Place {
     versions: { prefix: keys.versions, codec: jobCodec },
     owners: { prefix: keys.owners, codec: ownerCodec },
     outcomes: { prefix: keys.outcomes, codec: outcomeCodec },
+    intents: { prefix: keys.intents, codec: intentCodec },
     runs: { prefix: keys.runs, codec: runCodec },
     roles: { prefix: keys.roles, codec: roleCodec },
     quotas: { prefix: keys.quota(''), codec: quotaCodec },

@@ -45,7 +45,12 @@ export class ComparedWritesChecker {
       const isPlaced = before === undefined && after !== undefined;
       const one = isPlaced || after === undefined ? (after ?? before) : undefined;
       if (one === undefined) continue;
-      const owner = this.#keys.owner(one.namespace, one.job);
+      const { namespace, job, intent } = one;
+      const owner = this.#keys.owner(namespace, job);
+      // What a void intent had reserved is for anybody to give back.
+      const isVoid =
+        !isPlaced && intent !== undefined && compared.has(this.#keys.intent(namespace, job, intent));
+      if (isVoid) continue;
       if (compared.get(owner)?.target !== 'createRevision')
         blind('I7', key, `an allocation was ${isPlaced ? 'placed' : 'released'}, ownership unseen`);
     }
@@ -62,7 +67,7 @@ export class ComparedWritesChecker {
 }
 
 /** Rooms of which every change compares the key itself. */
-const GUARDED = ['jobs', 'owners', 'runs', 'eligibility', 'hosts', 'meta'] as const;
+const GUARDED = ['jobs', 'intents', 'owners', 'runs', 'eligibility', 'hosts', 'meta'] as const;
 
 type Blind = (invariant: string, key: string, what: string) => void;
 

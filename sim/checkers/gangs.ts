@@ -11,6 +11,8 @@ import type { Findings } from './violations.ts';
  * - Where none of the group is there, all come whose slot has not come to an end.
  * - A claim that goes without an outcome, because its member never began, goes with the last of the others or comes back
  *   elsewhere in the same revision.
+ * - Members under an intent are not there for anybody until it is deleted while it is open. They come under an open intent
+ *   only, and of one that was made void none is left when it goes.
  */
 export class GangChecker {
   /** The revision at which a plan's members came. */
@@ -27,11 +29,26 @@ export class GangChecker {
       if (allocation === undefined || !isGang(cell, allocation)) continue;
       const isGivenBack = after === undefined && before?.desired === 'run' && !outcomes.has(allocation.id);
       if (before !== undefined && !isGivenBack) continue;
-      const group = groupKey(allocation);
-      let found = changed.get(group);
-      if (found === undefined) changed.set(group, (found = { fresh: [], givenBack: [] }));
+      if (allocation.intent !== undefined) {
+        if (after !== undefined) checkReserved(step.revision, after, cell, findings);
+        if (after !== undefined || isReserved(allocation, cell)) continue;
+      }
+      const found = changedOf(changed, allocation);
       if (isGivenBack) found.givenBack.push(allocation);
       else if (after !== undefined) found.fresh.push(after);
+    }
+    for (const { name, before, after } of step.changed.intents) {
+      if (after !== undefined || before === undefined) continue;
+      const members = [...cell.allocations.values()].filter(({ intent }) => intent === before.id);
+      if (before.state === 'open')
+        for (const member of members) changedOf(changed, member).fresh.push(member);
+      else if (members.length > 0)
+        findings.add(
+          'I6',
+          step.revision,
+          name,
+          `void, and it leaves ${String(members.length)} members behind`,
+        );
     }
     for (const [group, { fresh, givenBack }] of changed) {
       for (const member of fresh) this.#checkPlan(step.revision, member, findings);
@@ -90,6 +107,27 @@ interface Changed {
   readonly givenBack: Allocation[];
 }
 
+function changedOf(changed: Map<string, Changed>, allocation: Allocation): Changed {
+  const group = groupKey(allocation);
+  let found = changed.get(group);
+  if (found === undefined) changed.set(group, (found = { fresh: [], givenBack: [] }));
+  return found;
+}
+
+function checkReserved(revision: number, member: Allocation, cell: CellAt, findings: Findings): void {
+  const intent = cell.intents.get(intentKey(member));
+  if (intent?.state !== 'open')
+    findings.add('I6', revision, member.id, `comes under an intent that is ${intent?.state ?? 'not there'}`);
+}
+
+function isReserved(member: Allocation, cell: CellAt): boolean {
+  return member.intent !== undefined && cell.intents.has(intentKey(member));
+}
+
+function intentKey({ namespace, job, intent }: Allocation): string {
+  return `${jobKeyOf(namespace, job)}/${intent ?? ''}`;
+}
+
 function checkGivenBack(
   revision: number,
   member: Allocation,
@@ -106,7 +144,7 @@ function membersOf(group: string, cell: CellAt): readonly Allocation[] {
   const members: Allocation[] = [];
   for (const allocation of cell.allocations.values())
     if (allocation.desired === 'run' || allocation.desired === 'evict')
-      if (groupKey(allocation) === group) members.push(allocation);
+      if (groupKey(allocation) === group && !isReserved(allocation, cell)) members.push(allocation);
   return members;
 }
 

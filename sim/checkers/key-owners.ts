@@ -41,6 +41,7 @@ const ONCE = ['owners', 'versions', 'runs', 'meta'] as const;
 const NAMES: { readonly [R in keyof Rooms]?: (value: Rooms[R]) => string } = {
   hosts: (host) => host.id,
   allocations: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
+  intents: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
   outcomes: ({ namespace, job, allocation }) => `${namespace}/${job}/${allocation}`,
   jobs: ({ job }) => jobKeyOf(job.namespace, job.name),
   quotas: ({ namespace }) => namespace,

@@ -16,6 +16,8 @@ export interface AllocationStory {
   readonly jobKey: string;
   readonly slot: string;
   readonly created: Stamp;
+  /** When it became more than reserved; null: not yet, or never. */
+  effective: Stamp | null;
   /** What the store said last. */
   desired: Allocation['desired'];
   /** When it first should no longer run. */
@@ -79,6 +81,8 @@ export class RunBook {
         if (after.desired !== 'run') story.unwanted ??= at;
       }
     }
+    for (const { before, after } of step.changed.intents)
+      if (after === undefined && before?.state === 'open') this.#effective(before.id, at);
     for (const { after } of step.changed.outcomes) {
       if (after === undefined) continue;
       const stamped = { seq: at.seq, atMs: at.atMs, fact: after };
@@ -111,11 +115,17 @@ export class RunBook {
       jobKey,
       slot: `${jobKey}/${allocation.group}[${String(allocation.index)}]`,
       created: at,
+      effective: allocation.intent === undefined ? at : null,
       desired: allocation.desired,
       unwanted: allocation.desired === 'run' ? null : at,
       deleted: null,
       outcome: null,
     });
+  }
+
+  #effective(intent: string, at: Stamp): void {
+    for (const story of this.allocations.values())
+      if (story.allocation.intent === intent) story.effective ??= at;
   }
 
   #takeHosts(history: RecordedHistory): void {

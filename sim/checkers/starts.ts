@@ -11,6 +11,8 @@ const WINDOW_SLACK_MS = 2_000;
  * I21 and I22: the command of a job runs as often as its policies allow and not once more. On one host by the restart
  * policy; over hosts, for jobs that come to an end, by the reschedule policy. What somebody else ended (an update, a drain,
  * an eviction), and what a host lost of a job that may run twice, is no attempt of the job's (S0.21).
+ *
+ * I6: nothing runs of a gang that is only reserved.
  */
 export function checkStarts(book: RunBook, findings: Findings): void {
   const slots = new Map<string, AllocationStory[]>();
@@ -18,10 +20,22 @@ export function checkStarts(book: RunBook, findings: Findings): void {
     const story = book.allocations.get(id);
     if (story === undefined) continue;
     pushTo(slots, story.slot, story);
+    checkReserved(story, processes, findings);
     const group = book.jobOf(story.allocation)?.groups[story.allocation.group];
     if (group !== undefined) checkRestarts(story, group, processes, findings);
   }
   for (const [slot, stories] of slots) checkSlot(slot, stories, book, findings);
+}
+
+function checkReserved(
+  { allocation, created, effective }: AllocationStory,
+  processes: readonly ProcessStory[],
+  findings: Findings,
+): void {
+  for (const { started } of processes) {
+    if (effective !== null && effective.seq <= started.seq) continue;
+    findings.prove('I6', allocation.id, 'runs while its gang is only reserved', [created, started]);
+  }
 }
 
 function checkRestarts(

@@ -28,6 +28,7 @@ export class WriterChecker {
       { prefix: keys.allocations, roles: ['scheduler', 'monitor'] },
       { prefix: keys.ledgers, roles: ['scheduler', 'monitor'] },
       { prefix: keys.outcomes, roles: ['scheduler', 'monitor'] },
+      { prefix: keys.intents, roles: ['scheduler', 'monitor'] },
       { prefix: keys.owners, roles: ['scheduler'] },
       { prefix: keys.alive, roles: ['agent'], own: true },
       { prefix: keys.hosts, roles: ['agent'], own: true },

@@ -5,6 +5,7 @@ import type { Request, Scenario } from '../world/scenario.ts';
 const CELL: Scenario = {
   ...{ hosts: 2, schedulers: ['batch', 'service'], monitors: 1, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 0, activeMs: 6_000, quietMs: 52_000 },
+  gangMax: 3,
 };
 
 /** Long enough that a life after it differs from one that was never interrupted, shorter than a session. */
@@ -30,7 +31,7 @@ function job(
 /** Later than a dead scheduler's session ends and another one has placed: so it always stops what runs. */
 const STOP_AFTER_MS = 20_000;
 
-/** One of everything: runs that succeed and fail, lists, a gang, services with ports, one of them stopped. */
+/** One of everything: runs that succeed and fail, lists, gangs by one transaction and by intent, services with ports, one of them stopped. */
 const REQUESTS: readonly Request[] = [
   {
     atMs: 300,
@@ -55,6 +56,10 @@ const REQUESTS: readonly Request[] = [
   {
     ...{ atMs: 1_500, kind: 'submit', name: 'gang', stopAfterMs: null },
     file: job('gang', 'batch', 500, { count: 3, gang: true, waitMax: '60s' }),
+  },
+  {
+    ...{ atMs: 1_700, kind: 'submit', name: 'large-gang', stopAfterMs: null },
+    file: job('large-gang', 'batch', 500, { count: 4, gang: true, waitMax: '60s' }),
   },
 ];
 

@@ -13,6 +13,8 @@ export interface Scenario {
   readonly enforcement: boolean;
   readonly hostCpuMilli: number;
   readonly hostMemoryMib: number;
+  /** Members of a gang that schedulers take for one transaction; absent: four, or one in the worlds of every third seed. */
+  readonly gangMax?: number;
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
   /** Virtual time for the work, and for faults; then a quiet time without any. */
@@ -25,6 +27,11 @@ export const SMALL_CELL: Scenario = {
   ...{ hosts: 3, schedulers: ['batch', 'batch', 'service'], monitors: 2, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 10, activeMs: 15_000, quietMs: 30_000 },
 };
+
+/** As `Scenario.gangMax` says. The gangs of `requestsOf` have up to four members. */
+export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
+  return gangMax ?? (seed % 3 === 2 ? 1 : 4);
+}
 
 /** One thing that a client asks for. `file` is a job file. */
 export interface Request {

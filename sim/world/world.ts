@@ -23,6 +23,7 @@ import type { WorldOptions } from './options.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
 import type { Request } from './scenario.ts';
+import { gangMaxOf } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
 const SESSION_TTL_MS = 10_000;
@@ -101,10 +102,15 @@ export class World {
     );
   }
 
-  #addRoles({ scenario }: WorldOptions): void {
+  #addRoles({ scenario, seed }: WorldOptions): void {
     const { enforcement, monitors, arbiters } = scenario;
     for (const { kind, id } of schedulersOf(scenario))
-      this.#add(schedulerActor(this.ground, { id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS }));
+      this.#add(
+        schedulerActor(this.ground, {
+          ...{ id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS },
+          gangMax: gangMaxOf(scenario, seed),
+        }),
+      );
     for (const id of numbered('monitor', monitors))
       this.#add(monitorActor(this.ground, id, (monitor) => this.monitors.set(id, monitor)));
     for (const id of numbered('arbiter', arbiters)) this.#add(arbiterActor(this.ground, id, SESSION_TTL_MS));

@@ -25,6 +25,8 @@ export interface Allocation extends Claim {
   readonly replaces?: string;
   /** Allocations that must be released on the host before this one may start. */
   readonly evicts?: readonly string[];
+  /** Of a gang larger than one transaction: while the intent lies in the store, the allocation is only reserved. */
+  readonly intent?: string;
 }
 
 /**

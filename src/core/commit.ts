@@ -1,4 +1,6 @@
 import type { Allocation } from './allocation.ts';
+import type { IntentRef } from './intent.ts';
+import { intentOf } from './intent.ts';
 import type { ConflictReason, Eviction, Plan, Release } from './plan.ts';
 
 /**
@@ -178,6 +180,8 @@ export interface Found {
   ownerRevision(namespace: string, job: string): number;
   /** The mod revision of the allocation, 0 when absent. */
   allocationRevision(allocation: Allocation): number;
+  /** The mod revision of the intent, 0 when absent. */
+  intentRevision(intent: IntentRef): number;
 }
 
 /** What a unit was sent with. */
@@ -185,6 +189,8 @@ export interface Sent {
   ledgerRevision(host: string): number;
   /** The owner key that we hold now: the create revision, undefined when none. */
   ownerRevision(namespace: string, job: string): number | undefined;
+  /** The open intent that we hold now: its mod revision, undefined when it is none of ours. */
+  intentRevision(intent: IntentRef): number | undefined;
 }
 
 /**
@@ -210,20 +216,29 @@ export function judge(
       const held = sent.ownerRevision(place.namespace, place.job);
       if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
         verdicts.set(place.id, { reason: 'not-owner' });
+      else if (isIntentGone(place, sent, found)) verdicts.set(place.id, { reason: 'intent-gone' });
       else if (version && partMoved) verdicts.set(place.id, { reason: 'version' });
     }
   }
   return { verdicts, moved };
 }
 
+function isIntentGone(place: Allocation, sent: Sent, found: Found): boolean {
+  const intent = intentOf(place);
+  return intent !== undefined && found.intentRevision(intent) !== sent.intentRevision(intent);
+}
+
 function judgeRecords(part: HostPart, sent: Sent, found: Found, verdicts: Map<string, ConflictReason>): void {
   for (const { victim, victimRevision } of part.evictions) {
     if (found.allocationRevision(victim) !== victimRevision) verdicts.set(victim.id, { reason: 'changed' });
   }
-  for (const { allocation, revision } of part.releases) {
+  for (const { allocation, revision, voidedAt } of part.releases) {
     const { id, namespace, job } = allocation;
+    const intent = voidedAt === undefined ? undefined : intentOf(allocation);
     if (found.allocationRevision(allocation) !== revision) verdicts.set(id, { reason: 'changed' });
-    else if (found.ownerRevision(namespace, job) !== (sent.ownerRevision(namespace, job) ?? 0))
+    else if (intent !== undefined) {
+      if (found.intentRevision(intent) !== voidedAt) verdicts.set(id, { reason: 'changed' });
+    } else if (found.ownerRevision(namespace, job) !== (sent.ownerRevision(namespace, job) ?? 0))
       verdicts.set(id, { reason: 'not-owner' });
   }
 }

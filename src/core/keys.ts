@@ -13,6 +13,7 @@ export interface CellKeys {
   readonly versions: string;
   readonly owners: string;
   readonly outcomes: string;
+  readonly intents: string;
   readonly runs: string;
   readonly roles: string;
   readonly limits: string;
@@ -27,6 +28,8 @@ export interface CellKeys {
   owner(namespace: string, job: string): string;
   outcome(namespace: string, job: string, id: string): string;
   outcomesOf(namespace: string, job: string): string;
+  intent(namespace: string, job: string, id: string): string;
+  intentsOf(namespace: string, job: string): string;
   run(namespace: string, idempotencyKey: string): string;
   role(kind: string, id: string): string;
   quota(namespace: string): string;
@@ -47,6 +50,7 @@ export function cellKeys(cell: string): CellKeys {
   const versions = under('versions');
   const owners = under('owners');
   const outcomes = under('outcomes');
+  const intents = under('intents');
   const runs = under('runs');
   const roles = under('roles');
   const limits = under('limits');
@@ -62,6 +66,7 @@ export function cellKeys(cell: string): CellKeys {
     versions,
     owners,
     outcomes,
+    intents,
     runs,
     roles,
     limits,
@@ -77,6 +82,8 @@ export function cellKeys(cell: string): CellKeys {
     owner: (namespace, job) => `${owners}${namespace}/${job}`,
     outcome: (namespace, job, id) => `${outcomes}${namespace}/${job}/${id}`,
     outcomesOf: (namespace, job) => `${outcomes}${namespace}/${job}/`,
+    intent: (namespace, job, id) => `${intents}${namespace}/${job}/${id}`,
+    intentsOf: (namespace, job) => `${intents}${namespace}/${job}/`,
     run: (namespace, idempotencyKey) => `${runs}${namespace}/${idempotencyKey}`,
     role: (kind, id) => `${roles}${kind}/${id}`,
     quota: (namespace) => `${limits}quotas/${namespace}`,

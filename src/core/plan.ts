@@ -34,6 +34,11 @@ export interface Release {
   readonly revision: number;
   /** null: nothing worth keeping (a host that refused the start). */
   readonly outcome: Outcome | null;
+  /**
+   * The mod revision of its intent, which is void: nobody ever starts it, so that it is for anybody to release, whoever
+   * owns the job. The commit compares the intent instead of the owner.
+   */
+  readonly voidedAt?: number;
 }
 
 /**
@@ -50,6 +55,8 @@ export type ConflictReason =
   | { readonly reason: 'version' }
   /** The scheduler no longer owns the job: all its work on that job is void. */
   | { readonly reason: 'not-owner' }
+  /** The intent of a reserved member is no longer open: it took too long, and somebody made it void. */
+  | { readonly reason: 'intent-gone' }
   /** The victim or the allocation to release changed or is gone. */
   | { readonly reason: 'changed' }
   /** Another part of the same all-or-nothing plan conflicted. */

@@ -3,6 +3,8 @@ import type { Claim } from './claim.ts';
 import type { HostPart, Unit, Verdicts } from './commit.ts';
 import { allOf } from './commit.ts';
 import type { Host } from './host.ts';
+import type { IntentRef } from './intent.ts';
+import { intentOf } from './intent.ts';
 import type { Ledger } from './ledger.ts';
 import { fitShortfall, holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
@@ -14,6 +16,8 @@ export interface CellKnowledge {
   hostOf(id: string): Host | undefined;
   /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
   ownerRevisionOf(namespace: string, job: string): number | undefined;
+  /** Mod revision of the open intent; undefined when it is none of ours, or no longer open. */
+  intentRevisionOf(intent: IntentRef): number | undefined;
 }
 
 /**
@@ -39,6 +43,11 @@ export interface OwnerCompare {
   readonly createRevision: number;
 }
 
+export interface IntentCompare {
+  readonly intent: IntentRef;
+  readonly modRevision: number;
+}
+
 export interface AllocationCompare {
   readonly allocation: Allocation;
   readonly modRevision: number;
@@ -55,6 +64,7 @@ export class TransactionDraft {
   readonly #owners = new Map<string, OwnerCompare>();
   /** Units of one job come one after the other. */
   #lastOwner: OwnerCompare | null = null;
+  readonly #intents = new Map<string, IntentCompare>();
   readonly #compared: AllocationCompare[] = [];
   readonly #puts: Allocation[] = [];
   readonly #deletes: Allocation[] = [];
@@ -74,6 +84,11 @@ export class TransactionDraft {
 
   get owners(): IterableIterator<OwnerCompare> {
     return this.#owners.values();
+  }
+
+  /** The intents whose members are placed here, which must still be open, or released, because it is void. */
+  get intents(): IterableIterator<IntentCompare> {
+    return this.#intents.values();
   }
 
   /** Victims and allocations to release: only the record that was read may be changed. */
@@ -112,7 +127,9 @@ export class TransactionDraft {
   add(unit: Unit): Addition {
     const owners = this.#ownersFor(unit);
     if (!Array.isArray(owners)) return { verdicts: owners, missing: false };
-    if (this.#operationsWith(unit, owners.length) > this.#operationsMax) {
+    const intents = this.#intentsFor(unit);
+    if (!Array.isArray(intents)) return { verdicts: intents, missing: false };
+    if (this.#operationsWith(unit, owners.length + intents.length) > this.#operationsMax) {
       if (!this.isEmpty) return 'full';
       return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
     }
@@ -127,20 +144,21 @@ export class TransactionDraft {
       this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
       this.#lastOwner = owner;
     }
+    for (const compare of intents) this.#intents.set(compare.intent.id, compare);
     for (const part of unit.parts) this.#record(part);
     return 'added';
   }
 
   #compares(): number {
-    return this.#ledgers.size + this.#owners.size + this.#compared.length;
+    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.#compared.length;
   }
 
   #writes(): number {
     return this.#ledgers.size + this.#puts.length + this.#deletes.length + this.#outcomes.length;
   }
 
-  #operationsWith(unit: Unit, ownersMore: number): number {
-    let compares = this.#compares() + ownersMore;
+  #operationsWith(unit: Unit, comparesMore: number): number {
+    let compares = this.#compares() + comparesMore;
     let writes = this.#writes();
     for (const part of unit.parts) {
       const hostsMore = this.#ledgers.has(part.host) ? 0 : 1;
@@ -163,10 +181,35 @@ export class TransactionDraft {
         else more.push({ namespace, job, createRevision });
       }
       // Whoever gives room back must own the job, or nobody may: an owner would go on with what is no longer there.
-      for (const { allocation } of part.releases) {
+      for (const { allocation, voidedAt } of part.releases) {
         const { namespace, job } = allocation;
+        if (voidedAt !== undefined) continue;
         if (this.#isCompared(namespace, job, more)) continue;
         more.push({ namespace, job, createRevision: this.#knowledge.ownerRevisionOf(namespace, job) ?? 0 });
+      }
+    }
+    return verdicts ?? more;
+  }
+
+  /** The intents that the unit adds; verdicts when one of them is not open any more. */
+  #intentsFor(unit: Unit): IntentCompare[] | Verdicts {
+    const more: IntentCompare[] = [];
+    let verdicts: Map<string, ConflictReason> | null = null;
+    const add = (intent: IntentRef, modRevision: number): void => {
+      const isThere = this.#intents.has(intent.id) || more.some((other) => other.intent.id === intent.id);
+      if (!isThere) more.push({ intent, modRevision });
+    };
+    for (const part of unit.parts) {
+      for (const place of part.places) {
+        const intent = intentOf(place);
+        if (intent === undefined) continue;
+        const modRevision = this.#knowledge.intentRevisionOf(intent);
+        if (modRevision === undefined) (verdicts ??= new Map()).set(place.id, { reason: 'intent-gone' });
+        else add(intent, modRevision);
+      }
+      for (const { allocation, voidedAt } of part.releases) {
+        const intent = intentOf(allocation);
+        if (voidedAt !== undefined && intent !== undefined) add(intent, voidedAt);
       }
     }
     return verdicts ?? more;

@@ -32,6 +32,8 @@ export function attemptOf(
   }
   for (const { namespace, job, createRevision } of draft.owners)
     compare(keys.owner(namespace, job), 'createRevision', createRevision);
+  for (const { intent, modRevision } of draft.intents)
+    compare(keys.intent(intent.namespace, intent.job, intent.id), 'modRevision', modRevision);
   for (const { allocation, modRevision } of draft.compared)
     compare(keyOf(allocation, keys), 'modRevision', modRevision);
   for (const allocation of draft.puts)
@@ -50,6 +52,7 @@ export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Foun
     ledgerRevision: (host) => found.get(keys.ledger(host))?.modRevision ?? 0,
     ownerRevision: (namespace, job) => found.get(keys.owner(namespace, job))?.createRevision ?? 0,
     allocationRevision: (allocation) => found.get(keyOf(allocation, keys))?.modRevision ?? 0,
+    intentRevision: ({ namespace, job, id }) => found.get(keys.intent(namespace, job, id))?.modRevision ?? 0,
   };
 }
 

@@ -1,5 +1,6 @@
 import { allOf, judge, unitsOf } from '../core/commit.ts';
 import type { Host } from '../core/host.ts';
+import type { IntentRef } from '../core/intent.ts';
 import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { LedgerBook } from '../core/ledger-book.ts';
@@ -32,6 +33,8 @@ export interface CommitterDeps {
   readonly hostOf: (id: string) => Host | undefined;
   /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
   readonly ownerRevisionOf: (namespace: string, job: string) => number | undefined;
+  /** Mod revision of the open intent of a gang of ours; undefined when it is none of ours. Without it there are none. */
+  readonly intentRevisionOf?: (intent: IntentRef) => number | undefined;
   /** Told of each ledger that a reply made known, after the book was, and before the plan's outcome is. */
   readonly onLedger?: (host: string, ledger: Ledger, revision: number) => void;
   /** More plans will be handed over in a moment: a transaction that is not full waits for them. Call `flush` when not. */
@@ -79,6 +82,7 @@ export class Committer {
         ledgerOf: (host) => deps.book.get(host),
         hostOf: deps.hostOf,
         ownerRevisionOf: deps.ownerRevisionOf,
+        intentRevisionOf: (intent) => deps.intentRevisionOf?.(intent),
       },
       ...{ book: deps.book, tally: this.#tally, operationsMax: deps.store.limits.operationsMax },
       refresh: (pending) => void this.#refresh(pending),
@@ -267,6 +271,7 @@ export class Committer {
     const sent = {
       ledgerRevision: (host: string) => batch.draft.comparedRevision(host) ?? 0,
       ownerRevision: ownerRevisionOf,
+      intentRevision: (intent: IntentRef) => this.#deps.intentRevisionOf?.(intent),
     };
     const again: PendingUnit[] = [];
     for (const pending of batch.units) {

@@ -28,7 +28,7 @@ const FIELDS = 17;
 const KNOWN = new Set(
   (
     'v id host precedence resources gpus ports namespace job jobVersion group index attempt scheduler desired planId ' +
-    'epoch createdAtMs cause replaces evicts'
+    'epoch createdAtMs cause replaces evicts intent'
   ).split(' '),
 );
 
@@ -60,6 +60,10 @@ function encodeAllocation(a: Allocation): string {
   }
   if (a.evicts !== undefined) {
     text += `,"evicts":${JSON.stringify(a.evicts)}`;
+    fields += 1;
+  }
+  if (a.intent !== undefined) {
+    text += `,"intent":${quote(a.intent)}`;
     fields += 1;
   }
   if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
@@ -129,6 +133,7 @@ function decodeAllocation(text: string): Allocation {
     ...(fields['cause'] === undefined ? null : { cause: text_('cause') }),
     ...(fields['replaces'] === undefined ? null : { replaces: text_('replaces') }),
     ...(fields['evicts'] === undefined ? null : { evicts: readTexts('evicts', fields['evicts']) }),
+    ...(fields['intent'] === undefined ? null : { intent: text_('intent') }),
   };
   const rest = unknownFields(fields, KNOWN);
   return rest === null ? allocation : { ...rest, ...allocation };

@@ -15,8 +15,8 @@ export const GROUPS_MAX = 16;
 export const TASKS_MAX = 16;
 /** Allocations of one group. The cell is built for a million of them in all. */
 export const COUNT_MAX = 100_000;
-/** A gang is placed in one transaction of at most 128 writes, and each member costs two: its host's ledger and itself. */
-export const GANG_COUNT_MAX = 63;
+/** Members of a gang: they are decided in one go, and every one of their tickets must still be good at the last commit. */
+export const GANG_COUNT_MAX = 10_000;
 export const PRECEDENCE_MAX = 100;
 export const LABELS_MAX = 32;
 export const PORTS_MAX = 16;

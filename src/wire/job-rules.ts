@@ -42,7 +42,7 @@ function checkCounts(at: readonly string[], group: GroupFile): RuleFault[] {
   if (group.gang === true && count > GANG_COUNT_MAX)
     faults.push({
       path: [...at, 'count'],
-      text: `a gang has at most ${String(GANG_COUNT_MAX)} members in this version`,
+      text: `a gang has at most ${String(GANG_COUNT_MAX)} members`,
     });
   if (group.parallelism === undefined) return faults;
   const path = [...at, 'parallelism'];

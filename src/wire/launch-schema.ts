@@ -77,6 +77,7 @@ export const allocation: z.ZodType<Allocation> = z.object({
   cause: z.exactOptional(text(bounds.TEXT_BYTES_MAX)),
   replaces: z.exactOptional(id),
   evicts: z.exactOptional(z.array(id).max(EVICTS_MAX)),
+  intent: z.exactOptional(id),
 });
 
 const envMap = mapOf(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX), bounds.ENV_MAX).refine(

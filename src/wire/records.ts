@@ -3,6 +3,8 @@ import type { Outcome } from '../core/allocation.ts';
 import type { CellMeta } from '../core/cell.ts';
 import type { Eligibility, Host } from '../core/host.ts';
 import { ELIGIBILITY } from '../core/host.ts';
+import type { Intent } from '../core/intent.ts';
+import { INTENT_STATES } from '../core/intent.ts';
 import type { Quota, Switches } from '../core/limits.ts';
 import type { Owner, RoleRecord } from '../core/role.ts';
 import { ROLE_KINDS } from '../core/role.ts';
@@ -78,6 +80,23 @@ export const outcomeCodec = schemaCodec<Outcome>(
     startedAtMs: z.exactOptional(whole),
     endedAtMs: whole,
     restarts: whole,
+  }),
+);
+
+export const intentCodec = schemaCodec<Intent>(
+  'intent',
+  z.looseObject({
+    id: z.string(),
+    namespace: z.string(),
+    job: z.string(),
+    jobVersion: whole,
+    group: z.string(),
+    scheduler: z.string(),
+    planId: z.string(),
+    members: whole,
+    state: z.enum(INTENT_STATES),
+    createdAtMs: whole,
+    ttlMs: whole,
   }),
 );
 

@@ -8,7 +8,7 @@ describe('I56 a role that is killed anywhere and started again', () => {
   it('leaves the same end as a run without a crash', async () => {
     const { end, points, events } = await baseline();
     expect(events).toBeGreaterThan(400);
-    expect(Object.keys(end.jobs).length).toBe(6);
+    expect(Object.keys(end.jobs).length).toBe(7);
     // Each role has its turn, at places all over the run.
     const chosen = points.filter((_, at) => at % Math.floor(points.length / CRASHES) === 0);
     expect(new Set(chosen.map(({ actor }) => actor)).size).toBeGreaterThan(4);

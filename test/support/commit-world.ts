@@ -12,6 +12,7 @@ import { NO_SCALARS, shortOf } from '../../src/core/resources.ts';
 import type { CellStore, Revision } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
+import type { CommitterDeps } from '../../src/runtime/committer.ts';
 import { Committer } from '../../src/runtime/committer.ts';
 import { allocationCodec, ledgerCodec } from '../../src/wire/records.ts';
 
@@ -74,6 +75,7 @@ export interface CommitterWorldOptions {
   readonly conflictCheck?: ConflictCheck;
   readonly inFlightMax?: number;
   readonly rebasesMax?: number;
+  readonly intentRevisionOf?: CommitterDeps['intentRevisionOf'];
 }
 
 export function committerWorld(options: CommitterWorldOptions): CommitterWorld {
@@ -85,6 +87,7 @@ export function committerWorld(options: CommitterWorldOptions): CommitterWorld {
     book,
     hostOf: (id) => options.hosts.get(id),
     ownerRevisionOf: (namespace, job) => owned.get(`${namespace}/${job}`),
+    ...(options.intentRevisionOf === undefined ? {} : { intentRevisionOf: options.intentRevisionOf }),
     clock: options.clock,
     random: options.random,
     log: silentLog,

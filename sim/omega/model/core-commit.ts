@@ -84,17 +84,20 @@ export class CoreCommit {
         ledgerOf: (host) => this.#cell.ledgerOf(Number(host)),
         hostOf: (id) => this.#cell.hosts[Number(id)],
         ownerRevisionOf: () => OWNER_REVISION,
+        intentRevisionOf: () => undefined,
       },
       Infinity,
     );
     const sent: Sent = {
       ledgerRevision: (host) => seen.revision[Number(host)]!,
       ownerRevision: () => OWNER_REVISION,
+      intentRevision: () => undefined,
     };
     const found: Found = {
       ledgerRevision: (host) => this.#cell.revision[Number(host)]!,
       ownerRevision: () => OWNER_REVISION,
       allocationRevision: () => 0,
+      intentRevision: () => 0,
     };
     const refused = new Set<number>();
     for (const unit of units) this.#settle(unit, sent, found, draft, refused);

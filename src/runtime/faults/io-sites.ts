@@ -265,7 +265,9 @@ export const IO_SITES: readonly IoSite[] = [
   {
     at: 'schedulers/job-loader.ts',
     io: 'store.listMany',
-    subjects: { scheduler: ['allocs+outcomes', 'allocs+outcomes+versions'] },
+    subjects: {
+      scheduler: ['allocs+intents+outcomes', 'allocs+intents+outcomes+versions', 'allocs+outcomes'],
+    },
   },
   { at: 'schedulers/ownership.ts', io: 'store.attempt', calls: 2, subjects: { scheduler: ['owners'] } },
   { at: 'schedulers/releaser.ts', io: 'store.attempt', subjects: { scheduler: ['outcomes'] } },
@@ -329,11 +331,27 @@ export const IO_SITES: readonly IoSite[] = [
     io: 'store.read',
     subjects: { scheduler: ['ledger'], monitor: ['ledger'] },
   },
+  {
+    at: 'src/runtime/gang-intent.ts',
+    io: 'store.attempt',
+    calls: 2,
+    subjects: { scheduler: ['intents'], monitor: ['intents'] },
+  },
+  {
+    at: 'src/runtime/gang-intent.ts',
+    io: 'store.list',
+    subjects: { scheduler: ['allocs'], monitor: ['allocs'] },
+  },
+  {
+    at: 'src/runtime/gang-intent.ts',
+    io: 'store.read',
+    subjects: { scheduler: ['intents'], monitor: ['intents'] },
+  },
   { at: 'src/runtime/ledger-feed.ts', io: 'store.follow', subjects: { scheduler: ['ledger'] } },
   {
     at: 'src/runtime/read-back.ts',
     io: 'store.attempt',
-    subjects: { scheduler: ['ledger'], monitor: ['ledger'] },
+    subjects: { scheduler: ['intents', 'ledger'], monitor: ['ledger'] },
   },
   {
     at: 'src/runtime/report-reader.ts',

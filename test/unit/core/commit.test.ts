@@ -62,6 +62,7 @@ describe('units of a plan', () => {
           ledgerOf: () => ({ ledger: all, revision: 1 }),
           hostOf: () => undefined,
           ownerRevisionOf: () => 1,
+          intentRevisionOf: () => undefined,
         };
         for (const unit of unitsOf({ ...plan, atomicity: 'incremental' }, operationsMax)) {
           const draft = new TransactionDraft(knowledge, operationsMax);
@@ -118,6 +119,7 @@ describe('a transaction draft', () => {
         ledgerOf: (id) => ledgers.get(id) ?? { ledger: EMPTY_LEDGER, revision: 0 },
         hostOf: (id) => testHost(id),
         ownerRevisionOf: (_namespace, job) => (job === 'not-ours' ? undefined : 7),
+        intentRevisionOf: ({ id }) => (id === 'gone' ? undefined : 9),
       },
       operationsMax,
     );
@@ -190,8 +192,11 @@ describe('a transaction draft', () => {
 
 describe('judging a refused unit', () => {
   const [unit] = unitsOf(planOf('p', { places: [testAllocation('a', 'h1')] }), 128);
-  const sent = { ledgerRevision: () => 5, ownerRevision: () => 2 };
-  const found = { ledgerRevision: () => 9, ownerRevision: () => 2, allocationRevision: () => 0 };
+  const sent = { ledgerRevision: () => 5, ownerRevision: () => 2, intentRevision: () => 3 };
+  const found = {
+    ...{ ledgerRevision: () => 9, ownerRevision: () => 2, allocationRevision: () => 0 },
+    intentRevision: () => 3,
+  };
 
   it('takes a moved ledger for no conflict yet under resource-fit, and for one under version', () => {
     expect(judge(unit!, sent, found, false)).toEqual({ verdicts: new Map(), moved: true });

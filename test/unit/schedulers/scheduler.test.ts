@@ -215,16 +215,6 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
-  it('I24 a gang larger than one transaction fails with that reason', async () => {
-    await world.host('h1', 1_000_000);
-    await world.scheduler({ id: 'batch-1' });
-    await world.submit(makeJob('huge', {}, { count: 200, gang: true }, 1));
-    await world.until(() => world.outcomes().length === 200 && world.owners().length === 0, 'the refusal');
-    expect(world.outcomes()[0]).toMatchObject({ state: 'failed', host: '' });
-    expect(world.outcomes()[0]?.reason).toContain('larger than one transaction');
-    expect(world.allocations()).toEqual([]);
-  });
-
   it('I24 a job without a place in time fails as unplaceable, each slot with the reason', async () => {
     await world.host('h1', 1_000);
     await world.scheduler({ id: 'batch-1' });

@@ -272,9 +272,9 @@ describe('what is refused, and where', () => {
       ['bad.yaml:3:1: error: the key "__proto__" is not allowed'],
     ],
     [
-      'a gang beyond one transaction',
-      'name: a\ncommand: [x]\ngang: true\ncount: 64\n',
-      ['bad.yaml:4:8: error: count: a gang has at most 63 members in this version'],
+      'a gang beyond its bound',
+      'name: a\ncommand: [x]\ngang: true\ncount: 10001\n',
+      ['bad.yaml:4:8: error: count: a gang has at most 10000 members'],
     ],
     [
       'count of a system job',

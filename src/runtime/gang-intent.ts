@@ -1,0 +1,175 @@
+import type { Intent } from '../core/intent.ts';
+import type { CellKeys } from '../core/keys.ts';
+import type { Release } from '../core/plan.ts';
+import type { AttemptReply, Compare, Write } from '../ports/cell-store.ts';
+import { StoreError } from '../ports/cell-store.ts';
+import { allocationCodec, intentCodec } from '../wire/records.ts';
+import { Backoff } from './backoff.ts';
+import type { Waiting } from './read-back.ts';
+import { settleDoubt } from './read-back.ts';
+import { sleep } from './sleep.ts';
+
+/** The steps of an intent's life in the store; see `core/intent.ts`. All ask until the store answers. */
+export interface IntentDeps extends Waiting {
+  readonly keys: CellKeys;
+}
+
+/** Again soon when another one was faster, then every few seconds while the store is away. */
+const AGAIN = { firstMs: 50, maxMs: 5_000 };
+
+export interface OpenIntent {
+  readonly intent: Intent;
+  /** What every commit of a member compares. */
+  readonly revision: number;
+}
+
+/**
+ * Writes an open intent. One that got no answer is never used, and another one is written instead: the first might land
+ * after its namesake was made effective and deleted, and would make mere reservations of what runs. As it is, it is an
+ * intent without members, which somebody sweeps in time.
+ *
+ * @param make a new intent, with an id of its own, at every call
+ * @returns null: the job is not ours any more
+ * @throws StoreError that is not retryable
+ */
+export async function openIntent(
+  deps: IntentDeps,
+  make: () => Intent,
+  ownerRevision: number,
+): Promise<OpenIntent | null> {
+  for (;;) {
+    const intent = make();
+    const key = keyOf(deps.keys, intent);
+    const reply = await attemptUntilSent(deps, {
+      compares: [
+        { key, target: 'createRevision', equals: 0 },
+        ownerCompare(deps.keys, intent, ownerRevision),
+      ],
+      writes: [{ kind: 'put', key, value: intentCodec.encode(intent) }],
+    });
+    if (reply.outcome === 'applied') return { intent, revision: reply.revision };
+    if (reply.outcome === 'refused') return null;
+  }
+}
+
+/**
+ * Makes all members effective, when every one of them is committed.
+ *
+ * @param held the mod revision of the open intent, and the id of one of its members
+ * @returns false: it is void, or the job is another's; whatever was reserved is for a sweep
+ * @throws StoreError that is not retryable
+ */
+export async function makeEffective(
+  deps: IntentDeps,
+  intent: Intent,
+  held: { readonly revision: number; readonly ownerRevision: number; readonly member: string },
+): Promise<boolean> {
+  const { keys } = deps;
+  const key = keyOf(keys, intent);
+  const member = keys.allocation(intent.namespace, intent.job, held.member);
+  for (let { revision } = held; ;) {
+    const unchanged: Compare = { key, target: 'modRevision', equals: revision };
+    const reply = await attemptUntilSent(deps, {
+      compares: [unchanged, ownerCompare(keys, intent, held.ownerRevision)],
+      writes: [{ kind: 'delete', key }],
+    });
+    if (reply.outcome !== 'unknown') return reply.outcome === 'applied';
+    const settled = await settleDoubt(deps, {
+      fence: { compare: unchanged, write: { kind: 'put', key, value: intentCodec.encode(intent) } },
+      evidence: [key, member],
+    });
+    // Whoever makes it void releases the members before the intent goes: one that is there without it is effective.
+    if (!settled.fenced) return !settled.found.has(key) && settled.found.has(member);
+    revision = settled.revision;
+  }
+}
+
+/**
+ * Ends an intent that shall not come about: makes it void, has its members released, and deletes it. Several may do so at
+ * once. Ends when the intent is gone, by whomever and however; it may have become effective just before.
+ *
+ * @param release commits the releases; what became of them is read from the store
+ * @throws StoreError that is not retryable
+ */
+export async function sweepIntent(
+  deps: IntentDeps,
+  ref: Pick<Intent, 'namespace' | 'job' | 'id'>,
+  release: (releases: readonly Release[]) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = new Backoff(AGAIN, deps.random);
+  while (!signal.aborted) {
+    try {
+      if (await sweepOnce(deps, ref, release)) return;
+    } catch (error) {
+      if (!(error instanceof StoreError) || !error.retryable) throw error;
+    }
+    await sleep(deps.clock, backoff.nextMs(), signal);
+  }
+}
+
+/** @returns whether the intent is gone */
+async function sweepOnce(
+  deps: IntentDeps,
+  ref: Pick<Intent, 'namespace' | 'job' | 'id'>,
+  release: (releases: readonly Release[]) => Promise<unknown>,
+): Promise<boolean> {
+  const { store, keys } = deps;
+  const key = keyOf(keys, ref);
+  const entry = (await store.read([key])).entries.get(key);
+  if (entry === undefined) return true;
+  const intent = intentCodec.decode(entry.value);
+  let voidedAt = entry.modRevision;
+  if (intent.state === 'open') {
+    const value = intentCodec.encode({ ...intent, state: 'void' });
+    const reply = await replaceAt(deps, key, entry.modRevision, { kind: 'put', key, value });
+    if (reply.outcome !== 'applied') return false;
+    voidedAt = reply.revision;
+  }
+  const { entries, revision } = await store.list(keys.allocationsOf(ref.namespace, ref.job));
+  // A list from before it was void may lack members that landed since; after it none can.
+  if (revision < voidedAt) return false;
+  const members = [...entries.values()]
+    .map(({ value, modRevision }) => ({ allocation: allocationCodec.decode(value), revision: modRevision }))
+    .filter(({ allocation }) => allocation.intent === ref.id);
+  if (members.length > 0) {
+    await release(members.map((member) => ({ ...member, outcome: null, voidedAt })));
+    return false;
+  }
+  const reply = await replaceAt(deps, key, voidedAt, { kind: 'delete', key });
+  return reply.outcome === 'applied';
+}
+
+function replaceAt(
+  { store }: IntentDeps,
+  key: string,
+  revision: number,
+  write: Write,
+): Promise<AttemptReply> {
+  const compares: Compare[] = [{ key, target: 'modRevision', equals: revision }];
+  return store.attempt({ compares, writes: [write], readBack: [] });
+}
+
+/** Tries again while the store says that it certainly did nothing. @throws StoreError that is not retryable */
+async function attemptUntilSent(
+  { store, clock, random }: IntentDeps,
+  attempt: { readonly compares: readonly Compare[]; readonly writes: readonly Write[] },
+): Promise<AttemptReply> {
+  const backoff = new Backoff(AGAIN, random);
+  for (;;) {
+    try {
+      return await store.attempt({ ...attempt, readBack: [] });
+    } catch (error) {
+      if (!(error instanceof StoreError) || !error.retryable) throw error;
+      await sleep(clock, backoff.nextMs());
+    }
+  }
+}
+
+function keyOf(keys: CellKeys, { namespace, job, id }: Pick<Intent, 'namespace' | 'job' | 'id'>): string {
+  return keys.intent(namespace, job, id);
+}
+
+function ownerCompare(keys: CellKeys, { namespace, job }: Intent, ownerRevision: number): Compare {
+  return { key: keys.owner(namespace, job), target: 'createRevision', equals: ownerRevision };
+}

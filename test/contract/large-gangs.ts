@@ -1,0 +1,270 @@
+import type { Allocation } from '../../src/core/allocation.ts';
+import type { Host } from '../../src/core/host.ts';
+import type { Intent } from '../../src/core/intent.ts';
+import { forgottenOutcome } from '../../src/core/outcome-of.ts';
+import type { CellKeys } from '../../src/core/keys.ts';
+import { schedulerKindOf } from '../../src/core/job.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import type { CellStore, Revision } from '../../src/ports/cell-store.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Random } from '../../src/ports/random.ts';
+import { makeEffective, openIntent, sweepIntent } from '../../src/runtime/gang-intent.ts';
+import { allocationCodec, intentCodec, jobCodec, ownerCodec } from '../../src/wire/records.ts';
+import { CellReplay } from '../../sim/checkers/cell-replay.ts';
+import { GangChecker } from '../../sim/checkers/gangs.ts';
+import { Findings } from '../../sim/checkers/violations.ts';
+import type { CommitterWorld } from '../support/commit-world.ts';
+import { audit, committerWorld, testAllocation, testHost } from '../support/commit-world.ts';
+import { makeJob } from '../unit/schedulers/cell-world.ts';
+
+/** What the law is tried on. `storeOf` gives each life of a role its own client, which may fail and die. */
+export interface GangTrial {
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly keys: CellKeys;
+  /** Never fails. */
+  readonly direct: CellStore;
+  /** `deadAfter`: it answers so many attempts and then nothing more, as a process that was killed; null: it lives. */
+  readonly storeOf: (deadAfter: number | null) => { readonly store: CellStore; readonly died: Promise<void> };
+  /** All that was still on its way to the store has arrived. */
+  readonly landed: () => Promise<void>;
+  readonly jobs: number;
+  /** Lives of each job's owner; each but the last may be cut short. */
+  readonly lives: number;
+}
+
+export interface GangResult {
+  /** Objections of the checkers, and of what is left at the end. */
+  readonly faults: readonly string[];
+  /** Gangs that came about, that were given up, and lives that ended in the middle. */
+  readonly made: number;
+  readonly givenUp: number;
+  readonly cutShort: number;
+}
+
+const HOSTS = 5;
+/** A host has 4,000 millicores: four members. */
+const MEMBER = { cpuMilli: 1_000, memoryMib: 1_000, diskMib: 0, scalars: {} };
+
+/**
+ * Several owners bring gangs into one crowded cell, die at any attempt, and are followed by successors; somebody else
+ * makes intents void at any time. Whatever happens, all of a gang or nothing of it is ever effective (I6), ledgers are
+ * true (I1, I3), and in the end nothing is left reserved (I55).
+ */
+export async function tryGangs(trial: GangTrial): Promise<GangResult> {
+  const { direct, keys, random } = trial;
+  const begin = (await direct.read([])).revision;
+  const hosts = new Map(
+    Array.from({ length: HOSTS }, (_, n) => [`h${String(n)}`, testHost(`h${String(n)}`)]),
+  );
+  const counts = { made: 0, givenUp: 0, cutShort: 0 };
+  let isOver = false;
+  const owners = Array.from({ length: trial.jobs }, async (_, n) => {
+    for (let life = 0; life < trial.lives; life++) {
+      const isLast = life === trial.lives - 1;
+      const owner = new Owner(trial, hosts, `gang-${String(n)}`, life, isLast ? null : random.below(14));
+      const end = await Promise.race([owner.live(), owner.died.then(() => 'cut-short' as const)]);
+      counts[end === 'cut-short' ? 'cutShort' : end === 'made' ? 'made' : 'givenUp'] += 1;
+    }
+  });
+  const sweeper = (async () => {
+    const { store } = trial.storeOf(null);
+    const world = committerWorld({ ...trial, store, hosts });
+    while (!isOver) {
+      const intents = await intentsUnder(direct, keys.intents);
+      if (random.below(3) === 0)
+        for (const intent of intents) await sweep(trial, store, world, intent, 'sweeper');
+      await later(trial.clock, 1);
+    }
+  })();
+  await Promise.all(owners);
+  isOver = true;
+  await sweeper;
+  await trial.landed();
+  const last = committerWorld({ ...trial, store: direct, hosts });
+  for (const intent of await intentsUnder(direct, keys.intents))
+    await sweep(trial, direct, last, intent, 'end');
+  const faults = await judge(trial, hosts, begin);
+  return { faults, ...counts };
+}
+
+/** One life of the scheduler that works on a job. */
+class Owner {
+  readonly died: Promise<void>;
+  readonly #trial: GangTrial;
+  readonly #store: CellStore;
+  readonly #world: CommitterWorld;
+  readonly #held = new Map<string, number>();
+  readonly #hosts: ReadonlyMap<string, Host>;
+  readonly #job: string;
+  readonly #life: number;
+
+  constructor(
+    trial: GangTrial,
+    hosts: ReadonlyMap<string, Host>,
+    job: string,
+    life: number,
+    deadAfter: number | null,
+  ) {
+    const { store, died } = trial.storeOf(deadAfter);
+    this.#trial = trial;
+    this.#store = store;
+    this.died = died;
+    this.#hosts = hosts;
+    this.#job = job;
+    this.#life = life;
+    this.#world = committerWorld({
+      ...trial,
+      ...{ store, hosts, intentRevisionOf: ({ id }) => this.#held.get(id), inFlightMax: 3 },
+    });
+  }
+
+  async live(): Promise<'made' | 'given-up'> {
+    const { keys, direct } = this.#trial;
+    await this.#takeOver();
+    for (const intent of await intentsUnder(direct, keys.intentsOf('default', this.#job)))
+      await sweep(this.#trial, this.#store, this.#world, intent, this.#name);
+    await this.#release();
+    return this.#place();
+  }
+
+  get #name(): string {
+    return `${this.#job}-${String(this.#life)}`;
+  }
+
+  async #takeOver(): Promise<void> {
+    const { keys, direct, random } = this.#trial;
+    const count = 3 + random.below(6);
+    const job = makeJob(this.#job, {}, { count, gang: true });
+    const record = { job, version: this.#life + 1, desired: 'run', submittedAtMs: 0 } as const;
+    const key = keys.owner('default', this.#job);
+    const kind = schedulerKindOf(job);
+    const value = ownerCodec.encode({ scheduler: this.#name, kind, sinceMs: 0 });
+    await direct.attempt({ compares: [], writes: [{ kind: 'delete', key }], readBack: [] });
+    const jobKey = keys.job('default', this.#job);
+    const writes = [
+      { kind: 'put' as const, key, value },
+      { kind: 'put' as const, key: jobKey, value: jobCodec.encode(record) },
+    ];
+    await direct.attempt({ compares: [], writes, readBack: [] });
+    const { entries } = await direct.read([key]);
+    this.#world.owned.set(`default/${this.#job}`, entries.get(key)?.createRevision ?? 0);
+    this.#count = count;
+  }
+  #count = 0;
+
+  /** Ends what an earlier life brought about: the cell is small. */
+  async #release(): Promise<void> {
+    const { keys, direct } = this.#trial;
+    for (;;) {
+      const { entries } = await direct.list(keys.allocationsOf('default', this.#job));
+      if (entries.size === 0) return;
+      const releases = [...entries.values()].map(({ value, modRevision }) => {
+        const allocation = allocationCodec.decode(value);
+        return { allocation, revision: modRevision, outcome: forgottenOutcome(allocation, 'host-forgot', 0) };
+      });
+      await this.#world.committer.commit(planOf(`${this.#name}-release`, { releases }));
+    }
+  }
+
+  async #place(): Promise<'made' | 'given-up'> {
+    const { random } = this.#trial;
+    let tries = 0;
+    const make = (): Intent => ({
+      ...{
+        id: `i-${this.#name}-${String(tries++)}`,
+        namespace: 'default',
+        job: this.#job,
+        jobVersion: this.#life + 1,
+      },
+      ...{ group: this.#job, scheduler: this.#name, planId: `p-${this.#name}`, members: this.#count },
+      ...{ state: 'open', createdAtMs: 0, ttlMs: 1 },
+    });
+    const ownerRevision = this.#world.owned.get(`default/${this.#job}`) ?? 0;
+    const deps = { ...this.#trial, store: this.#store };
+    const opened = await openIntent(deps, make, ownerRevision);
+    if (opened === null) return 'given-up';
+    const { intent, revision } = opened;
+    this.#held.set(intent.id, revision);
+    const places = Array.from({ length: this.#count }, (_, index) =>
+      this.#member(index, `h${String(random.below(HOSTS))}`, intent.id),
+    );
+    const outcome = await this.#world.committer.commit(planOf(intent.planId, { places }));
+    const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
+    const held = { revision, ownerRevision, member: places[0]?.id ?? '' };
+    if (isReserved && (await makeEffective(deps, intent, held))) return 'made';
+    await sweep(this.#trial, this.#store, this.#world, intent, this.#name);
+    return 'given-up';
+  }
+
+  #member(index: number, host: string, intent: string): Allocation {
+    return testAllocation(`${this.#name}-${String(index)}`, host, {
+      ...{ job: this.#job, group: this.#job, index, intent, jobVersion: this.#life + 1 },
+      ...{ planId: `p-${this.#name}`, scheduler: this.#name, resources: MEMBER },
+    });
+  }
+}
+
+async function sweep(
+  trial: GangTrial,
+  store: CellStore,
+  world: CommitterWorld,
+  intent: Intent,
+  by: string,
+): Promise<void> {
+  await sweepIntent(
+    { ...trial, store },
+    intent,
+    (releases) => world.committer.commit(planOf(`sweep-${intent.id}-${by}`, { releases })),
+    new AbortController().signal,
+  );
+}
+
+function planOf(id: string, more: Partial<Plan>): Plan {
+  return { id, atomicity: 'incremental', places: [], evictions: [], releases: [], ...more };
+}
+
+async function intentsUnder(store: CellStore, prefix: string): Promise<Intent[]> {
+  const { entries } = await store.list(prefix);
+  return [...entries.values()].map(({ value }) => intentCodec.decode(value));
+}
+
+async function judge(
+  { direct, keys }: GangTrial,
+  hosts: ReadonlyMap<string, Host>,
+  begin: number,
+): Promise<string[]> {
+  const history: Revision[] = [];
+  for await (const revision of direct.history(keys.root, begin + 1)) history.push(revision);
+  const { faults, live } = audit(history, keys, hosts);
+  const findings = new Findings();
+  const replay = new CellReplay(keys);
+  const gangs = new GangChecker();
+  for (const { revision, changes } of history)
+    gangs.check(replay.apply(revision, changes), replay.cell, findings);
+  const left = await intentsUnder(direct, keys.intents);
+  return [
+    ...faults,
+    ...findings.violations.map(({ invariant, key, detail }) => `${invariant} ${key}: ${detail}`),
+    ...left.map(({ id }) => `I55 ${id} is left`),
+    ...incompleteGangs(live, replay),
+  ];
+}
+
+/** Of what is there at the end, each gang is whole. */
+function incompleteGangs(live: ReadonlyMap<string, Allocation>, replay: CellReplay): string[] {
+  const counts = new Map<string, number>();
+  for (const { job, jobVersion } of live.values()) {
+    const gang = `${job} ${String(jobVersion)}`;
+    counts.set(gang, (counts.get(gang) ?? 0) + 1);
+  }
+  return [...counts].flatMap(([gang, count]) => {
+    const [job = ''] = gang.split(' ');
+    const wanted = replay.cell.jobs.get(`default/${job}`)?.job.groups[job]?.count ?? 0;
+    return count === wanted ? [] : [`I6 ${gang}: ${String(count)} of ${String(wanted)} are left`];
+  });
+}
+
+function later(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => clock.after(delayMs, resolve));
+}
