@@ -137,6 +137,7 @@ describe('the house is in order', () => {
       'schedulers/ownership.ts', // owner keys
       'schedulers/releaser.ts', // surplus outcomes
       'src/runtime/commit-attempt.ts', // allocations
+      'src/runtime/gang-intent.ts', // intents
     ]);
   });
 });
