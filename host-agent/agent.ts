@@ -75,7 +75,7 @@ export class HostAgent {
     const signals = new Signals(ports);
     const isClosed = (): boolean => this.#leaks.isClosed;
     this.#desk = {
-      ...{ ports, disk, settings, journal, gate, table, orphans, lent, signals },
+      ...{ ports, disk, settings: { ...settings, stateId }, journal, gate, table, orphans, lent, signals },
       links: new ShimLinks(ports),
       ...{ host, isClosed },
     };

@@ -21,6 +21,7 @@ export const AGENT_SETTINGS: AgentSettings = {
   artifactBytesMax: 10 * 1024 * MIB,
   addresses: [],
   leaseRestMs: 10_000,
+  desertedMs: 600_000,
 };
 
 const RESERVED_CPU_MILLI = 100;

@@ -11,7 +11,9 @@ import type { Signals } from './signals.ts';
 import type { StateDisk } from './state-disk.ts';
 import type { TaskSettings } from './task-run.ts';
 
-export interface AgentSettings extends TaskSettings {
+export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
+  /** For how long a control group of another state folder must be seen empty to be nobody's any more. */
+  readonly desertedMs: number;
   /** With less than this left on the disk nothing new is started. */
   readonly freeBytesMin: number;
   /** Allocations with a record here: bounds memory, and the size of a full report. */
@@ -32,7 +34,7 @@ export interface AgentSettings extends TaskSettings {
 export interface Desk {
   readonly ports: TaskPorts;
   readonly disk: StateDisk;
-  readonly settings: AgentSettings;
+  readonly settings: AgentSettings & TaskSettings;
   readonly journal: Journal;
   readonly gate: Gate;
   readonly table: AllocationTable;

@@ -1,6 +1,7 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import type { Task } from '../src/core/job.ts';
 import type { ShimLaunch } from '../src/wire/shim-files.ts';
+import { STATE_MARK } from '../src/wire/shim-launch.ts';
 import { oomScoreOf } from './qos.ts';
 
 export interface LogBounds {
@@ -12,6 +13,7 @@ export interface LogBounds {
 
 export interface LaunchPlace {
   readonly attempt: string;
+  readonly stateId: string;
   readonly cwd: string;
   readonly outBase: number;
   readonly errBase: number;
@@ -70,7 +72,10 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
 }
 
 /** Ours come last: a task must be able to trust them, and `MOORAGE_ATTEMPT` finds its processes. */
-function moorageEnv(allocation: Allocation, { attempt, addresses }: LaunchPlace): Record<string, string> {
+function moorageEnv(
+  allocation: Allocation,
+  { attempt, stateId, addresses }: LaunchPlace,
+): Record<string, string> {
   const env: Record<string, string> = {
     MOORAGE_ALLOC_ID: allocation.id,
     MOORAGE_NAMESPACE: allocation.namespace,
@@ -78,6 +83,7 @@ function moorageEnv(allocation: Allocation, { attempt, addresses }: LaunchPlace)
     MOORAGE_GROUP: allocation.group,
     MOORAGE_HOST: allocation.host,
     MOORAGE_ATTEMPT: attempt,
+    [STATE_MARK]: stateId,
     ALLOC_INDEX: String(allocation.index),
   };
   for (const [label, port] of Object.entries(allocation.ports))

@@ -24,6 +24,8 @@ export interface TaskSettings {
   readonly hostEnv: Readonly<Record<string, string>>;
   /** Attempts whose output stays readable, the present one included. */
   readonly attemptsKept: number;
+  /** Of the host's state folder: marks whose a process is. */
+  readonly stateId: string;
   /** The agent's own score for when the kernel runs out of memory; tasks get no lower one. Default 0. */
   readonly oomScore?: number;
 }
@@ -312,6 +314,7 @@ export class TaskRun {
       bounds: this.#settings.logBounds,
       hostEnv: this.#settings.hostEnv,
       addresses: this.#addresses,
+      stateId: this.#settings.stateId,
       oomScore: this.#settings.oomScore ?? 0,
     });
     const order = { attempt, allocation: this.#allocation, task: this.task };

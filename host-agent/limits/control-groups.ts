@@ -243,6 +243,24 @@ class ControlGroups implements LimitsDriver {
     return [...found].sort();
   }
 
+  async foreignEmpty(): Promise<readonly string[]> {
+    const empty = new Map<string, boolean>();
+    for (const { base } of this.#hierarchies)
+      for (const name of await this.#cgroups.list(base)) {
+        if (name.startsWith(`${this.#owner}.`)) continue;
+        const procs = await this.#cgroups.read(`${base}/${name}/cgroup.procs`);
+        empty.set(name, empty.get(name) !== false && procs?.trim() === '');
+      }
+    return [...empty].filter(([, isEmpty]) => isEmpty).map(([name]) => name);
+  }
+
+  async removeForeign(name: string): Promise<boolean> {
+    let gone = true;
+    for (const { base } of this.#hierarchies)
+      if ((await this.#cgroups.remove(`${base}/${name}`)) === 'busy') gone = false;
+    return gone;
+  }
+
   #settings(hierarchy: Hierarchy, limits: Limits): readonly CgroupValue[] {
     const table = hierarchy.version === 2 ? V2_SETTINGS : V1_SETTINGS;
     return hierarchy.holds.flatMap((limited) => table[limited](limits, this.#device));

@@ -92,6 +92,12 @@ export interface LimitsDriver {
 
   /** Attempts of this host that have groups. */
   list(): Promise<readonly string[]>;
+
+  /** Groups of other hosts beside ours, and of earlier state folders of this one, in which nothing runs. By name. */
+  foreignEmpty(): Promise<readonly string[]>;
+
+  /** Takes away groups of that name, unless something runs in them. @returns whether they are gone */
+  removeForeign(name: string): Promise<boolean>;
 }
 
 /** Where the kernel gives nothing, or the agent may not use it: counted, and not held. */
@@ -106,4 +112,6 @@ export const NO_LIMITS: LimitsDriver = {
   populated: async () => false,
   destroy: async () => true,
   list: async () => [],
+  foreignEmpty: async () => [],
+  removeForeign: async () => true,
 };

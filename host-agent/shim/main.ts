@@ -6,6 +6,7 @@ import { killByMethods } from '../../src/adapters/process/leftovers.ts';
 import { identityOfSelf, isRunning, readBootId } from '../../src/adapters/process/proc-files.ts';
 import { signalNumber } from '../../src/adapters/process/signals.ts';
 import type { ExitRecord, ShimLaunch } from '../../src/wire/shim-files.ts';
+import { STATE_MARK } from '../../src/wire/shim-launch.ts';
 import { claimFile, decodeLaunch, exitFile, parseExecName, startedFile } from '../../src/wire/shim-files.ts';
 import { CtlServer } from './ctl-server.ts';
 import { Deadlines } from './deadlines.ts';
@@ -170,7 +171,7 @@ class Shim {
 
   async #kill(): Promise<number> {
     this.#send(constants.signals.SIGKILL);
-    return killByMethods(this.#launch.kill ?? [], this.#attempt);
+    return killByMethods(this.#launch.kill ?? [], this.#attempt, this.#launch.env[STATE_MARK] ?? null);
   }
 
   #send(signal: number): number {

@@ -1,4 +1,4 @@
-import type { ProcessIdentity, Processes } from '../../src/ports/process.ts';
+import type { MarkedAttempt, ProcessIdentity, Processes } from '../../src/ports/process.ts';
 import { ProcessError } from '../../src/ports/process.ts';
 import type { Life } from '../kernel/life.ts';
 import type { Machine } from './machine.ts';
@@ -63,6 +63,15 @@ export class SimProcesses implements Processes {
 
   killLeftovers(attempt: string): Promise<number> {
     return this.#ask('kill leftovers', () => this.#tasks.killLeftovers(attempt));
+  }
+
+  /** Nothing runs here that its shim, or the agent, does not know. */
+  marked(): Promise<readonly MarkedAttempt[]> {
+    return Promise.resolve([]);
+  }
+
+  killMarked(): Promise<number> {
+    return Promise.resolve(0);
   }
 
   portsInUse(ports: readonly number[]): Promise<readonly number[]> {

@@ -57,6 +57,12 @@ export interface Processes {
    */
   killLeftovers(attempt: string): Promise<number>;
 
+  /** All attempts of which a process runs on this machine, of this host and of others, by their marks. */
+  marked(): Promise<readonly MarkedAttempt[]>;
+
+  /** Kills all processes with the marks of this attempt. @returns how many there were; 0 when none is left */
+  killMarked(stateId: string, attempt: string): Promise<number>;
+
   /** Those of the ports at which some process of this machine listens. */
   portsInUse(ports: readonly number[]): Promise<readonly number[]>;
 
@@ -69,6 +75,14 @@ export interface Processes {
 
   /** Lets go of what this process holds. Shims and tasks run on. */
   close(): Promise<void>;
+}
+
+export interface MarkedAttempt {
+  /** Whose it is: the id of a state folder. */
+  readonly stateId: string;
+  readonly attempt: string;
+  /** The folder in which its shim keeps its facts was deleted: nobody will ever take it over. */
+  readonly deserted: boolean;
 }
 
 /** A process number is used again; together with boot and start time it names one process for ever. */

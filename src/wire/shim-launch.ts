@@ -108,6 +108,9 @@ export type KillMethod =
 /** Finds the processes of one command, as `MOORAGE_ATTEMPT` finds all of an attempt. */
 export const COMMAND_MARK = 'MOORAGE_COMMAND';
 
+/** Whose a task is: the id of its host's state folder. Two hosts on one machine may have attempts of the same name. */
+export const STATE_MARK = 'MOORAGE_STATE';
+
 /**
  * The launch of a command inside a task: same groups, same limits, same namespaces, output from 0. It is never killed by
  * the task's cgroup, which would kill the task. A container's folders are its own, so there it begins at the top.

@@ -14,7 +14,7 @@ afterAll(() => tools[Symbol.dispose]());
  * Without it, once at each I/O that changes something: between two of these all crashes leave the same on the machine.
  */
 const ALL = process.env['MOORAGE_CRASH_MATRIX'] === 'all';
-const TIMEOUT_MS = ALL ? 3_600_000 : 300_000;
+const TIMEOUT_MS = ALL ? 7_200_000 : 900_000;
 const LANES_AT_ONCE = ALL ? 2 : 4;
 const FIRST_PORT = 21_000;
 const PORTS_EACH = 500;
@@ -73,7 +73,9 @@ function nameOf({ action, nth, from }: Plan): string {
 function lineOf(plan: Plan, { met, lives, blamed }: LaneReport): string {
   const counts = `${String(met.size)} of ${String(plan.points.length)} points, ${String(lives)} lives`;
   const ends = blamed.length === 0 ? '' : `, ${String(blamed.length)} tasks failed and said why`;
-  return `crash matrix: ${nameOf(plan)}: ${counts}${ends}`;
+  const missed = plan.points.filter((point) => !met.has(point));
+  const which = missed.length > 0 && plan.from === 'start' ? `; not met: ${missed.join(', ')}` : '';
+  return `crash matrix: ${nameOf(plan)}: ${counts}${ends}${which}`;
 }
 
 async function inTurns(

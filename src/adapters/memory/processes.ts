@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Disk } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
 import type { ExecOrder } from '../../core/shim.ts';
-import type { ProcessIdentity, Processes, ShimLink, TailPiece } from '../../ports/process.ts';
+import type { MarkedAttempt, ProcessIdentity, Processes, ShimLink, TailPiece } from '../../ports/process.ts';
 import type { ClaimRecord, ExitRecord, StartedRecord } from '../../wire/shim-files.ts';
 import {
   ATTEMPT_FILES,
@@ -213,6 +213,14 @@ export class HollowProcesses implements Processes {
   }
 
   killLeftovers(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  marked(): Promise<readonly MarkedAttempt[]> {
+    return Promise.resolve([]);
+  }
+
+  killMarked(): Promise<number> {
     return Promise.resolve(0);
   }
 

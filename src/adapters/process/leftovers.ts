@@ -2,23 +2,29 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ATTEMPT_FILES, parseExecName } from '../../wire/shim-files.ts';
 import type { KillMethod } from '../../wire/shim-launch.ts';
-import { COMMAND_MARK, decodeLaunch } from '../../wire/shim-launch.ts';
+import { COMMAND_MARK, decodeLaunch, STATE_MARK } from '../../wire/shim-launch.ts';
 import { findMarked } from './proc-files.ts';
 
 /**
- * Kills what an attempt left whose shim died: by its groups first, which lose nobody, then by the mark in the environment.
+ * Kills what an attempt left whose shim died: by its groups first, which lose nobody, then by the marks in the environment.
  * @returns how many processes there were
  */
 export async function killAllOf(attempts: string, name: string): Promise<number> {
-  return killByMethods(await methodsOf(join(attempts, name)), name);
+  const { kill, stateId } = await launchIn(join(attempts, name));
+  return killByMethods(kill, name, stateId);
 }
 
-/** As `killAllOf`, with the ways to kill that the launch names. */
-export async function killByMethods(methods: readonly KillMethod[], name: string): Promise<number> {
+/** As `killAllOf`, with the ways to kill that the launch names. @param stateId null: of a launch that does not say whose */
+export async function killByMethods(
+  methods: readonly KillMethod[],
+  name: string,
+  stateId: string | null,
+): Promise<number> {
   const found = new Set<number>();
   for (const method of methods) for (const pid of await killGroup(method)) found.add(pid);
   const exec = parseExecName(name);
   const marks = [`MOORAGE_ATTEMPT=${exec?.attempt ?? name}`];
+  if (stateId !== null) marks.push(`${STATE_MARK}=${stateId}`);
   if (exec !== null) marks.push(`${COMMAND_MARK}=${exec.commandId}`);
   for (const pid of await findMarked(marks)) {
     found.add(pid);
@@ -27,12 +33,13 @@ export async function killByMethods(methods: readonly KillMethod[], name: string
   return found.size;
 }
 
-async function methodsOf(folder: string): Promise<readonly KillMethod[]> {
+async function launchIn(folder: string): Promise<{ kill: readonly KillMethod[]; stateId: string | null }> {
   try {
-    return decodeLaunch(await readFile(join(folder, ATTEMPT_FILES.launch), 'utf8')).kill ?? [];
+    const launch = decodeLaunch(await readFile(join(folder, ATTEMPT_FILES.launch), 'utf8'));
+    return { kill: launch.kill ?? [], stateId: launch.env[STATE_MARK] ?? null };
   } catch {
     // No launch, no groups: the marks remain.
-    return [];
+    return { kill: [], stateId: null };
   }
 }
 

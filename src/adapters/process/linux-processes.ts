@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Processes, ShimLink } from '../../ports/process.ts';
 import { ProcessError } from '../../ports/process.ts';
 import { prepareExec } from './exec-folder.ts';
-import { killAllOf } from './leftovers.ts';
+import { killAllOf, killByMethods } from './leftovers.ts';
+import { markedAttempts } from './marked.ts';
 import { identityOfSelf, isRunning, listeningPorts, readBootId } from './proc-files.ts';
 import { openLink } from './shim-link.ts';
 import { Spawner } from './spawner.ts';
@@ -64,6 +65,8 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
     answers: (attempt) => ask(attempt, () => Promise.resolve(true)),
     killTree: (attempt) => ask(attempt, (link) => link.killTree()),
     killLeftovers: (attempt) => killAllOf(attempts, attempt),
+    marked: markedAttempts,
+    killMarked: (stateId, attempt) => killByMethods([], attempt, stateId),
     async portsInUse(ports) {
       if (ports.length === 0) return [];
       const taken = await listeningPorts();

@@ -8,6 +8,7 @@ export function readBootId(): string {
 
 interface ProcessStat {
   readonly state: string;
+  readonly parent: number;
   /** Clock ticks from boot to start. */
   readonly start: number;
 }
@@ -15,7 +16,7 @@ interface ProcessStat {
 /** The name in field 2 may hold anything, blanks and brackets too, so fields are counted after its last bracket. */
 export function parseStat(text: string): ProcessStat {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return { state: fields[0] ?? '?', start: Number(fields[19]) };
+  return { state: fields[0] ?? '?', parent: Number(fields[1]), start: Number(fields[19]) };
 }
 
 export function identityOfSelf(bootId: string): ProcessIdentity {

@@ -21,7 +21,15 @@ const OWN = new Set([
 
 function filesIn(stateFolder: string): string[] {
   const top = namesIn(stateFolder).filter((name) => !OWN.has(name));
-  const emptied = ['allocations', 'attempts', 'leases/port', 'leases/address', 'oci', 'events', 'cas/tmp'];
+  const emptied = [
+    'allocations',
+    'attempts',
+    'leases/port',
+    'leases/address',
+    'oci/containers',
+    'events',
+    'cas/tmp',
+  ];
   const inside = emptied.flatMap((room) => namesIn(join(stateFolder, room)).map((name) => `${room}/${name}`));
   return [...top.filter((name) => !['allocations', 'attempts', 'leases', 'oci'].includes(name)), ...inside];
 }

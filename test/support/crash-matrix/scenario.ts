@@ -6,6 +6,7 @@ import { HttpError } from '../../../src/ports/http.ts';
 import { ProblemError } from '../../../src/wire/problem.ts';
 import { someStop } from '../host-orders.ts';
 import type { Lives } from './lives.ts';
+import { leaveStray } from '../strays.ts';
 import { processesOf } from './remains.ts';
 import type { Work } from './tasks.ts';
 import { Works } from './tasks.ts';
@@ -45,6 +46,7 @@ export class Scenario {
     truncateSync(join(this.#stateFolder, 'allocations', torn.order.allocation.id, 'spec.json'), 100);
     writeFileSync(join(this.#stateFolder, '.tmp-1-1'), 'half a rec');
     rmSync(join(this.#stateFolder, 'reserve'));
+    await leaveStray(this.#stateFolder);
     return async () => {
       for (const work of [ends, shimless]) await this.#finish(work);
       await this.#stopAndFinish(stays);

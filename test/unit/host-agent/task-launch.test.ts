@@ -11,6 +11,7 @@ const place = {
   errBase: 0,
   bounds: { segmentBytes: 1_000, segmentsMax: 3 },
   hostEnv: { PATH: '/usr/bin:/bin' },
+  stateId: 'state-1',
   addresses: [],
   oomScore: 0,
 };

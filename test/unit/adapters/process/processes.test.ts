@@ -14,7 +14,7 @@ import { signalNumber } from '../../../../src/adapters/process/signals.ts';
 describe('what the kernel says of processes', () => {
   it('a name with brackets and blanks does not shift the fields', () => {
     const rest = Array.from({ length: 30 }, (_, i) => String(i + 4)).join(' ');
-    expect(parseStat(`12 (a) b (c) S ${rest}`)).toEqual({ state: 'S', start: 22 });
+    expect(parseStat(`12 (a) b (c) S ${rest}`)).toEqual({ state: 'S', parent: 4, start: 22 });
   });
 
   it('I30 a number alone is no process: the start time must be the same', async () => {

@@ -1,0 +1,144 @@
+import { parseAttemptName } from '../src/wire/shim-files.ts';
+import { attemptFolder } from './attempt.ts';
+import type { Desk } from './desk.ts';
+import type { Leases } from './leases.ts';
+
+type LeakKind =
+  | 'groups'
+  | 'foreign-groups'
+  | 'processes'
+  | 'attempt'
+  | 'allocation'
+  | 'lease'
+  | 'address'
+  | 'temporary'
+  | 'fetch';
+
+/** One thing that was left behind. */
+export interface Leak {
+  readonly kind: LeakKind;
+  /** Of the attempt, allocation, port, group or file. */
+  readonly name: string;
+  /** Whose processes they are. */
+  readonly stateId?: string;
+  /** How long it must have been seen before it is taken away; absent: twice is enough. */
+  readonly afterMs?: number;
+}
+
+const TEMPORARY = '.tmp-';
+
+/** What is there, and should not be. */
+export async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
+  const [attempts, allocations, ports, addresses, temporaries] = [
+    await desk.ports.disk.list('attempts'),
+    await desk.ports.disk.list('allocations'),
+    await desk.lent.ports.all(),
+    await desk.lent.addresses.all(),
+    (await desk.ports.disk.list('')).filter((name) => name.startsWith(TEMPORARY)),
+  ];
+  const { limits } = desk.ports.tools;
+  const afterMs = desk.settings.desertedMs;
+  const left = (await desk.ports.tools.scan()).filter((name) => !mayHaveGroups(desk, name));
+  return [
+    ...left.map((name): Leak => ({ kind: 'groups', name })),
+    ...(await limits.foreignEmpty()).map((name): Leak => ({ kind: 'foreign-groups', name, afterMs })),
+    ...(await unknownProcesses(desk)),
+    ...attempts.filter((name) => !isKept(desk, name)).map((name): Leak => ({ kind: 'attempt', name })),
+    ...allocations.filter((id) => !isKnown(desk, id)).map((name): Leak => ({ kind: 'allocation', name })),
+    ...unheld(desk, 'lease', ports),
+    ...unheld(desk, 'address', addresses),
+    ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
+    ...(await desk.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
+  ];
+}
+
+/** Of ours what no live attempt owns; of others' what has lost the folder that it belongs to. */
+async function unknownProcesses(desk: Desk): Promise<readonly Leak[]> {
+  const marked = await desk.ports.processes.marked();
+  return marked
+    .filter(({ stateId, attempt, deserted }) =>
+      stateId === desk.settings.stateId ? !mayHaveProcesses(desk, attempt) : deserted,
+    )
+    .map(({ stateId, attempt }): Leak => ({ kind: 'processes', name: attempt, stateId }));
+}
+
+/** Those of an earlier attempt are gone when the next one begins. */
+function mayHaveProcesses(desk: Desk, name: string): boolean {
+  const parts = parseAttemptName(name);
+  if (parts === null || !holdsPorts(desk, parts.allocation)) return false;
+  const task = desk.table.get(parts.allocation)?.tasks.find((one) => one.task.name === parts.task);
+  return task === undefined || parts.number >= task.attemptNumber;
+}
+
+function unheld(desk: Desk, kind: LeakKind, leases: ReadonlyMap<string, string>): readonly Leak[] {
+  return [...leases].filter(([, holder]) => !holdsPorts(desk, holder)).map(([name]) => ({ kind, name }));
+}
+
+function isKnown({ table, orphans }: Desk, id: string): boolean {
+  return table.get(id) !== undefined || orphans.ids.includes(id);
+}
+
+function holdsPorts(desk: Desk, id: string): boolean {
+  return isKnown(desk, id) && desk.table.get(id)?.isReleased !== true;
+}
+
+/** What is running or ending may have groups; what is released has none. */
+function mayHaveGroups(desk: Desk, name: string): boolean {
+  const id = parseAttemptName(name)?.allocation;
+  return id !== undefined && holdsPorts(desk, id);
+}
+
+function isKept(desk: Desk, name: string): boolean {
+  const parts = parseAttemptName(name);
+  if (parts === null) return false;
+  const run = desk.table.get(parts.allocation);
+  if (run === undefined) return isKnown(desk, parts.allocation);
+  const task = run.tasks.find((one) => one.task.name === parts.task);
+  return task === undefined || parts.number > task.attemptNumber - desk.settings.attemptsKept;
+}
+
+/** Takes it away. @returns whether it is gone */
+export async function clean(desk: Desk, { kind, name, stateId }: Leak): Promise<boolean> {
+  const { disk, processes, tools } = desk.ports;
+  const { lent } = desk;
+  switch (kind) {
+    case 'groups':
+      await tools.limits.kill(name);
+      return tools.cleanup(name);
+    case 'foreign-groups':
+      return tools.limits.removeForeign(name);
+    case 'processes':
+      return (await processes.killMarked(stateId ?? '', name)) === 0;
+    case 'attempt':
+      if (parseAttemptName(name) !== null) {
+        await processes.killTree(name);
+        if ((await processes.killLeftovers(name)) > 0 || !(await tools.cleanup(name))) return false;
+      }
+      await disk.remove(attemptFolder(name));
+      return true;
+    case 'allocation':
+      await disk.remove(`allocations/${name}`);
+      return true;
+    case 'lease': {
+      if ((await processes.portsInUse([Number(name)])).length > 0) return false;
+      await freeStray(lent.ports, name);
+      return true;
+    }
+    case 'address':
+      await freeStray(lent.addresses, name);
+      return true;
+    case 'temporary':
+      await disk.remove(name);
+      return true;
+    case 'fetch':
+      await tools.removeStray(name);
+      return true;
+  }
+}
+
+async function freeStray(leases: Leases, name: string): Promise<void> {
+  await leases.free((await leases.holderOf(name)) ?? '', [name], NOBODY);
+}
+
+/** Whose it was is not known, so nobody may have it before it has rested. */
+const NOBODY = '';
