@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { runPool } from '../sim/seeds/pool.ts';
 import type { SeedReport } from '../sim/seeds/run-seed.ts';
-import { isFailure } from '../sim/seeds/run-seed.ts';
+import { failureIn } from '../sim/seeds/run-seed.ts';
+import { seedSetting } from '../sim/seeds/setting.ts';
 import { SMALL_CELL } from '../sim/world/scenario.ts';
 
 /**
@@ -31,7 +32,7 @@ function* seeds(): Generator<number> {
 
 let ended = 0;
 await runPool({
-  ...{ setting: { scenario: SMALL_CELL, faults: { nemesis: { everyMs } } }, seeds: seeds(), workers },
+  ...{ setting: seedSetting(everyMs), seeds: seeds(), workers },
   onReport: (report) => {
     ended += 1;
     if (ended === warm) {
@@ -46,7 +47,7 @@ const seconds = (performance.now() - startMs) / 1000;
 const cpu = process.cpuUsage(startCpu);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
 const events = reports.reduce((sum, report) => sum + report.events, 0);
-const failed = reports.filter(isFailure).map((report) => report.seed);
+const failed = reports.filter((report) => failureIn(report) !== null).map((report) => report.seed);
 console.log(
   [
     `sim hosts=${String(SMALL_CELL.hosts)} jobs=${String(SMALL_CELL.jobs)} faults-every-ms=${values.every}`,

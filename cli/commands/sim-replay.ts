@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Fault } from '../../sim/nemesis/fault.ts';
 import { FAULT_KINDS, wordsOf } from '../../sim/nemesis/fault.ts';
-import { seedOptions } from '../../sim/shrink/setting.ts';
+import { seedOptions } from '../../sim/seeds/setting.ts';
 import { shrink } from '../../sim/shrink/shrink.ts';
 import { timeline } from '../../sim/shrink/timeline.ts';
 import type { WorldOptions, WorldResult } from '../../sim/world/options.ts';

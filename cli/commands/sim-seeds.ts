@@ -1,13 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { tooLittle } from '../../sim/checkers/work-done.ts';
-import { SEED_LEAST, seedOptions } from '../../sim/shrink/setting.ts';
-import type { Failure } from '../../sim/shrink/shrink.ts';
+import type { FailedSeed, SeedsTally } from '../../sim/seeds/run-seeds.ts';
+import { runSeeds } from '../../sim/seeds/run-seeds.ts';
+import { seedOptions, seedSetting } from '../../sim/seeds/setting.ts';
 import { shrink } from '../../sim/shrink/shrink.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
 import { formatTable } from '../output/table.ts';
+import { Bar } from '../output/bar.ts';
 import { plural } from '../output/words.ts';
 import { textOf } from './sim-replay.ts';
 
@@ -21,61 +23,34 @@ export interface SimSeedsOptions {
 const SHRUNK_MAX = 5;
 const SEEDS_MAX = 10_000_000;
 
-interface Failed {
-  readonly seed: number;
-  readonly failure: Failure;
-}
-
-interface Tally {
-  runs: number;
-  events: number;
-  started: number;
-  faults: number;
-  /** Runs in which too little happened; they count as failed. */
-  idle: number;
-}
-
-/** Runs one seed after the other until one bound is reached, and says what failed. */
+/** Runs a range of seeds on all cores until one bound is reached, and says what failed. Ctrl-C: what there is. */
 export async function simSeeds(context: Context, range: string, options: SimSeedsOptions): Promise<number> {
   const { from, to } = rangeOf(range);
-  const { terminal } = context;
+  const { terminal, interrupted } = context;
   const beganMs = terminal.nowMs();
   const endMs = options.minutes === undefined ? Infinity : beganMs + options.minutes * 60_000;
-  const tally: Tally = { runs: 0, events: 0, started: 0, faults: 0, idle: 0 };
-  const failed: Failed[] = [];
-  for (let seed = from; seed <= to && terminal.nowMs() < endMs; seed++) {
-    if (context.interrupted.aborted) break;
-    const failure = await runOne(seed, tally);
-    if (failure === null) continue;
-    failed.push({ seed, failure });
-    terminal.err(`seed ${String(seed)}: ${failure.invariant}: ${failure.text}\n`);
-  }
+  const bar = new Bar(terminal);
+  const tally = await runSeeds({
+    ...{ setting: seedSetting(), from, to, workers: availableParallelism() },
+    isOver: () => interrupted.aborted || terminal.nowMs() >= endMs,
+    onRun: ({ seed }, failure, { runs, events }) => {
+      const perSecond = Math.round((1_000 * events) / bar.spentMs).toLocaleString('en');
+      const share = Math.max(runs / (to - from + 1), bar.spentMs / (endMs - beganMs));
+      bar.show(share, `${plural(runs, 'run')}, ${perSecond} events a second`);
+      if (failure !== null) bar.say(`seed ${String(seed)}: ${failure.invariant}: ${firstLine(failure.text)}`);
+      return true;
+    },
+  });
+  bar.clear();
   if (options.out !== undefined)
-    await leave(resolve(terminal.cwd, options.out), firstOfEach(failed).slice(0, SHRUNK_MAX));
-  terminal.out(summaryOf(tally, failed, terminal.nowMs() - beganMs));
-  return failed.length === 0 && tally.runs > 0 ? EXIT.ok : EXIT.workloadFailed;
-}
-
-async function runOne(seed: number, tally: Tally): Promise<Failure | null> {
-  tally.runs += 1;
-  try {
-    const { events, report, work, faultPlan } = await runWorld(seedOptions(seed));
-    tally.events += events;
-    tally.started += work.started;
-    tally.faults += faultPlan.length;
-    const [first] = report?.violations ?? [];
-    if (first !== undefined) return { invariant: first.invariant, text: first.detail };
-    const short = report === null ? [] : tooLittle(report.done, SEED_LEAST);
-    if (short.length === 0) return null;
-    tally.idle += 1;
-    return { invariant: 'too-little', text: short.join(', ') };
-  } catch (error) {
-    return { invariant: 'threw', text: error instanceof Error ? error.message : String(error) };
-  }
+    await leave(resolve(terminal.cwd, options.out), firstOfEach(tally.failed).slice(0, SHRUNK_MAX));
+  if (interrupted.aborted) terminal.err(`interrupted after ${plural(tally.runs, 'run')}\n`);
+  terminal.out(summaryOf(tally, terminal.nowMs() - beganMs));
+  return tally.failed.length === 0 && tally.runs > 0 ? EXIT.ok : EXIT.workloadFailed;
 }
 
 /** Seed, shrunk plan and timeline of each. */
-async function leave(folder: string, failed: readonly Failed[]): Promise<void> {
+async function leave(folder: string, failed: readonly FailedSeed[]): Promise<void> {
   if (failed.length === 0) return;
   await mkdir(folder, { recursive: true });
   for (const { seed } of failed) {
@@ -87,12 +62,13 @@ async function leave(folder: string, failed: readonly Failed[]): Promise<void> {
   }
 }
 
-function firstOfEach(failed: readonly Failed[]): readonly Failed[] {
+function firstOfEach(failed: readonly FailedSeed[]): readonly FailedSeed[] {
   const seen = new Set<string>();
   return failed.filter(({ failure }) => !seen.has(failure.invariant) && seen.add(failure.invariant));
 }
 
-function summaryOf(tally: Tally, failed: readonly Failed[], tookMs: number): string {
+function summaryOf(tally: SeedsTally, tookMs: number): string {
+  const { failed } = tally;
   const seconds = tookMs / 1000;
   const lines = [
     `${plural(tally.runs, 'run')} in ${seconds.toFixed(1)} s: ${plural(tally.events, 'event')} ` +
@@ -104,7 +80,7 @@ function summaryOf(tally: Tally, failed: readonly Failed[], tookMs: number): str
     invariant: failure.invariant,
     runs: failed.filter((other) => other.failure.invariant === failure.invariant).length,
     seed,
-    text: failure.text,
+    text: firstLine(failure.text),
   }));
   const table = formatTable(
     [
@@ -117,6 +93,11 @@ function summaryOf(tally: Tally, failed: readonly Failed[], tookMs: number): str
   );
   const next = `next: moorage sim replay ${String(failed[0]?.seed ?? 0)} --shrink`;
   return `${[...lines, `${plural(failed.length, 'run')} failed:`].join('\n')}\n${table}${next}\n`;
+}
+
+/** What was thrown comes with its stack. */
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? '';
 }
 
 function rangeOf(range: string): { readonly from: number; readonly to: number } {

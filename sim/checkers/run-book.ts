@@ -61,10 +61,11 @@ export class RunBook {
   readonly quietFrom: Stamp | null;
   readonly end: Stamp;
 
-  constructor(history: RecordedHistory) {
+  /** @param end of the run, where it is not the recorded one */
+  constructor(history: RecordedHistory, end = endOf(history)) {
     for (const { fact } of history.actors) this.roles.set(fact.actor, fact.role);
     this.quietFrom = history.phases.find(({ fact }) => fact.phase === 'quiet') ?? null;
-    this.end = history.phases.find(({ fact }) => fact.phase === 'end') ?? lastOf(history);
+    this.end = end;
     this.#takeHosts(history);
     for (const record of history.orders) pushTo(this.ordersOf, allocationOf(record), record);
   }
@@ -182,6 +183,10 @@ function allocationOf({ order }: OrderRecord): string {
 
 function stampedAt<T>({ seq, atMs }: Stamp, fact: T): Stamped<T> {
   return { seq, atMs, fact };
+}
+
+function endOf(history: RecordedHistory): Stamp {
+  return history.phases.find(({ fact }) => fact.phase === 'end') ?? lastOf(history);
 }
 
 function lastOf(history: RecordedHistory): Stamp {

@@ -59,7 +59,7 @@ export class SimDisk implements Disk {
   sizeOf(path: string): Promise<number | null> {
     return this.#look(() => {
       const text = this.#machine.content.read(path);
-      return text === null ? null : ENCODER.encode(text).length;
+      return text === null ? null : Buffer.byteLength(text);
     });
   }
 

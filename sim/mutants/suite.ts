@@ -16,9 +16,11 @@ import { burst } from './requests.ts';
 export const THEMES = ['any', 'crowd', 'late', 'lossy', 'crash', 'silent', 'lost'] as const;
 export type Theme = (typeof THEMES)[number];
 
-const SHORT: Scenario = { ...SMALL_CELL, activeMs: 8_000, quietMs: 24_000 };
+/** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
+const WHOLE: Scenario = { ...SMALL_CELL, quietLeastMs: SMALL_CELL.quietMs };
+const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
 /** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
-const LONG: Scenario = { ...SMALL_CELL, jobs: 14, activeMs: 58_000, quietMs: 24_000 };
+const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
 
 const CRASHES: readonly FaultKind[] = ['kill', 'kill', 'kill', 'reboot', 'shim-dies', 'disk-slow'];
 const SILENCES: readonly FaultKind[] = [
@@ -35,7 +37,7 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
   const random = seededRandom(seed).split(`suite ${theme}`);
   switch (theme) {
     case 'any':
-      return { seed, scenario: SMALL_CELL, faults: { nemesis: { everyMs: 2_500 } } };
+      return { seed, scenario: WHOLE, faults: { nemesis: { everyMs: 2_500 } } };
     case 'crowd':
       return { seed, scenario: SHORT, faults: {}, requests: burst(random, SHORT.activeMs) };
     case 'late':
@@ -45,7 +47,7 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
     case 'crash':
       return { seed, scenario: SHORT, faults: { nemesis: { everyMs: 1_000, kinds: CRASHES } } };
     case 'silent':
-      return { seed, scenario: SMALL_CELL, faults: { nemesis: { everyMs: 1_500, kinds: SILENCES } } };
+      return { seed, scenario: WHOLE, faults: { nemesis: { everyMs: 1_500, kinds: SILENCES } } };
     case 'lost':
       return lostOptions(seed, random);
   }

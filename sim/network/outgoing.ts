@@ -25,7 +25,7 @@ export class Outgoing {
 
   abort(): void {
     this.#done = true;
-    this.#gone.abort();
+    this.#gone.abort(GONE);
   }
 
   /** What was said since the last time. What is said while something is under way travels with it, as in one packet. */
@@ -42,7 +42,7 @@ export class Outgoing {
         const next = await source.next();
         if (this.#done) break;
         if (next.done === true) break;
-        this.#said.push(typeof next.value === 'string' ? ENCODER.encode(next.value) : next.value);
+        this.#said.push(typeof next.value === 'string' ? Buffer.from(next.value) : next.value);
         if (this.#said.length === 1) this.#onSaid(false);
       }
     } catch {
@@ -55,4 +55,5 @@ export class Outgoing {
   }
 }
 
-const ENCODER = new TextEncoder();
+/** One for all: an abort without a reason makes an error of its own each time, with the stack on which it happened. */
+const GONE = new Error('the caller went away');

@@ -1,4 +1,5 @@
 import type { Violation } from '../checkers/violations.ts';
+import type { Failure } from '../shrink/shrink.ts';
 import type { WorkDone, WorldOptions } from '../world/options.ts';
 import { runWorld } from '../world/run-world.ts';
 
@@ -45,7 +46,10 @@ const NO_WORK: WorkDone = {
   ...{ submitted: 0, acknowledged: 0, committed: 0, started: 0, ended: 0, outcomes: 0 },
 };
 
-/** Did the seed find something? */
-export function isFailure({ violations, thrown }: SeedReport): boolean {
-  return violations.length > 0 || thrown !== null;
+/** How the seed failed; null when it did not. A run in which too little happened fails: its silence proves nothing. */
+export function failureIn({ violations, thrown, tooLittle }: SeedReport): Failure | null {
+  if (thrown !== null) return { invariant: 'threw', text: thrown };
+  const [first] = violations;
+  if (first !== undefined) return { invariant: first.invariant, text: first.detail };
+  return tooLittle.length === 0 ? null : { invariant: 'too-little', text: tooLittle.join(', ') };
 }

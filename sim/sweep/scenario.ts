@@ -6,6 +6,10 @@ const CELL: Scenario = {
   ...{ hosts: 2, schedulers: ['batch', 'service'], monitors: 1, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 0, activeMs: 6_000, quietMs: 52_000 },
   gangMax: 3,
+  // Part of the work lies in the quiet period, and where each crash would leave it is what is compared.
+  quietLeastMs: 52_000,
+  // All that is asked for below: who is killed may delay it, and nothing of it may go missing.
+  least: { acknowledged: 7, committed: 12, started: 12, ended: 8, finalViews: 1 },
 };
 
 /** Long enough that a life after it differs from one that was never interrupted, shorter than a session. */

@@ -44,11 +44,18 @@ export async function baseline(): Promise<Baseline> {
  */
 export async function crashAt(point: KillPoint, wanted: EndState): Promise<readonly string[]> {
   try {
-    const { history, violations } = await runWorld({ ...SWEEP, killAt: { ...point, downMs: DOWN_MS } });
+    const { history, violations, report } = await runWorld({
+      ...SWEEP,
+      killAt: { ...point, downMs: DOWN_MS },
+    });
     const killed = history.actors.some(({ fact }) => fact.actor === point.actor && fact.change === 'killed');
     if (!killed) return ['nobody was killed'];
     const wrong = violations.map(({ invariant, key, detail }) => `${invariant} ${key}: ${detail}`);
-    return [...wrong, ...differences(wanted, endStateOf(history, cellKeys(CELL)))];
+    return [
+      ...wrong,
+      ...(report?.tooLittle ?? []),
+      ...differences(wanted, endStateOf(history, cellKeys(CELL))),
+    ];
   } catch (error) {
     return [`broke: ${error instanceof Error ? error.message : String(error)}`];
   }

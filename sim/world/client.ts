@@ -20,6 +20,8 @@ export interface ClientParts {
   readonly name: string;
   readonly monitors: readonly string[];
   readonly requests: readonly Request[];
+  /** A request has come to its end: answered, refused or given up, and stopped where it wanted that. */
+  readonly onServed: () => void;
 }
 
 /** Somebody who asks the cell's monitors for things, each at its time, and asks again while the answer is unknown. */
@@ -33,7 +35,10 @@ export function clientActor(ground: Ground, parts: ClientParts): Actor {
       const client = new MonitorClient(http, { urls, from: parts.name });
       const asker = new Asker(ground, parts.name, client, ports);
       for (const request of parts.requests)
-        ports.clock.after(request.atMs - ports.clock.monotonicMs(), () => void asker.serve(request));
+        ports.clock.after(
+          request.atMs - ports.clock.monotonicMs(),
+          () => void asker.serve(request).then(parts.onServed),
+        );
       return Promise.resolve();
     },
   });

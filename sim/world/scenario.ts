@@ -1,5 +1,6 @@
 import type { SchedulerKind } from '../../src/core/job.ts';
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import type { WorkLeast } from '../checkers/work-done.ts';
 import { MISSING_COMMAND } from '../hosts/task-table.ts';
 
 /** What there is in a world, and what is asked of it. */
@@ -20,12 +21,21 @@ export interface Scenario {
   /** Virtual time for the work, and for faults; then a quiet time without any. */
   readonly activeMs: number;
   readonly quietMs: number;
+  /**
+   * A run whose cell has settled may end so long after the last fault, at most `quietMs`. More than a session's time, so
+   * that whoever died with the last fault is seen to be replaced.
+   */
+  readonly quietLeastMs: number;
+  /** A run in which less was done has tested nothing, and fails. */
+  readonly least: WorkLeast;
 }
 
 /** Small, so that thousands of runs fit into a minute, and every role there at least once, two where two can collide. */
 export const SMALL_CELL: Scenario = {
   ...{ hosts: 3, schedulers: ['batch', 'batch', 'service'], monitors: 2, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 10, activeMs: 15_000, quietMs: 30_000 },
+  quietLeastMs: 12_000,
+  least: { acknowledged: 3, committed: 3, started: 3, ended: 2, finalViews: 2 },
 };
 
 /** As `Scenario.gangMax` says. The gangs of `requestsOf` have up to four members. */

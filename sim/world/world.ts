@@ -42,6 +42,7 @@ export class World {
   /** Errors that roles logged: routes that failed inside, and the like. */
   readonly errors: string[] = [];
   readonly #trace: TraceSink | undefined;
+  #unserved = 0;
   readonly #becalm: readonly (() => void)[];
 
   constructor(options: WorldOptions, { requests }: WorldPlan, observe: AgendaObserver) {
@@ -72,6 +73,11 @@ export class World {
     const starts = random.split('starts');
     for (const actor of this.actors.values())
       agenda.after(starts.fraction() * START_SPREAD_MS, life, 'power on', () => actor.start(), actor.name);
+  }
+
+  /** Has every request of the clients come to its end? */
+  get isServed(): boolean {
+    return this.#unserved === 0;
   }
 
   /** From here on nothing goes wrong by chance; what is under way arrives. */
@@ -118,7 +124,9 @@ export class World {
 
   #addClient(requests: readonly Request[]): void {
     const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
-    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests }));
+    this.#unserved = requests.length;
+    const onServed = (): void => void (this.#unserved -= 1);
+    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests, onServed }));
   }
 
   #add(actor: Actor): void {

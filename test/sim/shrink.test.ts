@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seedOptions } from '../../sim/shrink/setting.ts';
+import { seedOptions } from '../../sim/seeds/setting.ts';
 import { shrink } from '../../sim/shrink/shrink.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import { runWorld } from '../../sim/world/run-world.ts';

@@ -1,0 +1,37 @@
+import type { CellKeys } from '../../src/core/keys.ts';
+import type { RecordedHistory } from '../history/history.ts';
+import { CellReplay } from './cell-replay.ts';
+import type { LivenessTimes } from './liveness.ts';
+import { checkLiveness } from './liveness.ts';
+import { LossChecker } from './losses.ts';
+import { RunBook } from './run-book.ts';
+import { Findings } from './violations.ts';
+
+/** How long the run would last, and what would be asked of it then. */
+export interface Horizon {
+  readonly keys: CellKeys;
+  /** How many there are; each must hold its session. */
+  readonly hosts: number;
+  readonly times: LivenessTimes;
+  readonly endMs: number;
+}
+
+/**
+ * Would the checkers of liveness be content at `endMs` if nothing more happened until then? To be asked in the quiet period:
+ * a run of which this is true may end now, and no question of liveness goes unasked for that.
+ */
+export function isSettled(history: RecordedHistory, { keys, hosts, times, endMs }: Horizon): boolean {
+  const replay = new CellReplay(keys);
+  const book = new RunBook(history, { seq: Infinity, atMs: endMs });
+  const losses = new LossChecker(keys);
+  const findings = new Findings();
+  for (const at of history.revisions) {
+    const step = replay.apply(at.fact.revision, at.fact.changes);
+    book.take(step, at);
+    losses.check(step, replay.cell, at, findings);
+  }
+  if (losses.alive.size < hosts) return false;
+  const open = new Findings();
+  checkLiveness({ book, cell: replay.cell, alive: losses.alive, times }, open);
+  return open.count === 0;
+}
