@@ -132,6 +132,7 @@ export class Decider {
       if (plan === null) continue;
       room -= plan.entries.length;
       plans.push(plan);
+      job.group(name).pending -= plan.entries.length;
       if (slice.length < due.length && plan.entries.length === slice.length) more = true;
     }
     return { placed: plans.reduce((sum, plan) => sum + plan.entries.length, 0), more, plans };

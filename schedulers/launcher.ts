@@ -73,7 +73,8 @@ export class Launcher {
       return await this.#commit(job, planId, ready, atomicity, { evictions, releases });
     } finally {
       this.#underWay -= entries.length;
-      if (!job.dropped) this.#term.look(job);
+      const isPlain = atomicity === 'incremental' && evictions.length === 0 && releases.length === 0;
+      if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.look(job);
     }
   }
 
@@ -268,6 +269,16 @@ export class Launcher {
 /** Members that one transaction holds for certain: each may take a ledger and an allocation, and one compare the owner. */
 export function gangMaxOf(options: SchedulerOptions, limits: StoreLimits): number {
   return options.gangMax ?? Math.floor((limits.operationsMax - 1) / 2);
+}
+
+/**
+ * Nothing is left to do for the job until something happens: all that was decided is durable, and no more was wanted.
+ * Whatever changed during the commit has had its own look, which asks for another in `again` if it could not act.
+ */
+function isAtRest(job: OwnedJob, entries: readonly Entry[]): boolean {
+  if (job.again || entries.some((entry) => entry.revision === 0)) return false;
+  for (const group of job.groups.values()) if (group.pending > 0) return false;
+  return true;
 }
 
 export function conflictText(why: ConflictReason): string {

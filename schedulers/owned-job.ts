@@ -56,7 +56,7 @@ export interface GroupState {
   passedOver: boolean;
   explanation: Explanation | null;
   explainedAtMs: number;
-  /** Fills that the last look wanted. */
+  /** Fills that the last look wanted and that were not placed. */
   pending: number;
 }
 

@@ -23,14 +23,14 @@ export class CellState {
   readonly #slots = new Map<string, HostSlot>();
   readonly #inFlight = new Map<string, Assumed>();
   /** Hosts whose new ledger nobody has read. */
-  readonly #unread = new Set<string>();
+  readonly #unread = new Set<HostSlot>();
   readonly #readLedger: (id: string) => void;
   #scale: Scale = { cpuMilli: 0, memoryMib: 0, gpuMilli: 0 };
 
   /** @param readLedger calls `setLedger` for the host with what `setUnread` told of */
   constructor(readLedger: (id: string) => void = () => undefined) {
     this.#readLedger = readLedger;
-    this.index.read = (host) => this.#read(this.index.slot(host).id);
+    this.index.read = (host) => this.#read(this.index.slot(host));
   }
 
   /** How many hosts are registered, fit for work or not. */
@@ -64,7 +64,7 @@ export class CellState {
   removeHost(id: string): void {
     const slot = this.#slots.get(id);
     if (slot?.host === undefined) return;
-    if (this.#unread.has(id)) this.#read(id);
+    if (slot.unread) this.#read(slot);
     slot.host = undefined;
     this.index.remove(slot);
   }
@@ -81,7 +81,7 @@ export class CellState {
   setLedger(id: string, ledger: Ledger, revision: number): void {
     const slot = this.#slot(id);
     if (revision < slot.revision) return;
-    if (this.#unread.size > 0) this.#forgetUnread(slot);
+    if (slot.unread) this.#forgetUnread(slot);
     noteFreed(slot, slot.ledger.ports, ledger.ports);
     slot.ledger = ledger;
     slot.revision = revision;
@@ -91,8 +91,10 @@ export class CellState {
   /** The host's ledger has changed; it is read when a search comes by, or fails. */
   setUnread(id: string): void {
     const slot = this.#slot(id);
-    this.#unread.add(id);
-    if (slot.index < 0) this.#read(id);
+    if (slot.unread) return;
+    slot.unread = true;
+    this.#unread.add(slot);
+    if (slot.index < 0) this.#read(slot);
     else this.index.unread[slot.index] = 1;
     this.index.unreadCount = this.#unread.size;
   }
@@ -100,7 +102,7 @@ export class CellState {
   /** Reads all that is unread. @returns whether there was any */
   readAll(): boolean {
     if (this.#unread.size === 0) return false;
-    for (const id of [...this.#unread]) this.#read(id);
+    for (const slot of [...this.#unread]) this.#read(slot);
     return true;
   }
 
@@ -153,8 +155,8 @@ export class CellState {
 
   /** The known ledger with the own claims in flight added. */
   ledgerOf(id: string): Ledger {
-    if (this.#unread.has(id)) this.#read(id);
     const slot = this.#slots.get(id);
+    if (slot?.unread === true) this.#read(slot);
     return slot === undefined ? EMPTY_LEDGER : ledgerWithOwn(slot);
   }
 
@@ -166,13 +168,15 @@ export class CellState {
     }
   }
 
-  #read(id: string): void {
-    this.#forgetUnread(this.#slot(id));
-    this.#readLedger(id);
+  #read(slot: HostSlot): void {
+    this.#forgetUnread(slot);
+    this.#readLedger(slot.id);
   }
 
   #forgetUnread(slot: HostSlot): void {
-    if (this.#unread.delete(slot.id) && slot.index >= 0) this.index.unread[slot.index] = 0;
+    slot.unread = false;
+    this.#unread.delete(slot);
+    if (slot.index >= 0) this.index.unread[slot.index] = 0;
     this.index.unreadCount = this.#unread.size;
   }
 

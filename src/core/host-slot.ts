@@ -24,6 +24,8 @@ export interface HostSlot extends KnownHost {
   ledger: Ledger;
   revision: number;
   alive: boolean;
+  /** Its new ledger was not read yet. */
+  unread: boolean;
   /** Own claims that the known ledger does not include yet. */
   inFlight: Claim[];
   /** Thousandths in use by device: ledger and claims in flight. */
@@ -51,6 +53,7 @@ export function newSlot(id: string): HostSlot {
     ledger: EMPTY_LEDGER,
     revision: 0,
     alive: false,
+    unread: false,
     inFlight: NO_CLAIMS,
     gpuUsed: [],
     ports: null,

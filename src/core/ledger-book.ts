@@ -19,19 +19,30 @@ interface SentLedger {
 
 const UNKNOWN: KnownLedger = Object.freeze({ ledger: EMPTY_LEDGER, revision: 0 });
 
+/** All that is known of one host's ledger. */
+interface Page {
+  known: KnownLedger;
+  /** News that nobody has looked at; newer than `known`. */
+  unread: UnreadLedger | null;
+  /** When the host was seen to have no ledger: late news of the deleted one must not bring it back. */
+  absentSince: number;
+  /** The ledger that we are writing. */
+  sent: SentLedger | null;
+}
+
+/**
+ * What became of news about a host: not newer than what is known; what we wrote ourselves, now known; put by, to be read
+ * when somebody asks; or to be read and told to `observe` by whoever brought it.
+ */
+export type Heard = 'old' | 'own' | 'put-by' | 'to-read';
+
 /**
  * The newest ledger known of each host. Two sources fill it, the watch and the replies to our own commits; they overtake
  * each other, so only a higher revision replaces what is there.
  */
 export class LedgerBook {
   readonly #read: (host: string, text: string) => Ledger | null;
-  /** News that nobody has looked at. */
-  readonly #unread = new Map<string, UnreadLedger>();
-  readonly #known = new Map<string, KnownLedger>();
-  /** When a host was seen to have no ledger: late news of the deleted one must not bring it back. */
-  readonly #absentSince = new Map<string, number>();
-  /** Ledgers that we are writing, by host. */
-  readonly #sent = new Map<string, SentLedger>();
+  readonly #pages = new Map<string, Page>();
 
   /**
    * @param read for news that was put by unread; null when the text is no ledger, which has been told then: the host stays
@@ -43,34 +54,49 @@ export class LedgerBook {
 
   /** The empty ledger at revision 0 when nothing is known of the host. */
   get(host: string): KnownLedger {
-    if (this.#unread.size > 0) this.#readUp(host);
-    return this.peek(host);
+    const page = this.#pages.get(host);
+    if (page === undefined) return UNKNOWN;
+    if (page.unread !== null) this.#readUp(host, page, page.unread);
+    return page.known;
   }
 
   /** The same without reading what was put by. */
   peek(host: string): KnownLedger {
-    return this.#known.get(host) ?? UNKNOWN;
+    return this.#pages.get(host)?.known ?? UNKNOWN;
   }
 
   /** The revision of the newest that was heard of the host, read or not; 0: nothing. */
   revisionOf(host: string): number {
-    return this.#unread.get(host)?.revision ?? this.peek(host).revision;
+    const page = this.#pages.get(host);
+    return page === undefined ? 0 : newestOf(page);
   }
 
-  /** News about the host, to be read when somebody asks. @returns false: not newer than what is known, and ignored */
-  putBy(host: string, text: string, revision: number): boolean {
-    if (revision <= this.revisionOf(host)) return false;
-    if (revision <= (this.#absentSince.get(host) ?? -1)) return false;
-    this.#unread.set(host, { text, revision });
-    return true;
+  /**
+   * News about the host from the watch.
+   * @param waits may it be put by, going by what is known of the host and the text of the news?
+   */
+  hear(
+    host: string,
+    text: string,
+    revision: number,
+    waits: (known: KnownLedger, text: string) => boolean,
+  ): Heard {
+    const page = this.#pages.get(host);
+    if (page === undefined) return 'to-read';
+    if (revision <= newestOf(page) || revision <= page.absentSince) return 'old';
+    if (page.sent !== null && page.sent.text === text) {
+      know(page, page.sent.ledger, revision);
+      return 'own';
+    }
+    if (!waits(page.known, text)) return 'to-read';
+    page.unread = { text, revision };
+    return 'put-by';
   }
 
-  #readUp(host: string): void {
-    const unread = this.#unread.get(host);
-    if (unread === undefined) return;
-    this.#unread.delete(host);
-    const ledger = this.#read(host, unread.text);
-    if (ledger !== null) this.observe(host, ledger, unread.revision);
+  #readUp(host: string, page: Page, { text, revision }: UnreadLedger): void {
+    page.unread = null;
+    const ledger = this.#read(host, text);
+    if (ledger !== null) this.observe(host, ledger, revision);
   }
 
   /**
@@ -79,17 +105,17 @@ export class LedgerBook {
    * @returns false: not newer than what is known, and ignored
    */
   observe(host: string, ledger: Ledger | null, revision: number): boolean {
-    if (revision <= this.revisionOf(host)) return false;
-    if (this.#unread.size > 0) this.#unread.delete(host);
-    // Ledgers are hardly ever deleted.
-    if (this.#absentSince.size > 0 && revision <= (this.#absentSince.get(host) ?? -1)) return false;
-    if (ledger === null) {
-      this.#absentSince.set(host, revision);
-      return this.#known.delete(host);
+    const page = this.#page(host);
+    if (revision <= newestOf(page) || revision <= page.absentSince) return false;
+    if (ledger !== null) {
+      know(page, ledger, revision);
+      return true;
     }
-    if (this.#absentSince.size > 0) this.#absentSince.delete(host);
-    this.#known.set(host, { ledger, revision });
-    return true;
+    const wasThere = page.known.revision > 0;
+    page.known = UNKNOWN;
+    page.unread = null;
+    page.absentSince = revision;
+    return wasThere;
   }
 
   /**
@@ -97,21 +123,38 @@ export class LedgerBook {
    * read, since the same text is the same ledger.
    */
   sending(host: string, ledger: Ledger, text: string): void {
-    this.#sent.set(host, { ledger, text });
+    this.#page(host).sent = { ledger, text };
   }
 
   /** The commit that wrote the host's ledger has ended, somehow. */
   sent(host: string): void {
-    this.#sent.delete(host);
+    const page = this.#pages.get(host);
+    if (page !== undefined) page.sent = null;
   }
 
-  /** The ledger that the text says, if it is the one that we are writing. */
-  echoOf(host: string, text: string): Ledger | undefined {
-    const sent = this.#sent.get(host);
-    return sent?.text === text ? sent.ledger : undefined;
+  /** The hosts that have a ledger. */
+  *hosts(): IterableIterator<string> {
+    for (const [host, page] of this.#pages) if (page.known.revision > 0) yield host;
   }
 
-  hosts(): IterableIterator<string> {
-    return this.#known.keys();
+  #page(host: string): Page {
+    let page = this.#pages.get(host);
+    if (page === undefined) {
+      page = { known: UNKNOWN, unread: null, absentSince: NEVER, sent: null };
+      this.#pages.set(host, page);
+    }
+    return page;
   }
+}
+
+const NEVER = -1;
+
+function newestOf({ known, unread }: Page): number {
+  return unread === null ? known.revision : unread.revision;
+}
+
+function know(page: Page, ledger: Ledger, revision: number): void {
+  page.known = { ledger, revision };
+  page.unread = null;
+  page.absentSince = NEVER;
 }

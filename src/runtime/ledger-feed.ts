@@ -1,6 +1,6 @@
 import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
-import type { LedgerBook } from '../core/ledger-book.ts';
+import type { KnownLedger, LedgerBook } from '../core/ledger-book.ts';
 import type { CellStore, Entry, Following } from '../ports/cell-store.ts';
 import { RecordError } from '../wire/codec.ts';
 import { ledgerCodec } from '../wire/records.ts';
@@ -57,31 +57,29 @@ export class LedgerFeed {
     this.#following.close();
   }
 
-  #waits(host: string, text: string): boolean {
+  readonly #waits = (known: KnownLedger, text: string): boolean => {
     const { onUnread, mayWait } = this.#options;
-    if (onUnread === undefined || mayWait?.() === false || text.includes(VERDICT)) return false;
-    const known = this.#book.peek(host);
-    return known.revision > 0 && known.ledger.state === 'ready';
-  }
+    if (onUnread === undefined || known.revision === 0 || known.ledger.state !== 'ready') return false;
+    return !text.includes(VERDICT) && mayWait?.() !== false;
+  };
 
   #gone(host: string, revision: number): void {
     if (this.#book.observe(host, null, revision)) this.#options.onLedger(host);
   }
 
-  #read(entry: Entry): void {
-    const host = entry.key.slice(this.#prefix.length);
-    if (entry.modRevision <= this.#book.revisionOf(host)) return;
-    const echo = this.#book.echoOf(host, entry.value);
-    if (echo === undefined && this.#waits(host, entry.value)) {
-      if (this.#book.putBy(host, entry.value, entry.modRevision)) this.#options.onUnread?.(host);
-      return;
-    }
-    try {
-      const ledger = echo ?? ledgerCodec.decode(entry.value);
-      if (this.#book.observe(host, ledger, entry.modRevision)) this.#options.onLedger(host);
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-      this.#options.onBadRecord?.(error, entry.key);
+  #read({ key, value, modRevision }: Entry): void {
+    const host = key.slice(this.#prefix.length);
+    const heard = this.#book.hear(host, value, modRevision, this.#waits);
+    if (heard === 'old') return;
+    if (heard === 'put-by') this.#options.onUnread?.(host);
+    else if (heard === 'own') this.#options.onLedger(host);
+    else {
+      try {
+        if (this.#book.observe(host, ledgerCodec.decode(value), modRevision)) this.#options.onLedger(host);
+      } catch (error) {
+        if (!(error instanceof RecordError)) throw error;
+        this.#options.onBadRecord?.(error, key);
+      }
     }
   }
 }
