@@ -1,6 +1,7 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import { forgottenOutcome } from '../src/core/outcome-of.ts';
 import type { Stop } from '../src/core/slot-view.ts';
+import { CAUSES } from '../src/core/slot-view.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
@@ -136,7 +137,8 @@ export class Stopper {
     const request = {
       commandId: `${allocation.id}-${allocation.desired}`,
       epoch: { incarnation: this.#term.incarnation, counter: Math.max(counter, allocation.epoch.counter) },
-      mode: allocation.desired,
+      // Its host is to record that nobody wanted this task to end, only to be elsewhere.
+      mode: allocation.cause === CAUSES.draining ? ('drain' as const) : allocation.desired,
       cause: allocation.cause ?? allocation.desired,
     };
     const outcome = await calls.add(() => this.#term.hosts.stop(host.address, allocation.id, request));

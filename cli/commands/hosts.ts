@@ -1,12 +1,9 @@
-import { isId } from '../../src/core/ids.ts';
 import { allocatable } from '../../src/core/host.ts';
-import type { EligibilityRequest, HostStatus } from '../../src/wire/monitor-api.ts';
+import type { HostStatus } from '../../src/wire/monitor-api.ts';
 import type { Context } from '../context.ts';
-import { CliError, EXIT, usageError } from '../exit.ts';
-import { printList, printValue } from '../output/print.ts';
+import { printList } from '../output/print.ts';
 import type { Column } from '../output/table.ts';
 import { ago, cores, gpus, percent, size } from '../output/words.ts';
-import { ProblemError } from '../../src/wire/problem.ts';
 
 export async function hosts(context: Context): Promise<number> {
   const { terminal, output } = context;
@@ -65,9 +62,11 @@ function attributesOf({ host }: HostStatus): string {
 
 function stateOf(row: HostStatus): string {
   const verdict = row.eligibility?.state ?? 'ready';
-  const marks = [row.alive ? '' : 'silent', row.staleSinceMs === null ? '' : 'stale'].filter(
-    (mark) => mark !== '',
-  );
+  const marks = [
+    verdict === 'draining' && row.allocations === 0 ? 'empty' : '',
+    row.alive ? '' : 'silent',
+    row.staleSinceMs === null ? '' : 'stale',
+  ].filter((mark) => mark !== '');
   return marks.length === 0 ? verdict : `${verdict} (${marks.join(', ')})`;
 }
 
@@ -83,34 +82,4 @@ function used(
 function gpuUse(row: HostStatus): string {
   const devices = row.host.gpuModels.length;
   return devices === 0 ? '' : `${gpus(row.gpuUsedMilli)}/${String(devices)}`;
-}
-
-const VERDICTS = { drain: 'draining', ready: 'ready', cordon: 'cordoned' } as const;
-export type HostVerb = keyof typeof VERDICTS;
-
-/** Gives a verdict on a host: whether it takes new work, and whether what runs there should move away. */
-export async function judgeHost(
-  context: Context,
-  verb: HostVerb,
-  host: string,
-  reason: string,
-): Promise<number> {
-  const { terminal, output } = context;
-  if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
-  const body: EligibilityRequest = { state: VERDICTS[verb], reason };
-  const api = await context.api();
-  const answer = await api.setEligibility(host, body).catch(async (error: unknown) => {
-    if (!(error instanceof ProblemError) || error.problem.status !== 404) throw error;
-    const list = await api.hosts();
-    const { didYouMean } = await import('../../src/wire/suggest.ts');
-    const meant = didYouMean(
-      host,
-      list.hosts.map((row) => row.host.id),
-    );
-    throw new CliError(EXIT.usage, `there is no host "${host}"${meant}`, 'moorage hosts', error);
-  });
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else if (output === 'name') terminal.out(`${host}\n`);
-  else terminal.out(`${host} is ${VERDICTS[verb]}\n`);
-  return 0;
 }

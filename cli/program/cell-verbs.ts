@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { HostVerb } from '../commands/hosts.ts';
+import type { HostVerb, JudgeOptions } from '../commands/host.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
 import { cellVerb } from '../verbs.ts';
@@ -17,13 +17,21 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     ['ready', 'take new work again'],
   ];
   for (const [name, description] of verdicts) {
-    cellVerb(host, `${name} <host>`, description)
-      .option('--reason <text>', 'kept with the verdict', 'by an operator')
-      .action((id: string, options: GlobalOptions & { reason: string }) =>
-        run(options, async (context) =>
-          (await import('../commands/hosts.ts')).judgeHost(context, name, id, options.reason),
-        ),
-      );
+    const verb = cellVerb(host, `${name} <host>`, description).option(
+      '--reason <text>',
+      'kept with the verdict',
+      'by an operator',
+    );
+    if (name === 'drain')
+      verb
+        .option('--deadline <duration>', 'then all that is left goes at once, batch tasks too')
+        .option('--wait', 'end when nothing runs there any more')
+        .option('--dry-run', 'only say what would move');
+    verb.action((id: string, options: GlobalOptions & JudgeOptions) =>
+      run(options, async (context) =>
+        (await import('../commands/host.ts')).judgeHost(context, name, id, options),
+      ),
+    );
   }
   cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
     (options: GlobalOptions) =>

@@ -1,4 +1,14 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
@@ -87,7 +97,63 @@ describe('cp', () => {
     expect(statSync(join(folder.path, 'back')).size).toBe(9_000_000);
     const missing = await moorage(['cp', 'box:/no/such/file', '.']);
     expect(missing.code).not.toBe(0);
-    expect(missing.stderr).toContain('cannot copy /no/such/file');
+    expect(missing.stderr).toContain('cannot copy /no/such/file: it is not there');
+  }, 60_000);
+
+  it('copies folders in and out, with their modes, empty folders and links, and megabytes of them', async () => {
+    const tree = join(folder.path, 'tree');
+    mkdirSync(join(tree, 'deep', 'empty'), { recursive: true });
+    writeFileSync(join(tree, 'deep', 'run me.sh'), 'echo', { mode: 0o755 });
+    chmodSync(join(tree, 'deep', 'run me.sh'), 0o755);
+    writeFileSync(join(tree, 'secret'), 'mine');
+    chmodSync(join(tree, 'secret'), 0o600);
+    // Several times what a host keeps of a command's output.
+    const large = Buffer.alloc(40_000_000);
+    for (let at = 0; at < large.length; at += 4) large.writeUInt32LE(at, at);
+    writeFileSync(join(tree, 'large'), large);
+    symlinkSync('secret', join(tree, 'link'));
+    chmodSync(join(tree, 'deep', 'empty'), 0o500);
+    const into = await moorage(['cp', tree, 'box:.']);
+    expect(into).toMatchObject({ code: 0 });
+    const look = await moorage([
+      'exec',
+      'box',
+      '--',
+      'sh',
+      '-c',
+      'cd tree && stat -c "%a %n" deep/* secret && readlink link && sha256sum < large',
+    ]);
+    const sum = createHash('sha256').update(large).digest('hex');
+    expect(look.stdout).toBe(`500 deep/empty\n755 deep/run me.sh\n600 secret\nsecret\n${sum}  -\n`);
+    const back = join(folder.path, 'tree back');
+    const out = await moorage(['cp', 'box:tree', back]);
+    expect(out).toMatchObject({ code: 0 });
+    expect(out.stderr).toContain('4 files, 40000008 bytes');
+    expect(readFileSync(join(back, 'large')).equals(large)).toBe(true);
+    const modes = ['deep/empty', 'deep/run me.sh', 'secret'].map(
+      (name) => statSync(join(back, name)).mode & 0o777,
+    );
+    expect(modes).toEqual([0o500, 0o755, 0o600]);
+    expect(readlinkSync(join(back, 'link'))).toBe('secret');
+    for (const one of [tree, back]) chmodSync(join(one, 'deep', 'empty'), 0o700);
+  }, 120_000);
+
+  it('a folder that leads out of itself does not write elsewhere here; what is no folder is told', async () => {
+    const script = 'mkdir -p trap && cd trap && ln -sf /etc out && ln -sf ../.. up && echo x > fine';
+    expect((await moorage(['exec', 'box', '--', 'sh', '-c', script])).code).toBe(0);
+    const out = await moorage(['cp', 'box:trap', join(folder.path, 'trapped')]);
+    expect(out.code).toBe(0);
+    expect(out.stderr).toContain('left out: ./out: it is a link to /etc, outside of the folder');
+    expect(readdirSync(join(folder.path, 'trapped'))).toEqual(['fine']);
+    const onto = join(folder.path, 'a file');
+    writeFileSync(onto, '');
+    const clash = await moorage(['cp', 'box:trap', onto]);
+    expect(clash.code).toBe(125);
+    expect(clash.stderr).toContain('is no folder here');
+    const device = await moorage(['cp', 'box:/dev/null', '.']);
+    expect(device.stderr).toContain('it is neither file nor folder');
+    const none = await moorage(['cp', join(folder.path, 'nothing'), 'box:.']);
+    expect(none.stderr).toContain('cannot read');
     await moorage(['stop', 'box', '--wait', '--timeout', '60s']);
   }, 60_000);
 });

@@ -157,7 +157,7 @@ wc -l </proc/net/dev`),
     expect(report.reason).toMatch(/^task main lacks its image: cannot unpack it/);
   });
 
-  it('S2.5 a command inside has the container about it: its root, user, environment, and no more rights', async () => {
+  it('a command inside has the container about it: its root, user, environment, and no more rights', async () => {
     const id = await world.start(container('while :; do sleep 1; done'));
     await world.until(id, isRunning);
     const inside = await runInside(
