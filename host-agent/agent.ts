@@ -13,6 +13,7 @@ import type { AttachFrom } from './attach.ts';
 import { attach } from './attach.ts';
 import { commandStatus, runCommand, sendSignal, targetOf } from './commands.ts';
 import type { AgentSettings, Desk } from './desk.ts';
+import { DiskWatch } from './disk-watch.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import { TaskTools } from './drivers/task-tools.ts';
 import { Gate } from './gate.ts';
@@ -50,6 +51,7 @@ export class HostAgent {
   readonly #desk: Desk;
   readonly #leaks: LeakWatch;
   readonly #memory: MemoryGuard;
+  readonly #folders: DiskWatch;
   readonly #turns = new Turns();
   #host: Host;
   readonly #release: () => Promise<void>;
@@ -81,6 +83,7 @@ export class HostAgent {
     };
     this.#leaks = new LeakWatch(this.#desk);
     this.#memory = new MemoryGuard(this.#desk);
+    this.#folders = new DiskWatch(this.#desk);
   }
 
   /**
@@ -256,6 +259,11 @@ export class HostAgent {
   /** Ends tasks before memory runs out. @returns how long until it is to be looked at again */
   guardMemory(): Promise<number> {
     return this.#memory.look();
+  }
+
+  /** Ends allocations that have more on disk than they asked for. @returns as `guardMemory` */
+  watchFolders(): Promise<number> {
+    return this.#folders.look();
   }
 
   /** Stops all tasks, and resolves when all are released or the time is over. */

@@ -51,6 +51,7 @@ const STATE_OF: Readonly<Record<VerdictRecord['why'], ObservedState>> = {
   deadline: 'failed',
   'task-failed': 'failed',
   'memory-pressure': 'failed',
+  disk: 'failed',
 };
 
 /** One line that names the task, for people. */

@@ -50,7 +50,10 @@ export function startRounds(
       for (const agent of agents) void agent.lookForLeaks().then((changed) => changed && onChange());
     }),
   ];
-  for (const agent of agents) ends.push(onAndOn(clock, () => agent.guardMemory()));
+  for (const agent of agents) {
+    ends.push(onAndOn(clock, () => agent.guardMemory()));
+    ends.push(onAndOn(clock, () => agent.watchFolders()));
+  }
   return () => ends.forEach((end) => end());
 }
 

@@ -44,12 +44,18 @@ const WIDE: readonly Column<HostStatus>[] = [
 
 const LIMITS = 'limits.';
 
-/** What tasks are counted for and not held to: `cpu,memory`. Unknown when the host does not say. */
+/**
+ * What tasks are counted for and not held to by the kernel: `cpu,disk (watched)`. `watched`: who takes too much is ended when
+ * that is noticed. Unknown when the host does not say.
+ */
 function notEnforced({ host }: HostStatus): string {
   const limits = Object.entries(host.attributes).filter(([name]) => name.startsWith(LIMITS));
   if (limits.length === 0) return '?';
-  const none = limits.filter(([, how]) => how === 'none').map(([name]) => name.slice(LIMITS.length));
-  return none.sort().join(',');
+  const weak = limits.filter(([, how]) => how === 'none' || how === 'watched');
+  const names = weak.map(
+    ([name, how]) => `${name.slice(LIMITS.length)}${how === 'watched' ? ' (watched)' : ''}`,
+  );
+  return names.sort().join(',');
 }
 
 function attributesOf({ host }: HostStatus): string {

@@ -132,7 +132,11 @@ function addInsideVerbs(program: Command, { run, command }: ProgramInput): void 
         (await import('../commands/attach.ts')).attach(context, allocation, options),
       ),
     );
-  cellVerb(program, 'cp <from> <to>', 'copy a file or a folder: web[2]:/etc/hosts here, or ./file web[2]:/tmp')
+  cellVerb(
+    program,
+    'cp <from> <to>',
+    'copy a file or a folder: web[2]:/etc/hosts here, or ./file web[2]:/tmp',
+  )
     .option('--task <name>', 'inside this task; the first that is no sidecar without it')
     .action((from: string, to: string, options: InsideFlags) =>
       run(options, async (context) => (await import('../commands/cp.ts')).cp(context, from, to, options)),

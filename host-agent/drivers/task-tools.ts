@@ -39,6 +39,8 @@ export interface ToolsOptions {
   readonly ociRuntimes?: readonly OciRuntimeName[];
 }
 
+const LOOK_MS = 10_000;
+
 interface FoundDrivers {
   readonly drivers: Map<TaskDriverName, TaskDriver>;
   /** Why this machine cannot run tasks of a kind, for people. */
@@ -84,7 +86,7 @@ export class TaskTools {
     const attributes: Record<string, string> = {};
     for (const driver of found.drivers.values()) Object.assign(attributes, driver.attributes);
     // A host whose tasks are only pretended has nothing to hold.
-    if (cgroups !== undefined) Object.assign(attributes, limitAttributes(limits));
+    if (cgroups !== undefined) Object.assign(attributes, limitAttributes(limits), await diskAttribute(ports));
     return new TaskTools({ limits, found, cache, files }, attributes);
   }
 
@@ -167,9 +169,15 @@ function tasksOf(launch: Launch): readonly Task[] {
 }
 
 function limitAttributes(limits: LimitsDriver): Record<string, string> {
-  const attributes: Record<string, string> = { 'limits.disk': 'none' };
+  const attributes: Record<string, string> = {};
   for (const limited of LIMITED) attributes[`limits.${limited}`] = limits.enforced[limited];
   return attributes;
+}
+
+/** The agent itself measures what allocations have on disk, see `disk-watch.ts`. */
+async function diskAttribute({ commands }: AgentPorts): Promise<Record<string, string>> {
+  const found = await commands?.run(['sh', '-c', 'command -v nice && command -v du'], LOOK_MS);
+  return { 'limits.disk': found?.code === 0 ? 'watched' : 'none' };
 }
 
 interface Opening {

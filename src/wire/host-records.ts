@@ -54,7 +54,15 @@ export interface AllocationSpec {
 }
 
 /** `user`, `evicted`, `drain`: orders from outside. The others are the host's own. */
-export const VERDICTS = ['user', 'evicted', 'drain', 'deadline', 'task-failed', 'memory-pressure'] as const;
+export const VERDICTS = [
+  'user',
+  'evicted',
+  'drain',
+  'deadline',
+  'task-failed',
+  'memory-pressure',
+  'disk',
+] as const;
 export type VerdictKind = (typeof VERDICTS)[number];
 
 export interface VerdictRecord {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { beforeAll, expect, it } from 'vitest';
 import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
 import type { LimitsFacts } from '../support/limits-scenarios.ts';
-import { limitsFacts } from '../support/limits-scenarios.ts';
+import { IO_BYTES_MAX, limitsFacts } from '../support/limits-scenarios.ts';
 import { describeNeeding, firstMissing, root } from '../support/needs.ts';
 import { kernelMissing, runInKernel } from '../support/user-mode-linux.ts';
 
@@ -23,7 +23,11 @@ describeNeeding(kernelMissing(), 'limits under a kernel that has v2 alone', () =
   expectLimits(() => runInKernel<LimitsFacts>('limits-in-kernel.ts'));
 
   it('v2 holds everything that it has a controller for', () => {
-    expect(facts.enforced).toMatchObject({ cpu: 'v2', memory: 'v2', pids: 'v2' });
+    expect(facts.enforced).toEqual({ cpu: 'v2', memory: 'v2', pids: 'v2', io: 'v2' });
+  });
+
+  it('io.max holds also what goes through the page cache', () => {
+    expect(facts.io?.synced).toBeLessThan(IO_RATE_MAX);
   });
 
   it('memory.high holds a task back without killing it', () => {
@@ -32,6 +36,8 @@ describeNeeding(kernelMissing(), 'limits under a kernel that has v2 alone', () =
 });
 
 let facts: LimitsFacts;
+/** The kernel gives out the first part of a second at once. */
+const IO_RATE_MAX = 1.5 * IO_BYTES_MAX;
 
 function expectLimits(gather: () => Promise<LimitsFacts>): void {
   beforeAll(async () => {
@@ -53,6 +59,14 @@ function expectLimits(gather: () => Promise<LimitsFacts>): void {
   it('a fork bomb stays within its bound', () => {
     expect(facts.bomb.refused).toBe(true);
     expect(facts.bomb.pids).toBeLessThanOrEqual(20);
+  });
+
+  it('a task reads and writes no faster than its limits', () => {
+    if (facts.io === null) return expect(facts.enforced.io).toBe('none');
+    expect(facts.io.written).toBeLessThan(IO_RATE_MAX);
+    expect(facts.io.read).toBeLessThan(IO_RATE_MAX);
+    // The disk itself is not that slow.
+    expect(facts.io.writtenFreely).toBeGreaterThan(facts.io.written);
   });
 
   it('I29 a kill leaves nothing: neither escaped nor stopped nor deaf processes', () => {

@@ -21,7 +21,7 @@ describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to th
     expect(attributes['limits.memory']).toMatch(/^v[12]$/);
     expect(attributes['limits.cpu']).toMatch(/^v[12]$/);
     expect(attributes['limits.pids']).toMatch(/^v[12]$/);
-    expect(attributes['limits.disk']).toBe('none');
+    expect(attributes['limits.disk']).toBe('watched');
   });
 
   it('I35 over its memory limit that task alone dies, and the end says why', async () => {
@@ -34,6 +34,25 @@ describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to th
     expect(report.exit?.oomKills).toBeGreaterThanOrEqual(1);
     expect((await world.until(neighbour, () => true)).state).toBe('running');
     expect((await world.stop(neighbour)).exit).not.toHaveProperty('oomKills');
+  });
+
+  it('S3.11 who has more on disk than it asked for is ended, and the end says why; others are left alone', async () => {
+    const order = (script: string, diskMib: number) => {
+      const start = shell(script);
+      const resources = { ...start.allocation.resources, diskMib };
+      return { ...start, allocation: { ...start.allocation, resources } };
+    };
+    const write = (mib: number): string =>
+      `dd if=/dev/zero of=file bs=1M count=${String(mib)} 2>/dev/null; truncate -s 1G hole; echo up; exec sleep 1000`;
+    const [modest, unasked] = await Promise.all([
+      world.start(order(write(3), 4)),
+      world.start(order(write(8), 0)),
+    ]);
+    const { report } = await world.run(order(write(8), 4));
+    expect(report).toMatchObject({ state: 'failed', exit: { signal: 'SIGKILL' } });
+    expect(report.reason).toMatch(/^out of disk: its folder holds 9?8?Mi, and 4Mi were asked for$/);
+    for (const id of [modest, unasked]) expect((await world.until(id, () => true)).state).toBe('running');
+    await Promise.all([modest, unasked].map((id) => world.stop(id)));
   });
 
   it('a limit of its own comes before what it asks for', async () => {

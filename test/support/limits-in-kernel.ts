@@ -2,4 +2,4 @@
 import { writeFileSync } from 'node:fs';
 import { limitsFacts } from './limits-scenarios.ts';
 
-writeFileSync(process.argv[2] ?? '', JSON.stringify(await limitsFacts('kernel', '/run')));
+writeFileSync(process.argv[2] ?? '', JSON.stringify(await limitsFacts('kernel', process.argv[3] ?? '')));

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { openLimits } from '../../host-agent/limits/control-groups.ts';
 import type { Limits, LimitsDriver } from '../../host-agent/limits/limits.ts';
 import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
@@ -30,9 +31,22 @@ export interface LimitsFacts {
     readonly others: readonly string[];
     readonly after: readonly string[];
   };
+  /** Where reads and writes are held: what came of tasks that had `IO_BYTES_MAX` a second, and of one that had no bound. */
+  readonly io: IoFacts | null;
   /** Where v2 holds memory: throttled at `memory.high`, and not killed. */
   readonly high: { readonly events: boolean; readonly oomKills: number } | null;
 }
+
+/** Bytes a second. */
+export interface IoFacts {
+  readonly written: number;
+  readonly read: number;
+  /** Through the page cache, and synced. Null with v1, which does not hold it. */
+  readonly synced: number | null;
+  readonly writtenFreely: number;
+}
+
+export const IO_BYTES_MAX = 1024 * 1024;
 
 const UNLIMITED: Limits = {
   memoryMaxMib: null,
@@ -65,6 +79,7 @@ export async function limitsFacts(owner: string, folder: string): Promise<Limits
       ...(await killFacts(tasks)),
       frozen: await freezeFacts(tasks),
       ...(await updateFacts(tasks)),
+      io: driver.enforced.io === 'none' ? null : await ioFacts(tasks, folder),
       high: driver.enforced.memory === 'v2' ? await highFacts(tasks) : null,
     };
     await tasks.endAll();
@@ -178,6 +193,34 @@ async function updateFacts(tasks: Tasks): Promise<Pick<LimitsFacts, 'raised' | '
       (error: unknown) => String(error),
     );
   return { raised: await update(64), lowered: await update(16) };
+}
+
+async function ioFacts(tasks: Tasks, folder: string): Promise<IoFacts> {
+  const bytes = 2 * IO_BYTES_MAX;
+  const file = `${folder}/moorage-io-${String(process.pid)}`;
+  const blocks = `bs=65536 count=${String(bytes / 65_536)}`;
+  const bound = { ioReadBytes: IO_BYTES_MAX, ioWriteBytes: IO_BYTES_MAX };
+  const rate = async (name: string, limits: Partial<Limits>, command: string): Promise<number> => {
+    const sinceMs = performance.now();
+    const child = await tasks.start(name, limits, command);
+    const code = await new Promise((done) => child.once('exit', done));
+    if (code !== 0) throw new Error(`${command} ended with ${String(code)}`);
+    return (bytes * 1000) / (performance.now() - sinceMs);
+  };
+  const write = (path: string): string => `dd if=/dev/zero of=${path} ${blocks}`;
+  // What goes through the page cache is charged to the group that a file belongs to: its first writer's.
+  const fresh = `${file}-synced`;
+  try {
+    return {
+      writtenFreely: await rate('free', {}, `${write(file)} oflag=direct`),
+      written: await rate('writer', bound, `${write(file)} oflag=direct`),
+      read: await rate('reader', bound, `dd if=${file} of=/dev/null ${blocks} iflag=direct`),
+      synced:
+        tasks.driver.enforced.io === 'v2' ? await rate('syncer', bound, `${write(fresh)} conv=fsync`) : null,
+    };
+  } finally {
+    for (const path of [file, fresh]) rmSync(path, { force: true });
+  }
 }
 
 async function highFacts(tasks: Tasks): Promise<LimitsFacts['high']> {

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,8 @@ import { firstMissing, program } from './needs.ts';
 
 /**
  * A kernel of its own for a test: user-mode Linux on the root folder of this machine, with cgroup v2 and nothing of v1. It
- * boots in two seconds. What is written inside is written here: the root is the machine's own.
+ * boots in two seconds. What is written inside is written here: the root is the machine's own. It has one
+ * disk of its own, since the machine's is no device inside, and only a device can be held to a speed.
  */
 const here = dirname(fileURLToPath(import.meta.url));
 const project = resolve(here, '..', '..');
@@ -17,8 +18,13 @@ const project = resolve(here, '..', '..');
 export function kernelMissing(): string | null {
   const linux =
     process.platform === 'linux' && process.arch === 'x64' ? null : 'user-mode Linux is for x86-64';
-  return firstMissing(linux, program('linux.uml'), program('cc'));
+  return firstMissing(linux, program('linux.uml'), program('cc'), program('mkfs.ext4'));
 }
+
+const KERNEL_DISK = '/run/disk';
+const DISK_BYTES = 32 * 1024 * 1024;
+/** Of the first disk there. */
+const DISK_NODE = '98 0';
 
 const MEMORY = '384M';
 /** Thirty times what it takes on a machine that is not busy. */
@@ -26,7 +32,7 @@ const BOOT_AND_RUN_MS = 50_000;
 
 /**
  * Runs a program of `test/support` under that kernel, as its init's only child.
- * @param entry gets the name of the file for its result, JSON
+ * @param entry gets the name of the file for its result, JSON, and a folder on its own disk
  * @throws with what the kernel and the program said, when there is no result
  */
 export async function runInKernel<T>(entry: string): Promise<T> {
@@ -35,6 +41,7 @@ export async function runInKernel<T>(entry: string): Promise<T> {
     const main = transpile(join(here, entry), join(folder, 'program'));
     const result = join(folder, 'result.json');
     writeFileSync(join(folder, 'init.sh'), initScript(folder, main, result), { mode: 0o755 });
+    makeDisk(join(folder, 'disk'));
     const said = await boot(folder, preload(folder));
     try {
       return JSON.parse(readFileSync(result, 'utf8')) as T;
@@ -55,7 +62,10 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tmpfs tmp /run
-'${process.execPath}' '${main}' '${result}'
+mknod /run/ubda b ${DISK_NODE}
+mkdir ${KERNEL_DISK}
+mount -t ext4 /run/ubda ${KERNEL_DISK}
+'${process.execPath}' '${main}' '${result}' '${KERNEL_DISK}'
 echo "ended with $?"
 echo o >/proc/sysrq-trigger
 sleep 5
@@ -66,6 +76,7 @@ function boot(folder: string, library: string): Promise<string> {
   const args = [
     `mem=${MEMORY}`,
     ...['root=/dev/root', 'rootfstype=hostfs', 'rootflags=/', 'rw', `init=${folder}/init.sh`],
+    `ubd0=${folder}/disk`,
     ...['con=null', 'con0=null,fd:2', `uml_dir=${folder}`, 'umid=kernel'],
   ];
   // A session of its own: a kernel is many processes, and on time-out all of them must go.
@@ -94,6 +105,13 @@ function end(pid: number | undefined): void {
   } catch {
     // It has ended in full.
   }
+}
+
+function makeDisk(path: string): void {
+  writeFileSync(path, '');
+  truncateSync(path, DISK_BYTES);
+  const done = spawnSync('mkfs.ext4', ['-q', '-F', path], { encoding: 'utf8' });
+  if (done.status !== 0) throw new Error(done.stderr);
 }
 
 function preload(folder: string): string {
