@@ -87,7 +87,7 @@ function writesOf(keys: CellKeys, n: number, each: number, random: SeededRandom)
   return writes;
 }
 
-function largeHost(n: number, random: SeededRandom): Host {
+export function largeHost(n: number, random: SeededRandom): Host {
   const size = 1 << random.below(4);
   const hasGpus = random.below(20) === 0;
   const id = `host-${String(n).padStart(6, '0')}`;

@@ -7,12 +7,18 @@ import { FairQueue } from './fair-queue.ts';
 import type { Launcher } from './launcher.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 
-/** Placements between decision and commit; beyond it deciding waits, or memory would hold what the store cannot take. */
-const UNDER_WAY_MAX = 8_192;
+/**
+ * Placements between decision and commit; beyond it deciding waits. A job that comes now waits for all of them (S3.47); they
+ * are twice what the transactions that are under way at once can hold, and more brought no more of them.
+ */
+const UNDER_WAY_MAX = 2_048;
 /** Longest stretch of deciding before others in this process have their turn. */
 const BREATH_MS = 10;
 /** The same in turns, for clocks that stand still while we decide. */
 const BREATH_TURNS = 128;
+
+/** What a millisecond of deciding counts for in the queue: constrained single decisions take some 6 µs each. */
+const PLACEMENTS_PER_MS = 150;
 
 export interface DecisionLoopParts {
   readonly decider: Decider;
@@ -121,8 +127,10 @@ export class DecisionLoop {
     const startedMs = clock.monotonicMs();
     const turn = this.#parts.decider.turn(job);
     for (const plan of turn.plans) for (const entry of plan.entries) this.#parts.onDecided(job, entry);
-    this.#queue.charge(job.namespace, Math.max(1, turn.placed));
-    this.#term.stats.busyMs += clock.monotonicMs() - startedMs;
+    const tookMs = clock.monotonicMs() - startedMs;
+    // By time as well: a picky job that searches long and places nothing pays for its search (S3.48).
+    this.#queue.charge(job.namespace, Math.max(1, turn.placed, tookMs * PLACEMENTS_PER_MS));
+    this.#term.stats.busyMs += tookMs;
     return turn;
   }
 

@@ -1,7 +1,10 @@
 /**
  * Whose turn it is to be decided. Namespaces share the scheduler's time evenly: each has a counter of what it has used,
  * and the one that used least goes next. Within a namespace the highest precedence goes first, and jobs of one
- * precedence take turns, a slice each; so a job of 15,000 tasks costs one of 10 tasks a slice of waiting (S3.47).
+ * precedence take turns, a slice each (S3.47).
+ *
+ * The bound: when a namespace that was idle gets a job, each of the others has at most two turns before it. One turn takes
+ * it past the counter of the newcomer, which lies at most one turn above that of the least used.
  *
  * A job is in the queue at most once.
  */

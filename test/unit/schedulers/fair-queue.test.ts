@@ -41,6 +41,36 @@ describe('FairQueue', () => {
     expect(queue.size).toBe(1);
   });
 
+  it('S3.47 S3.48 a namespace that was idle waits for at most two turns of each other', () => {
+    const cost = fc.integer({ min: 1, max: 512 });
+    const step = fc.record({ cost, newcomer: fc.boolean() });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { minLength: 1 }), (others, steps) => {
+        const queue = new FairQueue();
+        const push = (namespace: string): void => queue.push(namespace, 50, `${namespace}/job`);
+        const turn = (amount: number): string => {
+          const namespace = queue.next()?.split('/')[0] ?? '';
+          queue.charge(namespace, amount);
+          // Each but the newcomer always has more to do.
+          if (namespace !== 'newcomer') push(namespace);
+          return namespace;
+        };
+        for (let n = 0; n < others; n++) push(`other-${String(n)}`);
+        for (const { cost: amount, newcomer } of steps) {
+          if (!newcomer) {
+            turn(amount);
+            continue;
+          }
+          push('newcomer');
+          const before = new Map<string, number>();
+          for (let who = turn(amount); who !== 'newcomer'; who = turn(amount))
+            before.set(who, (before.get(who) ?? 0) + 1);
+          for (const turns of before.values()) expect(turns).toBeLessThanOrEqual(2 * Math.ceil(512 / amount));
+        }
+      }),
+    );
+  });
+
   it('returns what was put in, each once, and nothing that was taken out', () => {
     const job = fc.record({
       namespace: fc.constantFrom('a', 'b', 'c'),
