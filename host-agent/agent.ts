@@ -23,6 +23,7 @@ import { MemoryGuard } from './memory-guard.ts';
 import { Lent } from './lent.ts';
 import { Orphans } from './orphans.ts';
 import type { AgentPorts } from './ports.ts';
+import { PRESSURE, pressureAttributes, pressureOf } from './pressure.ts';
 import { ReportFeed } from './report-feed.ts';
 import { ShimLinks } from './shim-links.ts';
 import { Signals } from './signals.ts';
@@ -106,7 +107,8 @@ export class HostAgent {
       const options = { owner, cgroupParent, artifactBytesMax, ...(ociRuntimes && { ociRuntimes }) };
       const tools = await TaskTools.open(plain, options);
       const ports: TaskPorts = { ...plain, tools };
-      const attributes = { ...tools.attributes, ...facts.attributes };
+      const pressed = pressureAttributes(await pressureOf(plain.cgroups));
+      const attributes = { ...tools.attributes, ...pressed, ...facts.attributes };
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, { stateId, disk, journal, host, release });
       await disk.look();
@@ -241,18 +243,19 @@ export class HostAgent {
   }
 
   /**
-   * Looks for what was left behind, and takes away what it saw before.
+   * Looks for what was left behind, and takes away what it saw before; and how the machine has memory.
    * @returns whether what this host says of itself is another thing now: it is to be registered anew
    */
   async lookForLeaks(): Promise<boolean> {
     await this.#leaks.look();
-    const { leaking: before, ...attributes } = this.#host.attributes;
-    const now = this.#leaks.stuck === 0 ? undefined : String(this.#leaks.stuck);
-    if (now === before) return false;
-    this.#host = {
-      ...this.#host,
-      attributes: now === undefined ? attributes : { ...attributes, leaking: now },
+    const { stuck } = this.#leaks;
+    const { leaking, [PRESSURE]: pressed, ...attributes } = this.#host.attributes;
+    const now: Readonly<Record<string, string>> = {
+      ...(stuck === 0 ? {} : { leaking: String(stuck) }),
+      ...pressureAttributes(await pressureOf(this.#desk.ports.cgroups)),
     };
+    if (now['leaking'] === leaking && now[PRESSURE] === pressed) return false;
+    this.#host = { ...this.#host, attributes: { ...attributes, ...now } };
     return true;
   }
 

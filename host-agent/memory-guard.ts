@@ -1,6 +1,8 @@
 import { allocatable } from '../src/core/host.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
+import type { Pressure } from './pressure.ts';
+import { isStalled, pressureOf } from './pressure.ts';
 import type { MemoryUse } from './qos.ts';
 import { chooseVictim } from './qos.ts';
 import { usageOf } from './usage.ts';
@@ -48,9 +50,11 @@ export class MemoryGuard {
     const used = uses.reduce((sum, use) => sum + use.usedBytes, 0);
     ports.metrics.gauge('moorage_host_tasks_memory_bytes', used);
     if (this.#isWaiting()) return TIGHT_MS;
-    const victim = chooseVictim(uses, haveBytes);
+    const pressure = await pressureOf(ports.cgroups);
+    if (pressure !== null) ports.metrics.gauge('moorage_host_memory_stalled_percent', pressure.fullAvg10);
+    const victim = chooseVictim(uses, haveBytes, isStalled(pressure));
     const run = victim === null ? undefined : table.get(victim.id);
-    if (victim !== null && run !== undefined) await this.#end(run, victim, used);
+    if (victim !== null && run !== undefined) await this.#end(run, victim, used, pressure);
     return used > haveBytes * TIGHT_SHARE ? TIGHT_MS : CALM_MS;
   }
 
@@ -61,12 +65,20 @@ export class MemoryGuard {
     return !over;
   }
 
-  async #end(run: AllocationRun, use: MemoryUse, usedBytes: number): Promise<void> {
+  async #end(
+    run: AllocationRun,
+    use: MemoryUse,
+    usedBytes: number,
+    pressure: Pressure | null,
+  ): Promise<void> {
     const { clock, metrics, log } = this.#desk.ports;
     const mib = (bytes: number): string => String(Math.round(bytes / MIB));
+    const stalled = isStalled(pressure)
+      ? `, ${String(pressure?.fullAvg10)} % of the time was lost to waiting`
+      : '';
     const cause =
       `memory pressure: tasks of this host used ${mib(usedBytes)} MiB, ` +
-      `this one ${mib(use.usedBytes)} MiB with ${mib(use.requestedBytes)} MiB asked for`;
+      `this one ${mib(use.usedBytes)} MiB with ${mib(use.requestedBytes)} MiB asked for${stalled}`;
     this.#victim = { run, untilMs: clock.monotonicMs() + VICTIM_MS };
     metrics.count('moorage_host_memory_kills_total');
     log.warn({ allocation: run.id, cause }, 'ended to keep the others');

@@ -36,15 +36,22 @@ export interface MemoryUse {
 
 /** Of what the host gives away: the kernel begins at all of it, and a kill takes a while. */
 const KILL_SHARE = 0.85;
+/** Where the machine is stalled already. Below that it is not the tasks' sum that it lacks memory for. */
+const STALLED_SHARE = 0.75;
 
 /**
  * Who is to go so that the rest keeps its memory: of the lowest class; in it who is furthest above what it asked for, then
  * the youngest. Who is guaranteed and keeps to what it asked for is never chosen.
+ * @param stalled so much time is lost to waiting for memory that it begins earlier
  * @returns null while there is enough
  */
-export function chooseVictim(uses: readonly MemoryUse[], allocatableBytes: number): MemoryUse | null {
+export function chooseVictim(
+  uses: readonly MemoryUse[],
+  allocatableBytes: number,
+  stalled = false,
+): MemoryUse | null {
   const total = uses.reduce((sum, use) => sum + use.usedBytes, 0);
-  if (total < allocatableBytes * KILL_SHARE) return null;
+  if (total < allocatableBytes * (stalled ? STALLED_SHARE : KILL_SHARE)) return null;
   const candidates = uses.filter(
     (use) => qosOf(use.precedence) !== 'guaranteed' || use.usedBytes > use.requestedBytes,
   );

@@ -31,6 +31,9 @@ export interface Cgroups {
   /** Sends SIGKILL to each process that `cgroup.procs` of the group names. For groups that are frozen. @returns how many */
   killListed(group: string): Promise<number>;
 
+  /** What the kernel says of time lost to waiting for memory, on the whole machine; null: it does not count it. */
+  pressure(): Promise<string | null>;
+
   /** The whole block device, as `major:minor`, that a folder lies on; null when it lies on none. */
   deviceOf(folder: string): Promise<string | null>;
 }

@@ -134,7 +134,7 @@ describeNeeding(firstMissing(compiled, root(), program('python3')), 'a host that
     expect(readFileSync(`/proc/${String(pid)}/oom_score_adj`, 'utf8').trim()).toBe('0');
     const ended = await untilReport(client, agent.address, hog.allocation.id, (one) => one.released);
     expect(ended.state).toBe('failed');
-    expect(ended.reason).toMatch(/^memory pressure: .*, this one \d+ MiB with 20 MiB asked for$/);
+    expect(ended.reason).toMatch(/^memory pressure: .*, this one \d+ MiB with 20 MiB asked for/);
     expect(ended.exit).toEqual({ signal: 'SIGKILL' });
     expect(await client.get(agent.address, safe.allocation.id)).toMatchObject({ state: 'running' });
     await agent.stop();

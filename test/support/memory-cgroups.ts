@@ -9,6 +9,8 @@ export class MemoryCgroups implements Cgroups {
   readonly busy = new Set<string>();
   readonly denied: string[] = [];
   device: string | null = '8:0';
+  /** As `/proc/pressure/memory`; null: this kernel has none. */
+  memoryPressure: string | null = null;
   readonly #mounts: readonly CgroupMount[];
   readonly #filesOf: (mount: CgroupMount) => readonly string[];
 
@@ -46,6 +48,10 @@ export class MemoryCgroups implements Cgroups {
       .filter((one) => one.startsWith(`${group}/`))
       .map((one) => one.slice(group.length + 1))
       .filter((name) => !name.includes('/'));
+  }
+
+  async pressure(): Promise<string | null> {
+    return this.memoryPressure;
   }
 
   async read(file: string): Promise<string | null> {

@@ -28,6 +28,7 @@ export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
       for (const pid of pids) killNow(pid);
       return pids.length;
     },
+    pressure: () => readFile('/proc/pressure/memory', 'utf8').catch(() => null),
     deviceOf,
   };
 }

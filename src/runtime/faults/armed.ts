@@ -106,6 +106,7 @@ const CGROUP_SUBJECTS: Readonly<Record<string, string>> = {
   read: 'file',
   write: 'file',
   deviceOf: 'folder',
+  pressure: 'all',
 };
 
 function armedCgroups(port: string, points: FailPoints, cgroups: Cgroups): Cgroups {

@@ -156,6 +156,7 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'host-agent/output.ts', io: 'disk.list', subjects: { agent: ['attempt', 'exec'] } },
   { at: 'host-agent/output.ts', io: 'disk.readRange', subjects: { agent: ['exec', 'output'] } },
   { at: 'host-agent/output.ts', io: 'disk.watch', subjects: { agent: ['attempt', 'exec'] } },
+  { at: 'host-agent/pressure.ts', io: 'cgroups.pressure', subjects: { agent: ['all'] } },
   {
     at: 'host-agent/records.ts',
     io: 'disk.move',
