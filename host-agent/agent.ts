@@ -228,6 +228,19 @@ export class HostAgent {
     this.feed.beat();
   }
 
+  /**
+   * The cell was in contact at this time, by the monotonic clock: what is to stop without it goes on. Never throws: what
+   * could not be told is told again.
+   */
+  async noteContact(atMs: number): Promise<void> {
+    const { table, ports } = this.#desk;
+    table.contact.note(atMs);
+    for (const run of table.all())
+      await run
+        .renew()
+        .catch((error: unknown) => ports.log.warn({ error }, 'a shim cannot be told of contact'));
+  }
+
   /** Looks at everything afresh: what a lost hint would otherwise hide for ever. */
   rescan(): void {
     for (const run of this.#desk.table.all()) if (!run.isReleased) run.poke(true);

@@ -1,22 +1,28 @@
 import type { Allocation } from '../src/core/allocation.ts';
-import type { AllocationReport, TaskReport } from '../src/core/report.ts';
+import type { AllocationReport } from '../src/core/report.ts';
 import type { ObservedState } from '../src/core/states.ts';
 import { isTerminal, mayMove } from '../src/core/states.ts';
 import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-records.ts';
-import { outcomeFile, verdictFile } from '../src/wire/host-records.ts';
+import { outcomeFile } from '../src/wire/host-records.ts';
 import { DiskError } from '../src/ports/disk.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { attemptName } from '../src/wire/shim-files.ts';
+import { reportOf, restartsOf, startedAtMsOf } from './allocation-report.ts';
 import { endCommands } from './commands.ts';
+import type { Contact } from './contact.ts';
+import type { Due } from './deadlines.ts';
+import { dueOf, shimDeadlines, VERDICT_OF } from './deadlines.ts';
 import type { Ending } from './outcomes.ts';
 import { endingOf, failureOf, mainsOf } from './outcomes.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import { readRecord } from './records.ts';
-import type { TaskSettings } from './task-run.ts';
+import type { ShimDeadlines, TaskSettings } from './task-run.ts';
 import { TaskRun } from './task-run.ts';
+import { Verdict } from './verdict.ts';
 
 /** What an allocation asks of the host that it is on. */
 export interface AllocationHost {
+  readonly contact: Contact;
   /** Are those that give way to it gone, and is there room on the machine? Then it takes the room. */
   mayBegin(run: AllocationRun): boolean;
   /** Its report is another one now. */
@@ -45,9 +51,7 @@ export class AllocationRun {
   readonly #ports: TaskPorts;
   readonly #host: AllocationHost;
   #state: ObservedState = 'accepted';
-  #verdict: VerdictRecord | null = null;
-  /** The verdict is carried out, and the disk would not take it. */
-  #unrecorded = false;
+  readonly #verdict: Verdict;
   #hurry = false;
   #outcome: OutcomeRecord | null = null;
   #released = false;
@@ -63,14 +67,21 @@ export class AllocationRun {
   #gathering: 'no' | 'under-way' | 'over' = 'no';
   /** Why a task cannot have its files. */
   #lacks: string | null = null;
+  /** The contact that its shims were told of last. */
+  #renewedAtMs: number | null = null;
 
   constructor(ports: TaskPorts, host: AllocationHost, settings: TaskSettings, spec: AllocationSpec) {
     this.spec = spec;
     this.#ports = ports;
     this.#host = host;
     this.#backoff = new Backoff(RETRY, ports.random);
+    this.#verdict = new Verdict(ports, this.#folder());
+    const deadlines = (): ShimDeadlines =>
+      shimDeadlines(spec.launch, startedAtMsOf(this.tasks), host.contact, ports.clock);
+    const { allocation, addresses = [] } = spec;
+    const order = { allocation, policy: spec.launch.restart, addresses, deadlines };
     this.tasks = Object.values(spec.launch.tasks).map(
-      (task) => new TaskRun(ports, settings, spec.allocation, spec.launch.restart, task, spec.addresses),
+      (task) => new TaskRun(ports, settings, { ...order, task }),
     );
   }
 
@@ -96,17 +107,16 @@ export class AllocationRun {
   }
 
   get evicted(): boolean {
-    return this.#verdict?.why === 'evicted';
+    return this.#verdict.given?.why === 'evicted';
   }
 
   /** Takes over what an earlier agent recorded. @param attempts numbers of the attempts that have folders, by task */
   async recover(attempts: ReadonlyMap<string, readonly number[]>): Promise<void> {
     const folder = this.#folder();
-    const verdict = await readRecord(this.#ports, `${folder}/verdict.json`, verdictFile);
-    if (verdict.kind === 'found') this.#verdict = verdict.value;
+    await this.#verdict.recover();
     const outcome = await readRecord(this.#ports, `${folder}/outcome.json`, outcomeFile);
     this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
-    const over = this.#verdict !== null || outcome.kind === 'found';
+    const over = this.#verdict.given !== null || outcome.kind === 'found';
     if (!this.#released) this.#ports.tools.claimFiles(this.id, this.spec.launch);
     for (const run of this.tasks) {
       const numbers = attempts.get(run.task.name);
@@ -135,9 +145,9 @@ export class AllocationRun {
   async stop(verdict: VerdictRecord): Promise<void> {
     if (this.ended) return;
     try {
-      if (this.#verdict === null) await this.#giveVerdict(verdict);
-      else if (this.#unrecorded) await this.#recordVerdict(this.#verdict);
+      await this.#verdict.give(verdict);
     } finally {
+      this.#move('stopping');
       this.#tell();
       this.poke();
     }
@@ -157,34 +167,27 @@ export class AllocationRun {
   }
 
   report(): AllocationReport {
-    const { allocation } = this.spec;
-    const startedAtMs = this.#outcome?.startedAtMs ?? this.#startedAtMs();
-    const tasks: Record<string, TaskReport> = {};
-    for (const run of this.tasks) tasks[run.task.name] = run.report();
-    return {
-      id: allocation.id,
-      host: allocation.host,
-      precedence: allocation.precedence,
-      resources: allocation.resources,
-      gpus: allocation.gpus,
-      ports: allocation.ports,
-      namespace: allocation.namespace,
-      job: allocation.job,
-      jobVersion: allocation.jobVersion,
-      group: allocation.group,
-      index: allocation.index,
-      attempt: allocation.attempt,
-      scheduler: allocation.scheduler,
+    return reportOf({
+      spec: this.spec,
       state: this.#state,
       released: this.#released,
-      reason: this.#outcome?.reason ?? this.#verdict?.cause ?? '',
-      ...(this.#outcome?.exit === undefined ? {} : { exit: this.#outcome.exit }),
-      ...(this.spec.addresses === undefined ? {} : { addresses: this.spec.addresses }),
-      restarts: this.#outcome?.restarts ?? this.#restarts(),
-      ...(startedAtMs === null ? {} : { startedAtMs }),
-      ...(this.#outcome === null ? {} : { endedAtMs: this.#outcome.endedAtMs }),
-      tasks,
-    };
+      verdict: this.#verdict.given,
+      outcome: this.#outcome,
+      tasks: this.tasks,
+    });
+  }
+
+  /** Its shims hear that this host is in contact, and put off what they do when it is not. */
+  async renew(): Promise<void> {
+    const { stopAfterDisconnectMs } = this.spec.launch;
+    const { contact } = this.#host;
+    if (stopAfterDisconnectMs === undefined || this.ended || contact.atMs === this.#renewedAtMs) return;
+    const { atMs } = contact;
+    const leftMs = contact.leftOf(stopAfterDisconnectMs, this.#ports.clock.monotonicMs());
+    // Too late for that: they have begun to stop, or are about to.
+    if (leftMs === null || leftMs === 0) return;
+    const heard = await Promise.all(this.tasks.map((run) => run.renew(leftMs)));
+    if (heard.every(Boolean)) this.#renewedAtMs = atMs;
   }
 
   async #work(): Promise<void> {
@@ -222,13 +225,14 @@ export class AllocationRun {
   async #step(verify: boolean): Promise<void> {
     if (this.#outcome !== null) return this.#release();
     if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
-    if (!this.tasks.some((run) => run.begun) && this.#verdict === null && !(await this.#begin())) return;
+    if (!this.tasks.some((run) => run.begun) && this.#verdict.given === null && !(await this.#begin()))
+      return;
     for (const run of this.tasks) await run.refresh(verify);
     await this.#judge();
-    if (this.#verdict !== null) await this.#stopTasks(this.tasks);
+    if (this.#verdict.given !== null) await this.#stopTasks(this.tasks);
     else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
     else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
-    if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict));
+    if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict.given));
   }
 
   /** @returns false while it must wait for its place */
@@ -268,20 +272,27 @@ export class AllocationRun {
 
   /** Does something that happened here end it? */
   async #judge(): Promise<void> {
-    if (this.#verdict !== null) return;
+    if (this.#verdict.given !== null) return;
+    const stoppedBy = this.tasks.find((run) => run.stoppedBy !== undefined)?.stoppedBy;
+    if (stoppedBy !== undefined) return this.#end(VERDICT_OF[stoppedBy], VERDICT_OF[stoppedBy]);
     for (const run of this.tasks) if (!run.begun) await run.begin();
     if (this.tasks.every((run) => run.done)) return;
     const failed = mainsOf(this.tasks).find((run) => run.done && !run.succeeded);
+    const due = this.#due();
     if (failed !== undefined) await this.#end('task-failed', failureOf(failed));
-    else if (this.#deadlineInMs() === 0) await this.#end('deadline', 'deadline');
+    else if (due?.inMs === 0) await this.#end(due.why, due.why);
   }
 
   /** A verdict of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
   async #end(why: VerdictRecord['why'], cause: string): Promise<void> {
     const atMs = Math.round(this.#ports.clock.nowMs());
-    await this.#giveVerdict({ why, cause, commandId: '', atMs }).catch((error: unknown) => {
+    try {
+      await this.#verdict.give({ why, cause, commandId: '', atMs });
+    } catch (error) {
       if (!(error instanceof DiskError)) throw error;
-    });
+    } finally {
+      this.#move('stopping');
+    }
   }
 
   async #stopTasks(tasks: readonly TaskRun[]): Promise<void> {
@@ -291,14 +302,14 @@ export class AllocationRun {
   async #afterReboot(): Promise<void> {
     const over = mainsOf(this.tasks).every((run) => run.done);
     const lost: Ending = { state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } };
-    await this.#finish(over ? endingOf(this.tasks, this.#verdict) : lost);
+    await this.#finish(over ? endingOf(this.tasks, this.#verdict.given) : lost);
   }
 
   async #finish(ending: Ending): Promise<void> {
-    const startedAtMs = this.#startedAtMs();
+    const startedAtMs = startedAtMsOf(this.tasks);
     const outcome: OutcomeRecord = {
       ...ending,
-      restarts: this.#restarts(),
+      restarts: restartsOf(this.tasks),
       ...(startedAtMs === null ? {} : { startedAtMs }),
       endedAtMs: Math.round(this.#ports.clock.nowMs()),
     };
@@ -330,31 +341,6 @@ export class AllocationRun {
     this.#host.released(this);
   }
 
-  /** @throws DiskError when it stands, and is not recorded */
-  async #giveVerdict(verdict: VerdictRecord): Promise<void> {
-    let given = verdict;
-    try {
-      // Before anything is killed: a kill that is explained afterwards cannot be told from a crash.
-      given = await this.#recordVerdict(verdict);
-    } catch (error) {
-      if (error instanceof DiskError) this.#unrecorded = true;
-      throw error;
-    } finally {
-      this.#verdict ??= given;
-      this.#move('stopping');
-    }
-  }
-
-  /** @returns the one that stands: of two that come at once the first on disk */
-  async #recordVerdict(verdict: VerdictRecord): Promise<VerdictRecord> {
-    const path = `${this.#folder()}/verdict.json`;
-    const published = await this.#ports.disk.publish(path, verdictFile.encode(verdict));
-    this.#unrecorded = false;
-    if (published === 'published') return verdict;
-    const there = await readRecord(this.#ports, path, verdictFile);
-    return there.kind === 'found' ? there.value : verdict;
-  }
-
   #move(to: ObservedState): void {
     if (this.#state === to) return;
     if (!mayMove(this.#state, to)) {
@@ -378,25 +364,14 @@ export class AllocationRun {
     this.#cancelTimer();
     if (this.#closed || this.#released) return;
     const dues = this.tasks.map((run) => run.wakeInMs());
-    dues.push(this.#retryMs, this.#deadlineInMs());
+    dues.push(this.#retryMs, this.#due()?.inMs ?? null);
     const due = Math.min(...dues.filter((one) => one !== null));
     this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
   }
 
-  #deadlineInMs(): number | null {
-    const startedAtMs = this.#startedAtMs();
-    const { deadlineMs } = this.spec.launch;
-    if (deadlineMs === null || startedAtMs === null || this.#verdict !== null || this.ended) return null;
-    return Math.max(0, Math.ceil(startedAtMs + deadlineMs - this.#ports.clock.nowMs()));
-  }
-
-  #startedAtMs(): number | null {
-    const times = this.tasks.map((run) => run.firstStartedAtMs).filter((atMs) => atMs !== null);
-    return times.length === 0 ? null : Math.min(...times);
-  }
-
-  #restarts(): number {
-    return this.tasks.reduce((sum, run) => sum + run.restarts, 0);
+  #due(): Due | null {
+    if (this.#verdict.given !== null || this.ended) return null;
+    return dueOf(this.spec.launch, startedAtMsOf(this.tasks), this.#host.contact, this.#ports.clock);
   }
 
   #folder(): string {

@@ -1,6 +1,7 @@
 import type { Host } from '../src/core/host.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { AllocationHost, AllocationRun } from './allocation-run.ts';
+import { Contact } from './contact.ts';
 import { LocalLedger } from './local-ledger.ts';
 import type { ReportFeed } from './report-feed.ts';
 
@@ -8,6 +9,7 @@ import type { ReportFeed } from './report-feed.ts';
 export class AllocationTable implements AllocationHost {
   readonly feed: ReportFeed;
   readonly ledger: LocalLedger;
+  readonly contact = new Contact();
   readonly #runs = new Map<string, AllocationRun>();
   /** Accepted, and waiting for others to give way. */
   readonly #waiting = new Set<AllocationRun>();

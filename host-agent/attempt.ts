@@ -9,6 +9,7 @@ import {
   exitFile,
   segmentOffset,
   startedFile,
+  stoppingFile,
 } from '../src/wire/shim-files.ts';
 import type { AgentPorts } from './ports.ts';
 import { readRecord } from './records.ts';
@@ -125,8 +126,12 @@ export async function checkShim(
 /** Writes the end of an attempt that nobody saw. @returns the end as it stands, also when somebody was earlier */
 export async function endUnseen(ports: AgentPorts, name: string, why: string): Promise<ExitRecord> {
   const path = `${attemptFolder(name)}/${ATTEMPT_FILES.exit}`;
+  const stopping = await readRecord(ports, `${attemptFolder(name)}/${ATTEMPT_FILES.stopping}`, stoppingFile, {
+    leave: true,
+  });
   const exit: ExitRecord = {
     lost: why,
+    ...(stopping.kind === 'found' ? { stoppedBy: stopping.value.why } : {}),
     out: await outputEnd(ports, name, 'stdout'),
     err: await outputEnd(ports, name, 'stderr'),
     atMs: Math.round(ports.clock.nowMs()),

@@ -114,10 +114,8 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     await close();
     throw error;
   }
-  endRounds = startRounds(systemClock, log, agents, {
-    ...HOLLOW_ROUNDS,
-    beatMs: options.beatMs ?? HOLLOW_ROUNDS.beatMs,
-  });
+  const rounds = { ...HOLLOW_ROUNDS, beatMs: options.beatMs ?? HOLLOW_ROUNDS.beatMs };
+  endRounds = startRounds(systemClock, log, agents, rounds, registrar);
   log.info({ hosts: agents.length, address: listener.address }, 'hollow hosts serve');
   return running(listener.address, 0, close);
 }

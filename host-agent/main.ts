@@ -180,7 +180,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     closers.unshift(() => registrar.close());
     await registrar.start();
     const rounds = { ...ROUNDS, ...options.rounds };
-    closers.unshift(startRounds(systemClock, log, [agent], rounds, () => registrar.refresh()));
+    closers.unshift(startRounds(systemClock, log, [agent], rounds, registrar));
     if (options.stopTasksOnExit === true)
       closers.unshift(() => agent.stopAll('the development cell stops', STOP_ALL_MS));
     const { host } = agent;

@@ -3,6 +3,7 @@ import type { Task } from '../src/core/job.ts';
 import type { ObservedState } from '../src/core/states.ts';
 import type { VerdictRecord } from '../src/wire/host-records.ts';
 import { formatMib } from '../src/wire/units.ts';
+import { VERDICT_OF } from './deadlines.ts';
 import type { TaskRun } from './task-run.ts';
 import { exitOf } from './task-run.ts';
 
@@ -49,6 +50,7 @@ const STATE_OF: Readonly<Record<VerdictRecord['why'], ObservedState>> = {
   evicted: 'killed',
   drain: 'killed',
   deadline: 'failed',
+  disconnected: 'failed',
   'task-failed': 'failed',
   'memory-pressure': 'failed',
   disk: 'failed',
@@ -64,6 +66,7 @@ export function failureOf(run: TaskRun): string {
     const command = JSON.stringify((run.task.command[0] ?? '').slice(0, COMMAND_CHARS_MAX));
     return `${name}: cannot run ${command}: ${ERRNO_TEXT[exit.execErrno] ?? `error ${String(exit.execErrno)}`}`;
   }
+  if (exit.stoppedBy !== undefined) return VERDICT_OF[exit.stoppedBy];
   if (exit.lost !== undefined) return `${name}: ${exit.lost}`;
   const how =
     exit.signal === undefined ? `exited with code ${String(exit.code)}` : `was killed by ${exit.signal}`;

@@ -61,6 +61,11 @@ export class Registrar {
     return this.#registered;
   }
 
+  /** When the cell was surely last in contact, by the monotonic clock; null: never since this start. */
+  get contactAtMs(): number | null {
+    return this.#session?.renewedAtMs ?? null;
+  }
+
   /**
    * Registers, then keeps it so.
    * @returns when registered for the first time, or when the store did not answer: then it goes on trying

@@ -32,6 +32,7 @@ export function decideRestart(
   nowMs: number,
   fraction: number,
 ): RestartDecision {
+  if (exit.stoppedBy !== undefined) return { restart: false, why: 'its time was over' };
   if (exit.execErrno !== undefined) return { restart: false, why: 'the command cannot be run' };
   if (policy.on === 'never') return { restart: false, why: 'never restarted' };
   if (policy.on === 'failure' && succeeded(exit)) return { restart: false, why: 'done' };

@@ -2,6 +2,7 @@ import type { Clock } from '../src/ports/clock.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { REPORT_BEAT_MS } from '../src/runtime/report-follower.ts';
 import type { HostAgent } from './agent.ts';
+import type { Registrar } from './registrar.ts';
 
 export interface RoundsOptions {
   /** How often each agent says that it is there. */
@@ -26,7 +27,7 @@ export const ROUNDS: RoundsOptions = {
 
 /**
  * What agents do again and again, for all agents of a process at once.
- * @param onChange one of them says something else of its host now
+ * @param registrar told when one of them says something else of its host; knows when the cell was last in contact
  * @returns ends it
  */
 export function startRounds(
@@ -34,10 +35,16 @@ export function startRounds(
   log: Log,
   agents: readonly HostAgent[],
   options: RoundsOptions = ROUNDS,
-  onChange: () => void = () => undefined,
+  registrar?: Pick<Registrar, 'refresh' | 'contactAtMs'>,
 ): () => void {
   const ends = [
-    every(clock, options.beatMs, () => agents.forEach((agent) => agent.beat())),
+    every(clock, options.beatMs, () => {
+      const contactAtMs = registrar?.contactAtMs ?? null;
+      for (const agent of agents) {
+        agent.beat();
+        if (contactAtMs !== null) void agent.noteContact(contactAtMs);
+      }
+    }),
     every(clock, options.rescanMs, () => agents.forEach((agent) => agent.rescan())),
     every(clock, options.recordTimeMs, () => {
       for (const agent of agents)
@@ -47,7 +54,8 @@ export function startRounds(
       for (const agent of agents) void agent.lookAtDisk();
     }),
     every(clock, options.leaksMs, () => {
-      for (const agent of agents) void agent.lookForLeaks().then((changed) => changed && onChange());
+      for (const agent of agents)
+        void agent.lookForLeaks().then((changed) => changed && registrar?.refresh());
     }),
   ];
   for (const agent of agents) {

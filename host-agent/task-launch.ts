@@ -24,6 +24,8 @@ export interface LaunchPlace {
   readonly addresses: readonly string[];
   /** The agent's own, as in `TaskSettings`. */
   readonly oomScore: number;
+  /** What the shim keeps by itself. */
+  readonly deadlines: Pick<ShimLaunch, 'runMaxMs' | 'stopAfterDisconnectMs'>;
 }
 
 /**
@@ -60,6 +62,8 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
     errBase: place.errBase,
     segmentBytes: place.bounds.segmentBytes,
     segmentsMax: place.bounds.segmentsMax,
+    ...place.deadlines,
+    ...(Object.keys(place.deadlines).length === 0 ? {} : { stop: task.stop }),
     ...(task.stdin === true ? { stdin: 'open' as const } : {}),
     command: task.command.map((part) => interpolate(part, words)),
     env: {

@@ -1,7 +1,7 @@
 import type { Allocation, Exit } from '../src/core/allocation.ts';
 import type { RestartPolicy, Task } from '../src/core/job.ts';
 import type { TaskReport } from '../src/core/report.ts';
-import type { AttemptSpec, ExitRecord } from '../src/wire/shim-files.ts';
+import type { AttemptSpec, ExitRecord, ShimLaunch } from '../src/wire/shim-files.ts';
 import { ATTEMPT_FILES, attemptFile, attemptName } from '../src/wire/shim-files.ts';
 import type { AttemptSight } from './attempt.ts';
 import {
@@ -29,6 +29,19 @@ export interface TaskSettings {
   /** The agent's own score for when the kernel runs out of memory; tasks get no lower one. Default 0. */
   readonly oomScore?: number;
 }
+
+/** What a task of an allocation is run with. */
+export interface TaskOrder {
+  readonly allocation: Allocation;
+  readonly policy: RestartPolicy;
+  readonly task: Task;
+  /** Lent to the allocation. */
+  readonly addresses: readonly string[];
+  /** For the shim of an attempt that begins now. */
+  readonly deadlines: () => ShimDeadlines;
+}
+
+export type ShimDeadlines = Pick<ShimLaunch, 'runMaxMs' | 'stopAfterDisconnectMs'>;
 
 /** Asked for a shim this long ago and no claim: the spawner may have died with the request. */
 const ASK_AGAIN_MS = 5_000;
@@ -60,6 +73,7 @@ export class TaskRun {
   readonly #allocation: Allocation;
   readonly #policy: RestartPolicy;
   readonly #addresses: readonly string[];
+  readonly #deadlines: () => ShimDeadlines;
   #attempt: AttemptSpec | null = null;
   #sight: AttemptSight | null = null;
   /** By this agent: what another one asked for before it died is asked for again at once. */
@@ -74,20 +88,14 @@ export class TaskRun {
   /** Taken over when it was to end, or had ended: nothing of it is started any more. */
   #over = false;
 
-  constructor(
-    ports: TaskPorts,
-    settings: TaskSettings,
-    allocation: Allocation,
-    policy: RestartPolicy,
-    task: Task,
-    addresses: readonly string[] = [],
-  ) {
+  constructor(ports: TaskPorts, settings: TaskSettings, order: TaskOrder) {
     this.#ports = ports;
     this.#settings = settings;
-    this.#allocation = allocation;
-    this.#policy = policy;
-    this.task = task;
-    this.#addresses = addresses;
+    this.#allocation = order.allocation;
+    this.#policy = order.policy;
+    this.#addresses = order.addresses;
+    this.#deadlines = order.deadlines;
+    this.task = order.task;
   }
 
   get begun(): boolean {
@@ -125,9 +133,14 @@ export class TaskRun {
     return this.#firstStartedAtMs;
   }
 
-  /** Was it us who ended it? */
+  /** Was it us who ended it, or its shim? */
   get stopped(): boolean {
-    return this.#stopSince !== null;
+    return this.#stopSince !== null || this.stoppedBy !== undefined;
+  }
+
+  /** The deadline for which its shim stopped it. */
+  get stoppedBy(): ExitRecord['stoppedBy'] {
+    return this.exit?.stoppedBy;
   }
 
   get attemptNumber(): number {
@@ -200,6 +213,17 @@ export class TaskRun {
     await this.#look(false);
   }
   #signalled = false;
+
+  /**
+   * Puts off what its shim does when nobody is in contact. @returns false when that could not be said: it is said again
+   */
+  async renew(forMs: number): Promise<boolean> {
+    if (this.#done || this.#sight?.kind !== 'running') return true;
+    const link = await this.#ports.processes.open(this.#name());
+    const answer = (await link?.renew(forMs)) ?? null;
+    link?.close();
+    return answer !== null;
+  }
 
   /** Until when nothing happens by itself; null: only an event will. */
   wakeInMs(): number | null {
@@ -316,6 +340,7 @@ export class TaskRun {
       addresses: this.#addresses,
       stateId: this.#settings.stateId,
       oomScore: this.#settings.oomScore ?? 0,
+      deadlines: this.#deadlines(),
     });
     const order = { attempt, allocation: this.#allocation, task: this.task };
     const prepared = await this.#ports.tools.prepare(order, launch);

@@ -33,7 +33,11 @@ export class LaunchBook {
     const spec = isCurrent ? job.record.job : job.versions.get(allocation.jobVersion);
     const group = spec?.groups[allocation.group];
     if (group === undefined) return null;
-    const launch: Launch = { tasks: group.tasks, restart: group.restart, deadlineMs: group.deadlineMs };
+    const { tasks, restart, deadlineMs, stopAfterDisconnectMs } = group;
+    const launch: Launch = {
+      ...{ tasks, restart, deadlineMs },
+      ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }),
+    };
     const made = { launch, digest: this.#digest(canonicalJson(launch)) };
     known.set(name, made);
     return made;

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define KILL_AGAIN_MS 50 /* while the main process lives on: deep in the kernel, or in a fork bomb */
 #define GRACE_MS 5000
@@ -31,9 +32,17 @@ void kill_until_done(void) {
     kill_at = after(KILL_AGAIN_MS);
 }
 
+/* On a full disk it is stopped all the same, and its end says why. */
+static void say_why(const char *why) {
+    char text[96];
+    snprintf(text, sizeof text, "{\"v\":1,\"why\":\"%s\",\"atMs\":%" PRId64 "}", why, wall_ms());
+    publish("stopping", text);
+}
+
 static void stop(const char *why) {
     stopping = 1;
     stopped_by = why;
+    say_why(why);
     if (frozen) freeze(0);
     int number = signal_named(launch_text("stop.signal", "SIGTERM"));
     signal_job(number > 0 ? number : SIGTERM);

@@ -1,4 +1,6 @@
 import type { ExitRecord, ShimLaunch } from '../../src/wire/shim-files.ts';
+import { ATTEMPT_FILES, stoppingFile } from '../../src/wire/shim-files.ts';
+import { publish } from './facts.ts';
 
 const KILL_AGAIN_MS = 50;
 const GRACE_MS = 5_000;
@@ -78,8 +80,18 @@ export class Deadlines {
   #stop(why: 'run-max' | 'disconnect'): void {
     this.#stopping = true;
     this.#stoppedBy = why;
+    sayWhy(why);
     this.#signal(this.#launch.stop?.signal ?? 'SIGTERM');
     this.#killAt = after(this.#launch.stop?.graceMs ?? GRACE_MS);
+  }
+}
+
+/** On a full disk it is stopped all the same, and its end says why. */
+function sayWhy(why: 'run-max' | 'disconnect'): void {
+  try {
+    publish(ATTEMPT_FILES.stopping, stoppingFile.encode({ why, atMs: Date.now() }), false);
+  } catch {
+    // Nothing to be done: see above.
   }
 }
 

@@ -271,7 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
     theme: 'crash',
     slip: 'an agent that comes back asks the restart policy about a task that was ended by order',
     file: 'host-agent/allocation-run.ts',
-    find: "    const over = this.#verdict !== null || outcome.kind === 'found';\n",
+    find: "    const over = this.#verdict.given !== null || outcome.kind === 'found';\n",
     replace: '    const over = false;\n',
     breaks: ['I13', 'I22', 'I23', 'I45'],
     unseen: 'rare: the agent must die between the end of a stopped service and the removal of its record',

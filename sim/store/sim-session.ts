@@ -24,6 +24,7 @@ export class SimSession implements Session {
   readonly #lost = new AbortController();
   #cancelRenewal: () => void = () => undefined;
   #cancelDeadline: () => void = () => undefined;
+  #renewedAtMs = 0;
 
   constructor(parts: SimSessionParts) {
     this.id = parts.id;
@@ -34,6 +35,10 @@ export class SimSession implements Session {
 
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  get renewedAtMs(): number {
+    return this.#renewedAtMs;
   }
 
   async close(): Promise<void> {
@@ -73,6 +78,7 @@ export class SimSession implements Session {
   }
 
   #extend(sentAtMs: number): void {
+    this.#renewedAtMs = sentAtMs;
     const { clock, ttlMs } = this.#parts;
     this.#cancelDeadline();
     const leftMs = sentAtMs + ttlMs * OWN_DEADLINE_FRACTION - clock.monotonicMs();

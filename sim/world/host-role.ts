@@ -1,7 +1,7 @@
 import { HostAgent } from '../../host-agent/agent.ts';
 import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
 import { Registrar } from '../../host-agent/registrar.ts';
-import { startRounds } from '../../host-agent/rounds.ts';
+import { ROUNDS, startRounds } from '../../host-agent/rounds.ts';
 import { hostRoutes } from '../../host-agent/routes.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
@@ -63,7 +63,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
       const witness = witnessed({ machine, history: ground.history, agent, clock }, routes);
       const listener = await server.listen(witness, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
       agent.setAddress(listener.address);
-      startRounds(clock, log, [agent]);
+      startRounds(clock, log, [agent], ROUNDS, registrar);
       await registrar.start();
       void failed;
     },

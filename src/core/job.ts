@@ -45,6 +45,11 @@ export interface Group {
   readonly reschedule: ReschedulePolicy;
   /** Run time after which the host stops the allocation with the reason `deadline`; null: none. */
   readonly deadlineMs: number | null;
+  /**
+   * Stopped, with the reason `disconnected`, when its host has not heard of the cell for so long, whether an agent is
+   * there or not (I16). Absent: it runs on.
+   */
+  readonly stopAfterDisconnectMs?: number;
   /** How long the group may wait for a place before the job fails as unplaceable; null: for ever. */
   readonly waitMaxMs: number | null;
 }

@@ -58,8 +58,9 @@ export function sameWorkAs(view: JobView, group: Group): (version: number) => bo
 }
 
 function workOf(group: Group, precedence: number): string {
-  const { tasks, ports, constraints, distinct, restart, deadlineMs } = group;
-  return canonicalJson({ tasks, ports, constraints, distinct, restart, deadlineMs, precedence });
+  const { tasks, ports, constraints, distinct, restart, deadlineMs, stopAfterDisconnectMs } = group;
+  const deadlines = { deadlineMs, ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }) };
+  return canonicalJson({ tasks, ports, constraints, distinct, restart, ...deadlines, precedence });
 }
 
 /** How a vacant slot goes on: it has come to its end, or wants an allocation. */

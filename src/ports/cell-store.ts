@@ -125,6 +125,8 @@ export interface Session {
   readonly id: string;
   /** Aborted when the session must be taken for lost: by our own deadline, earlier than the store's. */
   readonly lost: AbortSignal;
+  /** When what the store answered last was asked, by the caller's monotonic clock: until then it surely was in contact. */
+  readonly renewedAtMs: number;
   /** Ends the session; its keys vanish now if the store can be reached. */
   close(): Promise<void>;
 }

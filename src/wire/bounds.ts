@@ -46,6 +46,8 @@ export const PIDS_MAX = 4 * 1024 * 1024;
 export const CPU_CORES_PLAIN_MAX = 64;
 
 /** A Node timer holds at most 2^31 - 1 ms, 24.8 days, and fires at once when given more. */
+/** A host tells its shims every few seconds that it is connected, and may miss two of these without harm. */
+export const DISCONNECT_MS_MIN = 15_000;
 export const DURATION_MS_MAX = 24 * 24 * 3600 * 1000;
 
 /** The kernel allows 131,071 bytes an argument; nobody needs them, and the store would have to hold them. */

@@ -32,6 +32,8 @@ export interface Launch {
   readonly tasks: Readonly<Record<string, Task>>;
   readonly restart: RestartPolicy;
   readonly deadlineMs: number | null;
+  /** As in the group. */
+  readonly stopAfterDisconnectMs?: number;
 }
 
 export interface StartAnswer {

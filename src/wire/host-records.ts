@@ -59,6 +59,7 @@ export const VERDICTS = [
   'evicted',
   'drain',
   'deadline',
+  'disconnected',
   'task-failed',
   'memory-pressure',
   'disk',

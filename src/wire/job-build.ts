@@ -78,6 +78,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
       onHostLost: file.reschedule?.onHostLost ?? reschedule.onHostLost,
     },
     deadlineMs: file.deadline ?? null,
+    ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
     waitMaxMs: file.waitMax ?? null,
   };
 }

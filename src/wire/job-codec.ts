@@ -70,6 +70,7 @@ const group = z.looseObject({
     onHostLost: z.boolean(),
   }),
   deadlineMs: whole.nullable(),
+  stopAfterDisconnectMs: z.exactOptional(whole),
   waitMaxMs: whole.nullable(),
 });
 

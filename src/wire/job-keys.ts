@@ -63,7 +63,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   update: 'replacing a running version step by step comes later; stop the job and run the new file',
   health: 'health checks come later; a task counts as running when its process does',
-  disconnect: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
+  replaceAfter: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
   ttlAfterFinished: 'ended jobs are kept for the time the cell is set to',
   success: 'a group succeeds when all of its allocations do',
   volumes: 'tasks see the files of their host',

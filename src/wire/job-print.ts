@@ -60,6 +60,9 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       onHostLost: group.reschedule.onHostLost,
     },
     ...(group.deadlineMs === null ? {} : { deadline: formatDuration(group.deadlineMs) }),
+    ...(group.stopAfterDisconnectMs === undefined
+      ? {}
+      : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
   };
 }

@@ -339,6 +339,14 @@ export const groupFields = {
   deadline: duration('more')
     .optional()
     .meta({ description: 'Run time after which it is stopped. Default none.', examples: ['2h'] }),
+  disconnect: z
+    .strictObject({
+      stopAfter: duration('more')
+        .refine((ms) => ms >= bounds.DISCONNECT_MS_MIN, { error: 'must be at least 15s' })
+        .meta({ description: 'Stopped when its host was cut off for so long.', examples: ['2m'] }),
+    })
+    .optional()
+    .meta({ description: 'What its host does when it is cut off from the cell. Default: it runs on.' }),
   waitMax: duration('more')
     .optional()
     .meta({

@@ -135,6 +135,7 @@ export const launch: z.ZodType<Launch> = z.strictObject({
     on: z.enum(['failure', 'always', 'never']),
   }),
   deadlineMs: durationMs.nullable(),
+  stopAfterDisconnectMs: z.exactOptional(durationMs.min(1)),
 });
 
 /** A signed ticket of ours is under 2 KiB. */

@@ -26,6 +26,7 @@ export const ATTEMPT_FILES = {
   launch: 'launch',
   claim: 'claim',
   started: 'started',
+  stopping: 'stopping',
   exit: 'exit',
   acks: 'acks',
 } as const;
@@ -38,6 +39,12 @@ export interface StartedRecord {
   /** Of the task's main process, which leads its own group and session. */
   readonly pid: number;
   readonly start: number;
+  readonly atMs: number;
+}
+
+/** Which deadline made the shim stop its task: written before the first signal, so that no kill is without a reason. */
+export interface StoppingRecord {
+  readonly why: (typeof SHIM_STOPS)[number];
   readonly atMs: number;
 }
 
@@ -96,6 +103,8 @@ const startedShape: z.ZodType<StartedRecord> = z.object({
   atMs: whole,
 });
 
+const stoppingShape: z.ZodType<StoppingRecord> = z.object({ why: z.enum(SHIM_STOPS), atMs: whole });
+
 const exitShape: z.ZodType<ExitRecord> = z
   .object({
     code: z.exactOptional(whole.max(255)),
@@ -127,6 +136,7 @@ const exitShape: z.ZodType<ExitRecord> = z
 
 export const claimFile = schemaCodec('claim', claimShape);
 export const startedFile = schemaCodec('started', startedShape);
+export const stoppingFile = schemaCodec('stopping', stoppingShape);
 export const exitFile = schemaCodec('exit', exitShape);
 
 /** Which attempt this is. */

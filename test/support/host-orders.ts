@@ -31,6 +31,7 @@ export interface OrderChanges {
   readonly tasks?: readonly Task[];
   readonly restart?: RestartPolicy;
   readonly deadlineMs?: number | null;
+  readonly stopAfterDisconnectMs?: number;
   readonly ticket?: string | null;
   readonly commandId?: string;
 }
@@ -42,6 +43,9 @@ export function someStart(changes: OrderChanges = {}): StartRequest {
     tasks: Object.fromEntries(tasks.map((task) => [task.name, task])),
     restart: changes.restart ?? NO_RESTART,
     deadlineMs: changes.deadlineMs ?? null,
+    ...(changes.stopAfterDisconnectMs === undefined
+      ? {}
+      : { stopAfterDisconnectMs: changes.stopAfterDisconnectMs }),
   };
   const allocation: Allocation = {
     id: newId(),

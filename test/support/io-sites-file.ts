@@ -79,6 +79,7 @@ const ONE_SUBJECT: Readonly<Record<string, readonly string[]>> = {
   'link.signal': ['shim'],
   'link.resize': ['shim'],
   'link.freeze': ['shim'],
+  'link.renew': ['shim'],
   'link.extend': ['shim'],
   'link.stop': ['shim'],
   'link.kill': ['shim'],

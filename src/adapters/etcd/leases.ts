@@ -113,6 +113,7 @@ export class EtcdSession implements Session {
   #askedAtMs: number | null = null;
   #cancelRenewal: () => void = () => undefined;
   #cancelDeadline: () => void = () => undefined;
+  #renewedAtMs = 0;
 
   constructor(id: string, ttlMs: number, grantSentAtMs: number, clock: Clock, hooks: SessionHooks) {
     this.id = id;
@@ -125,6 +126,10 @@ export class EtcdSession implements Session {
 
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  get renewedAtMs(): number {
+    return this.#renewedAtMs;
   }
 
   get askedAtMs(): number | null {
@@ -162,6 +167,7 @@ export class EtcdSession implements Session {
   }
 
   #extend(sentAtMs: number): void {
+    this.#renewedAtMs = sentAtMs;
     this.#cancelDeadline();
     const leftMs = sentAtMs + this.#ttlMs * OWN_DEADLINE_FRACTION - this.#clock.monotonicMs();
     this.#cancelDeadline = this.#clock.after(Math.max(0, leftMs), () => this.abandon());

@@ -21,6 +21,7 @@ export class MemorySession implements Session {
   readonly #lost = new AbortController();
   #cancelRenewal: () => void = () => undefined;
   #cancelDeadline: () => void = () => undefined;
+  #renewedAtMs = 0;
 
   constructor(options: MemorySessionOptions) {
     this.#options = options;
@@ -31,6 +32,10 @@ export class MemorySession implements Session {
 
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  get renewedAtMs(): number {
+    return this.#renewedAtMs;
   }
 
   async close(): Promise<void> {
@@ -57,6 +62,7 @@ export class MemorySession implements Session {
   }
 
   #renewed(): void {
+    this.#renewedAtMs = this.#options.clock.monotonicMs();
     this.#cancelDeadline();
     this.#cancelDeadline = this.#options.clock.after(this.#options.ttlMs * OWN_DEADLINE_FRACTION, () =>
       this.abandon(),

@@ -79,6 +79,9 @@ function armedSession(port: string, points: FailPoints, session: Session): Sessi
   return {
     id: session.id,
     lost: session.lost,
+    get renewedAtMs() {
+      return session.renewedAtMs;
+    },
     close: () => around(points, `${port}.closeSession/session`, unavailable, () => session.close()),
   };
 }

@@ -137,6 +137,26 @@ describe('the life of an allocation', () => {
     expect(world.clock.monotonicMs() - before).toBeGreaterThanOrEqual(2_950);
   });
 
+  it('I16 it is stopped when its host has not heard of the cell for so long, and no sooner', async () => {
+    const world = await host();
+    const order = someStart({
+      stopAfterDisconnectMs: 20_000,
+      restart: { attempts: 5, windowMs: 60_000, delayMs: 0, on: 'always' },
+    });
+    await world.agent.start(order);
+    const { id } = order.allocation;
+    await world.until(id, runs);
+    for (let i = 0; i < 6; i++) {
+      await world.clock.advance(15_000);
+      await world.agent.noteContact(world.clock.monotonicMs());
+    }
+    expect(world.agent.report(id).state).toBe('running');
+    const before = world.clock.monotonicMs();
+    const ended = await world.until(id, isReleased);
+    expect(ended).toMatchObject({ state: 'failed', reason: 'disconnected', restarts: 0 });
+    expect(world.clock.monotonicMs() - before).toBeGreaterThanOrEqual(19_000);
+  });
+
   it('S1.38 it is released only when its ports are free', async () => {
     const world = await host();
     const order = someStart({

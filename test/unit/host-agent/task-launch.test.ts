@@ -13,6 +13,7 @@ const place = {
   hostEnv: { PATH: '/usr/bin:/bin' },
   stateId: 'state-1',
   addresses: [],
+  deadlines: {},
   oomScore: 0,
 };
 

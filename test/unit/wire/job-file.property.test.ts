@@ -79,6 +79,7 @@ const group = fc.record(
       { requiredKeys: [] },
     ),
     deadline: duration,
+    disconnect: fc.record({ stopAfter: fc.integer({ min: 15, max: 1000 }).map((n) => `${String(n)}s`) }),
     waitMax: duration,
   },
   { requiredKeys: ['count', 'tasks'] },

@@ -200,6 +200,11 @@ describe('what is refused, and where', () => {
       ],
     ],
     [
+      'a short time without contact',
+      `${LONG}    disconnect: { stopAfter: 5s }\n`,
+      ['bad.yaml:8:30: error: groups.web.disconnect.stopAfter: must be at least 15s'],
+    ],
+    [
       'a zero deadline',
       `${LONG}    deadline: 0s\n`,
       ['bad.yaml:8:15: error: groups.web.deadline: must be more than 0'],
@@ -324,7 +329,7 @@ describe('what is refused, and where', () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test.each(['update', 'health', 'disconnect', 'ttlAfterFinished', 'success'])(
+  test.each(['update', 'health', 'replaceAfter', 'ttlAfterFinished', 'success'])(
     '%s is planned, and said to be',
     (key) => {
       const [problem] = problemsOf(`name: a\ncommand: [x]\n${key}: {}\n`);
