@@ -29,6 +29,7 @@ import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
 import type { AgentSettings } from './desk.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
+import { makeShimGroups } from './limits/shim-groups.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './registrar.ts';
 import type { RoundsOptions } from './rounds.ts';
@@ -112,6 +113,9 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();
   const files = openFileThread(options.stateFolder);
+  // Only the compiled shim can put a task into its groups before the task begins.
+  const groups = shim.kind === 'native' ? files.cgroups : NO_CGROUPS;
+  const shimGroups = await makeShimGroups(groups, log, options.cgroupParent ?? '');
   const { store, server, disk, processes, cgroups, commands, artifacts, verifier } = armed(
     'agent',
     failPointsOf(systemFailures),
@@ -119,9 +123,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       store: options.store ?? (await etcdStore(options)),
       server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
       disk: files.disk,
-      processes: linuxProcesses({ stateFolder: options.stateFolder, shim }),
-      // Only the compiled shim can put a task into its groups before the task begins.
-      cgroups: shim.kind === 'native' ? files.cgroups : NO_CGROUPS,
+      processes: linuxProcesses({ stateFolder: options.stateFolder, shim, shimGroups }),
+      cgroups: groups,
       commands: systemCommands,
       artifacts: artifactSource({
         stateFolder: options.stateFolder,

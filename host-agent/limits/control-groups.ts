@@ -2,7 +2,7 @@ import type { CgroupMount, Cgroups, CgroupValue } from '../../src/ports/cgroups.
 import { CgroupError } from '../../src/ports/cgroups.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import type { Enforced, Limited, LimitGroups, Limits, LimitsDriver, Usage } from './limits.ts';
-import { LIMITED, NO_LIMITS } from './limits.ts';
+import { LIMITED, NO_LIMITS, OUR_GROUP } from './limits.ts';
 import { readUsage, valueOf } from './readings.ts';
 import { V1_SETTINGS, V2_SETTINGS } from './settings.ts';
 
@@ -13,9 +13,6 @@ const CONTROLLER: Readonly<Record<Limited, readonly [v1: string, v2: string]>> =
   pids: ['pids', 'pids'],
   io: ['blkio', 'io'],
 };
-
-/** All groups of all host-agents of a machine lie in this one, in each hierarchy. */
-const OUR_GROUP = 'moorage';
 
 /** One hierarchy, and what it holds attempts to. */
 interface Hierarchy {

@@ -52,6 +52,9 @@ export const NO_GROUPS: LimitGroups = {
   oomFile: null,
 };
 
+/** All groups of all host-agents of a machine lie in this one, in each hierarchy. */
+export const OUR_GROUP = 'moorage';
+
 /** How each resource is held to its limit: `none` is counted by the schedulers and not enforced here. */
 export type Enforced = 'v2' | 'v1' | 'none';
 

@@ -83,8 +83,7 @@ int spawner(char **procs) {
     prctl(PR_SET_NAME, "moorage-spawner");
     signal(SIGCHLD, SIG_IGN); /* the kernel buries our shims; each of them takes this back for itself */
     signal(SIGPIPE, SIG_IGN);
-    for (; *procs; procs++)
-        if (write_file(*procs, "0")) return 3;
+    for (; *procs; procs++) write_file(*procs, "0"); /* refused, shims stay where their agent is, and run */
     for (ssize_t n; (n = getline(&line, &room, stdin)) > 0;) {
         line[strcspn(line, "\n")] = 0;
         if (!is_attempt(line)) continue;

@@ -10,6 +10,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import { verdictFile } from '../../src/wire/host-records.ts';
 import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
+import { ownId } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import type { TestFolder } from '../support/real-host.ts';
 import { buildShim, hostClient, PLAIN_SHIM, stateFolder, untilReport } from '../support/real-host.ts';
@@ -75,7 +76,12 @@ describe.each(shims)('deadlines of a real host, shim %s', (_name, shim) => {
   it.skipIf(shim === null)(
     'I16 I26 the longest run is kept by the shim while no agent is there, and the next agent knows why',
     async () => {
-      const order = someStart({ tasks: [SLEEPER], restart: ALWAYS, deadlineMs: 1_500 });
+      const order = someStart({
+        allocation: { id: ownId() },
+        tasks: [SLEEPER],
+        restart: ALWAYS,
+        deadlineMs: 1_500,
+      });
       const { id } = order.allocation;
       expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
       await until(id, runs);
@@ -97,8 +103,13 @@ describe.each(shims)('deadlines of a real host, shim %s', (_name, shim) => {
     'I16 a task that is to stop when cut off runs while the store is heard, and is stopped when it is not',
     async () => {
       const stopAfterDisconnectMs = 1_500;
-      const order = someStart({ tasks: [SLEEPER], restart: ALWAYS, stopAfterDisconnectMs });
-      const stays = someStart({ tasks: [SLEEPER] });
+      const order = someStart({
+        allocation: { id: ownId() },
+        tasks: [SLEEPER],
+        restart: ALWAYS,
+        stopAfterDisconnectMs,
+      });
+      const stays = someStart({ allocation: { id: ownId() }, tasks: [SLEEPER] });
       const { id } = order.allocation;
       for (const one of [order, stays])
         expect(await client.start(agent.address, one)).toMatchObject({ kind: 'started' });
@@ -117,7 +128,12 @@ describe.each(shims)('deadlines of a real host, shim %s', (_name, shim) => {
   );
 
   it.skipIf(shim === null)('I16 with its agent gone it is stopped by its shim, and stays so', async () => {
-    const order = someStart({ tasks: [SLEEPER], restart: ALWAYS, stopAfterDisconnectMs: 1_500 });
+    const order = someStart({
+      allocation: { id: ownId() },
+      tasks: [SLEEPER],
+      restart: ALWAYS,
+      stopAfterDisconnectMs: 1_500,
+    });
     const { id } = order.allocation;
     expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
     await until(id, runs);

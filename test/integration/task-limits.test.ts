@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
 import { DriverWorld, leftOf, ownId } from '../support/driver-world.ts';
@@ -88,6 +90,33 @@ describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to th
     await world.said(id, 'up');
     const report = await world.stop(id);
     expect(report.state).toBe('killed');
+    expect(await leftOf(id)).toEqual([]);
+  });
+
+  it('I23 I26 its shim lies in a group of shims: what kills or freezes all of the task leaves it to write the end', async () => {
+    const id = await world.start(shell('echo up; exec sleep 1000'));
+    await world.said(id, 'up');
+    const claim: unknown = JSON.parse(
+      readFileSync(join(world.folder.path, 'state', 'attempts', `${id}.main.1`, 'claim'), 'utf8'),
+    );
+    const { pid } = claim as { readonly pid: number };
+    const groupsOf = (of: number): string[] => readFileSync(`/proc/${String(of)}/cgroup`, 'utf8').split('\n');
+    const mounts = await linuxCgroups().mounts();
+    // Those of our controllers; a machine may have others, in which nobody is moved.
+    expect(groupsOf(pid).filter((line) => line.endsWith(':/moorage/shims'))).toHaveLength(mounts.length);
+    const task = (await world.until(id, ({ state }) => state === 'running')).tasks['main']?.pid ?? 0;
+    const own = groupsOf(task).filter((line) => line.includes(`.${id}.main.1`));
+    expect(own).not.toHaveLength(0);
+    expect(groupsOf(task).join('\n')).not.toContain('/moorage/shims');
+    const unified = mounts.find(({ version }) => version === 2);
+    if (unified === undefined) process.kill(task, 'SIGKILL');
+    else
+      writeFileSync(
+        `${unified.path}${own.find((line) => line.startsWith('0::'))?.slice(3) ?? ''}/cgroup.kill`,
+        '1',
+      );
+    const ended = await world.until(id, (report) => report.released);
+    expect(ended).toMatchObject({ state: 'failed', exit: { signal: 'SIGKILL' } });
     expect(await leftOf(id)).toEqual([]);
   });
 
