@@ -9,18 +9,24 @@ interface Binding {
 }
 
 /**
- * I45: room, ports and addresses return to the cell when nothing of the allocation is left on its host, never before.
+ * I45: room, ports and addresses return to the cell when nothing of the allocation is left on its host, never before: no
+ * process, and no port that is still bound.
  * I47: the ports of an allocation are bound by its own processes only, and by them no others.
  */
 export function checkReleasedRoom(history: RecordedHistory, book: RunBook, findings: Findings): void {
   for (const story of book.allocations.values()) checkRelease(story, book, findings);
   const bound = new Map<string, Binding>();
+  const free = (place: string, at: Stamp): void => {
+    const binding = bound.get(place);
+    bound.delete(place);
+    if (binding !== undefined) checkFreed(place, binding, at, book, findings);
+  };
   for (const { seq, atMs, fact } of history.hosts) {
     const at = { seq, atMs };
     if (fact.kind === 'power-off' || fact.kind === 'boot') {
       for (const place of bound.keys()) if (place.startsWith(`${fact.host}:`)) bound.delete(place);
     } else if (fact.kind === 'port-freed') {
-      bound.delete(`${fact.host}:${String(fact.port)}`);
+      free(`${fact.host}:${String(fact.port)}`, at);
     } else if (fact.kind === 'port-bound') {
       const place = `${fact.host}:${String(fact.port)}`;
       checkBound(fact.attempt, fact.port, { place, at, holder: bound.get(place) }, book, findings);
@@ -41,6 +47,22 @@ function checkRelease(story: AllocationStory, book: RunBook, findings: Findings)
   }
 }
 
+/** Was the port bound when its allocation's room was given back? */
+function checkFreed(place: string, binding: Binding, at: Stamp, book: RunBook, findings: Findings): void {
+  const story = book.allocations.get(allocationOf(binding.attempt));
+  if (story === undefined || story.deleted === null || story.outcome?.fact.exit?.lost === 'host-lost') return;
+  if (binding.at.seq < story.deleted.seq && story.deleted.seq < at.seq)
+    findings.prove('I45', story.allocation.id, `its room was given back while it still held ${place}`, [
+      binding.at,
+      story.deleted,
+      at,
+    ]);
+}
+
+function allocationOf(attempt: string | null): string {
+  return attempt === null ? '' : (parseAttemptName(attempt)?.allocation ?? '');
+}
+
 function checkBound(
   attempt: string | null,
   port: number,
@@ -50,11 +72,12 @@ function checkBound(
 ): void {
   if (attempt === null) return;
   const { place, at, holder } = bound;
-  const id = parseAttemptName(attempt)?.allocation ?? '';
+  const id = allocationOf(attempt);
   const story = book.allocations.get(id);
   if (story !== undefined && !Object.values(story.allocation.ports).includes(port))
     findings.prove('I47', place, `bound by ${attempt}, to which it was not given`, [story.created, at]);
-  if (holder !== undefined && holder.attempt !== attempt)
+  // Its own next attempt takes over what the last one left.
+  if (holder !== undefined && (holder.attempt === null || allocationOf(holder.attempt) !== id))
     findings.prove('I47', place, `bound by ${holder.attempt ?? 'a stranger'} and by ${attempt}`, [
       holder.at,
       at,

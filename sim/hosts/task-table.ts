@@ -27,8 +27,8 @@ const REACTION_SPREAD_MS = 20;
 
 /**
  * The processes of a machine between two boots: shims and tasks that only take time. What a task does stands in its
- * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, and `SIM_IGNORES_SIGNALS`, with which only
- * SIGKILL ends it.
+ * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, `SIM_IGNORES_SIGNALS`, with which only
+ * SIGKILL ends it, and `SIM_LINGER_MS`: its ports stay bound so long after its end.
  */
 export class TaskTable {
   readonly bootId: string;
@@ -37,6 +37,8 @@ export class TaskTable {
   readonly #listeners = new Set<(attempt: string) => void>();
   /** Bound by strangers. */
   readonly #taken = new Set<number>();
+  /** Bound by what an ended task left behind. */
+  readonly #lingering = new Map<number, () => void>();
   #pids = 100;
   #ticks = 0;
 
@@ -142,7 +144,7 @@ export class TaskTable {
   }
 
   portsInUse(ports: readonly number[]): readonly number[] {
-    const bound = new Set(this.#taken);
+    const bound = new Set([...this.#taken, ...this.#lingering.keys()]);
     for (const running of this.#running.values())
       if (running.process !== null) for (const port of running.ports) bound.add(port);
     return ports.filter((port) => bound.has(port));
@@ -169,7 +171,10 @@ export class TaskTable {
     const process = this.identity();
     running.process = process;
     history.host({ kind: 'started', host, attempt, process });
-    for (const port of running.ports) history.host({ kind: 'port-bound', host, port, attempt });
+    for (const port of running.ports) {
+      this.#lingering.get(port)?.();
+      history.host({ kind: 'port-bound', host, port, attempt });
+    }
     const started = { pid: process.pid, start: process.start, atMs: Math.round(time.nowMs()) };
     content.write(`attempts/${attempt}/${ATTEMPT_FILES.started}`, startedFile.encode(started), false);
     this.#tell(attempt);
@@ -206,10 +211,24 @@ export class TaskTable {
   }
 
   #gone(running: Running, process: ProcessIdentity, exit: Exit): void {
-    const { host, history } = this.#machine;
-    const { attempt } = running;
+    const { host, history, agenda, life } = this.#machine;
+    const { attempt, launch } = running;
     history.host({ kind: 'ended', host, attempt, process, exit });
-    for (const port of running.ports) history.host({ kind: 'port-freed', host, port, attempt });
+    const lingerMs = Number(launch.env['SIM_LINGER_MS'] ?? 0);
+    for (const port of running.ports) {
+      const free = (): void => {
+        stop();
+        this.#lingering.delete(port);
+        history.host({ kind: 'port-freed', host, port, attempt });
+      };
+      let stop = (): void => undefined;
+      if (lingerMs === 0) {
+        free();
+        continue;
+      }
+      stop = agenda.after(lingerMs, life, 'port free', free, attempt);
+      this.#lingering.set(port, free);
+    }
   }
 
   #signalled(running: Running, process: ProcessIdentity, signal: string): void {

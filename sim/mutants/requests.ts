@@ -1,7 +1,6 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import type { Request } from '../world/scenario.ts';
 
-/** More than ten, so that one's name begins another's (`job-1`, `job-12`). */
 const JOBS = 13;
 /** Fixed ports that many ask for. */
 const PORTS_FIRST = 20_001;
@@ -26,7 +25,8 @@ export function burst(random: SeededRandom, activeMs: number): readonly Request[
 function requestOf(n: number, atMs: number, random: SeededRandom): Request {
   const isService = random.below(4) === 0;
   const kind = !isService && random.below(4) === 0 ? 'run' : 'submit';
-  const name = `job-${String(n)}`;
+  // Many a name begins with another one: `job-1`, `job-10`, `job-101`.
+  const name = `job-${n.toString(2)}`;
   const file = {
     ...{ name, type: isService ? 'service' : 'batch', count: 1 + random.below(4) },
     priority: [30, 50, 50, 80][random.below(4)] ?? 50,
@@ -41,6 +41,7 @@ function requestOf(n: number, atMs: number, random: SeededRandom): Request {
       SIM_RUN_MS: String(isService && random.below(2) === 0 ? 0 : 100 + random.below(3_000)),
       SIM_EXIT_CODE: random.below(6) === 0 ? '1' : '0',
       ...(random.below(3) === 0 ? { SIM_IGNORES_SIGNALS: '1' } : {}),
+      ...(random.below(2) === 0 ? { SIM_LINGER_MS: String(200 + random.below(4_000)) } : {}),
     },
     stop: { signal: 'SIGTERM', grace: `${String(300 + random.below(3_000))}ms` },
   };

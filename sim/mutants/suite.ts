@@ -11,9 +11,20 @@ import { burst } from './requests.ts';
  * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
  * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
- * with one that is not heard for so long that it counts as lost.
+ * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
+ * `refused` with hosts that cannot take what was placed on them.
  */
-export const THEMES = ['any', 'crowd', 'late', 'lossy', 'crash', 'silent', 'lost'] as const;
+export const THEMES = [
+  'any',
+  'crowd',
+  'late',
+  'lossy',
+  'crash',
+  'silent',
+  'lost',
+  'race',
+  'refused',
+] as const;
 export type Theme = (typeof THEMES)[number];
 
 /** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
@@ -45,9 +56,28 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
     case 'lossy':
       return { seed, scenario: SHORT, faults: LOSSY, requests: burst(random, SHORT.activeMs) };
     case 'crash':
-      return { seed, scenario: SHORT, faults: { nemesis: { everyMs: 1_000, kinds: CRASHES } } };
+      return {
+        seed,
+        scenario: SHORT,
+        faults: { nemesis: { everyMs: 700, kinds: CRASHES } },
+        requests: burst(random, SHORT.activeMs),
+      };
     case 'silent':
-      return { seed, scenario: WHOLE, faults: { nemesis: { everyMs: 1_500, kinds: SILENCES } } };
+      return {
+        seed,
+        scenario: SHORT,
+        faults: { nemesis: { everyMs: 1_000, kinds: SILENCES } },
+        requests: burst(random, SHORT.activeMs),
+      };
+    case 'race':
+      return { seed, scenario: SHORT, faults: RACE, requests: burst(random, SHORT.activeMs) };
+    case 'refused':
+      return {
+        seed,
+        scenario: SHORT,
+        faults: { nemesis: { everyMs: 600, kinds: REFUSALS } },
+        requests: burst(random, SHORT.activeMs),
+      };
     case 'lost':
       return lostOptions(seed, random);
   }
@@ -63,6 +93,14 @@ const LATE: FaultSettings = {
     watchBreaks: 0.02,
   },
 };
+
+/** What everybody knows of the others is old, and what is on its way is overtaken. */
+const RACE: FaultSettings = {
+  network: { delayMaxMs: 500 },
+  store: { delayMaxMs: 800, late: 0.1, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
+};
+
+const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isolate', 'clock-step'];
 
 const LOSSY: FaultSettings = { network: { loss: 0.06, double: 0.2, delayMaxMs: 300 } };
 
