@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import type { CellMeta } from '../src/core/cell.ts';
 import type { Eligibility, Host } from '../src/core/host.ts';
 import type { Intent } from '../src/core/intent.ts';
 import type { Job, JobRecord } from '../src/core/job.ts';
@@ -15,6 +16,7 @@ import {
   intentCodec,
   jobCodec,
   ledgerCodec,
+  metaCodec,
   outcomeCodec,
   ownerCodec,
   roleCodec,
@@ -38,6 +40,7 @@ export interface Rooms {
   readonly intents: Intent;
   readonly runs: RunRecord;
   readonly roles: RoleRecord;
+  readonly meta: CellMeta;
 }
 
 export type RoomName = keyof Rooms;
@@ -68,6 +71,8 @@ export class CellCopy {
   readonly intents: Room<Intent>;
   readonly runs: Room<RunRecord>;
   readonly roles: Room<RoleRecord>;
+  /** One record, of no name. */
+  readonly meta: Room<CellMeta>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
   readonly allocationsByJob = new Grouped<Allocation>();
   readonly allocationsByHost = new Grouped<Allocation>();
@@ -99,9 +104,10 @@ export class CellCopy {
     this.intents = this.#room('intents', keys.intents, (text) => intentCodec.decode(text));
     this.runs = this.#room('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#room('roles', keys.roles, (text) => roleCodec.decode(text));
+    this.meta = this.#room('meta', keys.meta, (text) => metaCodec.decode(text));
     this.#rooms = [
       ...[this.hosts, this.alive, this.eligibility, this.ledgers, this.allocations, this.jobs],
-      ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles],
+      ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles, this.meta],
     ] as readonly Room<unknown>[];
     this.#following = store.follow(keys.root, {
       onSnapshot: (snapshot) => this.#replace(snapshot),

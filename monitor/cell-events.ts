@@ -66,6 +66,7 @@ function tell(change: CellChange): Told | null {
     case 'ledgers':
     case 'versions':
     case 'runs':
+    case 'meta':
       return null;
   }
 }

@@ -246,6 +246,7 @@ export class Monitor {
         this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
         break;
       case 'runs':
+      case 'meta':
         break;
     }
   }

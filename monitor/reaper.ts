@@ -140,10 +140,15 @@ export class Reaper {
     if (isOwned && copy.outcomesByJob.of(jobKey).size <= OUTCOMES_PER_SLOT_MAX) return;
     const record = copy.jobs.get(jobKey)?.value;
     if (ownerless && record?.desired !== 'run')
-      for (const row of copy.allocationsByJob.of(jobKey).values()) await this.#finish(row);
+      for (const row of copy.allocationsByJob.of(jobKey).values())
+        await this.#finish(row, record !== undefined || !this.#wasRestored);
     if (record === undefined) return this.#dropOldOutcomes(jobKey);
     await this.#dropSurplusOutcomes(jobKey);
     if (record.job.oneOff) await this.#dropRun(jobKey);
+  }
+
+  get #wasRestored(): boolean {
+    return this.#deps.copy.meta.get('')?.value.restoredAtMs !== undefined;
   }
 
   #ownerlessFor(jobKey: string): number {
@@ -157,8 +162,11 @@ export class Reaper {
     return nowMs - since;
   }
 
-  /** Brings one allocation a step nearer to its end. */
-  async #finish(row: Row<Allocation>): Promise<void> {
+  /**
+   * Brings one allocation a step nearer to its end.
+   * @param mayStop its job was stopped or deleted. One that a restored store does not have may be lost: absence stops nothing
+   */
+  async #finish(row: Row<Allocation>, mayStop: boolean): Promise<void> {
     const { value: allocation, modRevision } = row;
     const { view, copy, clock } = this.#deps;
     const report = view.get(allocation.host, allocation.id);
@@ -176,6 +184,7 @@ export class Reaper {
       const outcome = forgottenOutcome(allocation, 'host-lost', clock.nowMs());
       return this.#release({ allocation, revision: modRevision, outcome });
     }
+    if (allocation.desired === 'run' && !mayStop) return;
     if (allocation.desired === 'run') return this.#orderStop(row);
     await this.#stopOnHost(row);
   }
@@ -196,7 +205,8 @@ export class Reaper {
     const { hosts, copy, clock, log } = this.#deps;
     const address = copy.hosts.get(allocation.host)?.value.address;
     if (address === undefined) return;
-    const { incarnation } = allocation.epoch;
+    // The cell's own: a host that has heard of a restore refuses what comes from before it.
+    const incarnation = copy.meta.get('')?.value.incarnation ?? allocation.epoch.incarnation;
     const answer = await hosts.stop(address, allocation.id, {
       commandId: `${allocation.id}-reap`,
       epoch: { incarnation, counter: this.#counterFor(allocation) },

@@ -95,7 +95,7 @@ export class Evictor {
         made.push(room);
         if (!isGang) launches.push(this.#launch(job, state, [room], this.#term.options.atomicity));
       }
-      if (isGang && made.length === fills.length)
+      if (isGang && made.length === fills.length && this.#isWhole(job, group))
         launches = [this.#launch(job, state, made.splice(0), 'all-or-nothing')];
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -240,6 +240,11 @@ export class Evictor {
     if (this.#term.signal.aborted || job.dropped || job.stale || job.finishing) return false;
     if (job.groups.get(fill.group) !== state) return false;
     return this.#parts.fillsOf(job).some((now) => isSameSlot(now, fill));
+  }
+
+  /** While room was made for some members of a gang, others may have ended: they are placed together or not at all (I6). */
+  #isWhole(job: OwnedJob, group: Group): boolean {
+    return this.#parts.fillsOf(job).every((fill) => fill.group !== group.name);
   }
 
   #takeBack(job: OwnedJob, entry: Entry): void {

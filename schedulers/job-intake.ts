@@ -9,8 +9,11 @@ import type { Entry, OwnedJob } from './owned-job.ts';
 import { newEntry } from './owned-job.ts';
 import type { Reports } from './reports.ts';
 import type { Starter } from './starter.ts';
+import type { Strays } from './strays.ts';
 
 const LOAD_RETRY_MS = 1_000;
+/** Until a host that did not answer is asked again for what it knows, or is declared lost. */
+const STRAYS_AGAIN_MS = 200;
 
 export interface JobIntakeParts {
   readonly loader: JobLoader;
@@ -18,6 +21,8 @@ export interface JobIntakeParts {
   readonly reports: Reports;
   readonly starter: Starter;
   readonly intents: Intents;
+  /** null: the store was never restored, and knows all that hosts know. */
+  readonly strays: Strays | null;
 }
 
 /** Takes up what the store holds of a job: when it becomes ours, and whenever we may not know all of it. */
@@ -47,6 +52,11 @@ export class JobIntake {
         // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
         // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
         if (job.landings !== landings) continue;
+        if ((await this.#parts.strays?.takeUp(job, stored)) === false) {
+          waitMs = STRAYS_AGAIN_MS;
+          continue;
+        }
+        if (job.dropped) return;
         this.#loaded(job, stored);
         return;
       } catch (error) {

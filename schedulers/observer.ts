@@ -1,3 +1,4 @@
+import { jobKeyOf } from '../src/core/ids.ts';
 import { outcomeOf } from '../src/core/outcome-of.ts';
 import type { Eviction } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
@@ -12,8 +13,11 @@ export class Observer {
   readonly #term: Term;
   readonly #book: JobBook;
   readonly #releaser: Releaser;
+  readonly #mayStray: boolean;
 
-  constructor(term: Term, book: JobBook, releaser: Releaser) {
+  /** @param mayStray the store was restored: hosts may know of allocations that it does not */
+  constructor(term: Term, book: JobBook, releaser: Releaser, mayStray: boolean) {
+    this.#mayStray = mayStray;
     this.#term = term;
     this.#book = book;
     this.#releaser = releaser;
@@ -21,7 +25,11 @@ export class Observer {
 
   report(report: AllocationReport): void {
     const found = this.#book.entry(report.id);
-    if (found === undefined || found.entry.allocation.host !== report.host) return;
+    if (found === undefined) {
+      if (this.#mayStray) this.#stray(report);
+      return;
+    }
+    if (found.entry.allocation.host !== report.host) return;
     const { job, entry } = found;
     const before = entry.report;
     if (before?.released === true && !report.released) return;
@@ -31,6 +39,12 @@ export class Observer {
     if (report.released && isTerminal(report.state)) this.#released(job, entry, report);
     // Only a service looks at whether its allocations run; a batch job waits for their ends.
     else if (before?.state !== report.state && job.record.job.type !== 'batch') this.#term.look(job);
+  }
+
+  /** Its host was not heard when the job was read. */
+  #stray(report: AllocationReport): void {
+    const job = this.#book.get(jobKeyOf(report.namespace, report.job));
+    if (job !== undefined && !report.released) this.#term.reload(job);
   }
 
   /** The commit that makes the victim give way is durable. */

@@ -2,6 +2,7 @@ import type { AllocationReport } from '../src/core/report.ts';
 import type { RoleRecord } from '../src/core/role.ts';
 import type { CellView } from '../src/runtime/cell-view.ts';
 import type { ReportSource } from '../src/runtime/report-reader.ts';
+import { sleep } from '../src/runtime/sleep.ts';
 import { ReportFollower } from '../src/runtime/report-follower.ts';
 import { Table } from '../src/runtime/table.ts';
 import { roleCodec } from '../src/wire/records.ts';
@@ -9,6 +10,8 @@ import type { SchedulerWorld } from './context.ts';
 
 /** Without a monitor: how soon a host that got its first allocation is followed. */
 const REFRESH_DELAY_MS = 100;
+/** How often it is asked whether the view is complete, in the one case in which somebody waits for that. */
+const COMPLETE_LOOK_MS = 200;
 
 /**
  * What hosts say of our allocations. Through one monitor's merged stream while there is a monitor; while there is none,
@@ -73,6 +76,17 @@ export class Reports {
   /** What is known of the allocation on its host; undefined: nothing yet. */
   get(host: string, id: string): AllocationReport | undefined {
     return this.#view.get(host, id);
+  }
+
+  /** What all hosts say, as far as it is followed. */
+  get view(): CellView {
+    return this.#view;
+  }
+
+  /** Resolves when a monitor has heard every host that it knows, or given up on it. */
+  async complete(signal: AbortSignal): Promise<void> {
+    while (!this.#merged.view.complete && !signal.aborted)
+      await sleep(this.#world.clock, COMPLETE_LOOK_MS, signal);
   }
 
   /** Is the host heard now, so that what it does not report is not there? */

@@ -3,7 +3,7 @@ import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
-import { openMeta } from '../src/runtime/cell-meta.ts';
+import { openMeta, watchIncarnation } from '../src/runtime/cell-meta.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { roleCodec } from '../src/wire/records.ts';
 import type { SchedulerEvent, SchedulerStatus } from '../src/wire/scheduler-api.ts';
@@ -130,19 +130,22 @@ export class Scheduler {
     const end = (): void => over.abort();
     session.lost.addEventListener('abort', end, { once: true });
     this.#stop.signal.addEventListener('abort', end, { once: true });
+    const unwatch = watchIncarnation(store, keys, meta.incarnation, end);
     if (session.lost.aborted || this.#stop.signal.aborted) end();
     const term = new SchedulerTerm({
       ...{ world: this.#world, options: this.options, session, signal: over.signal },
-      ...{ incarnation: meta.incarnation, stats: this.#stats, events: this.#events },
+      ...{ meta, stats: this.#stats, events: this.#events },
     });
     this.#term = term;
     try {
       await this.#register(session, address);
       onBegun();
       await term.run();
-      if (!this.#stop.signal.aborted) log.warn({}, 'the session is lost: starting over from the store');
+      if (!this.#stop.signal.aborted)
+        log.warn({}, 'the session is lost or the cell renewed: starting over from the store');
     } finally {
       end();
+      unwatch();
       this.#stop.signal.removeEventListener('abort', end);
       this.#unknownResolvedBefore += term.committer.stats.unknownResolved;
       this.#term = null;

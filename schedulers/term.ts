@@ -1,5 +1,6 @@
 import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
+import type { CellMeta } from '../src/core/cell.ts';
 import { slotName } from '../src/core/ids.ts';
 import type { Switches } from '../src/core/limits.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
@@ -8,6 +9,7 @@ import type { Todo } from '../src/core/slot-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/committer.ts';
+import { sleep } from '../src/runtime/sleep.ts';
 import { Table } from '../src/runtime/table.ts';
 import type { SchedulerEventKind } from '../src/wire/scheduler-api.ts';
 import { switchesCodec } from '../src/wire/records.ts';
@@ -38,6 +40,7 @@ import { Placer } from './placer.ts';
 import { Releaser } from './releaser.ts';
 import { Reports } from './reports.ts';
 import { Starter } from './starter.ts';
+import { Strays } from './strays.ts';
 import type { SchedulerStats } from './stats.ts';
 import { Stopper } from './stopper.ts';
 import { Sweeper } from './sweeper.ts';
@@ -50,6 +53,8 @@ const HOST_RETRIES_MAX = 32;
 /** A store that did not let us give up a finished job is asked again after this. */
 const FINISH_RETRY_MS = 1_000;
 const REBASES_MAX = 8;
+/** So long after a restore all hosts have registered again: their sessions end (10 s), then they try every 5 s. */
+const RETURN_MS = 15_000;
 /** From `setTimeout`: a timer cannot wait longer, and a look too early does no harm. */
 const LOOK_AHEAD_MAX_MS = 3_600_000;
 
@@ -83,6 +88,7 @@ export class SchedulerTerm implements Term {
   readonly #desk: TicketDesk;
   readonly #starts: FreshStarts;
   readonly #parking: Parking;
+  readonly #restoredAtMs: number | null;
   readonly #gangs: GangRepair;
   readonly #loop: DecisionLoop;
   readonly #sweeper: Sweeper;
@@ -93,7 +99,7 @@ export class SchedulerTerm implements Term {
     readonly options: SchedulerOptions;
     readonly session: Session;
     readonly signal: AbortSignal;
-    readonly incarnation: string;
+    readonly meta: CellMeta;
     readonly stats: SchedulerStats;
     readonly events: SchedulerEvents;
   }) {
@@ -101,7 +107,8 @@ export class SchedulerTerm implements Term {
     this.world = world;
     this.options = options;
     this.signal = parts.signal;
-    this.incarnation = parts.incarnation;
+    this.incarnation = parts.meta.incarnation;
+    this.#restoredAtMs = parts.meta.restoredAtMs ?? null;
     this.stats = parts.stats;
     this.events = parts.events;
     this.hosts = new HostClient(world.http);
@@ -149,7 +156,7 @@ export class SchedulerTerm implements Term {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
     const launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts, intents });
-    this.#observer = new Observer(this, jobs, releaser);
+    this.#observer = new Observer(this, jobs, releaser, this.#restoredAtMs !== null);
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
     const evictor = new Evictor(this, {
@@ -182,7 +189,10 @@ export class SchedulerTerm implements Term {
       hosts: () => jobs.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
       onReport: (report) => this.report(report),
     });
-    this.#intake = new JobIntake(this, { loader, book: jobs, reports: this.#reports, starter, intents });
+    this.#intake = new JobIntake(this, {
+      ...{ loader, book: jobs, reports: this.#reports, starter, intents },
+      strays: this.#restoredAtMs === null ? null : new Strays(this, () => this.#reports.view),
+    });
     this.#loop = new DecisionLoop(this, {
       ...{ decider: this.decider, launcher },
       jobOf: (key) => jobs.get(key),
@@ -216,9 +226,20 @@ export class SchedulerTerm implements Term {
     if (this.signal.aborted) return;
     this.#ready = true;
     this.#reports.start();
+    await this.#hostsHeard();
+    if (this.signal.aborted) return;
     this.#ownership.start();
     this.#sweeper.start();
     await this.#loop.run();
+  }
+
+  /** After a restore nothing is decided before the hosts have said what they know (I53). */
+  async #hostsHeard(): Promise<void> {
+    if (this.#restoredAtMs === null) return;
+    const { clock } = this.world;
+    const leftMs = this.#restoredAtMs + RETURN_MS - clock.nowMs();
+    await sleep(clock, Math.min(RETURN_MS, Math.max(0, leftMs)), this.signal);
+    await this.#reports.complete(this.signal);
   }
 
   /** After `run` has ended: takes nothing with it. */

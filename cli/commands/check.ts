@@ -47,7 +47,8 @@ export function exitOf({ report }: CheckedCell): number {
   return report.verdict === 'holds' ? EXIT.ok : EXIT.workloadFailed;
 }
 
-function storeOf(context: Context, options: CheckOptions): { etcd: readonly string[]; cell: string } {
+/** The store that the options name, or that of the cell that runs here. @throws CliError */
+export function storeOf(context: Context, options: CheckOptions): { etcd: readonly string[]; cell: string } {
   const running = runningCell(context.terminal.cwd);
   const etcd = options.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
   if (etcd.length > 0) return { etcd, cell: options.cell ?? running?.cell ?? 'default' };

@@ -17,6 +17,16 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
     .action((options: GlobalOptions & { etcd: string[]; cell?: string }) =>
       run(options, async (context) => (await import('../commands/check.ts')).check(context, options)),
     );
+  verb(
+    program,
+    'restored',
+    'say that the store was restored from a snapshot, or made anew after it was lost: hosts are asked what runs',
+  )
+    .option('--etcd <url>', 'the store; repeat it, or use commas, for several members', collect, [])
+    .option('--cell <name>', 'name of the cell')
+    .action((options: GlobalOptions & { etcd: string[]; cell?: string }) =>
+      run(options, async (context) => (await import('../commands/restored.ts')).restored(context, options)),
+    );
   addReplayVerb(program, run);
   verb(program, 'completion <shell>', 'a completion script for bash, zsh or fish').action(
     (shell: string, options: GlobalOptions) =>

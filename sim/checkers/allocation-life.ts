@@ -24,10 +24,13 @@ export class AllocationLifeChecker {
   }
 
   check(step: Step, cell: CellAt, findings: Findings): void {
+    // After a restore only what it holds was ever there: what it lost comes back from the hosts, under the same id.
+    if (step.initial) this.#created.clear();
+    if (step.initial) for (const { id, host } of cell.allocations.values()) this.#created.set(id, host);
     const slots = new Set<string>();
     for (const diff of step.changed.allocations) {
-      this.#checkCreated(step, diff, findings);
-      checkForward(step, diff, findings);
+      if (!step.initial) this.#checkCreated(step, diff, findings);
+      if (!step.initial) checkForward(step, diff, findings);
       const slot = this.#track(diff);
       if (slot !== null) slots.add(slot);
     }

@@ -18,6 +18,7 @@ import { checkOverlaps } from './overlaps.ts';
 import { checkProcesses } from './processes.ts';
 import { QuotaChecker } from './quotas.ts';
 import { checkReleasedRoom } from './released-room.ts';
+import { checkRestores } from './restores.ts';
 import { checkRetries } from './retries.ts';
 import { RunBook } from './run-book.ts';
 import { SharedStateCheck } from './shared-state.ts';
@@ -79,6 +80,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   checkViews(history, book, findings);
   checkAdoptions(history, book, findings);
   checkEvents(history, book, findings);
+  checkRestores(history, book, end, findings);
   if (setting.liveness !== null)
     checkLiveness({ book, cell: end.cell, alive: end.alive, times: setting.liveness }, findings);
   return reportOf(history, setting, book, findings);
@@ -97,15 +99,18 @@ function checkRevisions(
   const gangs = new GangChecker();
   const quotas = new QuotaChecker();
   const losses = new LossChecker(keys);
+  const restores = new Set(history.restores.map(({ fact }) => fact.revision));
   for (const at of history.revisions) {
     findings.enter(at);
-    const step = state.take(at.fact.revision, at.fact.changes);
+    const step = state.take(at.fact.revision, at.fact.changes, restores.has(at.fact.revision));
     book.take(step, at);
+    losses.check(step, state.cell, at, findings);
+    const isNew = (id: string): boolean => book.allocations.get(id)?.created.seq === at.seq;
+    gangs.check(step, state.cell, findings, isNew);
+    if (step.initial) continue;
     writers.check(at, findings);
     compared.check(step, beforeOf(step, state.cell), at, findings);
-    gangs.check(step, state.cell, findings);
     quotas.check(step, state.cell, findings);
-    losses.check(step, state.cell, at, findings);
   }
   return { cell: state.cell, alive: losses.alive };
 }

@@ -20,8 +20,11 @@ export class GangChecker {
   /** Slots of each group and version whose member ended by itself. */
   readonly #ended = new Map<string, Set<number>>();
 
-  check(step: Step, cell: CellAt, findings: Findings): void {
+  /** @param isNew false: it was there before, and comes back from its host after the store was restored */
+  check(step: Step, cell: CellAt, findings: Findings, isNew: (id: string) => boolean = () => true): void {
+    if (step.initial) this.#plans.clear();
     this.#takeEnds(step);
+    if (step.initial) return;
     const changed = new Map<string, Changed>();
     const outcomes = new Set(step.changed.outcomes.map(({ after }) => after?.allocation));
     for (const { before, after } of step.changed.allocations) {
@@ -35,7 +38,7 @@ export class GangChecker {
       }
       const found = changedOf(changed, allocation);
       if (isGivenBack) found.givenBack.push(allocation);
-      else if (after !== undefined) found.fresh.push(after);
+      else if (after !== undefined && isNew(after.id)) found.fresh.push(after);
     }
     for (const { name, before, after } of step.changed.intents) {
       if (after !== undefined || before === undefined) continue;

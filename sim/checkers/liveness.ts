@@ -36,7 +36,7 @@ export function checkLiveness(input: LivenessInput, findings: Findings): void {
       for (const group of Object.values(record.job.groups))
         checkGroup(jobKey, record, group, quiet, input, findings);
   for (const story of book.allocations.values())
-    if (story.deleted === null) checkStory(story, quiet, input, findings);
+    if (story.deleted === null && story.lost === null) checkStory(story, quiet, input, findings);
   checkStrays(quiet, input, findings);
 }
 
@@ -52,7 +52,13 @@ function checkGroup(
   const slots = new Map<number, Allocation[]>();
   for (const story of book.allocations.values()) {
     const { allocation } = story;
-    if (story.jobKey !== jobKey || story.deleted !== null || allocation.group !== group.name) continue;
+    if (
+      story.jobKey !== jobKey ||
+      story.deleted !== null ||
+      story.lost !== null ||
+      allocation.group !== group.name
+    )
+      continue;
     slots.set(allocation.index, [...(slots.get(allocation.index) ?? []), allocation]);
   }
   if (group.parallelism !== null && slots.size >= group.parallelism) return;

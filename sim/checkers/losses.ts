@@ -37,6 +37,7 @@ export class LossChecker {
       if (change.kind === 'put') this.#missing.delete(host);
       else if (!this.#missing.has(host)) this.#missing.set(host, { seq: at.seq, atMs: at.atMs });
     }
+    if (step.initial) return;
     for (const { name, before, after } of step.changed.eligibility)
       if (after?.state === 'lost' && before?.state !== 'lost')
         this.#checkLost(name, cell, at, step, findings);

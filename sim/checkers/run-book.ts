@@ -23,6 +23,8 @@ export interface AllocationStory {
   /** When it first should no longer run. */
   unwanted: Stamp | null;
   deleted: Stamp | null;
+  /** When its record was lost with the store; null: never, or it is there again. */
+  lost: Stamp | null;
   outcome: Stamped<Outcome> | null;
 }
 
@@ -73,14 +75,19 @@ export class RunBook {
   /** The facts of one revision. */
   take(step: Step, at: Stamp): void {
     for (const { after, before } of step.changed.allocations) {
-      if (after !== undefined && before === undefined) this.#created(after, at);
-      const story = this.allocations.get((after ?? before)?.id ?? '');
-      if (story === undefined) continue;
-      if (after === undefined) story.deleted = at;
-      else {
-        story.desired = after.desired;
-        if (after.desired !== 'run') story.unwanted ??= at;
+      const known = this.allocations.get((after ?? before)?.id ?? '');
+      if (after === undefined) {
+        if (known === undefined) continue;
+        if (step.initial) known.lost = at;
+        else known.deleted = at;
+        continue;
       }
+      const story = known ?? this.#created(after, at);
+      story.desired = after.desired;
+      // A store that was restored says again what it said then, and what it lost comes back under the same id.
+      if (before === undefined) [story.deleted, story.lost] = [null, null];
+      if (after.desired === 'run') story.unwanted = null;
+      else story.unwanted ??= at;
     }
     for (const { before, after } of step.changed.intents)
       if (after === undefined && before?.state === 'open') this.#effective(before.id, at);
@@ -109,9 +116,9 @@ export class RunBook {
     return valueAt(this.verdicts.get(host) ?? [], seq)?.state ?? 'ready';
   }
 
-  #created(allocation: Allocation, at: Stamp): void {
+  #created(allocation: Allocation, at: Stamp): AllocationStory {
     const jobKey = jobKeyOf(allocation.namespace, allocation.job);
-    this.allocations.set(allocation.id, {
+    const story: AllocationStory = {
       allocation,
       jobKey,
       slot: `${jobKey}/${allocation.group}[${String(allocation.index)}]`,
@@ -120,8 +127,11 @@ export class RunBook {
       desired: allocation.desired,
       unwanted: allocation.desired === 'run' ? null : at,
       deleted: null,
+      lost: null,
       outcome: null,
-    });
+    };
+    this.allocations.set(allocation.id, story);
+    return story;
   }
 
   #effective(intent: string, at: Stamp): void {

@@ -11,7 +11,7 @@ import type {
   ViewFact,
 } from './facts.ts';
 import type { HostFact, OrderAnswer, OrderFact } from './host-facts.ts';
-import type { RevisionFact, StoreCall } from './store-facts.ts';
+import type { RestoreFact, RevisionFact, StoreCall } from './store-facts.ts';
 
 /** When something was recorded: `seq` orders all facts of a run, `atMs` is the world's true time. */
 export interface Stamp {
@@ -48,6 +48,7 @@ export interface RecordedHistory {
   readonly events: readonly Stamped<EventFact>[];
   readonly nemesis: readonly Stamped<NemesisFact>[];
   readonly phases: readonly Stamped<PhaseFact>[];
+  readonly restores: readonly Stamped<RestoreFact>[];
 }
 
 /**
@@ -70,6 +71,7 @@ export class History implements RecordedHistory {
   readonly events: Stamped<EventFact>[] = [];
   readonly nemesis: Stamped<NemesisFact>[] = [];
   readonly phases: Stamped<PhaseFact>[] = [];
+  readonly restores: Stamped<RestoreFact>[] = [];
   readonly #trueNowMs: () => number;
   #seq = 0;
 
@@ -81,6 +83,11 @@ export class History implements RecordedHistory {
   /** How many facts there are; also the stamp of the last one. */
   get length(): number {
     return this.#seq;
+  }
+
+  /** The last revision up to a time; 1 before the first. */
+  revisionAt(atMs: number): number {
+    return this.revisions.findLast((revision) => revision.atMs <= atMs)?.fact.revision ?? 1;
   }
 
   /** A revision came to be. Call it in the order of revisions. @param attempt null: a session ended */
@@ -157,6 +164,10 @@ export class History implements RecordedHistory {
 
   fault(fact: NemesisFact): void {
     this.nemesis.push(this.#stamped(fact));
+  }
+
+  restored(fact: RestoreFact): void {
+    this.restores.push(this.#stamped(fact));
   }
 
   phase(phase: PhaseFact['phase']): void {

@@ -10,6 +10,13 @@ export interface RevisionFact {
   readonly attempt: Attempt | null;
 }
 
+/** The store became an older one of itself, or empty, by this revision. */
+export interface RestoreFact {
+  readonly revision: number;
+  /** The revision that it was restored to; null: all was lost. */
+  readonly to: number | null;
+}
+
 /**
  * One call that went through the store, as its caller saw it. `from` and `to` are stamps of the call and of its answer:
  * what was answered before something was asked came before it in real time. `atMs` is the true time of the answer.

@@ -82,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'read-back-without-fence',
-    theme: 'late',
+    theme: 'race',
     slip: 'an unknown outcome is read back by reading alone, while the write may still be on its way',
     file: 'src/runtime/read-back.ts',
     find: '    compares: [doubt.fence.compare],\n    writes: [doubt.fence.write],\n',
@@ -92,23 +92,21 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'half-a-gang',
-    theme: 'crowd',
+    theme: 'race',
     slip: 'of a plan that must land whole, what did not conflict lands alone',
     file: 'src/core/commit.ts',
     find: '  if (unit.atomic) {\n',
     replace: '  if (unit.atomic && unit.parts.length === 0) {\n',
     breaks: ['I6'],
-    unseen: 'one member of a gang must lose its host between decision and commit; rare among few hosts',
   },
   {
     name: 'fit-forgets-ports',
-    theme: 'crowd',
+    theme: 'race',
     slip: 'the fit rule does not look whether a port is given away',
     file: 'src/core/ledger.ts',
     find: 'if (outside || ledger.ports.includes(port) || wanted.indexOf(port) !== position)',
     replace: 'if (outside || wanted.indexOf(port) !== position)',
     breaks: ['I2'],
-    unseen: 'schedulers choose free ports themselves; two must choose the same one at the same moment',
   },
   {
     name: 'fit-forgets-the-reserve',
@@ -147,9 +145,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/core/keys.ts',
     find: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}/`,\n',
     replace: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}`,\n',
-    breaks: ['I7', 'I12', 'I45'],
-    unseen:
-      'the loader reads job-1 with the allocations of job-12 only while both live, and skips what is of another job',
+    breaks: ['I7', 'I12', 'I45', 'I55', 'I10'],
   },
   // --- schedulers -----------------------------------------------------------------------------------------------------
   {
@@ -169,17 +165,15 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    if (report.released && isTerminal(report.state)) this.#released(job, entry, report);',
     replace: '    if (isTerminal(report.state)) this.#released(job, entry, report);',
     breaks: ['I45'],
-    unseen: 'between the end and the release on the host nothing is left running in the simulated machine',
   },
   {
     name: 'silence-is-absence',
-    theme: 'silent',
+    theme: 'lost',
     slip: 'a host that does not answer is taken for one that knows of nothing',
     file: 'schedulers/sweeper.ts',
     find: "        'a host did not say what became of an allocation',\n      );\n      return;\n",
     replace: "        'a host did not say what became of an allocation',\n      );\n      report = null;\n",
     breaks: ['I13', 'I14', 'I45'],
-    unseen: 'a host must be silent to the scheduler and to all monitors while its task goes on',
   },
   {
     name: 'unanswered-start-is-refused',
@@ -193,7 +187,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'refused-member-leaves-alone',
-    theme: 'lossy',
+    theme: 'refused',
     slip: 'the claim of a gang member that was refused is given back though others of the gang run',
     file: 'schedulers/term.ts',
     find: '        if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);\n',
@@ -226,6 +220,24 @@ export const MUTANTS: readonly Mutant[] = [
     find: '      const isOnItsWay = entry.revision === 0 || entry.releasing;\n',
     replace: '      const isOnItsWay = false;\n',
     breaks: ['I55', 'I12', 'I14'],
+  },
+  {
+    name: 'hosts-are-not-asked',
+    theme: 'restored',
+    slip: 'after a restore a job is read from the store alone, though hosts know more',
+    file: 'schedulers/term.ts',
+    find: '      strays: this.#restoredAtMs === null ? null : new Strays(this, () => this.#reports.view),\n',
+    replace: '      strays: null,\n',
+    breaks: ['I53', 'I54', 'I14', 'I45'],
+  },
+  {
+    name: 'hosts-are-not-awaited',
+    theme: 'restored',
+    slip: 'after a restore jobs are placed before the hosts have said what they run',
+    file: 'schedulers/term.ts',
+    find: '    await this.#hostsHeard();\n',
+    replace: '',
+    breaks: ['I53', 'I54', 'I14'],
   },
   // --- hosts ----------------------------------------------------------------------------------------------------------
   {
@@ -273,8 +285,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'host-agent/allocation-run.ts',
     find: "    const over = this.#verdict.given !== null || outcome.kind === 'found';\n",
     replace: '    const over = false;\n',
-    breaks: ['I13', 'I22', 'I23', 'I45'],
-    unseen: 'rare: the agent must die between the end of a stopped service and the removal of its record',
+    breaks: ['I8', 'I13', 'I22', 'I23', 'I45'],
   },
   {
     name: 'recovers-nothing',
@@ -311,7 +322,6 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    const gone = (run.allocation.evicts ?? []).every((id) => !this.ledger.holds(id));\n    const may = gone && this.ledger.begin(run.id);\n',
     replace: '    const may = this.ledger.begin(run.id) || run.id.length > 0;\n',
     breaks: ['I1', 'I45'],
-    unseen: 'no checker compares what really runs on a host with its capacity at every moment',
   },
   {
     name: 'port-reused-at-once',
@@ -321,7 +331,6 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    if (held.length > 0) {\n',
     replace: '    if (held.length > 65_535) {\n',
     breaks: ['I45', 'I47'],
-    unseen: 'ports of the simulated machine are free as soon as the process is gone',
   },
   {
     name: 'stop-bars-nothing',
@@ -361,7 +370,6 @@ export const MUTANTS: readonly Mutant[] = [
       "    if (wasSilent) this.#handlers.onHost?.(this.#sightOf(entry), 'heard');\n" +
       '    if (news) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
     breaks: ['I48', 'I55'],
-    unseen: 'rare: the first word after a silence must be a change',
   },
   {
     name: 'lost-at-once',

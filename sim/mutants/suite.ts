@@ -12,7 +12,8 @@ import { burst } from './requests.ts';
  * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
  * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
- * `refused` with hosts that cannot take what was placed on them.
+ * `refused` with hosts that cannot take what was placed on them, `restored` with a store that is lost, or restored from a
+ * snapshot.
  */
 export const THEMES = [
   'any',
@@ -24,6 +25,7 @@ export const THEMES = [
   'lost',
   'race',
   'refused',
+  'restored',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -78,6 +80,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
         faults: { nemesis: { everyMs: 600, kinds: REFUSALS } },
         requests: burst(random, SHORT.activeMs),
       };
+    case 'restored':
+      return restoredOptions(seed, random);
     case 'lost':
       return lostOptions(seed, random);
   }
@@ -116,6 +120,22 @@ function lostOptions(seed: number, random: SeededRandom): WorldOptions {
     durationMs: 56_000,
   } as const;
   return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests: longRequests(random) };
+}
+
+/** Half of the stores come back as they were some seconds before, the others empty. */
+function restoredOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = random.below(2) === 0 ? 'restore' : 'store-lost';
+  const atMs = 3_000 + random.below(6_000);
+  const restore = { kind, target: '', atMs, durationMs: 12_000, amount: 500 + random.below(5_000) } as const;
+  const scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
+  return { seed, scenario, faults: {}, faultPlan: [restore], requests: burst(random, 14_000).map(slower) };
+}
+
+/** Ten times as long: what is there when the store is lost shall be there when it is back. */
+function slower(request: Request): Request {
+  const env = request.file['env'] as Readonly<Record<string, string>>;
+  const runMs = String(10 * Number(env['SIM_RUN_MS']));
+  return { ...request, file: { ...request.file, env: { ...env, SIM_RUN_MS: runMs } } };
 }
 
 /** Enough of them while the host is gone, and when it is back. */

@@ -68,6 +68,8 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
   'doubling-network': share(0.05, 0.5),
   'store-down': world,
   'store-full': world,
+  restore: share(0, 5_000),
+  'store-lost': world,
   'replies-lost': share(0.05, 0.5),
   'requests-lost': share(0.05, 0.5),
   'attempts-late': share(0.02, 0.2),
@@ -96,6 +98,11 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
   'shim-dies': host,
 };
 
+/** All but those that take more time than most runs have. */
+const OFTEN = (Object.keys(DRAWS) as FaultKind[]).filter(
+  (kind) => kind !== 'restore' && kind !== 'store-lost',
+);
+
 /** A plan of faults, all over by `endMs`. */
 export function drawFaults(
   settings: NemesisSettings,
@@ -103,7 +110,7 @@ export function drawFaults(
   endMs: number,
   random: SeededRandom,
 ): readonly Fault[] {
-  const kinds = settings.kinds ?? (Object.keys(DRAWS) as FaultKind[]);
+  const kinds = settings.kinds ?? OFTEN;
   const faults: Fault[] = [];
   let atMs = random.fraction() * settings.everyMs;
   while (atMs < endMs - DURATION_MIN_MS) {

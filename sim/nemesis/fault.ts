@@ -29,6 +29,12 @@ export const FAULT_KINDS = [
   'store-down',
   /** Writes that add something are refused. */
   'store-full',
+  /**
+   * The store is down; at the end it is what it was `amount` ms before the beginning, or empty. Both last longer than any
+   * session (`docs/restoring.md`).
+   */
+  'restore',
+  'store-lost',
   /** Answers to this share of the attempts are lost; requests are; they land late. */
   'replies-lost',
   'requests-lost',

@@ -3,6 +3,7 @@ import type { Ground } from '../world/ground.ts';
 import type { Machine } from '../hosts/machine.ts';
 import type { Fault, FaultKind } from './fault.ts';
 import { wordsOf } from './fault.ts';
+import { loseStore } from './restoring.ts';
 
 /** What the nemesis has its hands on. */
 export interface Victims {
@@ -102,6 +103,9 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
   'doubling-network': ({ amount = 0 }, { ground }) => ground.network.weather.lay({ double: amount }),
   'store-down': (_fault, { ground }) => ground.store.weather.lay({ down: true }),
   'store-full': (_fault, { ground }) => ground.store.weather.lay({ full: true }),
+  restore: ({ amount = 0 }, { ground }) =>
+    loseStore(ground, ground.history.revisionAt(ground.agenda.nowMs - amount)),
+  'store-lost': (_fault, { ground }) => loseStore(ground, null),
   'replies-lost': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ replyLost: amount }),
   'requests-lost': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ requestLost: amount }),
   'attempts-late': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ late: amount }),

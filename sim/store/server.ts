@@ -1,6 +1,6 @@
 import type { Applied } from '../../src/adapters/memory/cell.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
-import type { Attempt, Change } from '../../src/ports/cell-store.ts';
+import type { Attempt, Change, Write } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Agenda } from '../kernel/agenda.ts';
@@ -80,6 +80,34 @@ export class StoreServer {
    */
   abandonAll(): void {
     for (const session of [...this.#sessions]) session.abandon();
+  }
+
+  /**
+   * Everything is again as it was at the revision, null: nothing is there. All leases have ended, with their keys, and an operator has renewed the
+   * cell's record. It is one revision more, since restored stores are bumped past all that was ever seen
+   * (docs/restoring.md). @returns that revision
+   */
+  restore(
+    toRevision: number | null,
+    isLeased: (key: string) => boolean,
+    renew: (writes: readonly Write[]) => readonly Write[],
+  ): number {
+    for (const id of [...this.#holders.keys()]) this.cell.endLease(id);
+    this.#holders.clear();
+    const kept =
+      toRevision === null ? [] : this.cell.listAt('', Math.max(toRevision, this.cell.oldestRevision));
+    const then = new Map(kept.map((entry) => [entry.key, entry.value]));
+    const writes: Write[] = [];
+    for (const { key, value } of this.cell.list('')) {
+      const was = then.get(key);
+      if (was === undefined || isLeased(key)) writes.push({ kind: 'delete', key });
+      else if (was !== value) writes.push({ kind: 'put', key, value: was });
+      then.delete(key);
+    }
+    for (const [key, value] of then) if (!isLeased(key)) writes.push({ kind: 'put', key, value });
+    this.cell.apply({ compares: [], writes: renew(writes), readBack: [] });
+    this.breakWatches();
+    return this.cell.revision;
   }
 
   /** The leases of an actor end before their time. */

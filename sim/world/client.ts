@@ -22,6 +22,8 @@ export interface ClientParts {
   readonly requests: readonly Request[];
   /** A request has come to its end: answered, refused or given up, and stopped where it wanted that. */
   readonly onServed: () => void;
+  /** When the store was restored: everybody hands in again what should be there. */
+  readonly restoredMs: readonly number[];
 }
 
 /** Somebody who asks the cell's monitors for things, each at its time, and asks again while the answer is unknown. */
@@ -39,6 +41,8 @@ export function clientActor(ground: Ground, parts: ClientParts): Actor {
           request.atMs - ports.clock.monotonicMs(),
           () => void asker.serve(request).then(parts.onServed),
         );
+      for (const atMs of parts.restoredMs)
+        ports.clock.after(atMs + AGAIN_MS - ports.clock.monotonicMs(), () => void asker.repeat());
       return Promise.resolve();
     },
   });
@@ -49,6 +53,8 @@ class Asker {
   readonly #name: string;
   readonly #client: MonitorClient;
   readonly #ports: LifePorts;
+  /** What was accepted, and whether its end was. */
+  readonly #accepted: { readonly request: Request; readonly ref: Ref; stopped: boolean }[] = [];
 
   constructor(ground: Ground, name: string, client: MonitorClient, ports: LifePorts) {
     this.#ground = ground;
@@ -65,10 +71,25 @@ class Asker {
       kind === 'run'
         ? await this.#ask({ kind, client, key: name, job }, () => this.#run(file, name))
         : await this.#ask({ kind, client, job }, () => this.#client.submit(file));
-    if (accepted === null || stopAfterMs === null) return;
-    await sleep(this.#ports.clock, stopAfterMs);
+    if (accepted === null) return;
     const ref = { namespace: accepted.namespace, job: accepted.name };
-    await this.#ask({ kind: 'stop', client, ...ref }, () => this.#client.stop(ref));
+    const memory = { request, ref, stopped: false };
+    this.#accepted.push(memory);
+    if (stopAfterMs === null) return;
+    await sleep(this.#ports.clock, stopAfterMs);
+    const stopped = await this.#ask({ kind: 'stop', client, ...ref }, () => this.#client.stop(ref));
+    memory.stopped = stopped !== null;
+  }
+
+  /** The store may have forgotten what was accepted: the same specs in the same order, and the same ends. */
+  async repeat(): Promise<void> {
+    const client = this.#name;
+    for (const { request, ref, stopped } of [...this.#accepted]) {
+      if (request.kind === 'run') continue;
+      const job = jobOf(request);
+      await this.#ask({ kind: 'submit', client, job }, () => this.#client.submit(request.file));
+      if (stopped) await this.#ask({ kind: 'stop', client, ...ref }, () => this.#client.stop(ref));
+    }
   }
 
   async #run(file: unknown, key: string): Promise<Named> {
@@ -96,6 +117,11 @@ class Asker {
 }
 
 const BUSY: ReadonlySet<number> = new Set([408, 429, 503, 507]);
+
+interface Ref {
+  readonly namespace: string;
+  readonly job: string;
+}
 
 interface Named {
   readonly namespace: string;

@@ -14,6 +14,7 @@ import { SimNetwork } from '../network/network.ts';
 import { CALM_NETWORK, NetworkWeather } from '../network/weather.ts';
 import { StoreServer } from '../store/server.ts';
 import { CALM_STORE, StoreWeather } from '../store/weather.ts';
+import type { Fault } from '../nemesis/fault.ts';
 import type { Actor } from './actor.ts';
 import { clientActor } from './client.ts';
 import { arbiterActor, CELL, monitorActor, schedulerActor } from './control-roles.ts';
@@ -45,7 +46,7 @@ export class World {
   #unserved = 0;
   readonly #becalm: readonly (() => void)[];
 
-  constructor(options: WorldOptions, { requests }: WorldPlan, observe: AgendaObserver) {
+  constructor(options: WorldOptions, { requests, faults: plan }: WorldPlan, observe: AgendaObserver) {
     const { seed, scenario, faults } = options;
     this.#trace = options.trace;
     const random = seededRandom(seed);
@@ -64,7 +65,7 @@ export class World {
     this.#becalm = [weather.lay(faults.network ?? {}), store.weather.lay(faults.store ?? {})];
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
-    this.#addClient(requests);
+    this.#addClient(requests, plan);
   }
 
   /** Brings everything up, in an order that the seed draws. */
@@ -122,11 +123,13 @@ export class World {
     for (const id of numbered('arbiter', arbiters)) this.#add(arbiterActor(this.ground, id, SESSION_TTL_MS));
   }
 
-  #addClient(requests: readonly Request[]): void {
+  #addClient(requests: readonly Request[], plan: readonly Fault[]): void {
+    const restores = plan.filter(({ kind }) => kind === 'restore' || kind === 'store-lost');
+    const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
     this.#unserved = requests.length;
     const onServed = (): void => void (this.#unserved -= 1);
-    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests, onServed }));
+    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests, restoredMs, onServed }));
   }
 
   #add(actor: Actor): void {

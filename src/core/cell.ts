@@ -7,4 +7,9 @@ export interface CellMeta {
   /** Changes when the store is restored from a snapshot: the first half of every fencing epoch. */
   readonly incarnation: string;
   readonly createdAtMs: number;
+  /**
+   * When the store was last restored from a snapshot, or made anew after it was lost. From then on hosts know of allocations
+   * that the store does not, and are asked before anything is placed.
+   */
+  readonly restoredAtMs?: number;
 }

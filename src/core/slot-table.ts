@@ -47,10 +47,12 @@ export function sameWorkAs(view: JobView, group: Group): (version: number) => bo
     let same = known.get(version);
     if (same === undefined) {
       const then = view.versions.get(version);
+      // Later than all that the store knows: made before the store was restored, and left alone until somebody says more.
+      const isAhead = then === undefined && version > view.record.version;
       const before = then?.groups[group.name];
       // Written out only when there is another version: most jobs have one, and are looked at often.
       own ??= workOf(group, job.precedence);
-      same = then !== undefined && before !== undefined && workOf(before, then.precedence) === own;
+      same = isAhead || (before !== undefined && workOf(before, then?.precedence ?? 0) === own);
       known.set(version, same);
     }
     return same;

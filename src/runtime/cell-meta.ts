@@ -3,6 +3,7 @@ import { SCHEMA_VERSION } from '../core/cell.ts';
 import type { CellKeys } from '../core/keys.ts';
 import type { CellStore } from '../ports/cell-store.ts';
 import { metaCodec } from '../wire/records.ts';
+import { Table } from './table.ts';
 
 /** Reads after which an answer must have come: each loses only against another's creation of the same key. */
 const TRIES_MAX = 5;
@@ -51,7 +52,49 @@ export async function openMeta(store: CellStore, keys: CellKeys, maker: MetaMake
   throw new Error(`the cell's meta record at ${keys.meta} could not be created or read`);
 }
 
+/**
+ * After the store was restored from a snapshot, or made anew: gives the cell a new incarnation. Whoever works on the cell
+ * sees it, drops what it knows, and begins again.
+ *
+ * @throws SchemaError; StoreError; RecordError
+ */
+export async function renewMeta(store: CellStore, keys: CellKeys, maker: MetaMaker): Promise<CellMeta> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const found = (await store.read([keys.meta])).entries.get(keys.meta);
+    const known = found === undefined ? undefined : checked(metaCodec.decode(found.value));
+    const meta = renewed(known, maker);
+    const reply = await store.attempt({
+      compares: [{ key: keys.meta, target: 'modRevision', equals: found?.modRevision ?? 0 }],
+      writes: [{ kind: 'put', key: keys.meta, value: metaCodec.encode(meta) }],
+      readBack: [],
+    });
+    if (reply.outcome === 'applied') return meta;
+  }
+  throw new Error(`the cell's meta record at ${keys.meta} could not be renewed`);
+}
+
+/** The record of a cell that goes on after a restore. */
+export function renewed(known: CellMeta | undefined, { nowMs, makeUuid }: MetaMaker): CellMeta {
+  const { createdAtMs = nowMs } = known ?? {};
+  return { ...known, schema: SCHEMA_VERSION, incarnation: makeUuid(), createdAtMs, restoredAtMs: nowMs };
+}
+
 function checked(meta: CellMeta): CellMeta {
   if (meta.schema !== SCHEMA_VERSION) throw new SchemaError(meta.schema);
   return meta;
+}
+
+/** Calls once when the cell gets another incarnation than the given one, or loses its record. @returns ends the watch */
+export function watchIncarnation(
+  store: CellStore,
+  keys: CellKeys,
+  incarnation: string,
+  onOther: () => void,
+): () => void {
+  const table = new Table<CellMeta>(store, keys.meta, metaCodec, {
+    onChange: (_name, now) => {
+      if (now?.value.incarnation !== incarnation) onOther();
+    },
+  });
+  return () => table.close();
 }

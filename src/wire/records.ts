@@ -132,5 +132,8 @@ export const switchesCodec = schemaCodec<Switches>(
 
 export const metaCodec = schemaCodec<CellMeta>(
   'meta',
-  z.looseObject({ schema: whole, incarnation: z.string(), createdAtMs: whole }),
+  z.looseObject({
+    ...{ schema: whole, incarnation: z.string(), createdAtMs: whole },
+    restoredAtMs: z.exactOptional(whole),
+  }),
 );

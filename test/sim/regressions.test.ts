@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { Theme } from '../../sim/mutants/suite.ts';
+import { suiteRun } from '../../sim/mutants/suite.ts';
 import type { Fault } from '../../sim/nemesis/fault.ts';
 import { seedSetting } from '../../sim/seeds/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
@@ -59,6 +61,30 @@ const REGRESSIONS: readonly {
   },
 ];
 
+/** The same in the suite that looks for planted bugs. */
+const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonly seed: number }[] = [
+  {
+    what: 'I6 a gang of which a host refuses one member stands whole: another host takes it over with the claim',
+    theme: 'refused',
+    seed: 2,
+  },
+  {
+    what: 'I6 room that is made for some members of a gang is not taken while another has ended meanwhile',
+    theme: 'silent',
+    seed: 27,
+  },
+  {
+    what: 'I53 after the loss of the store what runs comes back under its own id, and what has ended is not begun again',
+    theme: 'restored',
+    seed: 2,
+  },
+  {
+    what: 'I54 a restored record of what is over does not hold the room of what came after it',
+    theme: 'restored',
+    seed: 40,
+  },
+];
+
 describe('runs that once went wrong', () => {
   for (const { what, seed, plan, only, slower = {} } of REGRESSIONS)
     it(`${what} (seed ${String(seed)})`, async () => {
@@ -66,6 +92,13 @@ describe('runs that once went wrong', () => {
       const { requests } = planOf(options);
       const asked = only === undefined ? requests : requests.filter(({ name }) => only.includes(name));
       const { violations, work } = await runWorld({ ...options, requests: asked });
+      expect({ seed, violations }).toEqual({ seed, violations: [] });
+      expect(work.outcomes).toBeGreaterThan(0);
+    });
+
+  for (const { what, theme, seed } of IN_SUITE)
+    it(`${what} (${theme} ${String(seed)})`, async () => {
+      const { violations, work } = await suiteRun(theme, seed);
       expect({ seed, violations }).toEqual({ seed, violations: [] });
       expect(work.outcomes).toBeGreaterThan(0);
     });

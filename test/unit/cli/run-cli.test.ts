@@ -35,6 +35,7 @@ test('help lists the verbs and is no failure', async () => {
     'hosts',
     'events',
     'check',
+    'restored',
     'replay',
     'agent',
     'hollow',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
-import { openMeta, SchemaError } from '../../../src/runtime/cell-meta.ts';
+import { openMeta, renewMeta, SchemaError, watchIncarnation } from '../../../src/runtime/cell-meta.ts';
 import { metaCodec } from '../../../src/wire/records.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -23,6 +23,28 @@ describe('the meta record', () => {
     const faulty = new FaultyStore(new MemoryCellStore({ clock: new ManualClock() }), seededRandom(1));
     faulty.next = () => 'reply-lost';
     expect((await openMeta(faulty.store, keys, maker('a'))).incarnation).toBe('a');
+  });
+
+  it('I53 is renewed after a restore, and made where the store is empty', async () => {
+    const store = new MemoryCellStore({ clock: new ManualClock() });
+    expect(await renewMeta(store, keys, maker('a'))).toMatchObject({ incarnation: 'a', restoredAtMs: 5 });
+    const again = await renewMeta(store, keys, { nowMs: 9, makeUuid: () => 'b' });
+    expect(again).toEqual({ schema: 1, incarnation: 'b', createdAtMs: 5, restoredAtMs: 9 });
+    expect(await openMeta(store, keys, maker('c'))).toEqual(again);
+  });
+
+  it('I53 tells who watches it of another incarnation, and not of the known one', async () => {
+    const clock = new ManualClock();
+    const store = new MemoryCellStore({ clock });
+    await openMeta(store, keys, maker('a'));
+    let told = 0;
+    const stop = watchIncarnation(store, keys, 'a', () => (told += 1));
+    await clock.advance(10);
+    expect(told).toBe(0);
+    await renewMeta(store, keys, maker('b'));
+    await clock.advance(10);
+    expect(told).toBe(1);
+    stop();
   });
 
   it('of another schema is refused', async () => {

@@ -204,6 +204,34 @@ describe('I45 I47 rooms and ports', () => {
     expect(run.broken(quick)).toEqual(['I45']);
   });
 
+  it('I45 room that is given back while a port of it is still bound', () => {
+    const two = run.allocation(job, { ports: { http: 20_001 } });
+    const { attempt, process } = run.launch(two, job);
+    run.history.host({ kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
+    run.release(two);
+    run.history.host({ kind: 'port-freed', host: 'host-1', port: 20_001, attempt });
+    expect(run.broken(quick)).toEqual(['I45']);
+  });
+
+  it('I1 more that runs on a host than it has room for, though its ledger is right', () => {
+    const half = { resources: { ...one.resources, cpuMilli: 3_000 }, precedence: 10 };
+    const [victim, newcomer] = [run.allocation(job, half), run.allocation(job, { ...half, index: 1 })];
+    run.launch(victim, job);
+    run.release(victim, { state: 'killed', exit: { signal: 'SIGTERM' } });
+    run.launch(newcomer, job);
+    expect(run.broken(quick)).toContain('I1');
+  });
+
+  it('I8 a task that is started after its stop was acknowledged, by an agent that came back', () => {
+    const first = run.launch(one, job);
+    run.orderStop(one);
+    run.signal('host-1', first);
+    run.end(one, first, { signal: 'SIGTERM' });
+    run.role('host-1', 'agent');
+    run.begin(one, 2);
+    expect(run.broken(quick)).toContain('I8');
+  });
+
   it('I47 a port that is bound by a task to which it was not given, and by two at once', () => {
     const port = { ports: { http: 20_001 } };
     const [a, b] = [run.allocation(job, port), run.allocation(job, { index: 1 })];

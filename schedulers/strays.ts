@@ -1,0 +1,238 @@
+import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import { jobKeyOf, makeId } from '../src/core/ids.ts';
+import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
+import type { Release } from '../src/core/plan.ts';
+import type { AllocationReport } from '../src/core/report.ts';
+import { isTerminal } from '../src/core/states.ts';
+import { HttpError } from '../src/ports/http.ts';
+import type { CellView } from '../src/runtime/cell-view.ts';
+import { ProblemError } from '../src/wire/problem.ts';
+import { allocationCodec, outcomeCodec } from '../src/wire/records.ts';
+import type { Term } from './context.ts';
+import type { StoredJob } from './job-loader.ts';
+import type { OwnedJob } from './owned-job.ts';
+
+/** What hosts report is gathered by job at most this often: it is a walk over the cell. */
+const GATHER_MS = 1_000;
+/** Records in one transaction, under the store's floor of 128 operations. */
+const WRITES_MAX = 50;
+const BEFORE_RESTORE = 'stopped before the store was restored';
+const TWICE = 'its slot was filled again before its host was heard';
+
+/**
+ * After the store was restored from a snapshot, or made anew (`restoredAtMs`), hosts know of allocations that it does not.
+ * Before anything is decided for a job, they are taken up: what is still there comes back under its own id, with its
+ * claim; what has ended leaves its outcome, so that it is not begun again (I53, I54). Reports say where to look; what is
+ * written is what the host itself answers now.
+ */
+export class Strays {
+  readonly #term: Term;
+  readonly #view: () => CellView;
+  #byJob = new Map<string, AllocationReport[]>();
+  #gatheredMs = Number.NEGATIVE_INFINITY;
+
+  constructor(term: Term, view: () => CellView) {
+    this.#term = term;
+    this.#view = view;
+  }
+
+  /**
+   * @returns true: the store has all that hosts know of the job; false: something was written or could not be, read it again
+   * @throws StoreError
+   */
+  async takeUp(job: OwnedJob, stored: StoredJob): Promise<boolean> {
+    const known = new Set([
+      ...job.entries.keys(),
+      ...stored.allocations.map(({ allocation }) => allocation.id),
+      ...stored.outcomes.map(({ allocation }) => allocation),
+    ]);
+    const reports = this.#of(job.key).filter(({ id }) => !known.has(id));
+    if (reports.length === 0) return true;
+    const living: AllocationReport[] = [];
+    const ended: Outcome[] = [];
+    let all = true;
+    for (const report of reports) {
+      const now = await this.#ask(report);
+      if (now === 'unknown') all = false;
+      else if (now === 'nobody') continue;
+      else if (now !== null && now.released && isTerminal(now.state))
+        ended.push(...this.#endOf(job, now, stored));
+      else if (now !== null) living.push(now);
+    }
+    if (ended.length > 0) await this.#writeEnds(job, ended);
+    if (living.length > 0 && !(await this.#settle(job, stored, living)))
+      await this.#claim(job, living, stored);
+    return all && ended.length + living.length === 0;
+  }
+
+  #of(jobKey: string): readonly AllocationReport[] {
+    const nowMs = this.#term.world.clock.monotonicMs();
+    if (nowMs - this.#gatheredMs >= GATHER_MS) {
+      this.#gatheredMs = nowMs;
+      this.#byJob = new Map();
+      const view = this.#view();
+      for (const { host } of view.hosts()) for (const report of view.on(host)) this.#gather(report);
+    }
+    return this.#byJob.get(jobKey) ?? [];
+  }
+
+  #gather(report: AllocationReport): void {
+    const key = jobKeyOf(report.namespace, report.job);
+    const list = this.#byJob.get(key);
+    if (list === undefined) this.#byJob.set(key, [report]);
+    else list.push(report);
+  }
+
+  /** @returns null: its host knows nothing of it; `nobody`: nobody waits for its host; `unknown`: it did not say */
+  async #ask({ host, id }: Pick<Allocation, 'host' | 'id'>): Promise<Word> {
+    const { cell, hostCalls, hosts } = this.#term;
+    const record = cell.state.hostOf(host);
+    if (record === undefined || cell.standing(host).state === 'lost') return 'nobody';
+    try {
+      return await hostCalls.add(() => hosts.get(record.address, id));
+    } catch (error) {
+      if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
+      return 'unknown';
+    }
+  }
+
+  /** Outcomes older than those of the slot were dropped as surplus, and are no loss. */
+  #endOf(job: OwnedJob, report: AllocationReport, stored: StoredJob): readonly Outcome[] {
+    const isOld = stored.outcomes.some(
+      (known) => isSameSlot(known, report) && known.attempt > report.attempt,
+    );
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    const outcome = isOld ? null : outcomeOf(this.#allocationOf(job, report, 'run'), report, nowMs);
+    return outcome === null ? [] : [outcome];
+  }
+
+  /**
+   * Records that the restored store holds and that are over: they may hold the very room of what came after them, and a
+   * later attempt of their slot runs. @returns true: something was written
+   */
+  async #settle(job: OwnedJob, stored: StoredJob, living: readonly AllocationReport[]): Promise<boolean> {
+    const releases: Release[] = [];
+    const stops: StoredJob['allocations'][number][] = [];
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    for (const row of stored.allocations) {
+      const { allocation, revision } = row;
+      const word = await this.#ask(allocation);
+      const isOvertaken = living.some(
+        (report) => isSameSlot(report, allocation) && report.attempt > allocation.attempt,
+      );
+      if (word === 'unknown' || word === 'nobody') continue;
+      if (word === null) {
+        const over: Allocation = { ...allocation, desired: 'stop', cause: BEFORE_RESTORE };
+        if (isOvertaken)
+          releases.push({ allocation, revision, outcome: forgottenOutcome(over, 'host-forgot', nowMs) });
+      } else if (word.released && isTerminal(word.state)) {
+        releases.push({ allocation, revision, outcome: outcomeOf(allocation, word, nowMs) });
+      } else if (isOvertaken && allocation.desired === 'run') stops.push(row);
+    }
+    if (stops.length > 0) await this.#stop(job, stops);
+    const plan = { id: this.#newId(), atomicity: 'incremental', evictions: [], places: [] } as const;
+    if (releases.length > 0) await this.#term.commit({ ...plan, releases });
+    return stops.length + releases.length > 0;
+  }
+
+  async #writeEnds(job: OwnedJob, ended: readonly Outcome[]): Promise<void> {
+    for (let at = 0; at < ended.length; at += WRITES_MAX) {
+      const writes = ended.slice(at, at + WRITES_MAX).map((outcome) => ({
+        kind: 'put' as const,
+        key: this.#term.world.keys.outcome(outcome.namespace, outcome.job, outcome.allocation),
+        value: outcomeCodec.encode(outcome),
+      }));
+      await this.#write(
+        job,
+        writes,
+        writes.map(({ key }) => ({ key, target: 'createRevision', equals: 0 })),
+      );
+    }
+  }
+
+  async #stop(job: OwnedJob, rows: StoredJob['allocations']): Promise<void> {
+    for (let at = 0; at < rows.length; at += WRITES_MAX) {
+      const some = rows.slice(at, at + WRITES_MAX).map(({ allocation, revision }) => ({
+        key: this.#term.world.keys.allocation(job.namespace, job.name, allocation.id),
+        value: allocationCodec.encode({ ...allocation, desired: 'stop', cause: BEFORE_RESTORE }),
+        revision,
+      }));
+      await this.#write(
+        job,
+        some.map(({ key, value }) => ({ kind: 'put', key, value })),
+        some.map(({ key, revision }) => ({ key, target: 'modRevision', equals: revision })),
+      );
+    }
+  }
+
+  async #write(
+    job: OwnedJob,
+    writes: Parameters<Term['world']['store']['attempt']>[0]['writes'],
+    compares: Parameters<Term['world']['store']['attempt']>[0]['compares'],
+  ): Promise<void> {
+    const { store, keys } = this.#term.world;
+    const owner = keys.owner(job.namespace, job.name);
+    const isOurs = { key: owner, target: 'createRevision', equals: job.ownerRevision } as const;
+    // Whatever becomes of it, the job is read again.
+    await store.attempt({ compares: [isOurs, ...compares], writes, readBack: [] });
+  }
+
+  /** What still is on its host comes back, each by itself: one whose place was given away meanwhile waits until it is free. */
+  async #claim(job: OwnedJob, living: readonly AllocationReport[], stored: StoredJob): Promise<void> {
+    const places = living.map((report) => {
+      const isFilled = stored.allocations.some(
+        ({ allocation }) => allocation.desired === 'run' && isSameSlot(report, allocation),
+      );
+      return this.#allocationOf(job, report, isFilled ? 'stop' : 'run');
+    });
+    const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
+    for (const allocation of newestRuns(places))
+      await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
+  }
+
+  #newId(): string {
+    const { clock, random } = this.#term.world;
+    return makeId(Math.floor(clock.nowMs()), random.bytes(16));
+  }
+
+  #allocationOf(job: OwnedJob, report: AllocationReport, desired: 'run' | 'stop'): Allocation {
+    const { id, host, precedence, resources, gpus, ports, group, index, attempt, scheduler } = report;
+    const { cell, incarnation, options, world } = this.#term;
+    const isStopping = report.state === 'stopping';
+    const cause = isStopping ? BEFORE_RESTORE : TWICE;
+    const isWanted = desired === 'run' && !isStopping;
+    return {
+      ...{ id, host, precedence, resources, gpus, ports, group, index, attempt },
+      ...{ namespace: job.namespace, job: job.name, jobVersion: report.jobVersion },
+      scheduler: options.id,
+      ...(isWanted ? { desired: 'run' } : { desired: 'stop', cause }),
+      planId: `${id}-${scheduler}`,
+      epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
+      createdAtMs: report.startedAtMs ?? Math.floor(world.clock.nowMs()),
+    };
+  }
+}
+
+/** Of several of one slot only the newest may go on (I12). */
+function newestRuns(places: readonly Allocation[]): readonly Allocation[] {
+  return places.map((place) => {
+    const isOvertaken = places.some(
+      (other) => other.desired === 'run' && isSameSlot(other, place) && isNewer(other, place),
+    );
+    return place.desired === 'run' && isOvertaken
+      ? { ...place, desired: 'stop', cause: BEFORE_RESTORE }
+      : place;
+  });
+}
+
+function isNewer(a: Allocation, b: Allocation): boolean {
+  return a.attempt > b.attempt || (a.attempt === b.attempt && a.id > b.id);
+}
+
+function isSameSlot(a: SlotName, b: SlotName): boolean {
+  return a.group === b.group && a.index === b.index;
+}
+
+type Word = AllocationReport | null | 'unknown' | 'nobody';
+
+type SlotName = Pick<Allocation, 'group' | 'index'>;

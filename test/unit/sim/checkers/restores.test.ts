@@ -1,0 +1,61 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Allocation } from '../../../../src/core/allocation.ts';
+import type { Job } from '../../../../src/core/job.ts';
+import { HandRun } from '../../../support/hand-run.ts';
+import { KEYS } from '../../../support/history-world.ts';
+
+let run: HandRun;
+let job: Job;
+let one: Allocation;
+
+beforeEach(() => {
+  run = new HandRun();
+  job = run.job('crunch');
+  run.submit(job);
+  one = run.allocation(job);
+});
+
+/** The store comes back without what it says of the allocation. */
+function loseRecord(to: number | null): void {
+  const keys = [KEYS.allocation('default', 'crunch', one.id), KEYS.ledger(one.host)];
+  const revision = run.write(
+    null,
+    keys.map((key) => ({ kind: 'delete', key })),
+    [],
+  );
+  run.history.restored({ revision, to });
+}
+
+function broken(): string[] {
+  run.quiet();
+  run.finish();
+  return run.broken({ least: {}, liveness: null });
+}
+
+describe('I53 I54 a store that is lost or restored', () => {
+  it('lets what ran come back under its own id', () => {
+    run.launch(one, job);
+    loseRecord(1);
+    run.commit(true, one);
+    expect(broken()).toEqual([]);
+  });
+
+  it('I54 a task that runs, and of which the restored store does not learn', () => {
+    run.launch(one, job);
+    loseRecord(1);
+    expect(broken()).toEqual(['I54']);
+  });
+
+  it('I53 the same when all was lost', () => {
+    run.launch(one, job);
+    loseRecord(null);
+    expect(broken()).toEqual(['I53']);
+  });
+
+  it('I54 a task that had come to its end, and runs again', () => {
+    run.end(one, run.launch(one, job));
+    loseRecord(1);
+    run.launch(run.allocation(job, { attempt: 2 }), job);
+    expect(broken()).toEqual(['I54']);
+  });
+});
