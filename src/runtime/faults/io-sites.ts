@@ -288,6 +288,7 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'schedulers/scheduler.ts', io: 'store.closeSession', subjects: { scheduler: ['session'] } },
   { at: 'schedulers/scheduler.ts', io: 'store.openSession', subjects: { scheduler: ['session'] } },
   { at: 'schedulers/stopper.ts', io: 'store.attempt', subjects: { scheduler: ['allocs'] } },
+  { at: 'schedulers/strays.ts', io: 'store.attempt', subjects: { scheduler: ['allocs', 'outcomes'] } },
   {
     at: 'src/clients/arbiter-client.ts',
     io: 'http.call',
@@ -322,8 +323,8 @@ export const IO_SITES: readonly IoSite[] = [
     io: 'http.stream',
     subjects: { scheduler: [], monitor: ['get.allocations.id.logs'] },
   },
-  { at: 'src/runtime/cell-meta.ts', io: 'store.attempt', subjects: { scheduler: ['meta'] } },
-  { at: 'src/runtime/cell-meta.ts', io: 'store.read', subjects: { scheduler: ['meta'] } },
+  { at: 'src/runtime/cell-meta.ts', io: 'store.attempt', calls: 2, subjects: { scheduler: ['meta'] } },
+  { at: 'src/runtime/cell-meta.ts', io: 'store.read', calls: 2, subjects: { scheduler: ['meta'] } },
   {
     at: 'src/runtime/commit-attempt.ts',
     io: 'store.history',
