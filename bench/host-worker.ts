@@ -1,4 +1,6 @@
 import type { AgentOptions } from '../host-agent/main.ts';
+import { readFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { runAgent } from '../host-agent/main.ts';
 import { MemoryCellStore } from '../src/adapters/memory/cell-store.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
@@ -6,7 +8,8 @@ import { silentLog } from '../src/adapters/telemetry/silent.ts';
 
 /**
  * A host-agent in a process of its own, for what is measured on it and for what kills it. It says where it serves in one
- * line; asked for `usage` on its input, how long its event loop was busy so far.
+ * line; asked for `usage` on its input, what it has used so far, and how long its event loop stood still since it was last
+ * asked.
  */
 export interface WorkerReady {
   readonly address: string;
@@ -18,8 +21,15 @@ export interface WorkerReady {
 }
 
 export interface WorkerUsage {
+  /** The event loop did something, or waited for its turn on the processor to do it. */
   readonly busyMs: number;
+  /** Of that, on the processor. */
+  readonly loopCpuMs: number;
+  /** Of all threads. */
   readonly cpuMs: number;
+  /** By how much a timer came late, since the last time this was asked. */
+  readonly delayP99Ms: number;
+  readonly delayMaxMs: number;
 }
 
 const [stateFolder = '', shim = '', more = '{}'] = process.argv.slice(2);
@@ -44,13 +54,26 @@ const ready: WorkerReady = {
   readyMs: performance.now(),
   openMs: performance.now() - startMs,
 };
+const delay = monitorEventLoopDelay({ resolution: 1 });
+delay.enable();
+
+/** Of the thread that runs the event loop. */
+function loopCpuMs(): number {
+  const [ranNs = '0'] = readFileSync(`/proc/self/task/${String(process.pid)}/schedstat`, 'utf8').split(' ');
+  return Number(ranNs) / 1e6;
+}
+
 process.once('SIGTERM', () => void agent.stop().then(() => process.exit(0)));
 process.stdin.on('data', () => {
   const { user, system } = process.cpuUsage();
   const usage: WorkerUsage = {
     busyMs: performance.eventLoopUtilization().active,
+    loopCpuMs: loopCpuMs(),
     cpuMs: (user + system) / 1000,
+    delayP99Ms: delay.percentile(99) / 1e6,
+    delayMaxMs: delay.max / 1e6,
   };
+  delay.reset();
   process.stdout.write(`${JSON.stringify(usage)}\n`);
 });
 // Whoever started it may be gone before it has said where it serves.

@@ -6,6 +6,7 @@ import { undiciClient } from '../src/adapters/http/client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import type { StopRequest } from '../src/wire/host-api.ts';
 import type { AgentProcess } from './host-process.ts';
+import type { WorkerUsage } from './host-worker.ts';
 import { killAgents } from './agent-kills.ts';
 import { startOf } from './host-orders.ts';
 import { startAgentProcess } from './host-process.ts';
@@ -26,7 +27,8 @@ const { values } = parseArgs({
   },
 });
 
-const POLL_MS = 20;
+/** Each look at a thousand allocations keeps the agent busy, too. */
+const POLL_MS = 100;
 
 const STOP: StopRequest = {
   commandId: 'stop',
@@ -82,18 +84,29 @@ async function measureStarts(client: HostClient, agent: AgentProcess): Promise<v
   await untilAll(client, agent, starts + 2, 'complete');
   const endedS = (performance.now() - startMs) / 1000;
   const after = await agent.usage();
-  const perStart = (total: number): string => (total / starts).toFixed(2);
   say(
     `host starts accepted=${(starts / acceptedS).toFixed(0)}/s ran-to-end=${(starts / endedS).toFixed(0)}/s ` +
       `answer-p50=${percentile(answersMs, 0.5).toFixed(1)}ms p99=${percentile(answersMs, 0.99).toFixed(1)}ms ` +
       `tasks=${String(starts)} in-flight=${String(flight)}`,
   );
-  say(
-    `host blocked per-start=${perStart(after.busyMs - before.busyMs)}ms agent-cpu=${perStart(after.cpuMs - before.cpuMs)}ms`,
-  );
+  sayBlocked('start-to-release', starts, before, after);
   await inFlight([...ids, 'warm1', 'warm2'], flight, async (id) => {
     while ((await client.remove(agent.address, id, `remove-${id}`)).kind !== 'removed') await rest();
   });
+}
+
+/**
+ * What each task keeps the agent's event loop from all else: in all, of that on the processor, and the longest that it
+ * stood still at once.
+ */
+function sayBlocked(what: string, tasks: number, before: WorkerUsage, after: WorkerUsage): void {
+  const each = (of: 'busyMs' | 'loopCpuMs' | 'cpuMs'): string =>
+    ((after[of] - before[of]) / tasks).toFixed(2);
+  say(
+    `host blocked ${what} busy=${each('busyMs')}ms on-processor=${each('loopCpuMs')}ms ` +
+      `all-threads=${each('cpuMs')}ms stood-still-p99=${after.delayP99Ms.toFixed(1)}ms ` +
+      `max=${after.delayMaxMs.toFixed(1)}ms tasks=${String(tasks)}`,
+  );
 }
 
 function rest(): Promise<void> {
@@ -118,8 +131,10 @@ async function measureRunning(
 ): Promise<AgentProcess> {
   const running = Number(values.running);
   const ids = Array.from({ length: running }, (_, n) => `r${String(n)}`);
+  const before = await first.usage();
   await inFlight(ids, Number(values.flight), (id) => begin(client, first, id, ['sleep', '10000']));
   await untilAll(client, first, running, 'running');
+  sayBlocked('start-to-running', running, before, await first.usage());
   const pss = shimPids(folder).map(pssKib);
   const meanKib = pss.reduce((sum, one) => sum + one, 0) / pss.length;
   say(
