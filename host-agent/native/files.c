@@ -115,13 +115,28 @@ int publish_exit_text(const char *text) {
     return 0;
 }
 
-/* A name that comes and goes leaves nothing behind. Commands inside an attempt lie two folders deeper. */
-void notify(const char *name) {
-    char path[512];
-    const char *command = strrchr(name, '/');
-    if (!command) snprintf(path, sizeof path, "../../events/%s", name);
-    else snprintf(path, sizeof path, "../../../../events/%.*s~%s", (int)strcspn(name, "/"), name, command + 1);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0) close(fd);
+static void ring(const char *events, const char *name) {
+    char bell[64], path[512];
+    snprintf(bell, sizeof bell, "%s/.bell", events);
+    snprintf(path, sizeof path, "%s/%s", events, name);
+    if (link(bell, path) && errno == ENOENT) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (fd >= 0) close(fd);
+    }
     unlink(path);
+}
+
+/*
+ * A name that comes and goes leaves nothing behind. It is a second name of one file: ext4 looks long for a free inode where
+ * many were freed a moment ago. Commands inside an attempt lie two folders deeper.
+ */
+void notify(const char *name) {
+    const char *command = strrchr(name, '/');
+    if (!command) {
+        ring("../../events", name);
+        return;
+    }
+    char flat[512];
+    snprintf(flat, sizeof flat, "%.*s~%s", (int)strcspn(name, "/"), name, command + 1);
+    ring("../../../../events", flat);
 }

@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import type { RunningAgent } from '../../host-agent/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
-import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
 import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
@@ -12,8 +11,9 @@ import { verdictFile } from '../../src/wire/host-records.ts';
 import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
 import { ownId } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
+import { describeNeeding } from '../support/needs.ts';
 import type { TestFolder } from '../support/real-host.ts';
-import { buildShim, hostClient, PLAIN_SHIM, stateFolder, untilReport } from '../support/real-host.ts';
+import { buildShim, hostClient, stateFolder, untilReport } from '../support/real-host.ts';
 
 const tools = stateFolder();
 const compiled = buildShim(tools.path);
@@ -31,12 +31,7 @@ const SLEEPER = someTask({ command: ['sleep', '1000'], stop: { signal: 'SIGTERM'
 const runs = (report: AllocationReport): boolean => report.state === 'running';
 const isReleased = (report: AllocationReport): boolean => report.released;
 
-const shims: readonly (readonly [string, ShimProgram | null])[] = [
-  ['compiled', compiled === null ? null : { kind: 'native', path: compiled }],
-  ['in TypeScript', PLAIN_SHIM],
-];
-
-describe.each(shims)('deadlines of a real host, shim %s', (_name, shim) => {
+describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines of a real host', () => {
   let folder: TestFolder;
   let store: MemoryCellStore;
   let agent: RunningAgent;
@@ -47,7 +42,7 @@ describe.each(shims)('deadlines of a real host, shim %s', (_name, shim) => {
       ...{ cell: 'test', etcd: [], id: 'host-a', version: 'test', log: silentLog, requireTickets: false },
       listen: { host: '127.0.0.1', port: 0 },
       stateFolder: folder.path,
-      ...(shim === null ? {} : { shim }),
+      shim: { kind: 'native', path: compiled ?? '' },
       // Renewed three times as often.
       aliveTtlMs: 600,
       rounds: { beatMs: 50 },
@@ -73,61 +68,55 @@ describe.each(shims)('deadlines of a real host, shim %s', (_name, shim) => {
     folder[Symbol.dispose]();
   });
 
-  it.skipIf(shim === null)(
-    'I16 I26 the longest run is kept by the shim while no agent is there, and the next agent knows why',
-    async () => {
-      const order = someStart({
-        allocation: { id: ownId() },
-        tasks: [SLEEPER],
-        restart: ALWAYS,
-        deadlineMs: 1_500,
-      });
-      const { id } = order.allocation;
-      expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
-      await until(id, runs);
-      await agent.stop();
-      expect(await exitOf(`${id}.main.1`)).toMatchObject({ signal: 'SIGTERM', stoppedBy: 'run-max' });
-      // The word was there before the kill, as the agent's own would have been.
-      expect(stoppingFile.decode(contentOf(`attempts/${id}.main.1/stopping`))).toMatchObject({
-        why: 'run-max',
-      });
-      await open();
-      expect(await until(id, isReleased)).toMatchObject({
-        ...{ state: 'failed', reason: 'deadline', restarts: 0, exit: { signal: 'SIGTERM' } },
-      });
-      expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('deadline');
-    },
-  );
+  it('I16 I26 the longest run is kept by the shim while no agent is there, and the next agent knows why', async () => {
+    const order = someStart({
+      allocation: { id: ownId() },
+      tasks: [SLEEPER],
+      restart: ALWAYS,
+      deadlineMs: 1_500,
+    });
+    const { id } = order.allocation;
+    expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
+    await until(id, runs);
+    await agent.stop();
+    expect(await exitOf(`${id}.main.1`)).toMatchObject({ signal: 'SIGTERM', stoppedBy: 'run-max' });
+    // The word was there before the kill, as the agent's own would have been.
+    expect(stoppingFile.decode(contentOf(`attempts/${id}.main.1/stopping`))).toMatchObject({
+      why: 'run-max',
+    });
+    await open();
+    expect(await until(id, isReleased)).toMatchObject({
+      ...{ state: 'failed', reason: 'deadline', restarts: 0, exit: { signal: 'SIGTERM' } },
+    });
+    expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('deadline');
+  });
 
-  it.skipIf(shim === null)(
-    'I16 a task that is to stop when cut off runs while the store is heard, and is stopped when it is not',
-    async () => {
-      const stopAfterDisconnectMs = 1_500;
-      const order = someStart({
-        allocation: { id: ownId() },
-        tasks: [SLEEPER],
-        restart: ALWAYS,
-        stopAfterDisconnectMs,
-      });
-      const stays = someStart({ allocation: { id: ownId() }, tasks: [SLEEPER] });
-      const { id } = order.allocation;
-      for (const one of [order, stays])
-        expect(await client.start(agent.address, one)).toMatchObject({ kind: 'started' });
-      const { startedAtMs = 0 } = await until(id, runs);
-      // Twice as long as its shim would have let it without news.
-      await until(id, () => Date.now() > startedAtMs + 2 * stopAfterDisconnectMs);
-      expect((await client.get(agent.address, id))?.state).toBe('running');
-      store.cutOff();
-      expect(await until(id, isReleased)).toMatchObject({
-        ...{ state: 'failed', reason: 'disconnected', restarts: 0 },
-      });
-      expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('disconnected');
-      const other = await client.get(agent.address, stays.allocation.id);
-      expect(other).toMatchObject({ state: 'running', reason: '' });
-    },
-  );
+  it('I16 a task that is to stop when cut off runs while the store is heard, and is stopped when it is not', async () => {
+    const stopAfterDisconnectMs = 1_500;
+    const order = someStart({
+      allocation: { id: ownId() },
+      tasks: [SLEEPER],
+      restart: ALWAYS,
+      stopAfterDisconnectMs,
+    });
+    const stays = someStart({ allocation: { id: ownId() }, tasks: [SLEEPER] });
+    const { id } = order.allocation;
+    for (const one of [order, stays])
+      expect(await client.start(agent.address, one)).toMatchObject({ kind: 'started' });
+    const { startedAtMs = 0 } = await until(id, runs);
+    // Twice as long as its shim would have let it without news.
+    await until(id, () => Date.now() > startedAtMs + 2 * stopAfterDisconnectMs);
+    expect((await client.get(agent.address, id))?.state).toBe('running');
+    store.cutOff();
+    expect(await until(id, isReleased)).toMatchObject({
+      ...{ state: 'failed', reason: 'disconnected', restarts: 0 },
+    });
+    expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('disconnected');
+    const other = await client.get(agent.address, stays.allocation.id);
+    expect(other).toMatchObject({ state: 'running', reason: '' });
+  });
 
-  it.skipIf(shim === null)('I16 with its agent gone it is stopped by its shim, and stays so', async () => {
+  it('I16 with its agent gone it is stopped by its shim, and stays so', async () => {
     const order = someStart({
       allocation: { id: ownId() },
       tasks: [SLEEPER],

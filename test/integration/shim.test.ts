@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
 import { describeNeeding } from '../support/needs.ts';
@@ -127,6 +127,9 @@ function holds(kind: string, shim: ShimProgram): void {
     });
     expect(await world.exit(stubborn)).toMatchObject({ signal: 'SIGKILL', stoppedBy: 'run-max' });
     expect(await world.exit(polite)).toMatchObject({ code: 3, stoppedBy: 'run-max' });
+    // Said before the first signal, so that no kill is without a reason.
+    for (const name of [stubborn, polite])
+      expect(readFileSync(world.pathOf(name, 'stopping'), 'utf8')).toContain('"why":"run-max"');
   });
 
   it('I16 stops a task when nobody renews, and not while somebody does', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { FSWatcher } from 'node:fs';
-import { mkdirSync, watch } from 'node:fs';
+import { mkdirSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Processes, ShimLink } from '../../ports/process.ts';
 import { ProcessError } from '../../ports/process.ts';
@@ -41,6 +41,7 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   mkdirSync(attempts, { recursive: true, mode: 0o700 });
   const events = join(stateFolder, 'events');
   mkdirSync(events, { recursive: true, mode: 0o700 });
+  writeFileSync(join(events, BELL), '');
   const watcher = watchEvents(events, tell);
   const spawner =
     shim.kind === 'native'
@@ -84,6 +85,9 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   };
 }
 
+/** The file to which shims give the names that come and go. */
+const BELL = '.bell';
+
 /** File names have no slash: a command inside an attempt tells as `<attempt>~<id>`. */
 const EXEC_EVENT = '~';
 
@@ -96,7 +100,7 @@ function watchEvents(folder: string, tell: (attempt: string) => void): FSWatcher
     for (const name of names) tell(name.replace(EXEC_EVENT, '/exec/'));
   };
   const watcher = watch(folder, (_kind, name) => {
-    if (name === null) return;
+    if (name === null || name === BELL) return;
     if (news.size === 0) setImmediate(tellAll);
     news.add(name);
   });
