@@ -26,6 +26,8 @@ export class SimScheduler implements JobTaker {
   readonly #commit: CoreCommit | null;
   readonly #copy: PrivateCopy | null;
   readonly #queue = new Fifo<JobState>();
+  /** Those that have waited for room come before those that are new: what was freed is theirs first. */
+  readonly #woken = new Fifo<JobState>();
   readonly #waiting: Waiting;
   #busy = false;
 
@@ -36,7 +38,7 @@ export class SimScheduler implements JobTaker {
     this.#commit = commit;
     this.#copy = commit === null ? null : new PrivateCopy(world.cell);
     this.#placer = new Placer(world.cell.hosts, world.cell.groupBit, world.spec.placement, chance);
-    this.#waiting = new Waiting(world.cell, (state) => this.#enqueue(state));
+    this.#waiting = new Waiting(world.cell, (state) => this.#enqueue(state, this.#woken));
     if (world.spec.retry.waitsForRoom) world.onRoom(() => this.#waiting.look());
   }
 
@@ -45,13 +47,13 @@ export class SimScheduler implements JobTaker {
     this.#enqueue(state);
   }
 
-  #enqueue(state: JobState): void {
-    this.#queue.push(state);
+  #enqueue(state: JobState, queue = this.#queue): void {
+    queue.push(state);
     if (!this.#busy) this.#next();
   }
 
   #next(): void {
-    const state = this.#queue.shift();
+    const state = this.#woken.shift() ?? this.#queue.shift();
     this.#busy = state !== undefined;
     if (state === undefined) return;
     this.#world.firstTry(state);
@@ -72,10 +74,11 @@ export class SimScheduler implements JobTaker {
       if (landed.hosts.length > 0) this.#world.started(state, landed);
     }
     if (state.unplaced === 0 || this.#world.givesUp(state)) return;
-    // What was freed meanwhile is not in the copy: the next look may find it.
-    const sawAll = this.#world.ends === begun.ends;
-    if (end === 'no-room' && sawAll && this.#world.spec.retry.waitsForRoom) this.#waiting.add(state);
-    else this.#world.time.after(this.#world.spec.retry.delaySeconds, 'again', () => this.#enqueue(state));
+    if (end === 'no-room' && this.#world.spec.retry.waitsForRoom) {
+      this.#waiting.add(state);
+      // What was freed meanwhile is not in the copy: another look may find it.
+      if (this.#world.ends !== begun.ends) this.#waiting.look();
+    } else this.#world.time.after(this.#world.spec.retry.delaySeconds, 'again', () => this.#enqueue(state));
   }
 
   #attempt(state: JobState): { end: AttemptEnd; landed: Landed | null } {

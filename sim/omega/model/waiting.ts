@@ -2,7 +2,7 @@ import type { SharedCell } from './shared-cell.ts';
 import type { JobState } from './world.ts';
 
 /**
- * Jobs that found no room, in the order in which they gave up looking. When tasks have ended they are let go again, as
+ * Jobs that found no room, in the order in which they were submitted, however often they looked. When tasks have ended they are let go again, as
  * many as the free cpu and memory of the whole cell could hold, so that a long line does not burn its scheduler's time.
  */
 export class Waiting {
@@ -16,7 +16,9 @@ export class Waiting {
   }
 
   add(state: JobState): void {
-    this.#line.push(state);
+    let at = this.#line.length;
+    while (at > 0 && isLater(this.#line[at - 1]!, state)) at -= 1;
+    this.#line.splice(at, 0, state);
   }
 
   look(): void {
@@ -40,4 +42,11 @@ export class Waiting {
     this.#line = stay;
     for (const state of go) this.#release(state);
   }
+}
+
+function isLater({ job: one }: JobState, { job: other }: JobState): boolean {
+  return (
+    one.submitSeconds > other.submitSeconds ||
+    (one.submitSeconds === other.submitSeconds && one.id > other.id)
+  );
 }
