@@ -1,4 +1,5 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { EtcdUpkeep } from '../src/adapters/etcd/upkeep.ts';
 import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
@@ -10,6 +11,7 @@ import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { Monitor } from './monitor.ts';
+import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store-keeper.ts';
 
 export interface MonitorOptions {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
@@ -28,6 +30,10 @@ export interface MonitorOptions {
   readonly runRetentionMs?: number;
   /** Silence after which a host counts as stale. Default 3 s. */
   readonly silenceMs?: number;
+  /** How long the store's past is kept before it is compacted; null: for ever. Default 10 min. */
+  readonly historyKeptMs?: number | null;
+  /** What the store's servers were given as their quota. Default 2 GiB, which is etcd's own. */
+  readonly storeQuotaBytes?: number;
 }
 
 export interface RunningMonitor {
@@ -45,14 +51,22 @@ const HOSTS_PER_PEER_MAX = 65_536;
 /** Starts a monitor on the real world. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
-  const { store, http, server } = armed('monitor', failPointsOf(systemFailures), {
+  const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    upkeep: new EtcdUpkeep({ endpoints: options.etcd }),
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
     server: fastifyServer({ log }),
   });
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
     channels: webSocketClient(),
+    upkeep: {
+      store: upkeep,
+      options: {
+        historyKeptMs: options.historyKeptMs === undefined ? HISTORY_KEPT_MS : options.historyKeptMs,
+        quotaBytes: options.storeQuotaBytes ?? STORE_QUOTA_BYTES,
+      },
+    },
     clock: systemClock,
     random: systemRandom,
     metrics: promMetrics({ processMetrics: true }),

@@ -7,6 +7,7 @@ import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { ChannelClient, HttpClient, HttpListener, HttpServer, Route } from '../src/ports/http.ts';
 import type { Random } from '../src/ports/random.ts';
+import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { HostChange, HostSight } from '../src/runtime/cell-view.ts';
 import { Committer } from '../src/runtime/committer.ts';
@@ -37,6 +38,8 @@ import { jobRoutes } from './routes/job-routes.ts';
 import { streamRoutes } from './routes/stream-routes.ts';
 import { Runs } from './runs.ts';
 import { SchedulerWatch } from './scheduler-watch.ts';
+import type { StoreKeeperOptions } from './store-keeper.ts';
+import { StoreKeeper } from './store-keeper.ts';
 import { Verdicts } from './verdicts.ts';
 import { SchedulerQuestions } from './why.ts';
 
@@ -59,6 +62,8 @@ export interface MonitorDeps {
   /** Silence after which a host counts as stale. Default 3 s. */
   readonly silenceMs?: number;
   readonly reaper?: Partial<ReaperTimes>;
+  /** Absent: somebody else looks after the store's database. */
+  readonly upkeep?: { readonly store: StoreUpkeep; readonly options: StoreKeeperOptions };
 }
 
 /** Job files are at most 60 KiB. */
@@ -71,6 +76,8 @@ export class Monitor {
   readonly state: MonitorState;
   readonly hostWatch: HostWatch;
   readonly reaper: Reaper;
+  /** null: it looks after no database. */
+  readonly keeper: StoreKeeper | null;
   readonly #deps: MonitorDeps;
   readonly #schedulerWatch: SchedulerWatch;
   readonly #ledgers = new LedgerBook();
@@ -95,6 +102,7 @@ export class Monitor {
       lostAfterMs: deps.lostAfterMs ?? LOST_AFTER_MS,
       onHeldBack: (hosts) => this.#onHeldBack(hosts),
     });
+    this.keeper = this.#makeKeeper();
     const committer = this.#makeCommitter();
     this.reaper = new Reaper({
       ...this.state,
@@ -108,6 +116,12 @@ export class Monitor {
           ...{ atomicity: 'incremental', places: [], evictions: [], releases },
         }),
     });
+  }
+
+  #makeKeeper(): StoreKeeper | null {
+    const { upkeep, id: self } = this.#deps;
+    if (upkeep === undefined) return null;
+    return new StoreKeeper({ ...this.state, self, upkeep: upkeep.store, options: upkeep.options });
   }
 
   /** Serves at once: with what it knows, and `incomplete` until it knows enough. */
@@ -140,7 +154,12 @@ export class Monitor {
     this.state.events.close();
     this.state.relay.close();
     await this.#listener?.close(CLOSE_GRACE_MS);
-    await Promise.all([this.reaper.close(), this.#schedulerWatch.close(), this.state.follower.close()]);
+    await Promise.all([
+      this.keeper?.close(),
+      this.reaper.close(),
+      this.#schedulerWatch.close(),
+      this.state.follower.close(),
+    ]);
     this.state.copy.close();
   }
 

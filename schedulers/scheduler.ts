@@ -102,6 +102,7 @@ export class Scheduler {
       busyFraction: Math.min(1, stats.busyMs / sinceMs),
       commitP50Ms: stats.commitMs(0.5),
       commitP99Ms: stats.commitMs(0.99),
+      storeTrouble: this.#term?.committer.storeTrouble ?? null,
     };
   }
 

@@ -2,6 +2,7 @@ import type { CheckReport } from '../../sim/checkers/check-history.ts';
 import { checkHistory } from '../../sim/checkers/check-history.ts';
 import { VIOLATIONS_MAX } from '../../sim/checkers/violations.ts';
 import { EtcdCellStore } from '../../src/adapters/etcd/cell-store.ts';
+import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
 import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
 import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
@@ -9,6 +10,7 @@ import { HostClient } from '../../src/clients/host-client.ts';
 import type { CellKeys } from '../../src/core/keys.ts';
 import { cellKeys } from '../../src/core/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
+import type { StoreSize } from '../../src/ports/store-upkeep.ts';
 import type { HostListing } from '../../src/wire/host-api.ts';
 import { hostCodec } from '../../src/wire/records.ts';
 import { runningCell } from '../cell-address.ts';
@@ -39,6 +41,7 @@ export async function check(context: Context, options: CheckOptions): Promise<nu
 
 export interface CheckedCell {
   readonly report: CheckReport;
+  readonly store: StoreSize;
   readonly silentHosts: readonly string[];
 }
 
@@ -63,6 +66,7 @@ export function storeOf(context: Context, options: CheckOptions): { etcd: readon
 /** @throws StoreError */
 export async function checkCell(etcd: readonly string[], cell: string): Promise<CheckedCell> {
   const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
+  const upkeep = new EtcdUpkeep({ endpoints: etcd });
   try {
     const keys = cellKeys(cell);
     // The hosts first: what they run must have been committed before, so it must be in the history read after.
@@ -75,9 +79,9 @@ export async function checkCell(etcd: readonly string[], cell: string): Promise<
         `the store holds no cell "${cell}": there was nothing to look at`,
         'moorage check --cell NAME',
       );
-    return { report, silentHosts };
+    return { report, store: await upkeep.measure(), silentHosts };
   } finally {
-    await store.close();
+    await Promise.all([store.close(), upkeep.close()]);
   }
 }
 
@@ -102,9 +106,13 @@ async function askHosts(
   return { listings, silentHosts };
 }
 
+function mebibytes(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
 const INVARIANTS = 'I1 I2 I3 I4 I7 I8 I12 I13';
 
-export function renderCheck({ report, silentHosts }: CheckedCell): string {
+export function renderCheck({ report, store, silentHosts }: CheckedCell): string {
   const from = report.wholeHistory
     ? 'from the beginning'
     : `from revision ${String(report.fromRevision)} on (older history is compacted)`;
@@ -112,6 +120,10 @@ export function renderCheck({ report, silentHosts }: CheckedCell): string {
     `looked at ${plural(report.revisions, 'revision')} ${from} to ${String(report.toRevision)}: ` +
       `${plural(report.commits, 'commit')} in ${plural(report.transactions, 'transaction')}, ${plural(report.allocations, 'allocation')}, ${plural(report.hosts, 'host')}`,
   ];
+  lines.push(
+    `the store's database has ${mebibytes(store.databaseBytes)}, of which ${mebibytes(store.inUseBytes)} are in use` +
+      (store.isFull ? '; it is full, and refuses writes' : ''),
+  );
   if (silentHosts.length > 0)
     lines.push(
       `${plural(silentHosts.length, 'host')} did not answer: ${silentHosts.slice(0, 8).join(', ')}${silentHosts.length > 8 ? ', ...' : ''}`,

@@ -14,6 +14,8 @@ export async function schedulers(context: Context): Promise<number> {
     nameOf: (row) => row.id,
     empty: 'no schedulers; start one with: moorage scheduler --kind batch --etcd ADDRESS',
   });
+  for (const { id, storeTrouble } of answer.schedulers)
+    if (storeTrouble !== null) terminal.err(`${id}: its commits wait: ${storeTrouble}\n`);
   for (const id of answer.unreachable) terminal.err(`${id}: does not answer\n`);
   return 0;
 }

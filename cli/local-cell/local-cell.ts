@@ -99,9 +99,10 @@ export class LocalCell {
 
   async startMonitors(count: number): Promise<void> {
     const ids = Array.from({ length: count }, (_, index) => `monitor-${String(index + 1)}`);
+    const kept = this.#options.compaction === 'off' ? ['--history-kept', 'all'] : [];
     this.#monitors = await this.#options.steps.step(
       'monitors',
-      () => Promise.all(ids.map((id) => this.role('monitor', id, []))),
+      () => Promise.all(ids.map((id) => this.role('monitor', id, kept))),
       idsOf,
     );
   }

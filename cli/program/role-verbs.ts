@@ -81,6 +81,8 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--silence <time>', 'a host that said nothing for so long counts as silent (default: 3s)')
     .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
+    .option('--history-kept <time>', 'how long the store keeps its past, or "all" (default: 10m)')
+    .option('--store-quota <size>', "the quota of the store's servers, to warn before it (default: 2Gi)")
     .action((flags: MonitorFlags) =>
       run({}, async (context) => (await import('../roles/monitor.ts')).serveMonitor(context, flags)),
     );

@@ -71,6 +71,7 @@ export class Committer {
   #newestRevision = 0;
   #pumpIsDue = false;
   #storeAway = false;
+  #trouble: string | null = null;
   #idle: (() => void)[] = [];
 
   constructor(deps: CommitterDeps) {
@@ -91,6 +92,11 @@ export class Committer {
 
   get stats(): CommitterStats {
     return this.#tally.stats;
+  }
+
+  /** Why commits wait, since the last one that went through; null: they do not. */
+  get storeTrouble(): string | null {
+    return this.#trouble;
   }
 
   /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
@@ -183,6 +189,7 @@ export class Committer {
       const sentAfter = this.#revisionKnown(batch);
       // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
       const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
+      this.#trouble = null;
       this.#tally.count('transactions');
       metrics.observe('moorage_commit_seconds', (clock.monotonicMs() - startedMs) / 1000, {
         outcome: reply.outcome,
@@ -244,6 +251,7 @@ export class Committer {
   async #waitForStore(cause: StoreError): Promise<void> {
     if (this.#storeAway) return;
     this.#storeAway = true;
+    this.#trouble = `${cause.code}: ${cause.message}`;
     const delayMs = this.#backoff.nextMs();
     this.#deps.log.warn({ code: cause.code, delayMs: Math.round(delayMs) }, `commits wait: ${cause.message}`);
     await sleep(this.#deps.clock, delayMs);

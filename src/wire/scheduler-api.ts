@@ -31,6 +31,8 @@ export interface SchedulerStatus {
   readonly busyFraction: number;
   readonly commitP50Ms: number | null;
   readonly commitP99Ms: number | null;
+  /** Why commits wait: the store is full, or away; null: they do not. */
+  readonly storeTrouble: string | null;
 }
 
 /** Why a job has allocations that do not run: the answer to `moorage why`. */

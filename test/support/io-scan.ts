@@ -10,6 +10,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const PORTS: Readonly<Record<string, string>> = {
   CellStore: 'store',
   Session: 'store',
+  StoreUpkeep: 'upkeep',
   HttpClient: 'http',
   HttpServer: 'server',
   HttpListener: 'server',

@@ -1,4 +1,5 @@
 import type { CellStore } from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
 import type { ArtifactSource } from '../../ports/artifacts.ts';
 import { FetchError } from '../../ports/artifacts.ts';
 import type { Cgroups } from '../../ports/cgroups.ts';
@@ -10,6 +11,7 @@ import { DiskError } from '../../ports/disk.ts';
 import type { HttpClient, HttpServer } from '../../ports/http.ts';
 import type { Processes, ShimLink } from '../../ports/process.ts';
 import { ProcessError } from '../../ports/process.ts';
+import type { StoreUpkeep } from '../../ports/store-upkeep.ts';
 import { armedClient, armedServer } from './armed-http.ts';
 import { armedStore } from './armed-store.ts';
 import type { FailPoints, FaultOf } from './fail-points.ts';
@@ -20,6 +22,7 @@ import { subjectOfPath } from './subjects.ts';
 /** The ports through which a role does I/O. Clock, randomness, log and metrics are none. */
 export interface IoPorts {
   readonly store: CellStore;
+  readonly upkeep: StoreUpkeep;
   readonly http: HttpClient;
   readonly server: HttpServer;
   readonly disk: Disk;
@@ -38,8 +41,11 @@ type Same<P> = { readonly [K in keyof P]: K extends keyof IoPorts ? IoPorts[K] :
 export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | null, ports: P): Same<P> {
   if (points === null) return ports as unknown as Same<P>;
   const wrapped: Record<string, unknown> = { ...ports };
-  const { store, http, server, disk, processes, cgroups, commands, artifacts, signer, verifier } = ports;
+  const { store, upkeep, http, server, disk, processes, cgroups, commands, artifacts, signer, verifier } =
+    ports;
   if (store !== undefined) wrapped['store'] = armedStore(`${role}/store`, points, store);
+  if (upkeep !== undefined)
+    wrapped['upkeep'] = armedPlain(`${role}/upkeep`, 'database', points, upkeep, away);
   if (http !== undefined) wrapped['http'] = armedClient(`${role}/http`, points, http);
   if (server !== undefined) wrapped['server'] = armedServer(`${role}/server`, points, server);
   if (disk !== undefined) wrapped['disk'] = armedDisk(`${role}/disk`, points, disk);
@@ -120,6 +126,8 @@ function armedCgroups(port: string, points: FailPoints, cgroups: Cgroups): Cgrou
 }
 
 const failed: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
+const away: FaultOf = (when, name) =>
+  new StoreError('unavailable', `fail-point ${name}:${when}`, { retryable: true });
 const unreachable: FaultOf = (when, name) => new FetchError('unreachable', `fail-point ${name}:${when}`);
 
 /** A port whose methods are all about one kind of thing. */

@@ -263,6 +263,11 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'monitor/routes/job-routes.ts', io: 'store.read', subjects: { monitor: ['jobs'] } },
   { at: 'monitor/runs.ts', io: 'store.attempt', subjects: { monitor: ['jobs+runs'] } },
   { at: 'monitor/scheduler-watch.ts', io: 'http.stream', subjects: { monitor: ['get.events'] } },
+  { at: 'monitor/store-keeper.ts', io: 'upkeep.close', subjects: { monitor: ['database'] } },
+  { at: 'monitor/store-keeper.ts', io: 'upkeep.compact', subjects: { monitor: ['database'] } },
+  { at: 'monitor/store-keeper.ts', io: 'upkeep.defragment', subjects: { monitor: ['database'] } },
+  { at: 'monitor/store-keeper.ts', io: 'upkeep.disarm', subjects: { monitor: ['database'] } },
+  { at: 'monitor/store-keeper.ts', io: 'upkeep.measure', calls: 2, subjects: { monitor: ['database'] } },
   { at: 'monitor/verdicts.ts', io: 'store.attempt', subjects: { monitor: ['eligibility+ledger'] } },
   { at: 'monitor/verdicts.ts', io: 'store.read', calls: 2, subjects: { monitor: ['eligibility+ledger'] } },
   {
