@@ -12,11 +12,13 @@ import type { Context } from './context.ts';
 import { EXIT } from './exit.ts';
 
 export interface AttachOptions {
-  /** What is typed here goes there. */
-  readonly input: boolean;
+  /** What is typed here goes there, unless somebody else types. `take`: also then, and they no longer. */
+  readonly input: 'none' | 'free' | 'take';
   /** It has a terminal: keys go there as they are pressed, and it is told how large the window is. */
   readonly terminal: boolean;
 }
+
+const HELD = `moorage: somebody else types into it, and what you type here goes nowhere from now on\nnext: end this, then: moorage attach --take …\n`;
 
 /** After a second interrupt, or when a signal does not end it. */
 const LEAVE_MS = 5_000;
@@ -34,6 +36,8 @@ export async function attachHere(
 ): Promise<number> {
   context.endInOrder();
   const session = new AttachSession(target, {
+    input: options.input,
+    onHeld: () => context.terminal.err(HELD),
     channels: webSocketClient(),
     clock: systemClock,
     random: systemRandom,
@@ -44,7 +48,7 @@ export async function attachHere(
   });
   const leave = new AbortController();
   const restore = options.terminal ? rawTerminal(session) : passInterrupts(context, session, leave);
-  const stopInput = options.input ? readInput(session) : noInput(session);
+  const stopInput = options.input === 'none' ? noInput(session) : readInput(session);
   try {
     const end = await session.run(leave.signal);
     return end === null ? EXIT.signalBase + 2 : codeOf(end);

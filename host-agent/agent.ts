@@ -9,14 +9,15 @@ import type { HostUsage } from '../src/wire/usage-api.ts';
 import { adoptAll } from './adoption.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { AllocationTable } from './allocation-table.ts';
-import type { AttachFrom } from './attach.ts';
+import type { AttachAsk } from './attach.ts';
 import { attach } from './attach.ts';
-import { commandStatus, runCommand, sendSignal, targetOf } from './commands.ts';
+import { commandStatus, refuseHollow, runCommand, sendSignal, targetOf } from './commands.ts';
 import type { AgentSettings, Desk } from './desk.ts';
 import { DiskWatch } from './disk-watch.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import { TaskTools } from './drivers/task-tools.ts';
 import { Gate } from './gate.ts';
+import { InputHolders } from './input-holders.ts';
 import { Journal } from './journal.ts';
 import { LeakWatch } from './leaks.ts';
 import { MemoryGuard } from './memory-guard.ts';
@@ -80,6 +81,7 @@ export class HostAgent {
     this.#desk = {
       ...{ ports, disk, settings: { ...settings, stateId }, journal, gate, table, orphans, lent, signals },
       links: new ShimLinks(ports),
+      holders: new InputHolders(ports.clock),
       ...{ host, isClosed },
     };
     this.#leaks = new LeakWatch(this.#desk);
@@ -179,15 +181,16 @@ export class HostAgent {
 
   /**
    * Finds what a client wants to be attached to. @returns takes the client's channel
-   * @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`
+   * @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `hollow`
    */
   async attach(
     id: string,
     asked: { readonly task?: string; readonly command?: string },
-    from: AttachFrom,
+    ask: AttachAsk,
   ): Promise<(channel: Channel, caller: AbortSignal) => Promise<void>> {
+    refuseHollow(this.#desk);
     const name = await targetOf(this.#desk, id, asked);
-    return (channel, caller) => attach(this.#desk, name, from, channel, caller);
+    return (channel, caller) => attach(this.#desk, name, ask, channel, caller);
   }
 
   // --- questions ------------------------------------------------------------------------------------------------------

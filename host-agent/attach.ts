@@ -4,7 +4,8 @@ import type { ClientFrame, HostFrame } from '../src/wire/attach-frames.ts';
 import { decodeClientFrame, encodeHostFrame } from '../src/wire/attach-frames.ts';
 import type { ExitRecord } from '../src/wire/shim-files.ts';
 import { endOf } from './attempt.ts';
-import { InputPump } from './input.ts';
+import type { InputHolders, InputWish } from './input-holders.ts';
+import { Typist } from './typist.ts';
 import { oldestOffset, readOutput } from './output.ts';
 import type { AgentPorts } from './ports.ts';
 import type { ShimLinks } from './shim-links.ts';
@@ -12,6 +13,7 @@ import type { Signals } from './signals.ts';
 import { exitOf } from './task-run.ts';
 
 export interface AttachDeps {
+  readonly holders: InputHolders;
   readonly ports: AgentPorts;
   readonly links: ShimLinks;
   readonly signals: Signals;
@@ -23,14 +25,19 @@ export interface AttachFrom {
   readonly stderr: number;
 }
 
+export interface AttachAsk extends AttachFrom {
+  readonly session: string;
+  readonly input: InputWish;
+}
+
 /**
  * Joins one client to one attempt of a task, or to a command in one, until that has ended or the client has gone. Any
- * number of clients may be attached; the shim's offsets keep their input apart from doubled input, not from each other's.
+ * number of clients may be attached, and one of them writes.
  */
 export async function attach(
   deps: AttachDeps,
   name: string,
-  from: AttachFrom,
+  ask: AttachAsk,
   channel: Channel,
   caller: AbortSignal,
 ): Promise<void> {
@@ -39,15 +46,25 @@ export async function attach(
   const shared = await deps.links.open(name, signal);
   const link = shared?.link ?? null;
   const send = (frame: HostFrame): Promise<void> => channel.send(encodeHostFrame(frame));
+  const typist = new Typist(deps.ports, link, send, { session: ask.session, signal });
+  let hasEnded = false;
   try {
-    await send({ kind: 'state', state: await stateOf(deps.ports, name, from, link) });
-    const talk = { ...deps, name, link, send, signal };
+    // Before the offset is read at which this client begins: whoever held the input has nothing on its way then.
+    const holds = await deps.holders.claim(name, typist, ask.input);
+    if (!holds) typist.bar();
+    const state = await stateOf(deps.ports, name, ask, link);
+    await send({
+      kind: 'state',
+      state: holds || ask.input === 'none' ? state : { ...state, inputHeld: true },
+    });
+    const talk = { ...deps, name, link, typist, send, signal };
     const hearing = hear(talk, channel).finally(() => stop.abort());
     // A client whose input nobody takes any more comes again, and finds the next link or the end.
     void link?.ended.then(async () => {
       if ((await endOf(deps.ports, name)) === null) stop.abort();
     });
-    const exit = await tell(talk, from);
+    const exit = await tell(talk, ask);
+    hasEnded = exit !== null;
     if (exit !== null)
       await send({
         kind: 'ended',
@@ -60,6 +77,7 @@ export async function attach(
     await hearing;
   } finally {
     stop.abort();
+    deps.holders.leave(name, typist, hasEnded);
     shared?.close();
   }
 }
@@ -67,6 +85,7 @@ export async function attach(
 interface Talk extends AttachDeps {
   readonly name: string;
   readonly link: ShimLink | null;
+  readonly typist: Typist;
   readonly send: (frame: HostFrame) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -93,20 +112,11 @@ async function tell({ ports, name, send, signal }: Talk, from: AttachFrom): Prom
 
 /** Resolves when the client has ended the talk or was cut. */
 async function hear(talk: Talk, channel: Channel): Promise<void> {
-  const pump =
-    talk.link === null
-      ? null
-      : new InputPump(
-          talk.ports,
-          talk.link,
-          ({ next, refused = null }) => talk.send({ kind: 'taken', next, refused }).catch(() => undefined),
-          talk.signal,
-        );
   try {
     for await (const message of channel.messages) {
       const frame = decodeClientFrame(message);
       // A newer client may say more.
-      if (frame !== null && !(await obey(talk, pump, frame))) return;
+      if (frame !== null && !(await obey(talk, frame))) return;
     }
   } catch {
     // Cut: the client comes again with its offsets.
@@ -114,12 +124,12 @@ async function hear(talk: Talk, channel: Channel): Promise<void> {
 }
 
 /** @returns false when the client does not keep to the rules */
-async function obey(talk: Talk, pump: InputPump | null, frame: ClientFrame): Promise<boolean> {
+async function obey(talk: Talk, frame: ClientFrame): Promise<boolean> {
   switch (frame.kind) {
     case 'input':
-      return pump === null || pump.push({ ...frame, kind: 'bytes' });
+      return talk.typist.push({ ...frame, kind: 'bytes' });
     case 'end-input':
-      return pump === null || pump.push({ kind: 'end', offset: frame.offset });
+      return talk.typist.push({ kind: 'end', offset: frame.offset });
     case 'resize':
       await talk.link?.resize(frame.rows, frame.columns);
       return true;

@@ -13,10 +13,11 @@ import type { TaskRun } from './task-run.ts';
 import { exitOf } from './task-run.ts';
 
 /**
- * Runs a command inside a task. @throws ProblemError `no-allocation`, `no-task`, `not-running`, `disk-full`
+ * Runs a command inside a task. @throws ProblemError `no-allocation`, `no-task`, `not-running`, `disk-full`, `hollow`
  */
 export async function runCommand(desk: Desk, id: string, request: ExecRequest): Promise<CommandStatus> {
   const { ports, disk } = desk;
+  refuseHollow(desk);
   const run = taskOf(desk, id, request.task);
   const known = await findCommand(desk, id, run, request.commandId);
   const attempt = known?.attempt ?? attemptOf(id, run);
@@ -175,6 +176,18 @@ function orderOf(request: ExecRequest): ExecOrder {
     ...(terminal === undefined ? {} : { pty: terminal }),
     stdin: input === true ? 'open' : 'closed',
   };
+}
+
+/** @throws ProblemError `hollow` where tasks only take time: there is nothing to be inside of */
+export function refuseHollow(desk: Desk): void {
+  const { id, attributes } = desk.host();
+  if (attributes['hollow'] !== 'true') return;
+  throw new ProblemError({
+    status: 409,
+    code: 'hollow',
+    detail: `${id} is a hollow host: its tasks only take time, and nothing can be run in them or attached to them`,
+    hint: 'ask on a host without the attribute hollow',
+  });
 }
 
 function notRunning(id: string, run: TaskRun): ProblemError {

@@ -3,6 +3,7 @@ import type { AllocationTable } from './allocation-table.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import type { Gate } from './gate.ts';
+import type { InputHolders } from './input-holders.ts';
 import type { Journal } from './journal.ts';
 import type { Lent } from './lent.ts';
 import type { Orphans } from './orphans.ts';
@@ -41,6 +42,7 @@ export interface Desk {
   readonly orphans: Orphans;
   readonly links: ShimLinks;
   readonly signals: Signals;
+  readonly holders: InputHolders;
   readonly lent: Lent;
   /** Does this host take no new work, because too much was left behind on it? */
   isClosed(): boolean;

@@ -7,7 +7,8 @@ const FULL_RETRY_MS = 10;
 /** What a client may have sent and the shim not taken. A client that sends more does not keep to its window. */
 export const INPUT_WAITING_BYTES_MAX = 1024 * 1024;
 
-type Part =
+/** What a client said of its input, and where that lies in the task's. */
+export type InputPart =
   | { readonly kind: 'bytes'; readonly offset: number; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly offset: number };
 
@@ -19,9 +20,10 @@ export class InputPump {
   readonly #ports: AgentPorts;
   readonly #link: ShimLink;
   readonly #taken: (answer: StdinAnswer) => Promise<void>;
-  readonly #waiting: Part[] = [];
+  readonly #waiting: InputPart[] = [];
   #waitingBytes = 0;
   #running: Promise<void> | null = null;
+  #stopped = false;
   readonly #signal: AbortSignal;
 
   /** @param taken told after each part how far the shim is */
@@ -37,13 +39,24 @@ export class InputPump {
     this.#signal = signal;
   }
 
+  /** Takes no more. Resolves when nothing is on its way to the shim. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#waiting.length = 0;
+    await this.#running;
+  }
+
   /** @returns false when too much waits already: this client is to be cut */
-  push(part: Part): boolean {
+  push(part: InputPart): boolean {
     this.#waitingBytes += part.kind === 'bytes' ? part.bytes.length : 0;
     if (this.#waitingBytes > INPUT_WAITING_BYTES_MAX) return false;
     this.#waiting.push(part);
     this.#running ??= this.#run().finally(() => (this.#running = null));
     return true;
+  }
+
+  #isStopped(): boolean {
+    return this.#stopped;
   }
 
   async #run(): Promise<void> {
@@ -54,9 +67,9 @@ export class InputPump {
   }
 
   /** @returns false when nobody will take any more */
-  async #carry(part: Part): Promise<boolean> {
+  async #carry(part: InputPart): Promise<boolean> {
     let told = -1;
-    while (!this.#signal.aborted) {
+    while (!this.#signal.aborted && !this.#isStopped()) {
       const answer =
         part.kind === 'end'
           ? await this.#link.endStdin(part.offset)

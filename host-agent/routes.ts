@@ -7,6 +7,7 @@ import { startRequest, stopRequest } from '../src/wire/launch-schema.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import type { HostAgent } from './agent.ts';
 import { refusal } from './gate.ts';
+import type { InputWish } from './input-holders.ts';
 import { readLog } from './log-reader.ts';
 import type { AgentPorts } from './ports.ts';
 
@@ -65,8 +66,12 @@ export function hostChannels(options: Pick<HostRoutesOptions, 'prefix' | 'find'>
           ...(task === undefined ? {} : { task }),
           ...(command === undefined ? {} : { command }),
         };
-        const from = { stdout: wholeOf(request, 'stdout') ?? 0, stderr: wholeOf(request, 'stderr') ?? 0 };
-        const talk = await agent.attach(idOf(request), asked, from);
+        const ask = {
+          stdout: wholeOf(request, 'stdout') ?? 0,
+          stderr: wholeOf(request, 'stderr') ?? 0,
+          ...inputOf(request),
+        };
+        const talk = await agent.attach(idOf(request), asked, ask);
         return (channel) => talk(channel, request.signal);
       },
     },
@@ -173,6 +178,18 @@ async function logs({ agent, ports, attemptsKept }: Served, request: RouteReques
     contentType: 'application/octet-stream',
     stream: answer.chunks,
   };
+}
+
+const WISHES: readonly InputWish[] = ['none', 'free', 'take'];
+const SESSION = /^[A-Za-z0-9-]{1,64}$/;
+
+/** A client that names no session is a new one each time. */
+function inputOf({ query }: RouteRequest): { readonly session: string; readonly input: InputWish } {
+  const { session = '', input: word = 'free' } = query;
+  const input = WISHES.find((wish) => wish === word);
+  if (input === undefined || (session !== '' && !SESSION.test(session)))
+    throw new ProblemError({ status: 400, code: 'bad-request', detail: 'input is none, free or take' });
+  return { session, input };
 }
 
 function wholeOf(request: RouteRequest, name: string): number | null {

@@ -32,5 +32,5 @@ export async function exec(
     ...(interactive ? { input: true } : {}),
   });
   const target = { allocation, command: commandId };
-  return attachHere(context, api, target, { input: interactive, terminal: tty });
+  return attachHere(context, api, target, { input: interactive ? 'free' : 'none', terminal: tty });
 }

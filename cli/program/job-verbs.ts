@@ -127,7 +127,8 @@ function addInsideVerbs(program: Command, { run, command }: ProgramInput): void 
   cellVerb(program, 'attach <allocation>', 'output and, where the task has `stdin: true`, input of what runs')
     .option('--task <name>', 'this task; the first that is no sidecar without it')
     .option('--no-stdin', 'only output')
-    .action((allocation: string, options: InsideFlags & { stdin: boolean }) =>
+    .option('--take', 'type into it though somebody else does, who then no longer can', false)
+    .action((allocation: string, options: InsideFlags & { stdin: boolean; take: boolean }) =>
       run(options, async (context) =>
         (await import('../commands/attach.ts')).attach(context, allocation, options),
       ),

@@ -27,6 +27,10 @@ export interface AttachDeps {
   readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => Promise<void> | void;
   /** Older bytes were given up by the host: this many are missing. */
   readonly onGap?: (stream: 'stdout' | 'stderr', bytes: number) => void;
+  /** Default `free`: writes unless somebody else does. */
+  readonly input?: 'none' | 'free' | 'take';
+  /** Somebody else writes: what is written here from now on goes nowhere. */
+  readonly onHeld?: () => void;
   /** How long nobody may answer before the session gives up. Default a minute. */
   readonly outageMaxMs?: number;
 }
@@ -58,10 +62,17 @@ export class AttachSession {
   #size: { readonly rows: number; readonly columns: number } | null = null;
   #state: AttachState | null = null;
   #turn = 0;
+  /** The same after each cut, by which the host knows who held the input. */
+  readonly #session: string;
+  #wish: 'none' | 'free' | 'take';
+  /** Offset of the first byte that was never said, from our first one. */
+  #said = 0;
 
   constructor(target: AttachTarget, deps: AttachDeps) {
     this.#target = target;
     this.#deps = deps;
+    this.#session = sessionId(deps.random);
+    this.#wish = deps.input ?? 'free';
   }
 
   /** As the host said it last; null before. */
@@ -138,7 +149,8 @@ export class AttachSession {
     if (base === undefined) throw new HttpError('there is no address to ask', { sent: false });
     const { allocation, ...part } = this.#target;
     const { stdout, stderr } = this.#at;
-    const query = new URLSearchParams({ ...part, stdout: String(stdout), stderr: String(stderr) });
+    const own = { session: this.#session, input: this.#wish };
+    const query = new URLSearchParams({ ...part, ...own, stdout: String(stdout), stderr: String(stderr) });
     const url = `${base}/v1/allocations/${allocation}/attach?${query.toString()}`;
     const answer = await this.#deps.channels.open({ url, timeoutMs: OPEN_TIMEOUT_MS, signal });
     if (answer.kind === 'open') return answer.channel;
@@ -177,10 +189,16 @@ export class AttachSession {
     if (frame.kind === 'state') {
       this.#state = frame.state;
       this.#origin ??= frame.state.inputNext;
-      this.#taken(frame.state.inputNext);
+      // What was taken once is not taken again after a cut.
+      if (this.#wish === 'take') this.#wish = 'free';
+      // More than we ever said: while we were cut, somebody else wrote.
+      const isForeign = frame.state.inputNext - this.#origin > this.#said;
+      if (this.#wish !== 'none' && (frame.state.inputHeld === true || isForeign)) this.#lose();
+      else this.#taken(frame.state.inputNext);
       saying.at = this.#input.start;
       if (!frame.state.inputOpen) this.#input.drop();
     } else if (frame.kind === 'taken') {
+      if (frame.refused === 'held') return this.#lose();
       this.#taken(frame.next);
       if (frame.refused === 'gap') saying.at = this.#input.start;
       else if (frame.refused !== null) this.#input.drop();
@@ -190,6 +208,14 @@ export class AttachSession {
       this.#signals.delete(commandId);
     }
     this.#news.wake();
+  }
+
+  /** For good: whoever took the input may have written anything. */
+  #lose(): void {
+    if (this.#wish === 'none') return;
+    this.#wish = 'none';
+    this.#input.drop();
+    this.#deps.onHeld?.();
   }
 
   #taken(next: number): void {
@@ -224,17 +250,23 @@ export class AttachSession {
       saying.signals.add(order.commandId);
       await channel.send(encodeClientFrame({ kind: 'signal', order }));
     }
+    if (this.#wish === 'none') return;
     const origin = this.#origin ?? 0;
     while (saying.at < this.#input.end && saying.at - this.#input.start < WINDOW_BYTES) {
       const bytes = this.#input.read(saying.at, INPUT_CHUNK_BYTES);
       const offset = origin + saying.at;
       saying.at += bytes.length;
+      this.#said = Math.max(this.#said, saying.at);
       await channel.send(encodeClientFrame({ kind: 'input', offset, bytes }));
     }
     if (!this.#input.ended || saying.ended || saying.at < this.#input.end) return;
     saying.ended = true;
     await channel.send(encodeClientFrame({ kind: 'end-input', offset: origin + this.#input.end }));
   }
+}
+
+function sessionId(random: Random): string {
+  return [...random.bytes(8)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** What was said on the present channel. */

@@ -34,6 +34,8 @@ export type HostFrame =
 export interface AttachState {
   /** The offset from which the host takes input. */
   readonly inputNext: number;
+  /** Another client writes, and this one may not. Absent: it may. */
+  readonly inputHeld?: boolean;
   /** Somebody reads it: the command was started with its input open. */
   readonly inputOpen: boolean;
   readonly terminal: boolean;
@@ -42,8 +44,11 @@ export interface AttachState {
   readonly stderr: number;
 }
 
-/** `gap`: bytes before these are missing. `closed`: nobody reads. `unsupported`: an old shim, which takes none. */
-export const INPUT_REFUSALS = ['gap', 'closed', 'unsupported'] as const;
+/**
+ * `gap`: bytes before these are missing. `closed`: nobody reads. `unsupported`: an old shim, which takes none. `held`: another
+ * client writes.
+ */
+export const INPUT_REFUSALS = ['gap', 'closed', 'unsupported', 'held'] as const;
 export type InputRefusal = (typeof INPUT_REFUSALS)[number];
 
 export interface SignalOrder {

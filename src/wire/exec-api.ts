@@ -9,8 +9,10 @@ import * as bounds from './bounds.ts';
  *   POST /v1/allocations/:id/exec              ExecRequest   → 200 CommandStatus | 409 Problem `not-running`
  *   GET  /v1/allocations/:id/exec/:command     –             → 200 CommandStatus | 404 Problem `no-command`
  *   POST /v1/allocations/:id/signal            SignalRequest → 200 SignalAnswer | 409 Problem `not-running`
- *   GET  /v1/allocations/:id/attach?task&command&stdout&stderr
- *                                              WebSocket, see `attach-frames.ts`
+ *   GET  /v1/allocations/:id/attach?task&command&stdout&stderr&session&input
+ *                                              WebSocket, see `attach-frames.ts`. Of all clients one may write: with
+ *                                              `input=free` the first (the default), with `input=take` this one from now
+ *                                              on; with `input=none` it only reads. `session`: the same after a cut
  */
 export interface ExecRequest {
   /** Chosen by the caller before the call. The same id again runs nothing more, and answers with what came of the first. */

@@ -39,7 +39,10 @@ describeNeeding(shim === null ? 'there is no C compiler' : null, 'clients over t
     await untilReport(client, agent.address, id, (one) => one.released);
   };
   /** As a client would that knows where the agent serves now. */
-  const attach = (onOutput: (text: string) => void, options: { outageMaxMs?: number } = {}): AttachSession =>
+  const attach = (
+    onOutput: (text: string) => void,
+    options: { readonly outageMaxMs?: number; readonly input?: 'none' } = {},
+  ): AttachSession =>
     new AttachSession(
       { allocation: id },
       {
@@ -71,10 +74,14 @@ describeNeeding(shim === null ? 'there is no C compiler' : null, 'clients over t
     const seen = Array.from({ length: SESSIONS }, () => '');
     const news = new Set<() => void>();
     const sessions = seen.map((_, n) =>
-      attach((text) => {
-        seen[n] += text;
-        for (const wake of news) wake();
-      }),
+      attach(
+        (text) => {
+          seen[n] += text;
+          for (const wake of news) wake();
+          // Only one may type.
+        },
+        n === 0 ? {} : { input: 'none' },
+      ),
     );
     const all = async (text: string): Promise<void> => {
       while (seen.some((one) => !one.endsWith(text)))
