@@ -87,8 +87,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/runtime/read-back.ts',
     find: '    compares: [doubt.fence.compare],\n    writes: [doubt.fence.write],\n',
     replace: '    compares: [{ ...doubt.fence.compare, equals: -1 }],\n    writes: [],\n',
-    breaks: ['I3', 'I5', 'I46'],
-    unseen: 'the late attempt must land after the read-back, and before anybody else moves the same ledger',
+    breaks: ['I3', 'I4', 'I5', 'I13', 'I46', 'I55'],
   },
   {
     name: 'half-a-gang',
@@ -362,7 +361,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'told-of-the-host-first',
-    theme: 'silent',
+    theme: 'hushed',
     slip: 'a relay says how far a host has come before it passes on the message that brought it there',
     file: 'src/runtime/merged-view.ts',
     find: '    if (news) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',

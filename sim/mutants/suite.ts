@@ -13,7 +13,7 @@ import { burst } from './requests.ts';
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
  * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
  * `refused` with hosts that cannot take what was placed on them, `restored` with a store that is lost, or restored from a
- * snapshot.
+ * snapshot, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held.
  */
 export const THEMES = [
   'any',
@@ -26,12 +26,15 @@ export const THEMES = [
   'race',
   'refused',
   'restored',
+  'hushed',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
 /** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
 const WHOLE: Scenario = { ...SMALL_CELL, quietLeastMs: SMALL_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
+/** Where every answer takes its time, less is done in it. */
+const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 /** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
 const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
 
@@ -72,7 +75,7 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
         requests: burst(random, SHORT.activeMs),
       };
     case 'race':
-      return { seed, scenario: SHORT, faults: RACE, requests: burst(random, SHORT.activeMs) };
+      return { seed, scenario: SLOW, faults: RACE, requests: burst(random, 2 * SHORT.activeMs) };
     case 'refused':
       return {
         seed,
@@ -80,6 +83,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
         faults: { nemesis: { everyMs: 600, kinds: REFUSALS } },
         requests: burst(random, SHORT.activeMs),
       };
+    case 'hushed':
+      return hushedOptions(seed, random);
     case 'restored':
       return restoredOptions(seed, random);
     case 'lost':
@@ -101,7 +106,7 @@ const LATE: FaultSettings = {
 /** What everybody knows of the others is old, and what is on its way is overtaken. */
 const RACE: FaultSettings = {
   network: { delayMaxMs: 500 },
-  store: { delayMaxMs: 800, late: 0.1, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
+  store: { delayMaxMs: 800, late: 0.2, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
 };
 
 const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isolate', 'clock-step'];
@@ -120,6 +125,22 @@ function lostOptions(seed: number, random: SeededRandom): WorldOptions {
     durationMs: 56_000,
   } as const;
   return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests: longRequests(random) };
+}
+
+/** Silences a little longer than what counts as one, so that a host's first word after it is often about one release. */
+function hushedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const faultPlan = Array.from({ length: 5 }, (_, n) => ({
+    kind: 'isolate' as const,
+    target: `host-${String(1 + (n % SMALL_CELL.hosts))}`,
+    atMs: 1_500 + 3_500 * n,
+    durationMs: 3_300 + random.below(1_500),
+  }));
+  return { seed, scenario: SLOW, faults: {}, faultPlan, requests: burst(random, 16_000).map(lingering) };
+}
+
+function lingering(request: Request): Request {
+  const env = { ...(request.file['env'] as object), SIM_LINGER_MS: '3000' };
+  return { ...request, file: { ...request.file, ports: { http: 'auto' }, env } };
 }
 
 /** Half of the stores come back as they were some seconds before, the others empty. */

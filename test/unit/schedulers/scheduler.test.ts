@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Attempt, AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
+import type { Attempt, AttemptReply, CellStore, Follower, Following } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
 import { AVOID_MS } from '../../../schedulers/starter.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
@@ -61,12 +61,20 @@ describe('schedulers on a cell in memory', () => {
       if (!registers || refusals-- <= 0) return store.attempt(attempt);
       throw new StoreError('unavailable', 'injected', { retryable: true });
     };
+    // As over a wire: the term ends before anything that it follows has come.
+    const slow = (store: CellStore, prefix: string, follower: Follower): Following => {
+      const following = store.follow(prefix, follower);
+      if (refusals <= 0) return following;
+      return new Waiting(following);
+    };
     await world.scheduler(
       { id: 'batch-1' },
       (store) =>
         new Proxy(store, {
           get: (target, name) => {
             if (name === 'attempt') return (attempt: Attempt) => refusing(target, attempt);
+            if (name === 'follow')
+              return (prefix: string, follower: Follower) => slow(target, prefix, follower);
             const value = Reflect.get(target, name) as unknown;
             return typeof value === 'function' ? (value.bind(target) as unknown) : value;
           },
@@ -386,4 +394,23 @@ function bound(store: CellStore): CellStore {
     oldestRevision: () => store.oldestRevision(),
     close: () => store.close(),
   };
+}
+
+/** A following whose first snapshot never comes. */
+class Waiting implements Following {
+  readonly ready: Promise<void>;
+  readonly #following: Following;
+  #reject: (cause: Error) => void = () => undefined;
+
+  constructor(following: Following) {
+    this.#following = following;
+    this.ready = new Promise((_resolve, reject) => (this.#reject = reject));
+    // As every store does: who waits for a follow hears of its close, and nobody has to.
+    this.ready.catch(() => undefined);
+  }
+
+  close(): void {
+    this.#following.close();
+    this.#reject(new StoreError('closed', 'the following was closed', { retryable: false }));
+  }
 }
