@@ -7,7 +7,7 @@ import { EMPTY_LEDGER, fitShortfall, withClaim } from '../src/core/ledger.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { place } from '../src/core/placement.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
-import { chanceInPart } from '../schedulers/own-part.ts';
+import { chanceFor, PackingChance } from '../schedulers/own-part.ts';
 
 /** What each decides before it hears of the others: about what lies in eight transactions of a scheduler. */
 const BLIND = 16;
@@ -47,7 +47,7 @@ export function packSplit<T>(
   const competitors = Array.from({ length: parts }, (_, part): Competitor<T> => {
     const drawn = seededRandom(options.seed * 100 + part);
     const queue = tasks.filter((__, n) => n % parts === part);
-    return { state: cell.copy(), chance: chanceInPart(drawn, () => ({ part, parts })), queue };
+    return { state: cell.copy(), chance: chanceFor(policy.score, drawn, () => ({ part, parts })), queue };
   });
   let made = 0;
   let committed = 0;
@@ -77,6 +77,8 @@ export function packSplit<T>(
           options.onSettled(task, true);
         } else {
           conflicts += 1;
+          const chance = competitors[number]?.chance;
+          if (chance instanceof PackingChance) chance.moveOn();
           again.push(task);
         }
       }

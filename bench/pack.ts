@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CellState } from '../src/core/cell-state.ts';
 import type { TaskMix } from '../src/core/fragmentation.ts';
+import { chanceFor } from '../schedulers/own-part.ts';
 import type { Host } from '../src/core/host.ts';
 import type { Group } from '../src/core/job.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
@@ -165,14 +166,14 @@ function pack(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPol
     state.setAlive(host.id, true);
   }
   const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
-  const random = seededRandom(seed + 1000);
+  const chance = chanceFor(policy.score, seededRandom(seed + 1000), () => ({ part: 0, parts: 1 }));
   let asked = 0;
   let given = 0;
   let at100 = 0;
   const cpu = process.cpuUsage();
   for (const [n, pod] of pods.entries()) {
     const request = requestOf(pod);
-    const [chosen] = place(state, request, random, policy).chosen;
+    const [chosen] = place(state, request, chance, policy).chosen;
     asked += gpuOf(pod);
     if (chosen !== undefined) {
       state.assume({ id: String(n), precedence: 50, resources: request.ask.resources, ...chosen });

@@ -1,4 +1,5 @@
 import type { Chance, Stretch } from '../src/core/chance.ts';
+import type { ScoreName } from '../src/core/placement-request.ts';
 
 /** Which part of how many: the first is 0. */
 export interface Part {
@@ -35,7 +36,12 @@ export function chanceInPart(chance: Chance, ownPart: () => Part): Chance {
 }
 
 /** Places where searches begin, in turns: as many as transactions may well be under way, since a host is in one at a time. */
-const PLACES = 8;
+const PLACES_MAX = 8;
+/**
+ * Hosts of the own part for each place, four samples: with more places most hosts would be begun, and what needs a host
+ * or a kind of device for itself would find none left.
+ */
+const HOSTS_PER_PLACE = 128;
 /** Searches from one place, before it is the next one's turn: about what goes into one transaction. */
 const TURN = 64;
 
@@ -65,7 +71,9 @@ export class PackingChance implements Chance {
   }
 
   start(bound: number): number {
-    const place = Math.floor(this.#turn++ / TURN) % PLACES;
+    const { first, end } = this.part(bound) ?? { first: 0, end: bound };
+    const places = Math.max(1, Math.min(PLACES_MAX, Math.floor((end - first) / HOSTS_PER_PLACE)));
+    const place = Math.floor(this.#turn++ / TURN) % places;
     const fine = (this.#places[place] ??= this.#chance.below(FINE));
     return Math.floor((fine / FINE) * bound);
   }
@@ -77,6 +85,13 @@ export class PackingChance implements Chance {
   moveOn(): void {
     this.#places = [];
   }
+}
+
+/** How a scheduler of the score searches: one that packs at few places in its own part, any other anywhere. */
+export function chanceFor(score: ScoreName, random: Chance, ownPart: () => Part): Chance | PackingChance {
+  // Who levels the load, or takes any host, must look at all of them alike.
+  const packs = score === 'binpack' || score === 'fgd';
+  return packs ? new PackingChance(chanceInPart(random, ownPart)) : random;
 }
 
 /** Places are kept as parts of the whole, finer than there are hosts. */

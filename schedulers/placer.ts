@@ -13,7 +13,7 @@ import { place } from '../src/core/placement.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import type { Term } from './context.ts';
 import { claimOf } from './launch-terms.ts';
-import { chanceInPart, PackingChance } from './own-part.ts';
+import { chanceFor, PackingChance } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import { newEntry } from './owned-job.ts';
 
@@ -28,21 +28,15 @@ export class Placer {
   readonly #term: Term;
   readonly #asks = new WeakMap<Group, Ask>();
   readonly #chance: Chance;
-  readonly #packing: PackingChance | null;
 
   constructor(term: Term) {
     this.#term = term;
-    const { random } = term.world;
-    const { score } = term.options.placement;
-    // Who levels the load, or takes any host, must look at all of them alike.
-    const packs = score === 'binpack' || score === 'fgd';
-    this.#packing = packs ? new PackingChance(chanceInPart(random, () => term.ownPart)) : null;
-    this.#chance = this.#packing ?? random;
+    this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.ownPart);
   }
 
   /** A host refused a start, or was lost to another scheduler: look elsewhere from now on. */
   moveOn(): void {
-    this.#packing?.moveOn();
+    if (this.#chance instanceof PackingChance) this.#chance.moveOn();
   }
 
   /**

@@ -65,11 +65,22 @@ describe('a scheduler’s own part of the hosts', () => {
 describe('where the searches of one that packs begin', () => {
   it('are few places, which are visited in turns and keep their part of whatever is searched', () => {
     const chance = new PackingChance(seededRandom(3));
-    const starts = Array.from({ length: 8 * 64 }, () => chance.start(1_000));
+    const starts = Array.from({ length: 8 * 64 }, () => chance.start(10_000));
     expect(new Set(starts.slice(0, 64)).size).toBe(1);
     expect(new Set(starts).size).toBe(8);
-    expect(Array.from({ length: 8 * 64 }, () => chance.start(1_000))).toEqual(starts);
-    expect(chance.start(500)).toBe(Math.floor((starts[0] ?? 0) / 2));
+    expect(Array.from({ length: 8 * 64 }, () => chance.start(10_000))).toEqual(starts);
+    expect(chance.start(5_000)).toBe(Math.floor((starts[0] ?? 0) / 2));
+  });
+
+  it('are fewer where the own part is small, so that most hosts stay untouched', () => {
+    const placesAmong = (hosts: number, parts: number): number => {
+      const chance = new PackingChance(chanceInPart(seededRandom(5), () => ({ part: 0, parts })));
+      return new Set(Array.from({ length: 8 * 64 }, () => chance.start(hosts))).size;
+    };
+    expect(placesAmong(10_000, 1)).toBe(8);
+    expect(placesAmong(1_213, 4)).toBe(2);
+    expect(placesAmong(1_213, 8)).toBe(1);
+    expect(placesAmong(3, 1)).toBe(1);
   });
 
   it('are other places after it moved on', () => {
