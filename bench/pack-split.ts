@@ -7,7 +7,7 @@ import { EMPTY_LEDGER, fitShortfall, withClaim } from '../src/core/ledger.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { place } from '../src/core/placement.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
-import { chanceFor, PackingChance } from '../schedulers/own-part.ts';
+import { chanceFor } from '../schedulers/own-part.ts';
 
 /** What each decides before it hears of the others: about what lies in eight transactions of a scheduler. */
 const BLIND = 16;
@@ -77,8 +77,6 @@ export function packSplit<T>(
           options.onSettled(task, true);
         } else {
           conflicts += 1;
-          const chance = competitors[number]?.chance;
-          if (chance instanceof PackingChance) chance.moveOn();
           again.push(task);
         }
       }

@@ -236,7 +236,6 @@ export class Launcher {
   #conflicted(job: OwnedJob, entry: Entry, why: ConflictReason): void {
     if (job.dropped) return;
     job.group(entry.allocation.group).conflicts += 1;
-    this.#term.moveOn();
     if (why.reason === 'not-owner') {
       this.#term.lose(job);
       return;

@@ -50,8 +50,8 @@ const TURN = 64;
  * same hosts one after the other. A commit then writes one ledger for many of them, and its transaction holds twice as
  * many; and the hosts are fuller than if each job had looked at other ones.
  *
- * `moveOn` draws other places. Whoever meets a host that refuses, or another scheduler, goes elsewhere: else every job
- * would come by there.
+ * `moveOn` draws other places. Whoever meets a host that refuses goes elsewhere: else every job would come by there. A lost
+ * conflict is no reason: what the others took is known now, and new places at each would begin all hosts one after the other.
  */
 export class PackingChance implements Chance {
   readonly #chance: Chance;

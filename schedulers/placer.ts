@@ -34,7 +34,7 @@ export class Placer {
     this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.ownPart);
   }
 
-  /** A host refused a start, or was lost to another scheduler: look elsewhere from now on. */
+  /** A host refused a start: look elsewhere from now on. */
   moveOn(): void {
     if (this.#chance instanceof PackingChance) this.#chance.moveOn();
   }
