@@ -61,7 +61,7 @@ export interface Term {
   lose(job: OwnedJob): void;
   /** The host may take more than it did a moment ago. */
   room(host: string): void;
-  /** A host refused, or was lost to another scheduler: the next search begins elsewhere. */
+  /** A host refused a start: the next search begins elsewhere. */
   moveOn(): void;
   /** Something said about an allocation, by whichever way it came. */
   report(report: AllocationReport): void;
