@@ -7,6 +7,7 @@ import { AttachSession } from '../src/clients/attach-session.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
 import { HttpError } from '../src/ports/http.ts';
+import { ProblemError } from '../src/wire/problem.ts';
 import type { AttachEnd } from '../src/wire/attach-frames.ts';
 import type { AgentProcess } from './host-process.ts';
 import { startOf } from './host-orders.ts';
@@ -16,8 +17,8 @@ export interface KillsOptions {
   readonly seed: number;
   /** Starts an agent on the one folder of this run. */
   readonly start: () => Promise<AgentProcess>;
-  /** Lines that the client types, at most; it stops earlier when the kills are done. */
-  readonly linesMax: number;
+  /** Lines that the client types between two kills, at most. */
+  readonly linesPerLife: number;
 }
 
 export interface KillsResult {
@@ -108,6 +109,8 @@ export async function killAgents(options: KillsOptions, folder: string): Promise
 
   const killing = (async () => {
     while (state.kills < options.kills) {
+      // Every other life lasts until the session is there again: on a busy machine it would never be, otherwise.
+      if (state.kills % 2 === 1) await connected(session);
       await pause(20 + 300 * random.fraction());
       await state.agent.end('SIGKILL');
       state.kills += 1;
@@ -116,14 +119,18 @@ export async function killAgents(options: KillsOptions, folder: string): Promise
     state.over = true;
   })();
   const typing = (async () => {
-    while (!state.over && lines < options.linesMax) {
+    while (!state.over) {
+      // Each life is to see some of them, and all of them are held until the end.
+      if (lines >= (state.kills + 1) * options.linesPerLife) {
+        await pause(5);
+        continue;
+      }
       lines += 1;
       const line = Buffer.from(`${String(lines)} ${'x'.repeat(Math.floor(random.fraction() * 60))}\n`);
       sent.update(line);
       await session.write(line);
       if (lines % 50 === 0) await pause(1);
     }
-    while (!state.over) await pause(20);
   })();
   const signalling = (async () => {
     while (!state.over) {
@@ -188,12 +195,22 @@ async function persist<T>(state: State, call: () => Promise<T>): Promise<T> {
       const answer = await call();
       if (!isUnknown(answer)) return answer;
     } catch (error) {
-      if (!(error instanceof HttpError)) throw error;
+      const passes =
+        error instanceof ProblemError && (error.problem.status >= 500 || error.problem.status === 408);
+      if (!(error instanceof HttpError) && !passes) throw error;
     }
     state.retries += 1;
     await pause(20);
   }
 }
+
+/** Resolves when the session talks to another agent than now, or after a while. */
+async function connected(session: AttachSession): Promise<void> {
+  const before = session.state;
+  for (let tries = 0; tries < CONNECTED_TRIES && session.state === before; tries++) await pause(20);
+}
+
+const CONNECTED_TRIES = 250;
 
 function isUnknown(answer: unknown): boolean {
   return typeof answer === 'object' && answer !== null && 'kind' in answer && answer.kind === 'unknown';

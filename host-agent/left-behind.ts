@@ -12,6 +12,7 @@ type LeakKind =
   | 'lease'
   | 'address'
   | 'temporary'
+  | 'event'
   | 'fetch';
 
 /** One thing that was left behind. */
@@ -26,15 +27,18 @@ export interface Leak {
 }
 
 const TEMPORARY = '.tmp-';
+const EVENTS = 'events';
 
 /** What is there, and should not be. */
 export async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
-  const [attempts, allocations, ports, addresses, temporaries] = [
+  const [attempts, allocations, ports, addresses, temporaries, events] = [
     await desk.ports.disk.list('attempts'),
     await desk.ports.disk.list('allocations'),
     await desk.lent.ports.all(),
     await desk.lent.addresses.all(),
     (await desk.ports.disk.list('')).filter((name) => name.startsWith(TEMPORARY)),
+    // There for an instant, unless a shim died in it.
+    await desk.ports.disk.list(EVENTS),
   ];
   const { limits } = desk.ports.tools;
   const afterMs = desk.settings.desertedMs;
@@ -48,6 +52,7 @@ export async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
     ...unheld(desk, 'lease', ports),
     ...unheld(desk, 'address', addresses),
     ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
+    ...events.map((name): Leak => ({ kind: 'event', name })),
     ...(await desk.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
   ];
 }
@@ -129,6 +134,9 @@ export async function clean(desk: Desk, { kind, name, stateId }: Leak): Promise<
       return true;
     case 'temporary':
       await disk.remove(name);
+      return true;
+    case 'event':
+      await disk.remove(`${EVENTS}/${name}`);
       return true;
     case 'fetch':
       await tools.removeStray(name);

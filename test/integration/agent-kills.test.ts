@@ -27,7 +27,7 @@ describeNeeding(
         // The built one: loading its sources would take longer than all else together.
         const worker = { argv: [join(root, 'dist', 'bench', 'host-worker.js')], shim: shim ?? '' };
         const start = () => startAgentProcess(folder.path, worker);
-        const found = await killAgents({ kills: KILLS, seed, start, linesMax: 20_000 }, folder.path);
+        const found = await killAgents({ kills: KILLS, seed, start, linesPerLife: 1_000 }, folder.path);
         const { signalsSent, commands, lines } = found;
         const said = `seed ${String(seed)}: ${JSON.stringify(found)}`;
         expect(found, said).toMatchObject({

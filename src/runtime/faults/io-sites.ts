@@ -115,14 +115,14 @@ export const IO_SITES: readonly IoSite[] = [
   {
     at: 'host-agent/left-behind.ts',
     io: 'disk.list',
-    calls: 3,
-    subjects: { agent: ['all', 'allocations', 'attempts'] },
+    calls: 4,
+    subjects: { agent: ['all', 'allocations', 'attempts', 'events'] },
   },
   {
     at: 'host-agent/left-behind.ts',
     io: 'disk.remove',
-    calls: 3,
-    subjects: { agent: ['allocation', 'attempt', 'temporary'] },
+    calls: 4,
+    subjects: { agent: ['allocation', 'attempt', 'events', 'temporary'] },
   },
   { at: 'host-agent/left-behind.ts', io: 'processes.killLeftovers', subjects: { agent: ['attempt'] } },
   { at: 'host-agent/left-behind.ts', io: 'processes.killMarked', subjects: { agent: ['attempt'] } },

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostClient, stateFolder } from '../real-host.ts';
 import type { Armament } from './lives.ts';
 import { Lives } from './lives.ts';
-import { remainsOf } from './remains.ts';
+import { untilClean } from './remains.ts';
 import { Scenario } from './scenario.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -34,7 +34,6 @@ const IDLE_ROUNDS_MAX = 2;
 const ROUNDS_MAX = 30;
 /** What is left behind is taken away when it is seen for the second time. */
 const LEAKS_MS = 150;
-const CLEAN_TRIES = 200;
 
 export async function runLane(lane: Lane, shim: string): Promise<LaneReport> {
   using state = stateFolder();
@@ -98,13 +97,4 @@ const ONLY_AT_FIRST = /^agent\/disk\.publish\/identity/;
 
 function ordersOf({ points, nth, action }: Lane, test: (point: string) => boolean): readonly string[] {
   return points.filter(test).map((point) => `${point}:${String(nth)}:${action}`);
-}
-
-/** What is there goes away by itself, but for what `may` stay. @returns what did not */
-async function untilClean(folder: string, may: (one: string) => boolean): Promise<readonly string[]> {
-  for (let tries = 0; ; tries++) {
-    const left = (await remainsOf(folder)).filter((one) => !may(one));
-    if (left.length === 0 || tries === CLEAN_TRIES) return left;
-    await new Promise((next) => setTimeout(next, 20));
-  }
 }

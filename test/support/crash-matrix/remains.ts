@@ -7,6 +7,17 @@ export async function remainsOf(stateFolder: string): Promise<readonly string[]>
   return [...filesIn(stateFolder), ...processesOf(stateFolder), ...(await groupsOf(stateFolder))];
 }
 
+const CLEAN_TRIES = 200;
+
+/** What is there goes away by itself, but for what `may` stay. @returns what did not */
+export async function untilClean(folder: string, may: (one: string) => boolean): Promise<readonly string[]> {
+  for (let tries = 0; ; tries++) {
+    const left = (await remainsOf(folder)).filter((one) => !may(one));
+    if (left.length === 0 || tries === CLEAN_TRIES) return left;
+    await new Promise((next) => setTimeout(next, 20));
+  }
+}
+
 /** Of the host's folder only what belongs to the host itself may be there. */
 const OWN = new Set([
   'identity',

@@ -45,6 +45,7 @@ export class Scenario {
     await until(() => existsSync(this.#attempt(ends, 'exit')));
     truncateSync(join(this.#stateFolder, 'allocations', torn.order.allocation.id, 'spec.json'), 100);
     writeFileSync(join(this.#stateFolder, '.tmp-1-1'), 'half a rec');
+    writeFileSync(join(this.#stateFolder, 'events', 'gone.main.1'), '');
     rmSync(join(this.#stateFolder, 'reserve'));
     await leaveStray(this.#stateFolder);
     return async () => {
