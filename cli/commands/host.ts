@@ -44,7 +44,7 @@ export async function judgeHost(
   if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
   else if (output === 'name') terminal.out(`${host}\n`);
   else terminal.out(`${host} is ${VERDICTS[verb]}\n`);
-  return options.wait === true ? untilEmpty(context, api, host) : EXIT.ok;
+  return options.wait === true ? untilEmpty(context, api, host, answer.eligibility?.counter ?? 0) : EXIT.ok;
 }
 
 async function noSuchHost(api: MonitorClient, host: string, cause?: Error): Promise<CliError> {
@@ -98,23 +98,31 @@ function leaving(type: string, hasDeadline: boolean): string {
     : 'is stopped, in its turn, and started anew on another host';
 }
 
-/** Says what is still there whenever that changes; may be ended and begun again at any time. */
-async function untilEmpty(context: Context, api: MonitorClient, host: string): Promise<number> {
+/**
+ * Says what is still there whenever that changes; may be ended and begun again at any time.
+ * @param counter of our verdict: a monitor that has not seen it has not seen all that was placed before it either
+ */
+async function untilEmpty(
+  context: Context,
+  api: MonitorClient,
+  host: string,
+  counter: number,
+): Promise<number> {
   const { terminal } = context;
   for (let before = -1; ;) {
     const { hosts } = await api.hosts();
     const row = hosts.find((one) => one.host.id === host);
     if (row === undefined) throw await noSuchHost(api, host);
-    if (row.eligibility?.state !== 'draining') {
-      terminal.err(
-        `moorage: ${host} is no longer drained: it was made ${row.eligibility?.state ?? 'ready'}\n`,
-      );
+    const { state, counter: seen } = row.eligibility ?? { state: 'ready', counter: 0 };
+    if (seen >= counter && state !== 'draining') {
+      terminal.err(`moorage: ${host} is no longer drained: it was made ${state}\n`);
       return EXIT.workloadFailed;
     }
-    if (row.allocations !== before)
-      terminal.out(row.allocations === 0 ? `${host} is empty\n` : `${String(row.allocations)} still there\n`);
-    before = row.allocations;
-    if (before === 0) return EXIT.ok;
+    if (seen >= counter && row.allocations !== before) {
+      before = row.allocations;
+      terminal.out(before === 0 ? `${host} is empty\n` : `${String(before)} still there\n`);
+      if (before === 0) return EXIT.ok;
+    }
     if (context.interrupted.aborted) return EXIT.signalBase + 2;
     await terminal.sleep(POLL_MS, context.interrupted);
   }
