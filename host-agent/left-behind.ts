@@ -38,7 +38,7 @@ export async function findLeaks(desk: Desk): Promise<readonly Leak[]> {
     await desk.lent.addresses.all(),
     (await desk.ports.disk.list('')).filter((name) => name.startsWith(TEMPORARY)),
     // There for an instant, unless a shim died in it.
-    await desk.ports.disk.list(EVENTS),
+    (await desk.ports.disk.list(EVENTS)).filter((name) => !name.startsWith('.')),
   ];
   const { limits } = desk.ports.tools;
   const afterMs = desk.settings.desertedMs;

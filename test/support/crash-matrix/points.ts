@@ -26,6 +26,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^agent\/disk\.append\/quarantine/, 'only of a torn journal'],
   [/^agent\/disk\.(publish|remove)\/probe|^agent\/disk\.remove\/reserve/, 'only of a disk that fails'],
+  [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/cgroups\.killListed/, 'only where there is no cgroup.kill'],
 ];
 

@@ -7,7 +7,7 @@ export async function remainsOf(stateFolder: string): Promise<readonly string[]>
   return [...filesIn(stateFolder), ...processesOf(stateFolder), ...(await groupsOf(stateFolder))];
 }
 
-const CLEAN_TRIES = 200;
+const CLEAN_TRIES = 1_000;
 
 /** What is there goes away by itself, but for what `may` stay. @returns what did not */
 export async function untilClean(folder: string, may: (one: string) => boolean): Promise<readonly string[]> {
@@ -41,7 +41,11 @@ function filesIn(stateFolder: string): string[] {
     'events',
     'cas/tmp',
   ];
-  const inside = emptied.flatMap((room) => namesIn(join(stateFolder, room)).map((name) => `${room}/${name}`));
+  const inside = emptied.flatMap((room) =>
+    namesIn(join(stateFolder, room))
+      .filter((name) => name !== '.bell')
+      .map((name) => `${room}/${name}`),
+  );
   return [...top.filter((name) => !['allocations', 'attempts', 'leases', 'oci'].includes(name)), ...inside];
 }
 
