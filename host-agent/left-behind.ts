@@ -116,7 +116,8 @@ export async function clean(desk: Desk, { kind, name, stateId }: Leak): Promise<
       return (await processes.killMarked(stateId ?? '', name)) === 0;
     case 'attempt':
       if (parseAttemptName(name) !== null) {
-        await processes.killTree(name);
+        // Its shim must have ended too: it would wait for ever for a folder that is gone.
+        if (await processes.killTree(name)) return false;
         if ((await processes.killLeftovers(name)) > 0 || !(await tools.cleanup(name))) return false;
       }
       await disk.remove(attemptFolder(name));

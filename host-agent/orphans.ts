@@ -1,3 +1,4 @@
+import { sleep } from '../src/runtime/sleep.ts';
 import { attemptName } from '../src/wire/shim-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
@@ -5,6 +6,7 @@ import type { AttemptNumbers } from './recovery.ts';
 
 /** How long a removal waits for the processes of an allocation whose record was lost. */
 const KILLS_MAX = 50;
+const KILL_AGAIN_MS = 50;
 
 /**
  * Attempts whose allocation's record cannot be read. They run on, untouched, until somebody says what they are: a repeated
@@ -38,18 +40,28 @@ export class Orphans {
 
   /** Ends and removes what is left of the allocation. */
   async clear(id: string): Promise<void> {
-    const { disk, processes, tools } = this.#ports;
+    const { disk, tools } = this.#ports;
     const orphan = this.#found.get(id);
     if (orphan === undefined) return;
     for (const [task, numbers] of orphan)
       for (const number of numbers) {
         const name = attemptName(id, task, number);
-        await processes.killTree(name);
-        for (let i = 0; i < KILLS_MAX; i++) if ((await processes.killLeftovers(name)) === 0) break;
+        await this.#endAll(name);
         await tools.cleanup(name);
         await disk.remove(attemptFolder(name));
       }
     await disk.remove(`allocations/${id}`);
     this.#found.delete(id);
+  }
+
+  /** Also its shim: one that writes its last facts into a folder that is taken away would never end. */
+  async #endAll(name: string): Promise<void> {
+    const { clock, processes } = this.#ports;
+    for (let i = 0; i < KILLS_MAX; i++) {
+      const isThere = await processes.killTree(name);
+      const left = await processes.killLeftovers(name);
+      if (!isThere && left === 0) return;
+      if (i > 0) await sleep(clock, KILL_AGAIN_MS);
+    }
   }
 }
