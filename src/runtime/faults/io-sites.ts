@@ -379,7 +379,7 @@ export const IO_SITES: readonly IoSite[] = [
     at: 'src/runtime/table.ts',
     io: 'store.follow',
     subjects: {
-      scheduler: ['alive', 'eligibility', 'hosts', 'owners', 'roles', 'switches'],
+      scheduler: ['alive', 'eligibility', 'hosts', 'meta', 'owners', 'roles', 'switches'],
       arbiter: ['keeper', 'quotas', 'roles', 'switches'],
     },
   },
