@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +83,12 @@ int publish(const char *name, const char *text) {
     close(fd);
     errno = why;
     return link_and_drop(tmp, name, bad);
+}
+
+/* The folder was deleted: nobody will ever read what is written here, and nothing can be. */
+int is_deserted(void) {
+    struct stat here;
+    return stat(".", &here) == 0 && here.st_nlink == 0;
 }
 
 #define EXIT_RESERVED 4096 /* a block: more than any `exit` takes */

@@ -54,7 +54,7 @@ static void publish_exit(const char *how, int cut_short, int left) {
              ",\"cutShort\":%s,\"left\":%d%s%s%s,\"atMs\":%" PRId64 ",\"by\":\"shim\"}",
              how, log_end(&logs[OUT]), log_end(&logs[ERR]), logs[OUT].dropped + logs[ERR].dropped,
              cut_short ? "true" : "false", left, holes, usage, stop, wall_ms());
-    while (publish_exit_text(text)) poll(NULL, 0, RECORD_AGAIN_MS);
+    while (publish_exit_text(text) && !is_deserted()) poll(NULL, 0, RECORD_AGAIN_MS);
     close_ctl();
     notify(attempt);
 }

@@ -31,6 +31,7 @@ uint64_t start_time(pid_t pid);                     /* field 22 of /proc/PID/sta
 int publish(const char *name, const char *text);    /* the first writer of a name wins: 0, or -1 */
 void reserve_exit(void);                            /* room for `exit`, kept while the disk fills up */
 int publish_exit_text(const char *text);            /* durable; 0, also when somebody was earlier, or -1 */
+int is_deserted(void);
 void notify(const char *attempt);                   /* tells whoever watches `events` */
 
 /* ---- launch.c: the order ---- */

@@ -5,6 +5,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -29,6 +30,11 @@ export function publish(name: string, text: string, durable: boolean): boolean {
   }
   if (durable) syncFolder();
   return true;
+}
+
+/** The folder was deleted: nobody will ever read what is written here, and nothing can be. */
+export function isDeserted(): boolean {
+  return statSync('.').nlink === 0;
 }
 
 function syncFolder(): void {

@@ -10,7 +10,7 @@ import { STATE_MARK } from '../../src/wire/shim-launch.ts';
 import { claimFile, decodeLaunch, exitFile, parseExecName, startedFile } from '../../src/wire/shim-files.ts';
 import { CtlServer } from './ctl-server.ts';
 import { Deadlines } from './deadlines.ts';
-import { notify, publish, startOf } from './facts.ts';
+import { isDeserted, notify, publish, startOf } from './facts.ts';
 import { Segments } from './segments.ts';
 import { Signals } from './signals.ts';
 import { Stdin } from './stdin.ts';
@@ -94,6 +94,7 @@ class Shim {
     try {
       publish('exit', text, true);
     } catch {
+      if (isDeserted()) process.exit(0);
       setTimeout(() => this.#record(text), RECORD_AGAIN_MS);
       return;
     }

@@ -87,11 +87,15 @@ describeNeeding(
       const { stateId } = JSON.parse(readFileSync(join(gone.path, 'identity'), 'utf8')) as {
         stateId: string;
       };
+      const claim = join(gone.path, 'attempts', `${order.allocation.id}.main.1`, 'claim');
+      const shimPid = (JSON.parse(readFileSync(claim, 'utf8')) as { pid: number }).pid;
       await doomed.end('SIGKILL');
       expect(await groupsNamed(stateId)).not.toEqual([]);
       rmSync(gone.path, { recursive: true });
       const agent = await startWatching(folder.path);
       await until(async () => !isRunning(pid) && (await groupsNamed(stateId)).length === 0);
+      // It has nobody left to tell.
+      await until(async () => !isRunning(shimPid));
       await agent.stop();
     });
 
