@@ -87,7 +87,7 @@ describeNeeding(
         const works = Array.from({ length: 40 }, (_, n) => witnessed(own.path, String(n)));
         for (const [n, { order }] of works.entries()) {
           expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
-          if (n % 4 === 0) killSpawner(folder.path);
+          if (n % 4 === 0) killSpawner(folder.path, agent.pid);
         }
         for (const { order, witness } of works) {
           const { id } = order.allocation;
@@ -183,17 +183,18 @@ function killedAt({ name, nth }: Call, folder: string, attempt: string): Promise
   return new Promise((resolve) => execFile('strace', args, () => resolve()));
 }
 
-function killSpawner(folder: string): void {
+function killSpawner(folder: string, agentPid: number): void {
   for (const line of processesOf(folder).filter((one) => one.includes('--spawner')))
-    // Shims are forks of it, and look the same but for where they are.
-    if (isSpawner(Number(line.split(' ')[1]))) process.kill(Number(line.split(' ')[1]), 'SIGKILL');
+    // Shims are forks of it, and look the same but for whose children they are.
+    if (parentOf(Number(line.split(' ')[1])) === agentPid)
+      process.kill(Number(line.split(' ')[1]), 'SIGKILL');
 }
 
-function isSpawner(pid: number): boolean {
+function parentOf(pid: number): number | null {
   try {
-    return readFileSync(`/proc/${String(pid)}/comm`, 'utf8') === 'moorage-spawner\n';
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
   } catch {
-    return false;
+    return null;
   }
 }
 
