@@ -26,6 +26,8 @@ const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
 
 /** The kernel sums this up over all processors; each start asks, and a start takes some KiB. */
 const FREE_BYTES_MS = 100;
+/** Below this it is looked up each time: whoever makes room, or takes the last of it, is noticed at once. */
+const PLENTY_BYTES = 1024 * 1024 * 1024;
 
 /**
  * The folder on a real file system. Folders are made for their owner alone.
@@ -139,7 +141,7 @@ class NodeDisk implements Disk {
   freeBytes(): Promise<number> {
     return asDisk('look at the free space', async () => {
       const nowMs = performance.now();
-      if (nowMs - this.#free.atMs >= FREE_BYTES_MS) {
+      if (this.#free.bytes < PLENTY_BYTES || nowMs - this.#free.atMs >= FREE_BYTES_MS) {
         const found = statfsSync(this.#root);
         this.#free = { atMs: nowMs, bytes: found.bavail * found.bsize };
       }
