@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import type { Allocation } from '../../src/core/allocation.ts';
 import type { RestartPolicy, Task } from '../../src/core/job.ts';
 import type { Launch, StartRequest, StopRequest } from '../../src/wire/host-api.ts';
 
 export const CELL_INCARNATION = '6e0e2a3e-8a30-4d2c-9c6a-0d8f7a0a4c11';
 
+/** Tasks are found and killed by the names of their attempts: those of test files that run side by side must differ. */
+const run = randomUUID().slice(0, 8);
 let made = 0;
-/** Unlike every other one of this process. */
+/** Unlike every other one on this machine; later ones sort later. */
 export function newId(): string {
   made += 1;
-  return `a${made.toString(36).padStart(5, '0')}`;
+  return `a${run}${made.toString(36).padStart(5, '0')}`;
 }
 
 export function someTask(changes: Partial<Task> = {}): Task {
