@@ -30,7 +30,10 @@ afterAll(async () => {
 function witnessed(folder: string, name: string): { readonly order: StartRequest; readonly witness: string } {
   const witness = join(folder, `witness-${name}`);
   const command = ['sh', '-c', 'echo run >> "$WITNESS"; echo said; sleep 0.02; exit 7'];
-  return { witness, order: someStart({ tasks: [someTask({ command, env: { WITNESS: witness } })] }) };
+  // So small that all fit at once: one whose spawner was killed keeps its room for some seconds.
+  const resources = { cpuMilli: 10, memoryMib: 1, diskMib: 0, scalars: {} };
+  const tasks = [someTask({ command, env: { WITNESS: witness }, resources, limits: { memoryMib: 64 } })];
+  return { witness, order: someStart({ allocation: { resources }, tasks }) };
 }
 
 describeNeeding(
