@@ -44,7 +44,7 @@ function filesIn(stateFolder: string): string[] {
   const inside = emptied.flatMap((room) =>
     namesIn(join(stateFolder, room))
       .filter((name) => name !== '.bell')
-      .map((name) => `${room}/${name}`),
+      .map((name) => `${room}/${name} (${namesIn(join(stateFolder, room, name)).join(', ')})`),
   );
   return [...top.filter((name) => !['allocations', 'attempts', 'leases', 'oci'].includes(name)), ...inside];
 }
