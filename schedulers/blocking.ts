@@ -14,7 +14,7 @@ const BLOCK_DOUBLINGS_MAX = 8;
  */
 export function block(term: Term, job: OwnedJob, group: string, why: string, delayMs: number | null): void {
   const state = job.group(group);
-  const nowMs = term.world.clock.nowMs();
+  const nowMs = term.world.clock.monotonicMs();
   state.blockedWhy = why;
   if (job.dropped || state.blockedUntilMs > nowMs) return;
   state.blocks = Math.min(state.blocks + 1, BLOCK_DOUBLINGS_MAX);
@@ -22,6 +22,7 @@ export function block(term: Term, job: OwnedJob, group: string, why: string, del
     { ...BLOCK, firstMs: BLOCK.firstMs * 2 ** (state.blocks - 1) },
     term.world.random,
   );
-  state.blockedUntilMs = Math.ceil(nowMs + (delayMs ?? backoff.nextMs()));
-  term.lookAt(job, state.blockedUntilMs);
+  const waitMs = delayMs ?? backoff.nextMs();
+  state.blockedUntilMs = nowMs + waitMs;
+  term.lookAfter(job, waitMs);
 }

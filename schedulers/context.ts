@@ -54,7 +54,7 @@ export interface Term {
   /** The job's turn will come. */
   look(job: OwnedJob): void;
   /** The same, not before then. */
-  lookAt(job: OwnedJob, atMs: number): void;
+  lookAfter(job: OwnedJob, delayMs: number): void;
   /** The store may hold what we do not know of: decide nothing for the job until it was read again. */
   reload(job: OwnedJob, delayMs?: number): void;
   /** A commit said that the job is another's. */

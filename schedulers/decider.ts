@@ -69,7 +69,7 @@ export class Decider {
     this.#parts.stopper.orderAll(job);
     this.#release(job, todo, nowMs);
     if (todo.unplaceable.length > 0) void this.#fail(job, todo.unplaceable, nowMs);
-    if (todo.nextAtMs !== null) this.#term.lookAt(job, todo.nextAtMs);
+    if (todo.nextAtMs !== null) this.#term.lookAfter(job, todo.nextAtMs - nowMs);
     if (todo.finished !== null) {
       this.#parts.finish(job, todo.finished);
       return NOTHING;
@@ -114,7 +114,7 @@ export class Decider {
       if (group === undefined) continue;
       job.group(name).pending = wanted.length;
       const due = wanted.filter((fill) => fill.notBeforeMs <= nowMs);
-      if (due.length === 0 || this.#mustWait(job, name, nowMs)) continue;
+      if (due.length === 0 || this.#mustWait(job, name)) continue;
       if (room <= 0) {
         more = true;
         break;
@@ -138,11 +138,12 @@ export class Decider {
     return { placed: plans.reduce((sum, plan) => sum + plan.entries.length, 0), more, plans };
   }
 
-  #mustWait(job: OwnedJob, group: string, nowMs: number): boolean {
+  #mustWait(job: OwnedJob, group: string): boolean {
     const state = job.group(group);
     if (this.#parts.isPaused() || state.parked) return true;
-    if (state.blockedUntilMs <= nowMs) return false;
-    this.#term.lookAt(job, state.blockedUntilMs);
+    const waitMs = state.blockedUntilMs - this.#term.world.clock.monotonicMs();
+    if (waitMs <= 0) return false;
+    this.#term.lookAfter(job, waitMs);
     return true;
   }
 
@@ -155,9 +156,9 @@ export class Decider {
     const id = makeId(nowMs, world.random.bytes(16));
     const entries = this.#parts.placer.place(job, group, slice, id);
     if (entries.length < slice.length) {
-      this.#park(job, group, slice, entries, nowMs);
+      this.#park(job, group, slice, entries);
     } else {
-      state.parkedSinceMs = 0;
+      state.parkedSinceMs = null;
       state.explanation = null;
     }
     if (isGang && entries.length < slice.length) {
@@ -176,9 +177,10 @@ export class Decider {
   }
 
   /** The rest sleeps until something that could fit it changes. */
-  #park(job: OwnedJob, group: Group, slice: readonly Fill[], placed: readonly Entry[], nowMs: number): void {
+  #park(job: OwnedJob, group: Group, slice: readonly Fill[], placed: readonly Entry[]): void {
+    const nowMs = this.#term.world.clock.monotonicMs();
     const state = job.group(group.name);
-    const isNew = !state.parked && state.parkedSinceMs === 0;
+    const isNew = !state.parked && state.parkedSinceMs === null;
     state.parked = true;
     state.parkedSinceMs = nowMs;
     this.#parts.parking.park(job);

@@ -118,7 +118,7 @@ export class Evictor {
   ): Promise<unknown> {
     // Something moves: what is left of the group may be looked at again.
     state.parked = false;
-    state.parkedSinceMs = 0;
+    state.parkedSinceMs = null;
     this.#parts.parking.unparked(job);
     const [first] = made;
     if (first === undefined) throw new Error('nothing to launch');

@@ -42,19 +42,21 @@ export interface GroupState {
   /** Conflicts in all, and since the last success. */
   conflicts: number;
   conflictsInARow: number;
-  /** No try before this time. */
+  /** No try before this time (monotonic). */
   blockedUntilMs: number;
   blockedWhy: string;
   /** Tries that were put off in a row, for the backoff. */
   blocks: number;
   /** Nothing fits: waits until something changes that could make it fit. */
   parked: boolean;
-  parkedSinceMs: number;
+  /** Since when (monotonic); null: it was not since its last success. */
+  parkedSinceMs: number | null;
   /** Lower precedence is being made to give way to it: how far that is, for people; null: it is not. */
   evicting: string | null;
   /** Its turn came meanwhile, and was left to that. */
   passedOver: boolean;
   explanation: Explanation | null;
+  /** When `explanation` was made (monotonic). */
   explainedAtMs: number;
   /** Fills that the last look wanted and that were not placed. */
   pending: number;
@@ -75,7 +77,7 @@ export class OwnedJob {
   readonly #history = new Map<string, Outcome[]>();
   readonly versions = new Map<number, Job>();
   readonly groups = new Map<string, GroupState>();
-  /** Hosts that refused a start of this job, and until when to keep away from them. */
+  /** Hosts that refused a start of this job, and until when to keep away from them (monotonic). */
   readonly avoid = new Map<string, number>();
   /** No longer ours: whoever comes back from a call with it must do nothing. */
   dropped = false;
@@ -93,7 +95,7 @@ export class OwnedJob {
   finishing = false;
   /** Outcomes for slots without a place are being written. */
   failing = false;
-  /** The next look that time alone asks for (wall clock), and how to call it off. */
+  /** The next look that time alone asks for (monotonic), and how to call it off. */
   lookAtMs = Number.POSITIVE_INFINITY;
   cancelTimer: () => void = () => undefined;
 
@@ -148,7 +150,7 @@ export class OwnedJob {
     return this.#history.get(slotKey(entry.allocation)) ?? [];
   }
 
-  /** Hosts to keep away from now; the list shrinks with time. */
+  /** Hosts to keep away from at `nowMs` (monotonic); the list shrinks with time. */
   avoided(nowMs: number): readonly string[] {
     for (const [host, untilMs] of this.avoid) if (untilMs <= nowMs) this.avoid.delete(host);
     return [...this.avoid.keys()];
@@ -168,7 +170,7 @@ function newGroupState(): GroupState {
     blockedWhy: '',
     blocks: 0,
     parked: false,
-    parkedSinceMs: 0,
+    parkedSinceMs: null,
     evicting: null,
     passedOver: false,
     explanation: null,

@@ -72,10 +72,11 @@ export class Parking {
   }
 
   /** Wakes who waited too long. */
-  repair(nowMs: number): void {
+  repair(): void {
+    const nowMs = this.#clock.monotonicMs();
     for (const job of [...this.#jobs]) {
       const isOld = [...job.groups.values()].some(
-        (group) => group.parked && nowMs - group.parkedSinceMs >= PARKED_MAX_MS,
+        (group) => group.parked && nowMs - (group.parkedSinceMs ?? 0) >= PARKED_MAX_MS,
       );
       if (isOld) this.#unpark(job, () => true);
     }

@@ -48,7 +48,7 @@ export class Placer {
     const ids = new Ids(this.#term, fills.length, nowMs);
     const entries: Entry[] = [];
     for (const part of byAvoided(fills)) {
-      const places = this.#places(job, group, part, nowMs);
+      const places = this.#places(job, group, part);
       for (const [i, placement] of places.entries()) {
         const fill = part[i];
         if (fill === undefined || placement === null) continue;
@@ -72,8 +72,7 @@ export class Placer {
 
   /** What is asked for slots of the group; all of them on the first one's host, if it names one. */
   request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
-    const nowMs = this.#term.world.clock.nowMs();
-    return this.#request(job, pinned(group, fill?.host), count, fill, nowMs);
+    return this.#request(job, pinned(group, fill?.host), count, fill);
   }
 
   /** Why one more of the group has no place now. Walks over the cell. */
@@ -124,15 +123,15 @@ export class Placer {
     return entry;
   }
 
-  #places(job: OwnedJob, group: Group, fills: readonly Fill[], nowMs: number): readonly (Placement | null)[] {
+  #places(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly (Placement | null)[] {
     const { cell, options } = this.#term;
     const [first] = fills;
     if (first?.host === undefined) {
-      const request = this.#request(job, group, fills.length, first, nowMs);
+      const request = this.#request(job, group, fills.length, first);
       return place(cell.state, request, this.#chance, options.placement).chosen;
     }
     return fills.map((fill) => {
-      const request = this.#request(job, pinned(group, fill.host), 1, fill, nowMs);
+      const request = this.#request(job, pinned(group, fill.host), 1, fill);
       return place(cell.state, request, this.#chance, options.placement).chosen[0] ?? null;
     });
   }
@@ -142,7 +141,6 @@ export class Placer {
     group: Group,
     count: number,
     fill: Fill | undefined,
-    nowMs: number,
   ): PlacementRequest {
     return {
       namespace: job.namespace,
@@ -152,7 +150,7 @@ export class Placer {
       precedence: job.record.job.precedence,
       count,
       hostsHeld: hostsHeld(job, group, this.#term.cell.state),
-      avoidHosts: [...(fill?.avoidHosts ?? []), ...job.avoided(nowMs)],
+      avoidHosts: [...(fill?.avoidHosts ?? []), ...job.avoided(this.#term.world.clock.monotonicMs())],
     };
   }
 

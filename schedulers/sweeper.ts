@@ -49,8 +49,8 @@ export class Sweeper {
 
   #sweep(): void {
     const { book, parking, reports } = this.#parts;
+    parking.repair();
     const nowMs = this.#term.world.clock.nowMs();
-    parking.repair(nowMs);
     reports.refresh();
     let verifies = 0;
     for (const { job, entry } of book.entries()) {
@@ -59,7 +59,8 @@ export class Sweeper {
       if (report !== undefined) this.#term.report(report);
       if (entry.report?.released === true) this.#term.look(job);
       const isShown = report !== undefined && reports.isHeard(host);
-      const isFresh = nowMs - createdAtMs < SHOW_MS;
+      // In either direction: what a clock dated far ahead before it was set back is not fresh.
+      const isFresh = Math.abs(nowMs - createdAtMs) < SHOW_MS;
       if (entry.stage !== 'started' || entry.releasing || isShown || isFresh) continue;
       if (verifies++ < VERIFIES_MAX) void this.#check(job, entry);
     }

@@ -283,13 +283,15 @@ export class SchedulerTerm implements Term {
     this.#loop.push(job);
   }
 
-  lookAt(job: OwnedJob, atMs: number): void {
+  lookAfter(job: OwnedJob, delayMs: number): void {
+    const { clock } = this.world;
+    // Whole milliseconds, and at least one: a timer that fires a fraction early must not be set again for that fraction.
+    const waitMs = Math.min(LOOK_AHEAD_MAX_MS, Math.max(1, Math.ceil(delayMs)));
+    const atMs = clock.monotonicMs() + waitMs;
     if (job.dropped || atMs >= job.lookAtMs) return;
     job.cancelTimer();
     job.lookAtMs = atMs;
-    // Whole milliseconds, and at least one: a timer that fires a fraction early must not be set again for that fraction.
-    const delayMs = Math.min(LOOK_AHEAD_MAX_MS, Math.max(1, Math.ceil(atMs - this.world.clock.nowMs())));
-    job.cancelTimer = this.world.clock.after(delayMs, () => {
+    job.cancelTimer = clock.after(waitMs, () => {
       job.lookAtMs = Number.POSITIVE_INFINITY;
       this.look(job);
     });
@@ -382,7 +384,7 @@ export class SchedulerTerm implements Term {
       this.world.log.warn({ job: job.key, error }, 'cannot give up a finished job');
     }
     job.finishing = false;
-    if (!job.dropped) this.lookAt(job, this.world.clock.nowMs() + FINISH_RETRY_MS);
+    if (!job.dropped) this.lookAfter(job, FINISH_RETRY_MS);
   }
 
   // --- looking at ----------------------------------------------------------------------------------------------------

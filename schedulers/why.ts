@@ -62,8 +62,8 @@ function stageOf(term: SchedulerTerm, job: OwnedJob, name: string, fills: readon
     return { stage, detail, nextTryMs: null };
   }
   if (term.isPaused) return { stage: 'paused', detail: 'an operator has paused placement', nextTryMs: null };
-  if (state.blockedUntilMs > nowMs)
-    return { stage: 'waiting', detail: state.blockedWhy, nextTryMs: state.blockedUntilMs };
+  const blockedMs = state.blockedUntilMs - term.world.clock.monotonicMs();
+  if (blockedMs > 0) return { stage: 'waiting', detail: state.blockedWhy, nextTryMs: nowMs + blockedMs };
   if (state.evicting !== null) return { stage: 'evicting', detail: state.evicting, nextTryMs: null };
   const soonestMs = Math.min(...fills.map((fill) => fill.notBeforeMs));
   if (soonestMs > nowMs)

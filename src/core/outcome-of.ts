@@ -28,7 +28,8 @@ export function outcomeOf(allocation: Allocation, report: AllocationReport, nowM
     reason: cause ?? report.reason,
     ...(cause === undefined ? {} : { cause }),
     ...(report.startedAtMs === undefined ? {} : { startedAtMs: report.startedAtMs }),
-    endedAtMs: report.endedAtMs ?? nowMs,
+    // Nothing ended after it was heard of: a host's clock that runs ahead must not put off what comes next.
+    endedAtMs: Math.min(report.endedAtMs ?? nowMs, nowMs),
     restarts: report.restarts,
   };
 }

@@ -4,6 +4,7 @@ import type { Group } from './job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
 import type { Fill, JobView, LiveAllocation } from './slot-view.ts';
 import { CAUSES } from './slot-view.ts';
+import { CLOCK_TOLERANCE_MS } from './ticket.ts';
 
 /** One slot: what lives in it, and what did. */
 export interface Slot {
@@ -98,7 +99,9 @@ export function nextOf(
     lastFailed !== undefined && isFailure(lastFailed, runsForEver)
       ? rescheduleDelayMs(group.reschedule, failures)
       : 0;
-  const notBeforeMs = last === undefined ? 0 : last.endedAtMs + delayMs;
+  // An end in the future was recorded by a clock that has been set back since: it says nothing about how long to wait.
+  const isDatable = last !== undefined && last.endedAtMs <= view.nowMs + CLOCK_TOLERANCE_MS;
+  const notBeforeMs = isDatable ? last.endedAtMs + delayMs : 0;
   const replaced = slot?.live.at(-1)?.allocation;
   const replaces = replaced?.id ?? last?.allocation;
   return {

@@ -59,6 +59,15 @@ const REGRESSIONS: readonly {
       { kind: 'store-full', target: '', atMs: 8_931, durationMs: 710 },
     ],
   },
+  {
+    what: 'I10 a group that was refused is tried again in time though the wall clock was ahead and is set back',
+    seed: 3154,
+    plan: [
+      { kind: 'clock-step', target: 'host-3', amount: 262_182, atMs: 7_831, durationMs: 2_612 },
+      { kind: 'clock-step', target: 'batch-1', amount: 418_052, atMs: 9_307, durationMs: 5_693 },
+    ],
+    only: ['job-8', 'job-1', 'job-9', 'job-5', 'job-6', 'job-7', 'job-4'],
+  },
 ];
 
 /** The same in the suite that looks for planted bugs. */

@@ -7,7 +7,7 @@ interface Timer {
 
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
-  readonly #wallOffsetMs: number;
+  #wallOffsetMs: number;
   readonly #timers = new Set<Timer>();
   #elapsedMs = 0;
 
@@ -21,6 +21,11 @@ export class ManualClock implements Clock {
 
   monotonicMs(): number {
     return this.#elapsedMs;
+  }
+
+  /** Sets the wall clock, as an administrator or a time server would: nothing else notices. */
+  step(byMs: number): void {
+    this.#wallOffsetMs += byMs;
   }
 
   after(delayMs: number, wake: () => void): () => void {

@@ -86,6 +86,14 @@ describe('slots', () => {
     expect(nextAtMs).toBe(5_000);
   });
 
+  it('an end that is dated in the future puts nothing off', () => {
+    const job = makeJob('batch', { reschedule: BACKOFF });
+    const ahead = outcome({ endedAtMs: 10_000 + 418_000 });
+    expect(evaluate(view(job, { outcomes: [ahead] })).fills).toMatchObject([{ attempt: 2, notBeforeMs: 0 }]);
+    const hasEnded = report(allocation('a1'), { state: 'failed', released: true, endedAtMs: 428_000 });
+    expect(outcomeOf(allocation('a1'), hasEnded, 10_000)).toMatchObject({ endedAtMs: 10_000 });
+  });
+
   it('S0.21 an end that the job did not cause counts for nothing', () => {
     const job = makeJob('batch', { reschedule: { ...BACKOFF, attempts: 1 } });
     const lost = outcome({ state: 'lost' });

@@ -125,6 +125,21 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
+  it('I55 a wall clock that was far ahead and is set back puts off no retry', async () => {
+    const host = await world.host('h1');
+    host.behaviour = () => ({ refuse: 'port-taken' });
+    await world.scheduler({ id: 'batch-1' });
+    world.clock.step(3_600_000);
+    await world.submit(makeJob('patient', {}, { reschedule: FAILS_ONCE }));
+    await world.until(() => host.orders.length >= 2, 'refusals');
+    host.behaviour = () => 'fail';
+    await world.until(() => world.outcomes().length === 1, 'a failure dated by the clock that is ahead');
+    world.clock.step(-3_600_000);
+    host.behaviour = () => 'run';
+    await world.until(() => host.running.length === 1, 'the retry', AVOID_MS);
+    lawsHold();
+  });
+
   it('S4.30 what a scheduler committed and never started, its successor starts', async () => {
     const host = await world.host('h1');
     const first = await world.scheduler({ id: 'batch-1' });
