@@ -136,12 +136,7 @@ export class Placer {
     });
   }
 
-  #request(
-    job: OwnedJob,
-    group: Group,
-    count: number,
-    fill: Fill | undefined,
-  ): PlacementRequest {
+  #request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
     return {
       namespace: job.namespace,
       job: job.name,
