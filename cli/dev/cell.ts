@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { LocalCellOptions } from '../local-cell/local-cell.ts';
 import { idsOf, LocalCell } from '../local-cell/local-cell.ts';
 
@@ -29,7 +28,7 @@ const HOST_PORTS_EACH = 500;
 export function devCell(options: DevCellOptions): { cell: LocalCell; start: () => Promise<void> } {
   const cell = new LocalCell({ ...options, compaction: 'as-served' });
   const start = async (): Promise<void> => {
-    await cell.startEtcd(existsSync(cell.folder.etcd) ? ', on the data of the last start' : '');
+    await cell.startEtcd(cell.isNew ? '' : ', on the data of the last start');
     await cell.startArbiter();
     await options.steps.step('hosts', () => startHosts(cell, options.hosts), idsOf);
     await cell.startMonitors(options.monitors);

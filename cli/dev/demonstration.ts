@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
@@ -14,9 +15,12 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/hello.yaml', import.met
  * @throws when a part of it does not come out as it must
  */
 export async function demonstrate(cell: LocalCell, http: HttpClient, steps: Steps): Promise<void> {
+  const tag = randomUUID().slice(0, 4);
   steps.line();
   steps.line('A job: four allocations, placed by one of the two batch schedulers.');
-  await show(cell, steps, ['run', '--logs', EXAMPLE], 0);
+  // On the data of an earlier start its namesake has ended already, and would not run again.
+  const name = cell.isNew ? [] : ['--name', `hello-${tag}`];
+  await show(cell, steps, ['run', '--logs', ...name, EXAMPLE], 0);
   steps.line();
   steps.line(
     'A one-off run: placed like any job, its output streamed from the host, its exit code returned.',
@@ -31,7 +35,7 @@ export async function demonstrate(cell: LocalCell, http: HttpClient, steps: Step
   steps.line(
     'A conflict: jobs of both batch schedulers want the same host at the same time; each has room for one.',
   );
-  const collision = await collide({ monitors: cell.monitors, http, host: 'host-1' });
+  const collision = await collide({ monitors: cell.monitors, http, host: 'host-1', tag });
   for (const line of collision.story) steps.line(`  ${line}`);
   steps.line();
 }

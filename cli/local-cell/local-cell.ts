@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { EtcdProcess } from '../../src/adapters/etcd/etcd-process.ts';
 import { startEtcd } from '../../src/adapters/etcd/etcd-process.ts';
@@ -37,6 +38,8 @@ const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
  */
 export class LocalCell {
   readonly folder: DataFolder;
+  /** There is nothing of an earlier start in its folder. */
+  readonly isNew: boolean;
   readonly processes: ProcessGroup;
   readonly #options: LocalCellOptions;
   #etcd: EtcdProcess | null = null;
@@ -47,6 +50,7 @@ export class LocalCell {
     this.folder = takeDataFolder(options.base, options.name);
     // Before anything is written: the logs of this start are not an earlier one's.
     if (options.fresh) this.folder.wipe();
+    this.isNew = !existsSync(this.folder.etcd);
     this.processes = new ProcessGroup({
       cliPath: CLI_PATH,
       logFolder: this.folder.logs,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { runCli, startDevCell, startShownCell, testFolder } from '../support/cli.ts';
 
 describe('the demonstration', () => {
   it('shows a job, a one-off run and a conflict with its winner, exits 0, and leaves nothing behind', async () => {
@@ -16,6 +16,21 @@ describe('the demonstration', () => {
     expect(shown.stdout).toMatch(/lost: batch-\d with collide-.*cpu/);
     expect(readdirSync(join(folder.path, '.moorage', 'cells'))).toEqual([]);
   }, 120_000);
+});
+
+describe('a second start', () => {
+  it('on the data of the first shows the whole demonstration again', async () => {
+    using folder = testFolder();
+    for (const name of ['hello', 'hello-']) {
+      const cell = await startShownCell(folder.path);
+      const jobs = await runCli(['ps', '-o', 'name'], { cwd: folder.path });
+      expect(jobs.stdout).toContain(name);
+      const { code, stdout } = await cell.stop();
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/hello from .*, part 3 on host-\d/);
+      expect(stdout).toMatch(/won: {2}batch-\d with collide-/);
+    }
+  }, 240_000);
 });
 
 describe('several cells from one folder', () => {

@@ -61,12 +61,25 @@ export interface DevCellProcess {
 }
 
 /** `moorage dev --no-demo` in `folder`, up and ready. */
-export async function startDevCell(
+export function startDevCell(
   folder: string,
   more: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
 ): Promise<DevCellProcess> {
-  const child = spawn(process.execPath, [CLI, 'dev', '--no-demo', ...more], {
+  return startDev(folder, ['--no-demo', ...more], env);
+}
+
+/** A development cell that has shown its demonstration. */
+export function startShownCell(folder: string): Promise<DevCellProcess> {
+  return startDev(folder, [], {});
+}
+
+async function startDev(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<DevCellProcess> {
+  const child = spawn(process.execPath, [CLI, 'dev', ...args], {
     cwd: folder,
     env: { ...process.env, NO_COLOR: '1', ...env },
   });
