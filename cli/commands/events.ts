@@ -1,31 +1,37 @@
 import { slotName } from '../../src/core/ids.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { CellEvent } from '../../src/wire/monitor-api.ts';
+import { readDuration } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
+import { usageError } from '../exit.ts';
 import { alarming, colouredName } from '../output/colour.ts';
 import { clean } from '../output/table.ts';
 import { clockTime } from '../output/words.ts';
 
 export interface EventsOptions {
   readonly follow: boolean;
+  /** An event's id, `0`, `now`, or how long ago, such as 10m. */
   readonly since?: string;
   readonly job?: string;
   readonly kind?: string;
 }
 
 const RETRY_MS = 500;
+/** A place among the store's changes, or what a role numbered, as `batch-1:17`. */
+const EVENT_ID = /^\d+(\.\d+)?$|^[\w.-]+:[\w.-]+$/;
 
 /** What happened in the cell, one line each; goes on at another monitor after the last one seen. */
 export async function events(context: Context, options: EventsOptions): Promise<number> {
   const { terminal, interrupted } = context;
   const api = await context.api();
   // Without following, what is held is what was asked for; a follower wants what comes.
-  let since = options.since ?? (options.follow ? 'now' : '0');
+  const start = readSince(options.since ?? (options.follow ? 'now' : '0'), terminal.nowMs());
+  let { since } = start;
   while (!interrupted.aborted) {
     try {
       for await (const event of api.events(since, { follow: options.follow })) {
         since = event.id;
-        if (wanted(event, options)) terminal.out(render(event, context));
+        if (event.atMs >= start.fromMs && wanted(event, options)) terminal.out(render(event, context));
       }
       if (!options.follow) return 0;
     } catch (error) {
@@ -35,6 +41,17 @@ export async function events(context: Context, options: EventsOptions): Promise<
     await terminal.sleep(RETRY_MS, interrupted);
   }
   return 0;
+}
+
+/** @returns the id to read after, and from which time on what it gives is shown */
+function readSince(text: string, nowMs: number): { since: string; fromMs: number } {
+  if (text === 'now' || EVENT_ID.test(text)) return { since: text, fromMs: 0 };
+  const reading = readDuration(text);
+  if (reading.ok) return { since: '0', fromMs: nowMs - reading.value };
+  throw usageError(
+    `--since ${text}: it is not an event's id, 0, now, or a time such as 10m`,
+    'moorage events --help',
+  );
 }
 
 function wanted(event: CellEvent, options: EventsOptions): boolean {

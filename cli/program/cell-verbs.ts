@@ -39,7 +39,10 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   );
   cellVerb(program, 'events', 'what happened in the cell')
     .option('-f, --follow', 'go on with what happens', false)
-    .option('--since <id>', 'after this event; `0` for all that is held, `now` for none of it')
+    .option(
+      '--since <id|time>',
+      'after this event, or for so long, such as 10m; `0` for all that is held, `now` for none',
+    )
     .option('--job <name>', 'of this job only')
     .option('--kind <kinds>', 'of these kinds only, such as conflict,placed')
     .action((options: GlobalOptions & { follow: boolean; since?: string; job?: string; kind?: string }) =>
