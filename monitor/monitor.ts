@@ -16,9 +16,10 @@ import type { CellEvent, SubmitAnswer } from '../src/wire/monitor-api.ts';
 import { BulkWrites } from './bulk-writes.ts';
 import type { CellChange } from './cell-copy.ts';
 import { CellCopy } from './cell-copy.ts';
-import { eventOfChange, eventOfReport, eventOfScheduler } from './cell-events.ts';
+import { eventOfChange, eventOfScheduler } from './cell-events.ts';
 import type { EventToCome } from './event-log.ts';
 import { EventLog } from './event-log.ts';
+import { HostNews } from './host-news.ts';
 import { HostWatch, LOST_AFTER_MS } from './host-watch.ts';
 import { JobBook } from './job-status.ts';
 import { JobWatch } from './job-watch.ts';
@@ -81,15 +82,14 @@ export class Monitor {
   readonly #deps: MonitorDeps;
   readonly #schedulerWatch: SchedulerWatch;
   readonly #ledgers = new LedgerBook();
-  /** Hosts whose first words are behind us: what they say from now on is news. */
-  readonly #introduced = new Set<string>();
+  readonly #news: HostNews;
   #listener: HttpListener | null = null;
   #registration: Registration | null = null;
   #refreshIsDue = false;
-  #told = 0;
 
   constructor(deps: MonitorDeps) {
     this.#deps = deps;
+    this.#news = new HostNews(deps.id, deps.clock, (event) => this.#tell(event));
     this.state = this.#makeState();
     this.#schedulerWatch = new SchedulerWatch({
       ...deps,
@@ -100,7 +100,7 @@ export class Monitor {
       view: this.state.follower.view,
       self: deps.id,
       lostAfterMs: deps.lostAfterMs ?? LOST_AFTER_MS,
-      onHeldBack: (hosts) => this.#onHeldBack(hosts),
+      onHeldBack: (hosts) => this.#news.heldBack(hosts),
     });
     this.keeper = this.#makeKeeper();
     const committer = this.#makeCommitter();
@@ -293,40 +293,12 @@ export class Monitor {
 
   #onReport(report: AllocationReport, previous: AllocationReport | undefined): void {
     this.#jobChanged(`${report.namespace}/${report.job}`);
-    if (!this.#introduced.has(report.host)) return;
-    const sight = this.state.follower.view.host(report.host);
-    if (sight !== undefined) this.#tell(eventOfReport(report, previous, sight, this.#deps.clock.nowMs()));
+    this.#news.report(report, previous, this.state.follower.view.host(report.host));
   }
 
   #onHost(sight: HostSight, what: HostChange): void {
     this.state.relay.onHost(sight, what);
-    const known = this.#introduced.has(sight.host);
-    if (what === 'left') this.#introduced.delete(sight.host);
-    else if (what !== 'silent') this.#introduced.add(sight.host);
-    if (!known || (what !== 'silent' && what !== 'heard')) return;
-    const kind = what === 'silent' ? 'host-silent' : 'host-heard';
-    this.#tellOwn(kind, sight.host, what === 'silent' ? 'its reports stopped' : 'its reports go on');
-  }
-
-  #onHeldBack(hosts: number): void {
-    const detail =
-      hosts > 0
-        ? `${String(hosts)} hosts vanished at once: none of them is declared lost`
-        : 'hosts are judged one by one again';
-    this.#tellOwn(hosts > 0 ? 'verdicts-held-back' : 'verdicts-resumed', undefined, detail);
-  }
-
-  #tellOwn(kind: string, host: string | undefined, detail: string): void {
-    this.#told += 1;
-    const { id } = this.#deps;
-    const event = {
-      id: `${id}:${String(this.#told)}`,
-      atMs: this.#deps.clock.nowMs(),
-      kind,
-      source: id,
-      detail,
-    };
-    this.#tell(host === undefined ? event : { ...event, host });
+    this.#news.host(sight, what);
   }
 
   #tell(event: CellEvent | EventToCome | null): void {
