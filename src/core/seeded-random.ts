@@ -34,11 +34,11 @@ function fromWords(low: number, high: number): SeededRandom {
     if (!Number.isSafeInteger(bound) || bound < 1)
       throw new Error(`bound ${String(bound)} is no whole number from 1`);
     if (bound > TWO_32) return Math.floor(fraction() * bound);
-    // Draws from the last, incomplete multiple of the bound are thrown away: they would favour small numbers.
-    const end = TWO_32 - (TWO_32 % bound);
     for (;;) {
       const drawn = next();
-      if (drawn < end) return drawn % bound;
+      // Draws from the last, incomplete multiple of the bound are thrown away: they would favour small numbers. Where it
+      // begins costs a division, and hardly any draw lies so near the end that it has to be known.
+      if (drawn < TWO_32 - bound || drawn < TWO_32 - (TWO_32 % bound)) return drawn % bound;
     }
   }
 

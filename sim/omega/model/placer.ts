@@ -4,7 +4,7 @@ import type { GpuShare } from '../../../src/core/resources.ts';
 import type { SimJob, TaskShape } from '../load/workload.ts';
 import { ANY_HOST } from '../load/workload.ts';
 import type { Room } from './room.ts';
-import { devicesFor, NO_DEVICES, roomFor, shiftRoom } from './room.ts';
+import { devicesFor, mightHold, NO_DEVICES, roomFor, shiftRoom } from './room.ts';
 
 /**
  * How a host is chosen. `sample` 1 is Omega's randomised first fit: any host that fits. With more, so many that fit are
@@ -59,6 +59,7 @@ export class Placer {
     const wantsDevices = shape.gpu !== null;
     if (wantsDevices) this.#devices = [];
     let count = 0;
+    if (job.gang && !mightHold(room, shape, tasks)) return { count, hosts: this.#chosen, devices: null };
     while (count < tasks) {
       const host = this.#sample === 1 ? this.#draw(room, job) : this.#fullest(room, job);
       if (host < 0) break;
