@@ -174,7 +174,7 @@ export class HostAgent {
     return this.#turns.take(`${id}/${request.commandId}`, () => runCommand(this.#desk, id, request));
   }
 
-  /** @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `too-many` */
+  /** @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `disk-full` */
   signal(id: string, request: SignalRequest): Promise<SignalAnswer> {
     return sendSignal(this.#desk, id, request);
   }

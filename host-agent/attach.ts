@@ -135,9 +135,8 @@ async function obey(talk: Talk, frame: ClientFrame): Promise<boolean> {
       return true;
     case 'signal': {
       const { commandId, signal } = frame.order;
-      const result = await talk.signals.send(talk.name, commandId, signal);
-      if (result.kind === 'refused') return false;
-      await talk.send({ kind: 'signalled', answer: { commandId, errno: result.errno } });
+      const errno = await talk.signals.send(talk.name, commandId, signal);
+      await talk.send({ kind: 'signalled', answer: { commandId, errno } });
       return true;
     }
   }

@@ -54,16 +54,14 @@ export async function commandStatus(
   throw new ProblemError({ status: 404, code: 'no-command', detail: `${id} has no command ${commandId}` });
 }
 
-/** @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `too-many` */
+/** @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `disk-full` */
 export async function sendSignal(desk: Desk, id: string, request: SignalRequest): Promise<SignalAnswer> {
   const name = await targetOf(desk, id, request);
-  const result = await desk.signals.send(name, request.commandId, request.signal).catch((error: unknown) => {
+  const errno = await desk.signals.send(name, request.commandId, request.signal).catch((error: unknown) => {
     if (error instanceof DiskError) throw full(error.message);
     throw error;
   });
-  if (result.kind === 'refused')
-    throw new ProblemError({ status: 429, code: 'too-many', detail: 'it was sent too many signals' });
-  return { commandId: request.commandId, errno: result.errno };
+  return { commandId: request.commandId, errno };
 }
 
 /**

@@ -7,18 +7,15 @@ import type { AgentPorts } from './ports.ts';
 import { Turns } from './turns.ts';
 
 const LOG = 'cmds.wal';
-/** Signals of one attempt; a client that sends more than this has gone wild. */
-const SIGNALS_MAX = 10_000;
-
-/** `errno` null: its target had ended before it could be sent. */
-export type SignalResult =
-  | { readonly kind: 'sent'; readonly errno: number | null }
-  | { readonly kind: 'refused'; readonly why: 'too-many' };
+/** Orders that are known again when they come again: many more than any client has under way. */
+export const SIGNALS_KNOWN_MIN = 1_000;
+/** With so many the log is written anew, without the oldest. Each agent reads all of it when it takes the task over. */
+const SIGNALS_KNOWN_MAX = 2_000;
 
 /**
  * Signals from outside, each sent once. The order is written down with its number before the shim hears of it, and the
  * shim sends no number twice: so whatever dies in between, asking again under the same command id is the same signal
- * (S2.8, S2.16).
+ * (S2.8, S2.16), as long as no thousand others came after it.
  */
 export class Signals {
   readonly #ports: AgentPorts;
@@ -29,21 +26,25 @@ export class Signals {
     this.#ports = ports;
   }
 
-  /** @param name of an attempt or of a command in one. @throws DiskError when it cannot be recorded; then it is not sent */
-  send(name: string, commandId: string, signal: string): Promise<SignalResult> {
+  /**
+   * @param name of an attempt or of a command in one
+   * @returns the system's error number; null when its target had ended before it could be sent
+   * @throws DiskError when it cannot be recorded; then it is not sent
+   */
+  send(name: string, commandId: string, signal: string): Promise<number | null> {
     return this.#turns.take(name, async () => {
       const known = await this.#read(name);
-      let entry = known.entries.find((one) => one.commandId === commandId);
-      if (entry === undefined) {
-        if (known.entries.length >= SIGNALS_MAX) return { kind: 'refused', why: 'too-many' };
-        // A number is spent when the line may lie on disk, even if the disk said that it failed.
-        known.last += 1;
-        entry = { sequence: known.last, commandId, signal };
-        // Begins with an end of line: the one before may be torn.
-        await this.#ports.disk.append(logOf(name), `\n${signalLine.encode(entry)}\n`);
-        known.entries.push(entry);
-      }
-      return { kind: 'sent', errno: await this.#tell(name, entry) };
+      const before = known.entries.get(commandId);
+      if (before !== undefined)
+        return (await this.#acked(name, before.sequence)) ?? (await this.#tell(name, before));
+      await this.#makeRoom(name, known);
+      // A number is spent when the line may lie on disk, even if the disk said that it failed.
+      known.last += 1;
+      const entry = { sequence: known.last, commandId, signal };
+      // Begins with an end of line: the one before may be torn.
+      await this.#ports.disk.append(logOf(name), `\n${signalLine.encode(entry)}\n`);
+      known.entries.set(commandId, entry);
+      return this.#tell(name, entry);
     });
   }
 
@@ -51,11 +52,11 @@ export class Signals {
   async replay(name: string): Promise<void> {
     await this.#turns.take(name, async () => {
       const { entries } = await this.#read(name);
-      if (entries.length === 0) return;
+      if (entries.size === 0) return;
       const link = await this.#ports.processes.open(name);
       const state = (await link?.state()) ?? null;
       if (link !== null && state !== null)
-        for (const { signal, sequence } of entries)
+        for (const { signal, sequence } of entries.values())
           if (sequence > state.signalSequence) await link.signal(signal, sequence);
       link?.close();
     });
@@ -67,21 +68,29 @@ export class Signals {
 
   /** The shim answers a number that it has sent before with what came of it then. */
   async #tell(name: string, { signal, sequence }: SignalEntry): Promise<number | null> {
-    const acked = await this.#acked(name, sequence);
-    if (acked !== null) return acked;
     const link = await this.#ports.processes.open(name);
-    if (link === null) return this.#acked(name, sequence);
-    const errno = await link.signal(signal, sequence);
-    link.close();
+    const errno = link === null ? null : await link.signal(signal, sequence);
+    link?.close();
     return errno ?? (await this.#acked(name, sequence));
+  }
+
+  /** Forgets the oldest orders when there are too many. @throws DiskError; then none is forgotten */
+  async #makeRoom(name: string, { entries }: Known): Promise<void> {
+    if (entries.size < SIGNALS_KNOWN_MAX) return;
+    const kept = [...entries.values()].slice(-SIGNALS_KNOWN_MIN);
+    await this.#ports.disk.replace(logOf(name), kept.map((one) => `${signalLine.encode(one)}\n`).join(''));
+    entries.clear();
+    for (const one of kept) entries.set(one.commandId, one);
   }
 
   /** What the shim wrote down after sending; it outlives the shim. */
   async #acked(name: string, sequence: number): Promise<number | null> {
-    const text = await this.#ports.disk.read(`${attemptFolder(name)}/${ATTEMPT_FILES.acks}`);
-    for (const line of (text ?? '').split('\n')) {
-      const [number, errno] = line.split(' ').map(Number);
-      if (number === sequence && errno !== undefined) return errno;
+    for (const file of [ATTEMPT_FILES.acks, ATTEMPT_FILES.acksOlder]) {
+      const text = await this.#ports.disk.read(`${attemptFolder(name)}/${file}`);
+      for (const line of (text ?? '').split('\n')) {
+        const [number, errno] = line.split(' ').map(Number);
+        if (number === sequence && errno !== undefined) return errno;
+      }
     }
     return null;
   }
@@ -90,14 +99,18 @@ export class Signals {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const entries = readLines((await this.#ports.disk.read(logOf(name))) ?? '');
-    const read = { entries, last: entries.at(-1)?.sequence ?? 0 };
+    const read: Known = {
+      entries: new Map(entries.map((one) => [one.commandId, one])),
+      last: entries.at(-1)?.sequence ?? 0,
+    };
     this.#known.set(name, read);
     return read;
   }
 }
 
 interface Known {
-  readonly entries: SignalEntry[];
+  /** By command id, oldest first. */
+  readonly entries: Map<string, SignalEntry>;
   /** The last number that was given. */
   last: number;
 }

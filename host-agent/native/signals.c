@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define KNOWN 64                /* results that are remembered: more than an agent has under way */
-#define ACKS_BYTES_MAX (1 << 20) /* the file is for reading after the end, and bounded like everything */
+#define ACKS_BYTES_MAX (1 << 15) /* thousands, for reading after the end; then another file begins, and one older is kept */
 
 uint64_t signal_last;
 
@@ -21,11 +22,13 @@ static struct result {
 } results[KNOWN];
 
 static void write_ack(uint64_t sequence, int why) {
+    struct stat there;
+    if (stat("acks", &there) == 0 && there.st_size > ACKS_BYTES_MAX) rename("acks", "acks.older");
     int fd = open("acks", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) return;
     char line[64];
     int length = snprintf(line, sizeof line, "%" PRIu64 " %d\n", sequence, why);
-    if (lseek(fd, 0, SEEK_END) < ACKS_BYTES_MAX && write(fd, line, (size_t)length) < 0) errno = 0;
+    if (write(fd, line, (size_t)length) < 0) errno = 0;
     close(fd);
 }
 

@@ -17,7 +17,7 @@ export { decodeLaunch, encodeLaunch } from './shim-launch.ts';
  *   ctl         its socket: frames of u32 length (LE) and a type byte, see `shim-frames.ts`
  *   started     the task's process
  *   out.*, err.*  output; the name's 16 hex digits are the offset of the file's first byte
- *   acks        a line `<sequence> <errno>` for each signal that was sent
+ *   acks        a line `<sequence> <errno>` for each signal that was sent; of the thousands before those, `acks.older`
  *   exit        how it ended: written after the last byte of output
  *   exec/<id>/  a command inside the task, under a shim of its own: the same files again
  */
@@ -29,6 +29,7 @@ export const ATTEMPT_FILES = {
   stopping: 'stopping',
   exit: 'exit',
   acks: 'acks',
+  acksOlder: 'acks.older',
 } as const;
 
 /** `fenced`: the agent took the claim, so that no shim ever runs this attempt. */

@@ -199,6 +199,7 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'host-agent/shim-links.ts', io: 'processes.open', subjects: { agent: ['attempt'] } },
   { at: 'host-agent/signals.ts', io: 'disk.append', subjects: { agent: ['cmds.wal'] } },
   { at: 'host-agent/signals.ts', io: 'disk.read', calls: 2, subjects: { agent: ['acks', 'cmds.wal'] } },
+  { at: 'host-agent/signals.ts', io: 'disk.replace', subjects: { agent: ['cmds.wal'] } },
   { at: 'host-agent/signals.ts', io: 'link.signal', calls: 2, subjects: { agent: ['shim'] } },
   { at: 'host-agent/signals.ts', io: 'link.state', subjects: { agent: ['shim'] } },
   { at: 'host-agent/signals.ts', io: 'processes.open', calls: 2, subjects: { agent: ['attempt'] } },

@@ -24,6 +24,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     /^agent\/disk\.move\/(attempt-spec|exit|identity|incarnation|outcome|verdict)/,
     'only of a record that is torn; that of an allocation is',
   ],
+  [/^agent\/disk\.replace\/cmds\.wal/, 'only after two thousand signals to one task: signals.test.ts'],
   [/^agent\/disk\.append\/quarantine/, 'only of a torn journal'],
   [/^agent\/disk\.(publish|remove)\/probe|^agent\/disk\.remove\/reserve/, 'only of a disk that fails'],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
