@@ -24,11 +24,20 @@ const BUILT: WorkerProgram = {
   shim: '',
 };
 
+/** An agent that is under way, or serves. */
+export interface Birth {
+  /** Rejects with what it said when it ends before. */
+  readonly serving: Promise<AgentProcess>;
+  /** Resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
 /** @throws with what it said when it does not come up */
-export async function startAgentProcess(
-  folder: string,
-  program: WorkerProgram = BUILT,
-): Promise<AgentProcess> {
+export function startAgentProcess(folder: string, program: WorkerProgram = BUILT): Promise<AgentProcess> {
+  return beginAgentProcess(folder, program).serving;
+}
+
+export function beginAgentProcess(folder: string, program: WorkerProgram = BUILT): Birth {
   const child = spawn(process.execPath, [...program.argv, folder, program.shim], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -44,18 +53,17 @@ export async function startAgentProcess(
         throw new Error(`the agent ended: ${said}`);
       }),
     ]);
-  const ready = await next<WorkerReady>();
-  return {
-    ...ready,
-    pid: child.pid ?? 0,
-    usage: () => {
-      const usage = next<WorkerUsage>();
-      child.stdin.write('usage\n');
-      return usage;
-    },
-    end: async (signal) => {
-      child.kill(signal);
-      await gone;
-    },
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    child.kill(signal);
+    await gone;
   };
+  const usage = (): Promise<WorkerUsage> => {
+    const answer = next<WorkerUsage>();
+    child.stdin.write('usage\n');
+    return answer;
+  };
+  const serving = next<WorkerReady>().then((ready) => ({ ...ready, pid: child.pid ?? 0, usage, end }));
+  // Whoever kills it before need not wait for it, too.
+  serving.catch(() => undefined);
+  return { serving, kill: () => end('SIGKILL') };
 }

@@ -7,11 +7,10 @@ import { HostClient } from '../src/clients/host-client.ts';
 import type { StopRequest } from '../src/wire/host-api.ts';
 import type { AgentProcess } from './host-process.ts';
 import type { WorkerUsage } from './host-worker.ts';
-import type { KillsResult } from './agent-kills.ts';
-import { killAgents } from './agent-kills.ts';
 import { startOf } from './host-orders.ts';
 import { startAgentProcess } from './host-process.ts';
 import { percentile } from './percentile.ts';
+import { soak } from './soak/side-by-side.ts';
 
 /**
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
@@ -177,46 +176,9 @@ async function measure(): Promise<void> {
   }
 }
 
-/** How often may an agent die at any moment before a byte, a signal or an end is lost or doubled? Each has a host of its own. */
-async function measureKills(): Promise<void> {
-  const agents = Number(values.agents);
-  const kills = Math.ceil(Number(values.kills) / agents);
-  if (kills === 0) return;
-  const seeds = Array.from({ length: agents }, (_, n) => Number(values.seed) + n);
-  const found = await Promise.all(seeds.map((seed) => killsOf(kills, seed)));
-  const exact = found.filter(isExact).length;
-  const total = found.reduce((sum, one) => sum + one.kills, 0);
-  say(`host soak agents=${String(agents)} kills=${String(total)} exact=${String(exact)}/${String(agents)}`);
-  if (exact < agents) process.exitCode = 1;
-}
-
-async function killsOf(kills: number, seed: number): Promise<KillsResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
-  try {
-    const start = () => startAgentProcess(folder);
-    const found = await killAgents({ kills, seed, start, linesPerLife: LINES_PER_LIFE }, folder);
-    const exits = found.end?.exit.code === 7 && found.runs === 1 ? 'exactly-once' : 'WRONG';
-    say(
-      `host soak kills=${String(found.kills)} retries=${String(found.retries)} seed=${String(seed)} ` +
-        `input-lines=${String(found.lines)} input=${found.inputMatches ? 'identical' : 'DIFFERS'} ` +
-        `output-bytes=${String(found.outputBytes)} output=${found.outputMatches ? 'identical' : 'DIFFERS'} ` +
-        `signals=${String(found.signalsReceived)}/${String(found.signalsSent)} ` +
-        `commands-once=${String(found.commands.ranOnce)}/${String(found.commands.ordered)} exit=${exits}`,
-    );
-    return found;
-  } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-  }
-}
-
-/** Some hundred KiB a life, so that a soak of a thousand fits into memory. */
-const LINES_PER_LIFE = 2_000;
-
-function isExact(found: KillsResult): boolean {
-  const { end, runs, commands } = found;
-  const once = end?.exit.code === 7 && runs === 1 && commands.ranOnce === commands.ordered;
-  return once && found.inputMatches && found.outputMatches && found.signalsReceived === found.signalsSent;
-}
-
 if (Number(values.starts) > 0) await measure();
-await measureKills();
+if (Number(values.kills) > 0) {
+  const [kills, agents, seed] = [Number(values.kills), Number(values.agents), Number(values.seed)];
+  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+  if (!(await soak({ kills, agents, seed, say, tell }))) process.exitCode = 1;
+}

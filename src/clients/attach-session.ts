@@ -8,7 +8,7 @@ import { Waker } from '../runtime/waker.ts';
 import type { AttachEnd, AttachState, HostFrame, SignalAnswer, SignalOrder } from '../wire/attach-frames.ts';
 import { decodeHostFrame, encodeClientFrame } from '../wire/attach-frames.ts';
 import { InputBuffer } from './input-buffer.ts';
-import { problemErrorOf } from './problem.ts';
+import { isPassing, problemErrorOf } from './problem.ts';
 
 export interface AttachTarget {
   readonly allocation: string;
@@ -156,7 +156,7 @@ export class AttachSession {
     if (answer.kind === 'open') return answer.channel;
     const { status } = answer.answer;
     const error = problemErrorOf(answer.answer);
-    if (status >= 500 || status === 408) throw new HttpError(error.message, { sent: true, cause: error });
+    if (isPassing(status)) throw new HttpError(error.message, { sent: true, cause: error });
     throw error;
   }
 

@@ -13,7 +13,7 @@ import type {
 } from '../wire/host-api.ts';
 import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/host-api.ts';
 import type { HostUsage } from '../wire/usage-api.ts';
-import { bodyOf, isSuccess, problemErrorOf, problemOf } from './problem.ts';
+import { bodyOf, isPassing, isSuccess, problemErrorOf, problemOf } from './problem.ts';
 
 export interface HostClientOptions {
   /** For one order or question. */
@@ -84,8 +84,8 @@ export class HostClient {
     const problem = problemOf(reply.answer);
     const code = START_REFUSALS.find((refusal) => refusal === problem.code);
     if (code !== undefined) return { kind: 'refused', code, detail: problem.detail };
-    if (problem.status < 500) return { kind: 'refused', code: 'bad-request', detail: problem.detail };
-    return { kind: 'unknown', sent: true, detail: problem.detail };
+    if (isPassing(problem.status)) return { kind: 'unknown', sent: true, detail: problem.detail };
+    return { kind: 'refused', code: 'bad-request', detail: problem.detail };
   }
 
   async stop(address: string, id: string, request: StopRequest): Promise<StopOutcome> {
@@ -95,7 +95,7 @@ export class HostClient {
     if (isSuccess(reply.answer)) return { kind: 'stopping', report: reply.answer.body as AllocationReport };
     const problem = problemOf(reply.answer);
     if (problem.code === 'no-allocation') return { kind: 'absent' };
-    if (problem.status >= 500) return { kind: 'unknown', sent: true, detail: problem.detail };
+    if (isPassing(problem.status)) return { kind: 'unknown', sent: true, detail: problem.detail };
     return { kind: 'refused', code: problem.code, detail: problem.detail };
   }
 

@@ -1,7 +1,13 @@
+/** What is written bit by bit is kept and read in pieces of this size. */
+const BLOCK_BYTES = 32 * 1024;
+
 /** What of a client's input no shim has taken yet: kept, so that it can be sent again. Offsets count from the first byte. */
 export class InputBuffer {
   readonly #bytesMax: number;
-  readonly #chunks: { readonly offset: number; readonly bytes: Uint8Array }[] = [];
+  /** One behind the other, all but the last one full. */
+  readonly #blocks: Uint8Array[] = [];
+  /** Offset of the first block. */
+  #base = 0;
   #start = 0;
   #end = 0;
   #ended = false;
@@ -26,11 +32,10 @@ export class InputBuffer {
     return this.#ended;
   }
 
-  /** Resolves when there is room for more. */
+  /** Copies them. Resolves when there is room for more. */
   write(bytes: Uint8Array): Promise<void> {
     if (this.#ended) throw new Error('input was ended');
-    if (bytes.length > 0) this.#chunks.push({ offset: this.#end, bytes });
-    this.#end += bytes.length;
+    for (let at = 0; at < bytes.length;) at += this.#fill(bytes.subarray(at));
     return this.#hasRoom() ? Promise.resolve() : new Promise((resolve) => this.#room.push(resolve));
   }
 
@@ -39,30 +44,38 @@ export class InputBuffer {
     this.#ended = true;
   }
 
-  /** At most `length` bytes from the offset; none at the end. */
+  /** At most `length` bytes from the offset, which is not before `start`; none at the end. */
   read(offset: number, length: number): Uint8Array {
-    const chunk = this.#chunks.findLast((one) => one.offset <= offset);
-    if (chunk === undefined) return new Uint8Array(0);
-    const from = offset - chunk.offset;
-    return chunk.bytes.subarray(from, from + length);
+    const index = Math.floor((offset - this.#base) / BLOCK_BYTES);
+    const from = offset - this.#base - index * BLOCK_BYTES;
+    const block = this.#blocks[index] ?? new Uint8Array(0);
+    return block.subarray(from, from + Math.min(length, this.#end - offset));
   }
 
   /** Everything before the offset is taken, and let go. */
   taken(offset: number): void {
     this.#start = Math.max(this.#start, Math.min(offset, this.#end));
-    for (let first = this.#chunks[0]; first !== undefined; first = this.#chunks[0]) {
-      if (first.offset + first.bytes.length > this.#start) break;
-      this.#chunks.shift();
-    }
+    const over = Math.floor((this.#start - this.#base) / BLOCK_BYTES);
+    this.#blocks.splice(0, over);
+    this.#base += over * BLOCK_BYTES;
     this.#wake();
   }
 
   /** Nobody reads any more: what waits is let go, and so is who waits. */
   drop(): void {
     this.#ended = true;
-    this.#start = this.#end;
-    this.#chunks.length = 0;
-    this.#wake();
+    this.taken(this.#end);
+  }
+
+  /** @returns how many of them went into the last block */
+  #fill(bytes: Uint8Array): number {
+    const at = (this.#end - this.#base) % BLOCK_BYTES;
+    const isFull = this.#base + this.#blocks.length * BLOCK_BYTES === this.#end;
+    if (isFull) this.#blocks.push(new Uint8Array(BLOCK_BYTES));
+    const part = bytes.subarray(0, BLOCK_BYTES - at);
+    this.#blocks.at(-1)?.set(part, at);
+    this.#end += part.length;
+    return part.length;
   }
 
   #hasRoom(): boolean {

@@ -28,6 +28,14 @@ export function isSuccess(answer: { readonly status: number }): boolean {
 }
 
 /**
+ * Statuses that say nothing of what was asked: the peer was too slow to read it (408), has too much to do (429), or failed.
+ * It may have been done, and may be asked again.
+ */
+export function isPassing(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
+}
+
+/**
  * The body of a successful answer, taken for a `T`: the peer is one of our own roles, of this or the version before.
  * @throws ProblemError when the answer is anything but 2xx
  */

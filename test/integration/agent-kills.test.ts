@@ -1,8 +1,8 @@
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
-import { killAgents } from '../../bench/agent-kills.ts';
-import { startAgentProcess } from '../../bench/host-process.ts';
+import { killAgents } from '../../bench/soak/agent-kills.ts';
+import { beginAgentProcess } from '../../bench/host-process.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';
 import { buildShim, stateFolder } from '../support/real-host.ts';
 
@@ -10,6 +10,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const tools = stateFolder();
 const shim = buildShim(tools.path);
 const KILLS = 20;
+const LIFE = { linesPerLife: 1_000, signalsPerLife: 30 };
 const TIMEOUT_MS = 240_000;
 
 afterAll(() => tools[Symbol.dispose]());
@@ -26,12 +27,11 @@ describeNeeding(
         process.stdout.write(`agent kills: seed ${String(seed)}\n`);
         // The built one: loading its sources would take longer than all else together.
         const worker = { argv: [join(root, 'dist', 'bench', 'host-worker.js')], shim: shim ?? '' };
-        const start = () => startAgentProcess(folder.path, worker);
-        const found = await killAgents({ kills: KILLS, seed, start, linesPerLife: 1_000 }, folder.path);
+        const begin = () => beginAgentProcess(folder.path, worker);
+        const found = await killAgents({ kills: KILLS, seed, begin, ...LIFE }, folder.path);
         const { signalsSent, commands, lines } = found;
         const said = `seed ${String(seed)}: ${JSON.stringify(found)}`;
         expect(found, said).toMatchObject({
-          kills: KILLS,
           inputMatches: true,
           outputMatches: true,
           signalsReceived: signalsSent,
@@ -39,6 +39,7 @@ describeNeeding(
           runs: 1,
           commands: { ordered: commands.ordered, ranOnce: commands.ordered },
         });
+        expect(found.kills, said).toBeGreaterThanOrEqual(KILLS);
         expect(lines, said).toBeGreaterThan(0);
         expect(signalsSent, said).toBeGreaterThan(0);
       },

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hostRoutes } from '../../../host-agent/routes.ts';
 import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
 import { HostClient } from '../../../src/clients/host-client.ts';
+import type { HttpClient } from '../../../src/ports/http.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { someStart, someStop } from '../../support/host-orders.ts';
 
@@ -66,4 +67,19 @@ describe('the client of a host', () => {
       sent: true,
     });
   });
+
+  it.each([408, 429, 500, 503])(
+    'S4.5 a status %i refuses nothing: the order may have been taken',
+    async (status) => {
+      const answer = { status, headers: {}, body: { code: 'timeout', detail: 'too slow' } };
+      const http = { call: () => Promise.resolve(answer) } as unknown as HttpClient;
+      const client = new HostClient(http);
+      expect(await client.start('http://host', someStart())).toMatchObject({ kind: 'unknown', sent: true });
+      expect(await client.stop('http://host', 'a1', someStop())).toMatchObject({
+        kind: 'unknown',
+        sent: true,
+      });
+      expect(await client.remove('http://host', 'a1', 'r')).toMatchObject({ kind: 'unknown', sent: true });
+    },
+  );
 });

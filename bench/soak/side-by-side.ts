@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beginAgentProcess } from '../host-process.ts';
+import type { KillsResult } from './agent-kills.ts';
+import { isExact, killAgents } from './agent-kills.ts';
+import { EXIT_CODE } from './echo.ts';
+
+export interface SoakOptions {
+  /** Of all agents together. */
+  readonly kills: number;
+  /** Hosts side by side, each with agents, a task and clients of its own. */
+  readonly agents: number;
+  /** Of the first host; the others count on from it. */
+  readonly seed: number;
+  /** For what is measured. */
+  readonly say: (line: string) => void;
+  /** For how far it is. */
+  readonly tell: (line: string) => void;
+}
+
+/** Each host has its kills, however slow the others are. */
+const LINES_PER_LIFE = 400;
+const SIGNALS_PER_LIFE = 12;
+
+/**
+ * How often may an agent die at any moment before a byte, a signal or an end is lost or doubled? Told to stop (Ctrl-C), it
+ * ends the kills, compares what there was, and says so; told again, it ends at once.
+ * @returns whether all was exact, and all kills were made
+ */
+export async function soak(options: SoakOptions): Promise<boolean> {
+  const { kills, agents, seed, say, tell } = options;
+  const stop = new AbortController();
+  const onSignal = (): void => {
+    if (stop.signal.aborted) process.exit(1);
+    tell('host soak is to stop: no more kills, all is compared');
+    stop.abort();
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  const startMs = performance.now();
+  let made = 0;
+  const runs = Array.from({ length: agents }, async (_, n): Promise<KillsResult | null> => {
+    let before = 0;
+    const hostSeed = seed + n;
+    const found = await onHost(
+      { kills: Math.ceil(kills / agents), seed: hostSeed, stop: stop.signal },
+      (one) => {
+        made += one.kills - before;
+        before = one.kills;
+        const minutes = (performance.now() - startMs) / 60_000;
+        tell(
+          `host soak kill ${String(made)}/${String(kills)} seed=${String(hostSeed)} at=${one.moment} ` +
+            `lines=${String(one.lines)} signals=${String(one.signals)} retries=${String(one.retries)} ` +
+            `per-minute=${(made / minutes).toFixed(0)}`,
+        );
+      },
+    ).catch((error: unknown) => {
+      say(`host soak seed=${String(hostSeed)} FAILED: ${String(error)}`);
+      return null;
+    });
+    if (found !== null) say(lineOf(found, hostSeed));
+    return found;
+  });
+  const all = await Promise.all(runs);
+  process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  const found = all.filter((one) => one !== null);
+  const exact = found.filter(isExact).length;
+  const total = found.reduce((sum, one) => sum + one.kills, 0);
+  const minutes = (performance.now() - startMs) / 60_000;
+  say(
+    `host soak agents=${String(agents)} kills=${String(total)} of=${String(kills)} ` +
+      `exact=${String(exact)}/${String(agents)} minutes=${minutes.toFixed(1)}`,
+  );
+  return exact === agents && total >= kills;
+}
+
+async function onHost(
+  options: { readonly kills: number; readonly seed: number; readonly stop: AbortSignal },
+  onKill: NonNullable<Parameters<typeof killAgents>[0]['onKill']>,
+): Promise<KillsResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const bounds = { linesPerLife: LINES_PER_LIFE, signalsPerLife: SIGNALS_PER_LIFE };
+  try {
+    return await killAgents(
+      { ...options, ...bounds, begin: () => beginAgentProcess(folder), onKill },
+      folder,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+function lineOf(found: KillsResult, seed: number): string {
+  const { commands, signalsReceived, signalsSent, wrong } = found;
+  return (
+    `host soak kills=${String(found.kills)} retries=${String(found.retries)} seed=${String(seed)} ` +
+    `input-lines=${String(found.lines)} input=${found.inputMatches ? 'identical' : 'DIFFERS'} ` +
+    `output-bytes=${String(found.outputBytes)} output=${found.outputMatches ? 'identical' : 'DIFFERS'} ` +
+    `signals=${String(signalsReceived)}/${String(signalsSent)} ` +
+    `commands-once=${String(commands.ranOnce)}/${String(commands.ordered)} ` +
+    `exit=${found.end?.exit.code === EXIT_CODE && found.runs === 1 ? 'exactly-once' : 'WRONG'}` +
+    (wrong === null ? '' : ` first-wrong=${wrong}`)
+  );
+}
