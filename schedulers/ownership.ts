@@ -35,8 +35,8 @@ export interface OwnedRecord {
   readonly modRevision: number;
 }
 
-/** Owner keys created in one transaction: below the store's floor of 128 operations. */
-const TAKE_MAX = 120;
+/** Takes under way at once: with one alone, thousands of new jobs wait for each other's round trips. */
+const TAKES_MAX = 4;
 /** After a fault of the store, before the next try to take jobs. */
 const TAKE_RETRY_MS = 1_000;
 
@@ -59,9 +59,11 @@ export class Ownership {
   readonly #settled = new Map<string, Settled>();
   /** Jobs without an owner, and from when on we may take them (monotonic). */
   readonly #waiting = new Map<string, number>();
+  /** Jobs whose owner keys are being created. */
+  readonly #asked = new Set<string>();
   #ownPart: Part = { part: 0, parts: 1 };
   #started = false;
-  #taking = false;
+  #takes = 0;
   #cancelTick: () => void = () => undefined;
 
   constructor(deps: OwnershipDeps) {
@@ -102,8 +104,9 @@ export class Ownership {
     return this.#ownPart;
   }
 
-  get size(): number {
-    return this.#owned.size;
+  /** Jobs that are being taken at this moment. */
+  get asked(): number {
+    return this.#asked.size;
   }
 
   revisionOf(key: string): number | undefined {
@@ -242,37 +245,52 @@ export class Ownership {
   }
 
   async #takeDue(): Promise<void> {
-    if (this.#taking) return;
-    this.#taking = true;
+    if (this.#takes >= TAKES_MAX) return;
+    this.#takes += 1;
     // Lets what comes in the same turn, such as a whole snapshot of jobs, go into the same transactions.
     await Promise.resolve();
     let retryMs = STEP_IN_MS / 2;
     try {
-      for (let due = this.#due(); due.length > 0 && !this.#deps.signal.aborted; due = this.#due())
-        await this.#take(due);
+      for (let due = this.#due(); this.#mayTake(due.length); due = this.#due()) await this.#take(due);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#deps.log.warn({ error }, 'cannot take jobs');
       retryMs = TAKE_RETRY_MS;
     } finally {
-      this.#taking = false;
+      this.#takes -= 1;
     }
-    if (this.#waiting.size > 0) this.#tick(retryMs);
+    if (this.#takes === 0 && this.#waiting.size > 0) this.#tick(retryMs);
+  }
+
+  /** Beside another take only a full one goes: the rest waits for that other, and grows meanwhile. */
+  #mayTake(due: number): boolean {
+    if (due === 0 || this.#deps.signal.aborted) return false;
+    return this.#takes === 1 || due === this.#deps.store.limits.operationsMax;
   }
 
   #due(): string[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const due: string[] = [];
     for (const [key, dueMs] of this.#waiting) {
-      if (dueMs > nowMs) continue;
+      if (dueMs > nowMs || this.#asked.has(key)) continue;
       if (this.#jobs.get(key)?.kind === this.#deps.self.kind) due.push(key);
       else this.#waiting.delete(key);
-      if (due.length === TAKE_MAX) break;
+      if (due.length === this.#deps.store.limits.operationsMax) break;
     }
     return due;
   }
 
   async #take(due: readonly string[]): Promise<void> {
+    for (const key of due) this.#asked.add(key);
+    try {
+      await this.#create(due);
+    } finally {
+      for (const key of due) this.#asked.delete(key);
+    }
+  }
+
+  /** Their owner keys, all or none. */
+  async #create(due: readonly string[]): Promise<void> {
     const { store, keys, self, session } = this.#deps;
     const value = ownerCodec.encode(self);
     const ownerKeys = due.map((key) => keys.owners + key);

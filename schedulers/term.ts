@@ -151,7 +151,7 @@ export class SchedulerTerm implements Term {
         if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);
       },
     });
-    const backlog = (): number => this.#loop.backlog + loader.waiting;
+    const backlog = (): number => this.#loop.backlog + loader.waiting + this.#ownership.asked;
     this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
