@@ -16,7 +16,7 @@ export interface ConnectionParts {
   readonly ended: () => void;
 }
 
-type Handler = (signal: AbortSignal) => Promise<RouteReply>;
+type Handler = (signal: () => AbortSignal) => Promise<RouteReply>;
 
 interface Settle {
   readonly resolve: (answer: Answer) => void;
@@ -99,7 +99,7 @@ export class Connection {
     this.#target = server.life;
     const outgoing = new Outgoing(server.life, (last) => this.#flush(last));
     this.#server = outgoing;
-    void handler(outgoing.signal).then((reply) => {
+    void handler(() => outgoing.signal).then((reply) => {
       if (reply.stream === undefined) {
         const answer = answerOf(reply);
         this.#toCaller(

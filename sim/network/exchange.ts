@@ -42,12 +42,12 @@ export function letterOf(call: HttpCall, target: string): Letter {
   };
 }
 
-/** Has the route that fits handle the letter. Never throws: what a route throws becomes a problem, as over real HTTP. */
+/** Has the route that fits handle the letter. `signal`: the caller's leaving, made when it is asked for. Never throws: what a route throws becomes a problem, as over real HTTP. */
 export async function handle(
   routes: readonly Route[],
   options: ListenOptions,
   letter: Letter,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
   log: Log,
 ): Promise<RouteReply> {
   const found = matchRoute(routes, letter.method, letter.target);
@@ -57,7 +57,14 @@ export async function handle(
     if (letter.body.length > (found.route.bodyBytesMax ?? options.bodyBytesMax))
       return problemReply(problemOfStatus(413));
     const body: unknown = letter.body === '' ? undefined : JSON.parse(letter.body);
-    const request: RouteRequest = { ...found.values, headers: letter.headers, body, signal };
+    const { params, query } = found.values;
+    const request: RouteRequest = {
+      ...{ params, query, headers: letter.headers, body },
+      // Most routes never ask for it, and a signal costs more than all the rest.
+      get signal() {
+        return signal();
+      },
+    };
     return await found.route.handle(request);
   } catch (error) {
     return problemReply(problemOfError(error, log, found.route.path));

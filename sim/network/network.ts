@@ -34,6 +34,9 @@ interface Listening {
 /** A second delivery comes this much later than messages usually take. */
 const REPEAT_SPREAD = 50;
 
+/** Of a letter for whose answer nobody waits. */
+const NOBODY_LEAVES = new AbortController().signal;
+
 type StreamCall = Parameters<HttpClient['stream']>[0];
 
 /**
@@ -145,7 +148,7 @@ export class SimNetwork {
       const listening = this.#listening.get(address);
       if (listening === undefined || listening.speaker.life !== life) return;
       const { routes, options, speaker } = listening;
-      void handle(routes, options, letter, new AbortController().signal, speaker.log);
+      void handle(routes, options, letter, () => NOBODY_LEAVES, speaker.log);
     };
     const delayMs = this.weather.delayMs() * REPEAT_SPREAD;
     this.agenda.after(delayMs, life, 'request again', again, `${from} ${letter.method} ${letter.target}`);

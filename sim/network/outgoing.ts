@@ -4,9 +4,11 @@ import type { Life } from '../kernel/life.ts';
 export class Outgoing {
   readonly life: Life;
   readonly #onSaid: (last: boolean) => void;
-  readonly #gone = new AbortController();
+  #gone: AbortController | null = null;
   #said: Uint8Array[] = [];
   #done = false;
+  /** By the caller, before the end. */
+  #isLeft = false;
 
   /** @param onSaid there is something to carry, for the first time since `take`; `last`: nothing follows */
   constructor(life: Life, onSaid: (last: boolean) => void) {
@@ -16,6 +18,8 @@ export class Outgoing {
 
   /** For the route: aborted when the caller went away. */
   get signal(): AbortSignal {
+    this.#gone ??= new AbortController();
+    if (this.#isLeft) this.#gone.abort(GONE);
     return this.#gone.signal;
   }
 
@@ -25,7 +29,8 @@ export class Outgoing {
 
   abort(): void {
     this.#done = true;
-    this.#gone.abort(GONE);
+    this.#isLeft = true;
+    this.#gone?.abort(GONE);
   }
 
   /** What was said since the last time. What is said while something is under way travels with it, as in one packet. */

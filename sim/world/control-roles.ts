@@ -4,11 +4,11 @@ import { Monitor } from '../../monitor/monitor.ts';
 import type { SchedulerSettings } from '../../schedulers/options.ts';
 import { compileOptions } from '../../schedulers/options.ts';
 import { Scheduler } from '../../schedulers/scheduler.ts';
-import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { TICKET_REQUEST_BYTES_MAX } from '../../src/wire/arbiter-api.ts';
 import { Actor } from './actor.ts';
 import { plainQueue } from './call-queue.ts';
+import { digest } from './digest.ts';
 import type { Ground } from './ground.ts';
 import { rolePorts } from './role-ports.ts';
 import { simSigner } from './tickets.ts';
@@ -30,7 +30,7 @@ export function schedulerActor(ground: Ground, settings: SchedulerSettings): Act
       const scheduler = new Scheduler(
         {
           ...{ store, keys: ground.keys, http, clock, random, log },
-          ...{ metrics: silentMetrics, digest: sha256Hex, makeQueue: plainQueue },
+          ...{ metrics: silentMetrics, digest, makeQueue: plainQueue },
         },
         compileOptions(settings),
       );

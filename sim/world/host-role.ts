@@ -3,7 +3,6 @@ import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
 import { Registrar } from '../../host-agent/registrar.ts';
 import { ROUNDS, startRounds } from '../../host-agent/rounds.ts';
 import { hostRoutes } from '../../host-agent/routes.ts';
-import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Resources } from '../../src/core/resources.ts';
 import { NO_RESOURCES } from '../../src/core/resources.ts';
@@ -11,6 +10,7 @@ import type { Machine } from '../hosts/machine.ts';
 import { SimDisk } from '../hosts/sim-disk.ts';
 import { SimProcesses } from '../hosts/sim-processes.ts';
 import { Actor } from './actor.ts';
+import { digest } from './digest.ts';
 import type { Ground } from './ground.ts';
 import { witnessed } from './order-witness.ts';
 import { rolePorts } from './role-ports.ts';
@@ -46,7 +46,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
         ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES, gpuModels: [] },
         ...{ portRange: PORT_RANGE, attributes: { os: 'linux' }, agentVersion: '0' },
       };
-      const crypto = { verifier: parts.enforcement ? simVerifier : null, digest: sha256Hex };
+      const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
       const agent = await HostAgent.open(agentPorts, facts, crypto, AGENT_SETTINGS);
       parts.onUp(agent);
       const { keys } = ground;

@@ -1,4 +1,3 @@
-import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import type { RunReport } from '../checkers/check-run.ts';
 import { checkRun } from '../checkers/check-run.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
@@ -6,9 +5,11 @@ import { isSettled } from '../checkers/settled.ts';
 import { drive } from '../kernel/drive.ts';
 import { TraceHash } from '../kernel/trace.ts';
 import { unleash } from '../nemesis/nemesis.ts';
+import { digest } from './digest.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
 import { planOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
+import { shareRecords } from './shared-records.ts';
 import { viewsAgree, witnessViews } from './view-witness.ts';
 import { workDone } from './work.ts';
 import { World } from './world.ts';
@@ -24,6 +25,7 @@ const VIEWS_MS = 5_000;
  */
 export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   const { scenario, trace, onEvent, killAt } = options;
+  shareRecords();
   const hash = new TraceHash();
   const plan = planOf(options);
   const world: World = new World(options, plan, (entry, index) => {
@@ -87,7 +89,7 @@ function checked(world: World, { scenario }: WorldOptions): RunReport {
   const { history, keys } = world.ground;
   const { enforcement, quietMs, least } = scenario;
   const liveness = quietMs >= LIVENESS.placeMs ? LIVENESS : null;
-  return checkRun(history, { keys, enforcement, digest: sha256Hex, liveness, least });
+  return checkRun(history, { keys, enforcement, digest, liveness, least });
 }
 
 function kill(world: World, { actor: name, downMs = DOWN_MS }: KillAt): void {

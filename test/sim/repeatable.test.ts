@@ -24,7 +24,8 @@ describe('the simulated world', () => {
       ...['--import', pathOf('../support/ts-hook.mjs'), pathOf('./run-child.ts'), '1'],
     ]);
     expect(JSON.parse(child.stdout)).toEqual({ traceHash: first.traceHash, events: first.events });
-  });
+    // The other process compiles all the sources first.
+  }, 120_000);
 
   it('runs the production roles from submission to outcome when nothing goes wrong', async () => {
     for (const seed of [11, 12, 13]) {

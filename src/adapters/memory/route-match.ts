@@ -20,27 +20,42 @@ export function matchRoute<R extends Matchable>(
   method: string,
   target: string,
 ): RouteMatch<R> | null {
-  const url = new URL(target, 'http://memory');
-  const parts = url.pathname.split('/');
+  const mark = target.indexOf('?');
+  const parts = (mark < 0 ? target : target.slice(0, mark)).split('/');
   let best: { route: R; params: Record<string, string> } | null = null;
   for (const route of routes) {
     if ((route.method ?? 'GET') !== method) continue;
-    const params = paramsOf(route.path.split('/'), parts);
+    const params = paramsOf(partsOf(route.path), parts);
     if (params === null) continue;
     if (best === null || Object.keys(params).length < Object.keys(best.params).length)
       best = { route, params };
   }
   if (best === null) return null;
-  return { route: best.route, values: { params: best.params, query: Object.fromEntries(url.searchParams) } };
+  const query = mark < 0 ? {} : Object.fromEntries(new URLSearchParams(target.slice(mark + 1)));
+  return { route: best.route, values: { params: best.params, query } };
+}
+
+/** The parts of every pattern that was ever asked for: as many as there are routes in the sources. */
+const PARTS = new Map<string, readonly string[]>();
+
+function partsOf(pattern: string): readonly string[] {
+  const known = PARTS.get(pattern);
+  if (known !== undefined) return known;
+  const parts = pattern.split('/');
+  PARTS.set(pattern, parts);
+  return parts;
 }
 
 function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<string, string> | null {
   if (pattern.length !== parts.length) return null;
   const params: Record<string, string> = {};
-  for (const [position, name] of pattern.entries()) {
-    const part = parts[position] ?? '';
-    if (name.startsWith(':')) params[name.slice(1)] = decodeURIComponent(part);
-    else if (name !== part) return null;
+  for (let position = 0; position < pattern.length; position++) {
+    const name = pattern[position] ?? '';
+    if (!name.startsWith(':') && name !== parts[position]) return null;
+  }
+  for (let position = 0; position < pattern.length; position++) {
+    const name = pattern[position] ?? '';
+    if (name.startsWith(':')) params[name.slice(1)] = decodeURIComponent(parts[position] ?? '');
   }
   return params;
 }
