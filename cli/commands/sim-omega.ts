@@ -1,15 +1,17 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { ELASTIC_POLICIES } from '../../sim/omega/elastic/policy.ts';
 import type { CurveResult, Figure, FigureSettings, Verdict } from '../../sim/omega/figures/figure.ts';
 import { FIGURE_NAMES, figuresNamed } from '../../sim/omega/figures/all.ts';
 import type { CellName } from '../../sim/omega/load/cells.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
-import { csvOf } from '../omega/csv.ts';
+import { csvOf, speedUpsCsv, useCsv } from '../omega/csv.ts';
 import { FOOTNOTES } from '../omega/footnotes.ts';
 import { OutFolder } from '../omega/out-folder.ts';
 import type { Page, Section } from '../omega/plot/page.ts';
 import { pageHtml } from '../omega/plot/page.ts';
+import { elasticPlots } from '../omega/plot/elastic.ts';
 import { heatsOf } from '../omega/plot/heat.ts';
 import { panelsOf } from '../omega/plot/panels.ts';
 import type { NamedTask, Swept } from '../omega/sweep.ts';
@@ -51,7 +53,7 @@ export async function simOmega(
       (curve, at) => curve.points.length === figure.curves(settings)[at]?.points.length,
     );
     const verdicts = whole ? figure.judge(curves) : [];
-    await folder.writeFile(`figure-${figure.id}.csv`, csvOf('x', curves));
+    await writeTables(folder, figure, curves);
     sections.push(sectionOf(figure, curves, verdicts));
     for (const one of verdicts) say(context, figure, one);
   }
@@ -103,7 +105,7 @@ function resultsOf(figure: Figure, settings: FigureSettings, { points: known }: 
 }
 
 function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: readonly Verdict[]): Section {
-  const { id, title, setUp, axis, rows, classes } = figure;
+  const { id, title, setUp } = figure;
   const first = curves.flatMap(({ points }) => points)[0]?.result;
   const notes =
     first === undefined
@@ -114,12 +116,35 @@ function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: rea
           `The numbers: figure-${id}.csv, beside this file.`,
         ];
   const whole = verdicts.length > 0 ? [] : ['Not judged: some of its points are missing.'];
-  const plots = rows === undefined ? panelsOf(axis, classes, curves) : heatsOf(axis, rows, curves);
+  const plots = plotsOf(figure, curves);
   return {
     ...{ id, title, setUp, plots, verdicts },
-    curves: rows === undefined ? curves.map(({ label }) => label) : [],
+    curves: legendOf(figure, curves),
     notes: [...notes, ...whole],
   };
+}
+
+/** Labels in the order of their colours; a plot of one cell has a colour for each policy. */
+function legendOf({ rows, shows }: Figure, curves: readonly CurveResult[]): readonly string[] {
+  if (shows === 'speed-ups') return ELASTIC_POLICIES;
+  return rows === undefined ? curves.map(({ label }) => label) : [];
+}
+
+function plotsOf({ axis, rows, classes, shows }: Figure, curves: readonly CurveResult[]): Section['plots'] {
+  if (shows === 'speed-ups') return elasticPlots(axis, curves);
+  return rows === undefined ? panelsOf(axis, classes, curves) : heatsOf(axis, rows, curves);
+}
+
+/** The numbers of a figure, each table in a file of its own. */
+async function writeTables(
+  folder: OutFolder,
+  { id, shows }: Figure,
+  curves: readonly CurveResult[],
+): Promise<void> {
+  await folder.writeFile(`figure-${id}.csv`, csvOf('x', curves));
+  if (shows !== 'speed-ups') return;
+  await folder.writeFile(`figure-${id}-speed-ups.csv`, speedUpsCsv(curves));
+  await folder.writeFile(`figure-${id}-use.csv`, useCsv(curves));
 }
 
 function pageOf(sections: readonly Section[], swept: Swept): Page {

@@ -1,3 +1,4 @@
+import type { ElasticResult } from '../../sim/omega/elastic/meter.ts';
 import type { CurveResult } from '../../sim/omega/figures/figure.ts';
 import { conflictFractionOf, overSchedulers, schedulersFor } from '../../sim/omega/figures/measures.ts';
 import type { ClassResult, PointResult, SchedulerResult } from '../../sim/omega/model/result.ts';
@@ -47,8 +48,38 @@ export function csvOf(xTitle: string, curves: readonly CurveResult[]): string {
       for (const one of result.classes) rows.push([label, x, ...COLUMNS.map(([, of]) => of(result, one))]);
     }
   }
-  return rows.map((row) => `${row.map(cellText).join(',')}\n`).join('');
+  return rows.map(lineOf).join('');
 }
+
+/** How much faster elastic jobs became: a row for each quantile of each curve. Empty: no curve has any. */
+export function speedUpsCsv(curves: readonly CurveResult[]): string {
+  return elasticCsv(['curve', 'cell', 'policy', 'share_of_jobs', 'speed_up'], curves, ({ speedUps }) =>
+    speedUps.map((speedUp, at) => [at / Math.max(1, speedUps.length - 1), speedUp]),
+  );
+}
+
+/** How full the cell was, by the minute. Empty: no curve has elastic jobs. */
+export function useCsv(curves: readonly CurveResult[]): string {
+  const head = ['curve', 'cell', 'policy', 'seconds', 'cpu_use', 'memory_use'];
+  return elasticCsv(head, curves, ({ cpuUse, memoryUse, useSliceSeconds }) =>
+    cpuUse.map((share, at) => [at * useSliceSeconds, share, memoryUse[at] ?? null]),
+  );
+}
+
+function elasticCsv(
+  head: readonly string[],
+  curves: readonly CurveResult[],
+  rowsOf: (elastic: ElasticResult) => readonly (readonly Cell[])[],
+): string {
+  const rows = curves.flatMap(({ label, cell, points }) =>
+    points.flatMap(({ result: { elastic } }) =>
+      elastic === null ? [] : rowsOf(elastic).map((row) => [label, cell, elastic.policy, ...row]),
+    ),
+  );
+  return rows.length === 0 ? '' : [head, ...rows].map(lineOf).join('');
+}
+
+const lineOf = (row: readonly Cell[]): string => `${row.map(cellText).join(',')}\n`;
 
 function average(of: (one: SchedulerResult) => number | null) {
   return (result: PointResult, { work }: ClassResult): Cell => overSchedulers(result, work, of);

@@ -53,6 +53,7 @@ export function specOf(workload: Workload, design: RunDesign, flags: RunFlags): 
     atomicity: flags.commit,
     endsMove: flags.endsMove,
     placement: { sample: flags.sample },
+    elastic: null,
     retry: patient ? PATIENT_RETRY : OMEGA_RETRY,
     horizonSeconds: flags.hours === undefined ? workload.horizonSeconds : flags.hours * HOUR_SECONDS,
     seed: flags.seed,

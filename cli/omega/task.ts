@@ -17,7 +17,7 @@ export interface FinishedPoint {
 }
 
 /** Grows when the model changes what it measures, so that `--resume` takes up no results of an older one. */
-const MODEL_VERSION = 1;
+const MODEL_VERSION = 2;
 const KEY_LENGTH = 24;
 
 /** The same run has the same key, in whatever figure it stands. */

@@ -15,7 +15,7 @@ const SCHEDULERS_MAX = 1024;
 const JOBS_MAX = 10_000_000;
 const SAMPLE_MAX = 100_000;
 const VALUES_MAX = 200;
-const CELLS = ['A', 'B', 'C', 'example'];
+const CELLS = ['A', 'B', 'C', 'D', 'example'];
 const DESIGNS = ['monolithic', 'multi-path', 'two-level', 'shared-state'] as const;
 const LARGEST = 1e9;
 
@@ -36,7 +36,7 @@ function addOmega(sim: Command, run: ProgramInput['run']): void {
   const omega = verb(
     sim,
     'omega <figure...>',
-    "Omega's experiments: 5a 5b 5c (= 6a 6b 6c), 7, 8, 9, 10, 12, 13, 14; 5 or 6 for three of them, or all",
+    "Omega's experiments: 5a 5b 5c (= 6a 6b 6c), 7, 8, 9, 10, 12, 13, 14, 15 (= 16); 5 or 6 for three of them, or all",
   )
     .addOption(
       new Option('--cell <name>', "instead of the figure's own cells; repeat it for several")

@@ -40,6 +40,7 @@ const BASE: PointSpec = {
   atomicity: 'incremental',
   endsMove: false,
   placement: { sample: 1 },
+  elastic: null,
   retry: OMEGA_RETRY,
   horizonSeconds: 4 * 3600,
   seed: SEED,

@@ -1,3 +1,4 @@
+import { ELASTIC } from './elastic.ts';
 import type { Figure } from './figure.ts';
 import { CONFLICT_MODES, LONG_DECISIONS, THREE_SCHEDULERS } from './lifelike.ts';
 import { MULTI_PATH, SINGLE_PATH } from './monolithic.ts';
@@ -17,6 +18,7 @@ export const FIGURES: readonly Figure[] = [
   LONG_DECISIONS,
   THREE_SCHEDULERS,
   CONFLICT_MODES,
+  ELASTIC,
 ];
 
 /**

@@ -37,6 +37,7 @@ export function lightSpec(
     atomicity: 'incremental',
     endsMove: false,
     placement: RANDOM_FIRST_FIT,
+    elastic: null,
     retry: OMEGA_RETRY,
     horizonSeconds: settings.horizonSeconds ?? days * DAY_SECONDS,
     seed: settings.seed,

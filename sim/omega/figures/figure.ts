@@ -29,6 +29,8 @@ export interface Figure {
   readonly rows?: Axis;
   /** The classes whose schedulers are worth a look. */
   readonly classes: readonly WorkClass[];
+  /** Absent: measures over the swept values. `speed-ups`: nothing is swept; how much faster elastic jobs became, and the cell over time. */
+  readonly shows?: 'speed-ups';
   curves(settings: FigureSettings): readonly Curve[];
   /** Ours beside the paper's statements. Only whole curves are judged. */
   judge(curves: readonly CurveResult[]): readonly Verdict[];

@@ -9,7 +9,7 @@ import type { CellShape, ClassLoad, DrawnLoad, HostKind, WeightedShape } from '.
  * and the arrival rates at which one batch scheduler saturates (2.5, 6 and 9.5 times), which fix the product of the rate
  * and the mean decision time. Everything else here is our own choice within those.
  */
-export const CELL_NAMES = ['A', 'B', 'C', 'example'] as const;
+export const CELL_NAMES = ['A', 'B', 'C', 'D', 'example'] as const;
 export type CellName = (typeof CELL_NAMES)[number];
 
 export interface NamedCell {
@@ -73,11 +73,13 @@ interface Calibration {
   readonly batchTasksMost: number;
   readonly batchShapes: readonly WeightedShape[];
   readonly serviceGapSeconds: number;
+  /** Shares of the cpu: what services hold, and what other work holds all along. */
+  readonly serviceCpuShare: number;
+  readonly standingCpuShare: number;
 }
 
-/** Shares of the cpu: what services hold (75 % of what is in use) and what other work holds all along. */
-const SERVICE_CPU_SHARE = 0.45;
-const STANDING_CPU_SHARE = 0.15;
+/** 60 % of the cpu in use, three quarters of it by services. */
+const USUAL_SHARES = { serviceCpuShare: 0.45, standingCpuShare: 0.15 };
 const SERVICE_SINGLE = 0.5;
 const BATCH_SINGLE = 0.7;
 
@@ -99,23 +101,23 @@ function calibrated(title: string, by: Calibration): NamedCell {
     gang: false,
     constraint: null,
   };
-  return { title, cell: cellOf(hosts), load: { batch, service } };
+  return { title, cell: cellOf(hosts, by), load: { batch, service } };
 }
 
-function cellOf(hosts: readonly HostKind[], hostGroups = 1): CellShape {
+function cellOf(hosts: readonly HostKind[], by: Calibration): CellShape {
   return {
     hosts,
-    hostGroups,
+    hostGroups: 1,
     prefill: [
-      { cpuShare: SERVICE_CPU_SHARE, work: 'service', lives: 'residual' },
-      { cpuShare: STANDING_CPU_SHARE, work: 'batch', lives: 'standing' },
+      { cpuShare: by.serviceCpuShare, work: 'service', lives: 'residual' },
+      { cpuShare: by.standingCpuShare, work: 'batch', lives: 'standing' },
     ],
   };
 }
 
 /** The largest service job, so that as much begins as ends, and the cell stays as full as it was. */
-function serviceTasksMost({ hosts, serviceGapSeconds }: Calibration): number {
-  const cpuMilli = SERVICE_CPU_SHARE * hosts * PLAIN_HOST.cpuMilli;
+function serviceTasksMost({ hosts, serviceGapSeconds, serviceCpuShare }: Calibration): number {
+  const cpuMilli = serviceCpuShare * hosts * PLAIN_HOST.cpuMilli;
   const perTask = meanCpuMilli(SERVICE_SHAPES) * meanOf(SERVICE_LIFETIME);
   const wanted = (cpuMilli * serviceGapSeconds) / perTask;
   let [low, high] = [3, 100_000];
@@ -140,6 +142,7 @@ const CALIBRATIONS = {
     batchTasksMost: 4_650,
     batchShapes: SMALL_BATCH_SHAPES,
     serviceGapSeconds: 250,
+    ...USUAL_SHARES,
   },
   /** 0.17. */
   B: {
@@ -148,6 +151,7 @@ const CALIBRATIONS = {
     batchTasksMost: 1_855,
     batchShapes: BATCH_SHAPES,
     serviceGapSeconds: 150,
+    ...USUAL_SHARES,
   },
   /** 0.105. */
   C: {
@@ -156,6 +160,17 @@ const CALIBRATIONS = {
     batchTasksMost: 1_390,
     batchShapes: BATCH_SHAPES,
     serviceGapSeconds: 400,
+    ...USUAL_SHARES,
+  },
+  /** Of section 6 only: a quarter of A, and lightly loaded. */
+  D: {
+    hosts: 2_500,
+    batchGapSeconds: 10,
+    batchTasksMost: 1_390,
+    batchShapes: SMALL_BATCH_SHAPES,
+    serviceGapSeconds: 600,
+    serviceCpuShare: 0.25,
+    standingCpuShare: 0.05,
   },
 } as const satisfies Record<string, Calibration>;
 
@@ -196,6 +211,7 @@ export const CELLS: Readonly<Record<CellName, NamedCell>> = {
   A: calibrated('medium and busy', CALIBRATIONS.A),
   B: calibrated('the largest', CALIBRATIONS.B),
   C: calibrated('the size of the public trace’s cell', CALIBRATIONS.C),
+  D: calibrated('small and lightly loaded', CALIBRATIONS.D),
   example: EXAMPLE,
 };
 

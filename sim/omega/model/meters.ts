@@ -1,4 +1,5 @@
 import type { WorkClass } from '../load/workload.ts';
+import type { Landed } from './core-commit.ts';
 
 /** Sums of something over equal slices of the run. */
 export class Slices {
@@ -26,10 +27,13 @@ export class Slices {
 /** How an attempt ended, for the account of the time that it took. */
 export type AttemptEnd = 'useful' | 'wasted' | 'no-room';
 
+/** Whose jobs a scheduler takes. */
+export type SchedulerWork = WorkClass | 'all' | 'elastic';
+
 /** What one scheduler did. */
 export class SchedulerMeter {
   readonly name: string;
-  readonly work: WorkClass | 'all';
+  readonly work: SchedulerWork;
   readonly useful: Slices;
   readonly wasted: Slices;
   readonly noRoom: Slices;
@@ -43,11 +47,20 @@ export class SchedulerMeter {
   /** What it would be busy without conflicts, from what was submitted to it. */
   thinkSecondsWanted = 0;
 
-  constructor(name: string, work: WorkClass | 'all', horizonSeconds: number, sliceSeconds: number) {
+  constructor(name: string, work: SchedulerWork, horizonSeconds: number, sliceSeconds: number) {
     this.name = name;
     this.work = work;
     const slices = (): Slices => new Slices(horizonSeconds, sliceSeconds);
     [this.useful, this.wasted, this.noRoom] = [slices(), slices(), slices()];
+  }
+
+  /** One transaction, and what landed of it. */
+  committed({ hosts, conflicts, rebased }: Landed): void {
+    this.tasksCommitted += hosts.length;
+    this.tasksConflicted += conflicts;
+    this.tasksRebased += rebased;
+    if (conflicts === 0) this.succeeded += 1;
+    else this.failed += 1;
   }
 
   thought(end: AttemptEnd, fromSeconds: number, toSeconds: number): void {

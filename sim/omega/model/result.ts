@@ -1,5 +1,6 @@
+import type { ElasticMeter, ElasticResult } from '../elastic/meter.ts';
 import type { WorkClass } from '../load/workload.ts';
-import type { ClassMeter, SchedulerMeter, Slices } from './meters.ts';
+import type { ClassMeter, SchedulerMeter, SchedulerWork, Slices } from './meters.ts';
 import type { PointSpec } from './spec.ts';
 import { mean, median, medianDeviation, percentile } from './statistics.ts';
 import type { World } from './world.ts';
@@ -14,6 +15,8 @@ export interface PointResult {
   readonly cpuUse: Series;
   readonly memoryUse: Series;
   readonly events: number;
+  /** null: the run had no elastic jobs. */
+  readonly elastic: ElasticResult | null;
 }
 
 /** A share for each slice of the run (each day, if it is long enough), their median and median absolute deviation. */
@@ -26,7 +29,7 @@ export interface Series {
 
 export interface SchedulerResult {
   readonly name: string;
-  readonly work: WorkClass | 'all';
+  readonly work: SchedulerWork;
   /** Omega's: time of attempts that placed something, conflicts or not. */
   readonly busyness: Series;
   /** With the attempts that found no room, too. */
@@ -72,17 +75,19 @@ export function resultOf(
   world: World,
   schedulers: readonly SchedulerMeter[],
   classes: readonly ClassMeter[],
+  elastic: ElasticMeter | null,
 ): PointResult {
   const { cell, spec } = world;
   return {
     spec,
     hosts: cell.size,
-    sliceSeconds: world.cpuUsed.seconds,
+    sliceSeconds: world.used.cpuMilli.seconds,
     schedulers: schedulers.map((meter) => schedulerResult(meter, spec.horizonSeconds)),
     classes: classes.filter(({ submitted }) => submitted > 0).map(classResult),
-    cpuUse: seriesOf([world.cpuUsed], cell.cpuMilliTotal),
-    memoryUse: seriesOf([world.memoryUsed], cell.memoryMibTotal),
+    cpuUse: seriesOf([world.used.cpuMilli], cell.cpuMilliTotal),
+    memoryUse: seriesOf([world.used.memoryMib], cell.memoryMibTotal),
     events: world.time.events,
+    elastic: elastic?.result(spec.horizonSeconds, cell) ?? null,
   };
 }
 

@@ -1,10 +1,16 @@
 import type { SeededRandom } from '../../../src/core/seeded-random.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
-import { residual } from '../load/distribution.ts';
+import type { ElasticJob } from '../elastic/load.ts';
+import { drawElasticJob } from '../elastic/load.ts';
+import { ElasticMeter } from '../elastic/meter.ts';
+import { ElasticScheduler } from '../elastic/scheduler.ts';
+import type { ElasticSpec } from '../elastic/spec.ts';
+import { draw, residual } from '../load/distribution.ts';
 import { drawBody, drawnJobs } from '../load/drawn-jobs.ts';
 import type { JobSource, Prefill, SimJob, WorkClass } from '../load/workload.ts';
 import { HOST_GROUPS_MAX, WORK_CLASSES } from '../load/workload.ts';
 import { CoreCommit } from './core-commit.ts';
+import type { SchedulerWork } from './meters.ts';
 import { ClassMeter, SchedulerMeter } from './meters.ts';
 import { Allocator } from './offers.ts';
 import { Placer, RANDOM_FIRST_FIT } from './placer.ts';
@@ -47,6 +53,8 @@ export function runPoint(spec: PointSpec, options: RunOptions = {}): PointResult
     meter.tasksSubmitted += job.tasks;
     schedulers.route(job).submit({ job, unplaced: job.tasks, tries: 0 });
   });
+  const elastic =
+    spec.elastic === null ? null : addElastic(world.world, spec.elastic, random.split('elastic'));
   for (let step = 1; step <= PROGRESS_STEPS; step++) {
     time.runTo((spec.horizonSeconds * step) / PROGRESS_STEPS);
     options.onProgress?.(step / PROGRESS_STEPS);
@@ -56,7 +64,30 @@ export function runPoint(spec: PointSpec, options: RunOptions = {}): PointResult
     world.world,
     schedulers.all.map(({ meter }) => meter),
     [classes.batch, classes.service],
+    elastic,
   );
+}
+
+/** Sets up the scheduler of elastic jobs beside the others, and their submissions. */
+function addElastic(world: World, elastic: ElasticSpec, random: SeededRandom): ElasticMeter {
+  const { spec, time } = world;
+  const scheduler = new SchedulerMeter(
+    'elastic',
+    'elastic',
+    spec.horizonSeconds,
+    world.used.cpuMilli.seconds,
+  );
+  const meter = new ElasticMeter(world, scheduler, elastic.policy);
+  const commit = new CoreCommit(world.cell, { conflictCheck: spec.conflictCheck, judgeAll: false });
+  const places = random.split('places');
+  const taker = new ElasticScheduler(world, elastic, meter, commit, places);
+  let [submitSeconds, made] = [0, 0];
+  const next = (): ElasticJob => {
+    submitSeconds += draw(elastic.load.gapSeconds, random);
+    return drawElasticJob(elastic.load, random, made++, submitSeconds);
+  };
+  submitAll({ next }, time, (job) => taker.submit(job));
+  return meter;
 }
 
 function sliceSecondsOf(horizonSeconds: number): number {
@@ -90,8 +121,8 @@ interface Schedulers {
 
 function schedulersOf(world: World, random: SeededRandom, judgeAll: boolean): Schedulers {
   const { spec } = world;
-  const sliceSeconds = world.cpuUsed.seconds;
-  const meterOf = (name: string, work: WorkClass | 'all'): SchedulerMeter =>
+  const sliceSeconds = world.used.cpuMilli.seconds;
+  const meterOf = (name: string, work: SchedulerWork): SchedulerMeter =>
     new SchedulerMeter(name, work, spec.horizonSeconds, sliceSeconds);
   if (spec.design === 'monolithic') {
     const one = new SimScheduler(
@@ -126,7 +157,11 @@ function schedulersOf(world: World, random: SeededRandom, judgeAll: boolean): Sc
 }
 
 /** One submission at a time stands in the agenda. */
-function submitAll(jobs: JobSource, time: VirtualTime, submit: (job: SimJob) => void): void {
+function submitAll<T extends { readonly submitSeconds: number }>(
+  jobs: { next(): T | null },
+  time: VirtualTime,
+  submit: (job: T) => void,
+): void {
   const next = (): void => {
     const job = jobs.next();
     if (job === null) return;

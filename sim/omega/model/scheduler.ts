@@ -69,10 +69,7 @@ export class SimScheduler implements JobTaker {
     state.tries += 1;
     const { end, landed } = this.#attempt(state);
     this.meter.thought(end, begun.seconds, this.#world.time.nowSeconds);
-    if (landed !== null) {
-      this.meter.tasksCommitted += landed.hosts.length;
-      if (landed.hosts.length > 0) this.#world.started(state, landed);
-    }
+    if (landed !== null && landed.hosts.length > 0) this.#world.started(state, landed);
     if (state.unplaced === 0 || this.#world.givesUp(state)) return;
     if (end === 'no-room' && this.#world.spec.retry.waitsForRoom) {
       this.#waiting.add(state);
@@ -95,16 +92,14 @@ export class SimScheduler implements JobTaker {
       return { end: 'useful', landed: this.#straight(state, placed) };
     const atomicity = job.gang ? 'all-or-nothing' : this.#world.spec.atomicity;
     const landed = this.#commit.commit(this.#copy, placed, job, atomicity);
-    this.meter.tasksConflicted += landed.conflicts;
-    this.meter.tasksRebased += landed.rebased;
-    if (landed.conflicts === 0) this.meter.succeeded += 1;
-    else this.meter.failed += 1;
+    this.meter.committed(landed);
     return { end: landed.conflicts === 0 ? 'useful' : 'wasted', landed };
   }
 
   #straight({ job }: JobState, { count, hosts, devices }: Placed): Landed {
     for (let task = 0; task < count; task++) this.#world.cell.counted(hosts[task]!, job.shape);
-    this.meter.succeeded += 1;
-    return { hosts: hosts.slice(0, count), devices, conflicts: 0, rebased: 0 };
+    const landed = { hosts: hosts.slice(0, count), devices, conflicts: 0, rebased: 0 };
+    this.meter.committed(landed);
+    return landed;
   }
 }

@@ -1,4 +1,5 @@
 import type { Atomicity, ConflictCheck } from '../../../src/core/plan.ts';
+import type { ElasticSpec } from '../elastic/spec.ts';
 import type { CellShape, DrawnLoad, WorkClass } from '../load/workload.ts';
 import type { PlacementRule } from './placer.ts';
 
@@ -60,6 +61,8 @@ export interface PointSpec {
   /** Does the end of a task move its host's revision, as it does in our store? In Omega's simulator it does not. */
   readonly endsMove: boolean;
   readonly placement: PlacementRule;
+  /** null: no elastic jobs. Only beside shared state. */
+  readonly elastic: ElasticSpec | null;
   readonly retry: RetryRule;
   readonly horizonSeconds: number;
   readonly seed: number;

@@ -21,4 +21,10 @@ export function medianDeviation(numbers: readonly number[]): number {
   return median(numbers.map((n) => Math.abs(n - middle)));
 }
 
+/** 0 of nothing. */
+export function standardDeviation(numbers: readonly number[]): number {
+  const middle = mean(numbers) ?? 0;
+  return Math.sqrt(mean(numbers.map((n) => (n - middle) ** 2)) ?? 0);
+}
+
 const ascending = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);

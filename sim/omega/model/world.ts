@@ -21,6 +21,12 @@ export interface Started {
   readonly devices: readonly (readonly GpuShare[])[] | null;
 }
 
+/** What was used of the cell, summed over time. */
+export interface UseMeter {
+  readonly cpuMilli: Slices;
+  readonly memoryMib: Slices;
+}
+
 /** Told after tasks have ended: there may be room now. */
 export type RoomListener = () => void;
 
@@ -30,10 +36,10 @@ export class World {
   readonly time: VirtualTime;
   readonly cell: SharedCell;
   readonly random: SeededRandom;
-  readonly cpuUsed: Slices;
-  readonly memoryUsed: Slices;
+  readonly used: UseMeter;
   readonly #classes: Readonly<Record<WorkClass, ClassMeter>>;
   readonly #onRoom: RoomListener[] = [];
+  readonly #useMeters: UseMeter[] = [];
   #countedTo = 0;
   #ends = 0;
 
@@ -52,13 +58,20 @@ export class World {
     this.cell = parts.cell;
     this.random = parts.random;
     this.#classes = parts.classes;
-    this.cpuUsed = new Slices(spec.horizonSeconds, parts.sliceSeconds);
-    this.memoryUsed = new Slices(spec.horizonSeconds, parts.sliceSeconds);
+    this.used = this.meterUse(parts.sliceSeconds);
   }
 
   /** How often tasks have ended so far. */
   get ends(): number {
     return this.#ends;
+  }
+
+  /** An account of what is used, by slices of that length. To be asked for before the run begins. */
+  meterUse(sliceSeconds: number): UseMeter {
+    const slices = (): Slices => new Slices(this.spec.horizonSeconds, sliceSeconds);
+    const meter = { cpuMilli: slices(), memoryMib: slices() };
+    this.#useMeters.push(meter);
+    return meter;
   }
 
   onRoom(listener: RoomListener): void {
@@ -68,8 +81,10 @@ export class World {
   /** Brings the account of what is used up to now. To be called before it changes, and at the end. */
   countUse(): void {
     const now = this.time.nowSeconds;
-    this.cpuUsed.add(this.#countedTo, now, this.cell.cpuMilliUsed);
-    this.memoryUsed.add(this.#countedTo, now, this.cell.memoryMibUsed);
+    for (const { cpuMilli, memoryMib } of this.#useMeters) {
+      cpuMilli.add(this.#countedTo, now, this.cell.cpuMilliUsed);
+      memoryMib.add(this.#countedTo, now, this.cell.memoryMibUsed);
+    }
     this.#countedTo = now;
   }
 

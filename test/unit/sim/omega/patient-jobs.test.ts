@@ -25,6 +25,7 @@ const SPEC: PointSpec = {
   atomicity: 'incremental',
   endsMove: false,
   placement: { sample: 1 },
+  elastic: null,
   retry: PATIENT_RETRY,
   horizonSeconds: 1e7,
   seed: 1,

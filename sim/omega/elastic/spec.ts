@@ -1,0 +1,10 @@
+import type { ElasticLoad } from './load.ts';
+import type { ElasticPolicy } from './policy.ts';
+
+/** A specialised scheduler of elastic jobs beside the others, and what is submitted to it. */
+export interface ElasticSpec {
+  readonly load: ElasticLoad;
+  readonly policy: ElasticPolicy;
+  /** A running job with fewer workers than it could use is looked at again after so long. */
+  readonly growEverySeconds: number;
+}
