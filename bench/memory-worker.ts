@@ -40,7 +40,7 @@ const nobody = {
   mayWait: () => true,
 };
 const startMs = performance.now();
-const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, nobody);
+const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, systemClock, nobody);
 await cell.ready;
 const readyMs = performance.now() - startMs;
 if (cell.state.size !== order.hosts) throw new Error(`${String(cell.state.size)} hosts were taken in`);

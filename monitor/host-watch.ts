@@ -6,11 +6,12 @@ import { SILENCE_MS } from '../src/runtime/report-follower.ts';
 import type { CellCopy } from './cell-copy.ts';
 import { every } from './every.ts';
 import { suspectHosts } from './mass-loss.ts';
-import type { Verdicts } from './verdicts.ts';
+import type { Verdict, Verdicts } from './verdicts.ts';
 
 /** From the end of a host's session in the store to the verdict: time to come back from a restart or a short cut. */
 export const LOST_AFTER_MS = 30_000;
 const LOOK_MS = 1_000;
+const NOT_LOST = ['ready', 'cordoned', 'draining', 'quarantined'] as const;
 
 export interface HostWatchDeps {
   readonly self: string;
@@ -59,7 +60,8 @@ export class HostWatch {
     for (const [host, sinceMs] of this.#missing) {
       const dueMs = sinceMs + this.#deps.lostAfterMs + this.#turn(host) * LOOK_MS * 2;
       if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;
-      this.#give(host, 'lost', 'no session and no report', ['ready', 'cordoned', 'draining', 'quarantined']);
+      const silentMs = Math.round(nowMs - sinceMs);
+      this.#give(host, { state: 'lost', reason: 'no session and no report', silentMs }, [...NOT_LOST]);
     }
   }
 
@@ -92,7 +94,8 @@ export class HostWatch {
       if (value.state !== 'lost' || this.#missing.has(host)) continue;
       const sight = this.#deps.view.host(host);
       const heard = sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
-      if (heard && this.#turn(host) === 0) this.#give(host, 'ready', 'it is back', ['lost']);
+      if (heard && this.#turn(host) === 0)
+        this.#give(host, { state: 'ready', reason: 'it is back' }, ['lost']);
     }
   }
 
@@ -111,17 +114,13 @@ export class HostWatch {
     return turnOf(this.#deps.copy, this.#deps.self, host);
   }
 
-  #give(
-    host: string,
-    state: 'lost' | 'ready',
-    reason: string,
-    expected: Parameters<Verdicts['give']>[2],
-  ): void {
+  #give(host: string, verdict: Omit<Verdict, 'by'>, expected: Parameters<Verdicts['give']>[2]): void {
     if (this.#acting.has(host)) return;
     this.#acting.add(host);
     const { verdicts, log, metrics, self } = this.#deps;
+    const { state } = verdict;
     verdicts
-      .give(host, { state, reason, by: self }, expected)
+      .give(host, { ...verdict, by: self }, expected)
       .then(
         () => metrics.count('moorage_monitor_verdicts_total', { state }),
         (error: unknown) =>

@@ -11,6 +11,7 @@ export interface Verdict {
   readonly reason: string;
   readonly by: string;
   readonly drainDeadlineMs?: number;
+  readonly silentMs?: number;
 }
 
 /** Every commit on the host moves its ledger; each lost try is one commit that got through. */
@@ -63,7 +64,7 @@ export class Verdicts {
   #next(known: Eligibility, ledgerEntry: Entry | undefined, verdict: Verdict) {
     const ledger = ledgerEntry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(ledgerEntry.value);
     const counter = Math.max(known.counter, ledger.counter) + 1;
-    const { drainDeadlineMs: _old, ...kept } = known;
+    const { drainDeadlineMs: _deadline, silentMs: _silent, ...kept } = known;
     const wanted: Eligibility = { ...kept, ...verdict, counter, sinceMs: this.#deps.clock.nowMs() };
     return { wanted, ledger: ledgerCodec.encode({ ...ledger, state: verdict.state, counter }) };
   }

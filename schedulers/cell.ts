@@ -10,6 +10,7 @@ import { EMPTY_LEDGER, usedOf } from '../src/core/ledger.ts';
 import { hasNegative, subtractResources } from '../src/core/resources.ts';
 import type { MatchingHost, Standing } from '../src/core/slot-view.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
+import type { Clock } from '../src/ports/clock.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { LedgerFeed, readerOf } from '../src/runtime/ledger-feed.ts';
 import { Table } from '../src/runtime/table.ts';
@@ -41,10 +42,14 @@ export class PrivateCell {
   readonly #listener: CellListener;
   readonly #tables: readonly { close(): void }[];
   readonly #eligibility: Table<Eligibility>;
+  readonly #clock: Clock;
+  /** When we heard of the verdict (monotonic), by lost host. No wall clock: two of them may differ by minutes. */
+  readonly #lostAtMs = new Map<string, number>();
   /** The ledger that the state was last given, by host. */
   readonly #applied = new Map<string, Ledger>();
 
-  constructor(store: CellStore, keys: CellKeys, log: Log, listener: CellListener) {
+  constructor(store: CellStore, keys: CellKeys, log: Log, clock: Clock, listener: CellListener) {
+    this.#clock = clock;
     this.#listener = listener;
     const onBadRecord = (error: Error, key: string): void => log.error({ key, error }, 'unreadable record');
     const hosts = new Table<Host>(store, keys.hosts, hostCodec, {
@@ -63,7 +68,11 @@ export class PrivateCell {
     });
     this.#eligibility = new Table<Eligibility>(store, keys.eligibility, eligibilityCodec, {
       onBadRecord,
-      onChange: (name) => listener.onStanding(name),
+      onChange: (name, now) => {
+        if (now?.value.state !== 'lost') this.#lostAtMs.delete(name);
+        else if (!this.#lostAtMs.has(name)) this.#lostAtMs.set(name, clock.monotonicMs());
+        listener.onStanding(name);
+      },
     });
     this.#tables = [hosts, alive, ledgers, this.#eligibility];
     const readies = [hosts.ready, alive.ready, ledgers.ready, this.#eligibility.ready];
@@ -74,8 +83,13 @@ export class PrivateCell {
 
   /** The ledger carries the verdict that commits obey; the deadline of a drain stands only in the verdict itself. */
   standing(host: string): Standing {
-    const drainDeadlineMs = this.#eligibility.get(host)?.value.drainDeadlineMs ?? null;
-    return { state: this.book.get(host).ledger.state, drainDeadlineMs };
+    const verdict = this.#eligibility.get(host)?.value;
+    const { state } = this.book.get(host).ledger;
+    const drainDeadlineMs = verdict?.drainDeadlineMs ?? null;
+    const lostAtMs = this.#lostAtMs.get(host);
+    if (state !== 'lost' || lostAtMs === undefined) return { state, drainDeadlineMs };
+    const cutOffMs = (verdict?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
+    return { state, drainDeadlineMs, cutOffMs };
   }
 
   /** For system jobs: every host that can run the group, whether or not it takes work now. */

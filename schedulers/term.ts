@@ -118,7 +118,7 @@ export class SchedulerTerm implements Term {
     const jobs = this.#book;
     const intents = new Intents(this);
     const { store, keys, clock, random, log, metrics } = world;
-    this.cell = new PrivateCell(store, keys, log, {
+    this.cell = new PrivateCell(store, keys, log, clock, {
       onRoom: (host) => this.room(host),
       onStanding: (host) => this.#onStanding(host),
       onHost: () => this.#lookAtSystemJobs(),

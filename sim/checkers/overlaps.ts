@@ -1,3 +1,4 @@
+import type { Group } from '../../src/core/job.ts';
 import type { RunBook, ProcessStory, AllocationStory } from './run-book.ts';
 import { pushTo } from './run-book.ts';
 import type { Stamp } from '../history/history.ts';
@@ -17,7 +18,7 @@ interface Life {
 
 /**
  * I14 and I15: two allocations of one slot run at once only while the older one's host counts as lost, and until soon
- * after its return. Sweeps over the intervals of each slot.
+ * after its return; never where the job says when the older one stops by itself. Sweeps over the intervals of each slot.
  */
 export function checkOverlaps(book: RunBook, findings: Findings): void {
   const slots = new Map<string, Life[]>();
@@ -59,6 +60,16 @@ function checkPair(slot: string, older: Life, newer: Life, book: RunBook, findin
     ]);
     return;
   }
+  // It stops by itself before anything takes its place (`disconnect.stopAfter`).
+  if (groupOf(older.story, book)?.stopAfterDisconnectMs !== undefined) {
+    findings.prove('I14', slot, `${ids} run at once, and the older one was to be gone by then`, [
+      older.from,
+      newer.story.created,
+      newer.from,
+      older.to ?? book.end,
+    ]);
+    return;
+  }
   const back = (book.verdicts.get(host) ?? []).find(
     ({ seq, fact }) => seq > newer.story.created.seq && fact?.state !== 'lost',
   );
@@ -74,8 +85,12 @@ function checkPair(slot: string, older: Life, newer: Life, book: RunBook, findin
     ]);
 }
 
-function graceOf({ allocation }: AllocationStory, book: RunBook): number {
-  const tasks = book.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {};
+function groupOf({ allocation }: AllocationStory, book: RunBook): Group | undefined {
+  return book.jobOf(allocation)?.groups[allocation.group];
+}
+
+function graceOf(story: AllocationStory, book: RunBook): number {
+  const tasks = groupOf(story, book)?.tasks ?? {};
   return Math.max(0, ...Object.values(tasks).map(({ stop }) => stop.graceMs));
 }
 

@@ -198,8 +198,8 @@ export const MUTANTS: readonly Mutant[] = [
     theme: 'crowd',
     slip: 'a slot is filled again as soon as its allocation is told to stop',
     file: 'src/core/slot-table.ts',
-    find: "    ({ allocation }) => allocation.desired !== 'run' && view.standing(allocation.host).state === 'lost',\n",
-    replace: "    ({ allocation }) => allocation.desired !== 'run',\n",
+    find: "    if (allocation.desired === 'run' || state !== 'lost') return null;\n",
+    replace: "    if (allocation.desired === 'run') return null;\n    void state;\n",
     breaks: ['I12', 'I14'],
   },
   {

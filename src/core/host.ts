@@ -46,4 +46,6 @@ export interface Eligibility {
   /** The counter of the fencing epoch: grows with each verdict. */
   readonly counter: number;
   readonly drainDeadlineMs?: number;
+  /** Of a lost one: how long its session had been gone, by the clock of whoever declared it. */
+  readonly silentMs?: number;
 }

@@ -1,4 +1,4 @@
-import type { Outcome } from './allocation.ts';
+import type { Allocation, Outcome } from './allocation.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { Group } from './job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
@@ -29,11 +29,31 @@ export function slotTable(view: JobView, group: string): Map<number, Slot> {
   return table;
 }
 
-/** May the slot take a new allocation as far as its present ones go? */
-export function isVacant(view: JobView, slot: Slot): boolean {
-  return slot.live.every(
-    ({ allocation }) => allocation.desired !== 'run' && view.standing(allocation.host).state === 'lost',
-  );
+/** From the kill of a task to its last process: a kill is repeated every half second. */
+const KILL_MS = 2_000;
+
+/**
+ * When may the slot take a new allocation as far as its present ones go? Those on lost hosts are in its way only while
+ * their job asked that nothing runs beside them (`disconnect.stopAfter`) and they may still run (I14).
+ * @returns in how many milliseconds; 0: now; null: when something happens
+ */
+export function vacantInMs(view: JobView, slot: Slot): number | null {
+  let inMs = 0;
+  for (const { allocation } of slot.live) {
+    const { state, cutOffMs = 0 } = view.standing(allocation.host);
+    if (allocation.desired === 'run' || state !== 'lost') return null;
+    inMs = Math.max(inMs, mayRunForMs(view, allocation) - cutOffMs);
+  }
+  return inMs;
+}
+
+/** How long after its host last heard of the cell it may still run, where that is bounded; else it is not waited for. */
+function mayRunForMs({ record, versions }: JobView, { jobVersion, group: name }: Allocation): number {
+  const job = jobVersion === record.version ? record.job : versions.get(jobVersion);
+  const group = job?.groups[name];
+  if (group?.stopAfterDisconnectMs === undefined) return 0;
+  const graces = Object.values(group.tasks).map(({ stop }) => stop.graceMs);
+  return group.stopAfterDisconnectMs + Math.max(0, ...graces) + KILL_MS;
 }
 
 /**

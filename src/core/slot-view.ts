@@ -26,6 +26,8 @@ export interface LiveAllocation {
 export interface Standing {
   readonly state: EligibilityState;
   readonly drainDeadlineMs: number | null;
+  /** Of a lost host: for how long it has surely not heard of the cell. Absent: nobody knows. */
+  readonly cutOffMs?: number;
 }
 
 export interface MatchingHost {

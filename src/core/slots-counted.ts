@@ -1,6 +1,6 @@
 import type { Group } from './job.ts';
 import type { Slot } from './slot-table.ts';
-import { isVacant, nextOf, sameWorkAs, slotTable } from './slot-table.ts';
+import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import type { Fill, JobView, LiveAllocation, Stop, TodoDraft } from './slot-view.ts';
 import { CAUSES, earlier } from './slot-view.ts';
 
@@ -20,7 +20,9 @@ export function evaluateCounted(view: JobView, group: Group, draft: TodoDraft): 
   let steady = true;
   for (let index = 0; index < group.count; index++) {
     const slot = table.get(index);
-    if (slot !== undefined && !isVacant(view, slot)) {
+    const inMs = slot === undefined ? 0 : vacantInMs(view, slot);
+    if (slot !== undefined && inMs !== 0) {
+      if (inMs !== null) draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + inMs);
       busy += 1;
       draft.open = true;
       leaving ||= slot.live.every(({ allocation }) => allocation.desired !== 'run');

@@ -1,6 +1,6 @@
 import type { Group } from './job.ts';
 import type { Slot } from './slot-table.ts';
-import { isVacant, nextOf, sameWorkAs, slotTable } from './slot-table.ts';
+import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { isRunning, offer, replaceDisplaced } from './slots-counted.ts';
 import type { JobView, TodoDraft } from './slot-view.ts';
 import { CAUSES } from './slot-view.ts';
@@ -20,7 +20,7 @@ export function evaluateSystem(view: JobView, group: Group, draft: TodoDraft): v
   const taken = new Set<number>();
   let steady = true;
   for (const [index, slot] of table) {
-    if (isVacant(view, slot)) continue;
+    if (vacantInMs(view, slot) === 0) continue;
     taken.add(index);
     for (const live of slot.live) {
       held.add(live.allocation.host);

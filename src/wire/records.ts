@@ -46,6 +46,7 @@ export const eligibilityCodec = schemaCodec<Eligibility>(
     sinceMs: whole,
     counter: whole,
     drainDeadlineMs: z.exactOptional(whole),
+    silentMs: z.exactOptional(whole),
   }),
 );
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
-import type { Group, Job } from '../../../src/core/job.ts';
+import type { Group, Job, Task } from '../../../src/core/job.ts';
 import { outcomeOf, surplusOutcomes } from '../../../src/core/outcome-of.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
 import { NO_RESOURCES } from '../../../src/core/resources.ts';
@@ -169,6 +169,39 @@ describe('slots', () => {
     const todo = evaluate(view(after, { record, versions, live: [running(allocation('a1'))] }));
     expect(todo.stops).toEqual([]);
     expect(todo.fills).toMatchObject([{ index: 1 }]);
+  });
+
+  it('I14 a job that stops when it is cut off gets its next allocation only when the one before is surely gone', () => {
+    const graceMs = 5_000;
+    const slow = { stop: { signal: 'SIGTERM', graceMs } } as Task;
+    const job = makeJob('service', { count: 1, stopAfterDisconnectMs: 60_000, tasks: { slow } });
+    const live = [running(allocation('a1', { desired: 'stop', cause: 'host lost' }))];
+    const after = (cutOffMs: number | null) =>
+      evaluate(
+        view(job, {
+          live,
+          standing: () => ({
+            ...{ state: 'lost', drainDeadlineMs: null },
+            ...(cutOffMs === null ? {} : { cutOffMs }),
+          }),
+        }),
+      );
+    const wholeMs = 60_000 + graceMs + 2_000;
+    expect(after(null)).toMatchObject({ fills: [], nextAtMs: 10_000 + wholeMs });
+    expect(after(40_000)).toMatchObject({ fills: [], nextAtMs: 10_000 + wholeMs - 40_000, finished: null });
+    expect(after(wholeMs - 1)).toMatchObject({ fills: [] });
+    expect(after(wholeMs)).toMatchObject({ fills: [{ replaces: 'a1' }] });
+    // Of the job as it was when that allocation was made.
+    const then = makeJob('service', { count: 1 });
+    const older = view(then, {
+      ...{
+        live,
+        versions: new Map([[1, job]]),
+        record: { job: then, version: 2, desired: 'run', submittedAtMs: 0 },
+      },
+      standing: () => ({ state: 'lost', drainDeadlineMs: null, cutOffMs: 0 }),
+    });
+    expect(evaluate(older).fills).toEqual([]);
   });
 
   it('S0.40 I62 a draining host loses the copies of a service one at a time', () => {

@@ -125,6 +125,7 @@ describe('lost hosts', () => {
     expect(await world.eligibilityOf('h1')).toBeNull();
     await pass(10, living);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost', counter: 1, by: 'm1' });
+    expect((await world.eligibilityOf('h1'))?.silentMs).toBeGreaterThanOrEqual(30_000);
     expect(await world.ledgerOf('h1')).toMatchObject({ state: 'lost', counter: 1 });
     expect(await world.eligibilityOf('h2')).toBeNull();
   });

@@ -106,6 +106,17 @@ describe('I14 I15 two of one slot', () => {
     expect(run.broken(quick)).not.toContain('I15');
   });
 
+  it('I14 a replacement beside a task that was to stop before, since its host was cut off', () => {
+    const careful = run.job('careful', { count: 1, disconnect: { stopAfter: '15s' } });
+    run.submit(careful);
+    const first = run.allocation(careful);
+    run.launch(first, careful);
+    run.verdict('host-1', 'lost', 1);
+    run.mark(first, 'stop');
+    run.launch(run.allocation(careful, { host: 'host-2', attempt: 2 }), careful);
+    expect(run.broken(quick)).toContain('I14');
+  });
+
   it('I15 two of a slot long after the return', () => {
     run.launch(one, job);
     run.verdict('host-1', 'lost', 1);
