@@ -62,7 +62,7 @@ export function isExact({ end, runs, commands, ...found }: KillsResult): boolean
 }
 
 /** Nothing that clients do takes so long, however busy the machine. */
-const STUCK_MS = 120_000;
+const STUCK_MS = 300_000;
 const LOOK_MS = 5;
 const TASK = 'echo';
 const LINE_BYTES_MAX = 60;
@@ -85,7 +85,11 @@ class Soak {
   readonly #commands = { ordered: 0, ranOnce: 0 };
   #lives!: AgentLives;
   /** Where the session and the task were when the agent that serves now began to. */
-  #atBirth: { readonly state: AttachState | null; readonly echoed: number } = { state: null, echoed: 0 };
+  #atBirth: { readonly state: AttachState | null; readonly echoed: number; readonly atMs: number } = {
+    ...{ state: null, echoed: 0, atMs: 0 },
+  };
+  /** When each of the questions was asked that have no answer yet. */
+  readonly #asked = new Set<number>();
   #signals = 0;
   #retries = 0;
   #over = false;
@@ -159,7 +163,9 @@ class Soak {
     const { kills, stop, onKill } = this.#options;
     while (this.#lives.kills < kills && stop?.aborted !== true) {
       const moment = await this.#lives.die();
-      this.#atBirth = { state: this.#session.state, echoed: this.#echo.echoed };
+      this.#atBirth = {
+        ...{ state: this.#session.state, echoed: this.#echo.echoed, atMs: performance.now() },
+      };
       const { typed: lines } = this.#echo;
       onKill?.({
         ...{ kills: this.#lives.kills, moment, lines, signals: this.#signals, retries: this.#retries },
@@ -188,13 +194,19 @@ class Soak {
       if (this.#signals < (this.#lives.kills + 1) * signalsPerLife) {
         this.#signals += 1;
         const order = { commandId: `sig-${String(this.#signals)}`, signal: SIGNAL };
-        this.#answers.push(this.#session.signal(order));
+        this.#answer(this.#session.signal(order));
         // Said twice, over two ways: it is the same signal.
         if (this.#random.fraction() < 0.3)
-          this.#answers.push(this.#ask((client, address) => client.signal(address, TASK, order)));
+          this.#answer(this.#ask((client, address) => client.signal(address, TASK, order)));
       }
       await pause(10 + 40 * this.#random.fraction());
     }
+  }
+
+  /** To be awaited at the end; one that fails is heard of then. */
+  #answer(answer: Promise<unknown>): void {
+    answer.catch(() => undefined);
+    this.#answers.push(answer);
   }
 
   async #order(): Promise<void> {
@@ -212,12 +224,13 @@ class Soak {
     }
   }
 
-  /** Input went to the task, and came back, through the agent that serves now. */
+  /** Input went to the task, and came back, through the agent that serves now; and what was asked before is answered. */
   async #talked(): Promise<void> {
-    const { state, echoed } = this.#atBirth;
+    const { state, echoed, atMs } = this.#atBirth;
     for (let waitedMs = 0; waitedMs < STUCK_MS; waitedMs += LOOK_MS) {
-      const isDone = this.#echo.echoed === this.#echo.typed;
-      if (this.#session.state !== state && (this.#echo.echoed > echoed || isDone)) return;
+      const isEchoed = this.#echo.echoed > echoed || this.#echo.echoed === this.#echo.typed;
+      const isAnswered = [...this.#asked].every((sinceMs) => sinceMs > atMs);
+      if (this.#session.state !== state && isEchoed && isAnswered) return;
       await pause(LOOK_MS);
     }
     throw new Error(`no client got through for ${String(STUCK_MS / 1000)} s; ${this.#where()}`);
@@ -230,13 +243,18 @@ class Soak {
 
   /** As any client of a host does: the same order, until there is an answer, of whichever agent serves. */
   async #ask<T>(call: Call<T>): Promise<T> {
-    const untilMs = performance.now() + STUCK_MS;
-    for (;;) {
-      const agent = await this.#lives.serving();
-      const answer = await this.#tryOnce(call, agent, performance.now() > untilMs);
-      if (answer !== UNKNOWN) return answer;
-      this.#retries += 1;
-      if (this.#lives.isServing(agent)) await pause(4 * LOOK_MS);
+    const sinceMs = performance.now();
+    this.#asked.add(sinceMs);
+    try {
+      for (;;) {
+        const agent = await this.#lives.serving();
+        const answer = await this.#tryOnce(call, agent, performance.now() > sinceMs + STUCK_MS);
+        if (answer !== UNKNOWN) return answer;
+        this.#retries += 1;
+        if (this.#lives.isServing(agent)) await pause(4 * LOOK_MS);
+      }
+    } finally {
+      this.#asked.delete(sinceMs);
     }
   }
 
