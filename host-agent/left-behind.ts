@@ -79,8 +79,9 @@ function unheld(desk: Desk, kind: LeakKind, leases: ReadonlyMap<string, string>)
   return [...leases].filter(([, holder]) => !holdsPorts(desk, holder)).map(([name]) => ({ kind, name }));
 }
 
-function isKnown({ table, orphans }: Desk, id: string): boolean {
-  return table.get(id) !== undefined || orphans.ids.includes(id);
+/** An orphan may be asked for by whoever started it, but not one that was stopped or removed: nobody speaks of it again. */
+function isKnown({ table, orphans, journal }: Desk, id: string): boolean {
+  return table.get(id) !== undefined || (orphans.ids.includes(id) && !journal.isBarred(id));
 }
 
 function holdsPorts(desk: Desk, id: string): boolean {
@@ -114,14 +115,17 @@ export async function clean(desk: Desk, { kind, name, stateId }: Leak): Promise<
       return tools.limits.removeForeign(name);
     case 'processes':
       return (await processes.killMarked(stateId ?? '', name)) === 0;
-    case 'attempt':
-      if (parseAttemptName(name) !== null) {
+    case 'attempt': {
+      const parts = parseAttemptName(name);
+      if (parts !== null) {
         // Its shim must have ended too: it would wait for ever for a folder that is gone.
         if (await processes.killTree(name)) return false;
         if ((await processes.killLeftovers(name)) > 0 || !(await tools.cleanup(name))) return false;
       }
       await disk.remove(attemptFolder(name));
+      if (parts !== null) desk.orphans.take(parts.allocation);
       return true;
+    }
     case 'allocation':
       await disk.remove(`allocations/${name}`);
       return true;

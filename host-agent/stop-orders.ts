@@ -86,9 +86,10 @@ export async function removeAllocation(desk: Desk, id: string): Promise<void> {
   orPutOff(barred);
   if (run === undefined) return orphans.clear(id);
   await run.close();
-  table.delete(id);
   await removeAttempts(desk, run);
   await disk.remove(`allocations/${id}`);
+  // Known until nothing of it is left: after a fault of the disk the next removal finds it, and goes on.
+  table.delete(id);
 }
 
 async function removeAttempts(desk: Desk, run: AllocationRun): Promise<void> {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { DiskError } from '../../../src/ports/disk.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { someStart, someStop, someTask } from '../../support/host-orders.ts';
 
@@ -39,6 +40,26 @@ describe('the next agent', () => {
     await world.open();
     const ended = await world.until(id, (report) => report.released);
     expect(ended).toMatchObject({ state: 'failed', restarts: 4 });
+  });
+
+  it('S1.28 S1.29 goes on with a removal that the disk held up, or that its agent did not live to end', async () => {
+    const world = await host();
+    const order = someStart({ tasks: [someTask({ env: { HOLLOW_RUN_MS: '100' } })] });
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, (report) => report.released);
+    const remove = world.disk.remove.bind(world.disk);
+    world.disk.remove = (path) =>
+      path.startsWith('attempts') ? Promise.reject(new DiskError('io', 'no')) : remove(path);
+    await expect(world.agent.remove(id)).rejects.toThrow('no');
+    expect(world.agent.report(id).released).toBe(true);
+    await world.loseAgent();
+    world.disk.remove = remove;
+    await world.open();
+    for (let looks = 0; looks < 2; looks++) await world.agent.lookForLeaks();
+    expect([await world.disk.list('attempts'), await world.disk.list('allocations')]).toEqual([[], []]);
+    expect(world.agent.orphans).toEqual([]);
+    await world.agent.remove(id);
   });
 
   it('goes on with a stop that was under way', async () => {
