@@ -8,6 +8,8 @@ export interface Ask {
   readonly gpu: GpuRequest | null;
   /** Port label to fixed number; 0 asks for any free one. */
   readonly ports: Readonly<Record<string, number>>;
+  /** Amounts of shared resources, by name; absent: none. */
+  readonly shared?: Readonly<Record<string, number>>;
 }
 
 /**
@@ -18,11 +20,16 @@ export interface Ask {
 export function askOf(group: Group): Ask {
   let resources = NO_RESOURCES;
   let gpu: GpuRequest | null = null;
+  let shared: Record<string, number> | null = null;
   for (const task of Object.values(group.tasks)) {
     resources = addResources(resources, task.resources);
+    for (const name in task.shared) {
+      shared ??= {};
+      shared[name] = (shared[name] ?? 0) + (task.shared[name] ?? 0);
+    }
     if (task.gpu === null) continue;
     if (gpu !== null) throw new Error(`group ${group.name}: only one task of a group may ask for GPUs`);
     gpu = task.gpu;
   }
-  return { resources, gpu, ports: group.ports };
+  return { resources, gpu, ports: group.ports, ...(shared === null ? null : { shared }) };
 }

@@ -8,6 +8,7 @@ import { newSlot, NO_CLAIMS, noteFreed } from './host-slot.ts';
 import type { Ledger } from './ledger.ts';
 import { EMPTY_LEDGER, withClaim } from './ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
+import { PoolBook } from './pool-book.ts';
 import type { Scale } from './scores.ts';
 import { Selections } from './selection.ts';
 
@@ -19,7 +20,9 @@ export class CellState {
   /** The tables that placing reads; every method below keeps them up to date. */
   readonly index = new CellIndex();
   /** What groups' constraints say about the hosts. */
-  readonly selections = new Selections(this.index);
+  readonly selections: Selections;
+  /** What hosts share. */
+  readonly pools: PoolBook;
   readonly #slots = new Map<string, HostSlot>();
   readonly #inFlight = new Map<string, Assumed>();
   /** Hosts whose new ledger nobody has read. */
@@ -28,8 +31,10 @@ export class CellState {
   #scale: Scale = { cpuMilli: 0, memoryMib: 0, gpuMilli: 0 };
 
   /** @param readLedger calls `setLedger` for the host with what `setUnread` told of */
-  constructor(readLedger: (id: string) => void = () => undefined) {
+  constructor(readLedger: (id: string) => void = () => undefined, pools = new PoolBook()) {
     this.#readLedger = readLedger;
+    this.pools = pools;
+    this.selections = new Selections(this.index, pools);
     this.index.read = (host) => this.#read(this.index.slot(host));
   }
 
@@ -118,6 +123,7 @@ export class CellState {
     if (slot.inFlight.length === 0) slot.inFlight = [claim];
     else slot.inFlight.push(claim);
     this.index.shift(slot, claim, 1);
+    if (claim.shared !== undefined) this.pools.assume(claim.shared, 1);
   }
 
   /** The claim was committed and a ledger that includes it was set: it must not count twice. Unknown ids do nothing. */
@@ -164,7 +170,8 @@ export class CellState {
   *views(): IterableIterator<HostView> {
     this.readAll();
     for (const slot of this.#slots.values()) {
-      if (slot.host !== undefined) yield { host: slot.host, ledger: ledgerWithOwn(slot), alive: slot.alive };
+      const { host, alive } = slot;
+      if (host !== undefined) yield { host, ledger: ledgerWithOwn(slot), alive, pools: this.pools };
     }
   }
 
@@ -204,6 +211,7 @@ export class CellState {
     if (last !== undefined && last !== claim) slot.inFlight[place] = last;
     if (slot.inFlight.length === 0) slot.inFlight = NO_CLAIMS;
     this.index.shift(slot, claim, -1);
+    if (claim.shared !== undefined) this.pools.assume(claim.shared, -1);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { GpuShare, Resources } from './resources.ts';
+import type { SharedUse } from './shared-resource.ts';
 
 /** What a plan wants of one host for one allocation: exact devices and ports, nothing left to choose. */
 export interface Claim {
@@ -10,4 +11,6 @@ export interface Claim {
   readonly gpus: readonly GpuShare[];
   /** Port label to number. */
   readonly ports: Readonly<Record<string, number>>;
+  /** What it takes of what hosts share; absent: nothing. */
+  readonly shared?: SharedUse;
 }

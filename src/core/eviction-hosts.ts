@@ -73,7 +73,7 @@ class HostSearch {
     this.#state = state;
     this.#request = request;
     this.#selection = state.selections.for(request);
-    this.#group = new GroupCount(this.#selection, state.index, request, policy);
+    this.#group = new GroupCount(state, this.#selection, request, policy);
     this.#passed = passed;
     this.#avoided = new Set(request.avoidHosts);
   }

@@ -8,6 +8,7 @@ import type { Group } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import { fitShortfall } from './ledger.ts';
 import type { Placement, PlacementRequest } from './placement-request.ts';
+import type { PoolBook } from './pool-book.ts';
 import { choosePorts, NO_PORTS } from './port-choice.ts';
 import type { GpuRequest, Shortfall } from './resources.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
@@ -18,6 +19,7 @@ export interface HostView {
   readonly host: Host;
   readonly ledger: Ledger;
   readonly alive: boolean;
+  readonly pools: PoolBook;
 }
 
 /** Why one host does not take one allocation. */
@@ -30,7 +32,7 @@ export interface HostRefusal {
 }
 
 /** In the order in which they are asked: whoever fails late is the nearer miss. */
-export const CHECKS = ['eligibility', 'driver', 'constraint', 'distinct', 'resources'] as const;
+export const CHECKS = ['eligibility', 'driver', 'constraint', 'distinct', 'resources', 'shared'] as const;
 
 /** What the group holds already, by host; values of `distinct` attributes in use. */
 export interface Held {
@@ -57,7 +59,7 @@ export function tryHost(
     driverRefusal(host) ??
     constraintRefusal(host, request.group) ??
     distinctRefusal(host, request.group, held) ??
-    resourcesOrPlace(view, request, order, chance)
+    sharedOrPlace(view, request, resourcesOrPlace(view, request, order, chance))
   );
 }
 
@@ -104,6 +106,17 @@ function distinctRefusal(host: Host, group: Group, held: Held): HostRefusal | nu
     };
   }
   return null;
+}
+
+/** Of what hosts share: asked last, since it says of a host that has all else what it waits for. */
+function sharedOrPlace(
+  { host, pools }: HostView,
+  { ask }: PlacementRequest,
+  result: Placement | HostRefusal,
+): Placement | HostRefusal {
+  if (ask.shared === undefined || isRefusal(result)) return result;
+  const refusal = pools.refusalOn(host, ask.shared);
+  return refusal === null ? result : { host: host.id, check: 'shared', ...refusal };
 }
 
 function resourcesOrPlace(

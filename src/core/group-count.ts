@@ -1,9 +1,10 @@
-import type { CellIndex } from './cell-index.ts';
+import type { CellState } from './cell-state.ts';
 import { plainAttribute } from './expression.ts';
 import type { HostTally } from './host-tables.ts';
 import type { Spread } from './job.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from './scores.ts';
+import { PoolRoom } from './pool-room.ts';
 import type { Selection } from './selection.ts';
 
 const NONE = new Int32Array(0);
@@ -21,8 +22,11 @@ export class GroupCount {
   readonly #byValue: readonly Int32Array[];
   readonly #distinct: readonly number[];
   readonly #spread: readonly { readonly at: number; readonly weight: number }[];
+  /** Of what the hosts share. */
+  readonly #room: PoolRoom;
 
-  constructor(selection: Selection, index: CellIndex, request: PlacementRequest, policy: PlacementPolicy) {
+  constructor(state: CellState, selection: Selection, request: PlacementRequest, policy: PlacementPolicy) {
+    const { index } = state;
     const { distinct, spread } = request.group;
     this.#selection = selection;
     this.#classOf = index.classes.classOf;
@@ -33,8 +37,9 @@ export class GroupCount {
     this.#distinct = distinct.length === 0 ? NO_LIST : numbersOf(selection, distinct);
     this.#byHost = this.companyCost !== 0 || this.#onePerHost ? index.company : null;
     this.#byHost?.clear();
+    this.#room = new PoolRoom(state.pools, selection, index, request.ask);
     this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
-    if (this.#counts) for (const known of request.hostsHeld) if (known.index >= 0) this.add(known.index);
+    if (this.#counts) for (const known of request.hostsHeld) if (known.index >= 0) this.#count(known.index);
   }
 
   /** Are there any wishes or rules that depend on what the group holds? */
@@ -44,15 +49,21 @@ export class GroupCount {
 
   /** May `allows` ever say no? */
   get forbids(): boolean {
-    return this.#onePerHost || this.#distinct.length > 0;
+    return this.#onePerHost || this.forbidsValues;
   }
 
   /** May a pick forbid hosts other than its own? */
   get forbidsValues(): boolean {
-    return this.#distinct.length > 0;
+    return this.#distinct.length > 0 || this.#room.forbids;
   }
 
+  /** One more was placed on the host. */
   add(host: number): void {
+    this.#count(host);
+    this.#room.take(host);
+  }
+
+  #count(host: number): void {
     this.#byHost?.add(host);
     const { valueOf } = this.#selection;
     for (let at = 0; at < valueOf.length; at++) {
@@ -61,9 +72,15 @@ export class GroupCount {
     }
   }
 
-  /** Does `distinct` let one more onto the host? */
+  /** Do the pools of the class's hosts take one more? */
+  hasRoom(hostClass: number): boolean {
+    return this.#room.takes(hostClass);
+  }
+
+  /** Do `distinct` and the pools let one more onto the host? */
   allows(host: number): boolean {
     if (this.#onePerHost && this.#byHost!.of(host) > 0) return false;
+    if (!this.#room.takes(this.#classOf[host] ?? -1)) return false;
     for (const at of this.#distinct) {
       const value = this.#selection.valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
       if (value >= 0 && (this.#byValue[at]?.[value] ?? 0) > 0) return false;

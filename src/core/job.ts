@@ -61,6 +61,8 @@ export interface Task {
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
   readonly gpu: GpuRequest | null;
+  /** Amounts of what operators say that hosts share, by name (see shared-resource.ts); absent: none. */
+  readonly shared?: Readonly<Record<string, number>>;
   /** What it may use at most; absent: see each of its fields. */
   readonly limits?: TaskLimits;
   /** Absent: `exec`. */

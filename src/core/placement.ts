@@ -76,7 +76,7 @@ class Picking {
     this.#chance = chance;
     this.#policy = policy;
     const selection = state.selections.for(request);
-    this.#group = new GroupCount(selection, state.index, request, policy);
+    this.#group = new GroupCount(state, selection, request, policy);
     this.#judge = new HostJudge(state, request, policy, selection, this.#group);
     const { gpu, ports, resources } = request.ask;
     this.#plainUse = gpu === null && isEmpty(ports) ? { resources, gpus: NO_SHARES, ports: NO_PORTS } : null;

@@ -5,6 +5,7 @@ import { modelFits } from './gpu-choice.ts';
 import type { HostClass } from './host-classes.ts';
 import type { Affinity, Expression, Group } from './job.ts';
 import type { PlacementRequest } from './placement-request.ts';
+import type { PoolBook } from './pool-book.ts';
 import { WEIGHT_FULL } from './scores.ts';
 
 /** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
@@ -37,11 +38,13 @@ export interface Selection {
   readonly strata: readonly Stratum[];
   /** Sum of the affinities' weights by class, in units of the load's whole range. */
   readonly affinityOf: Float64Array;
-  /** The attributes that `distinct` and `spread` count, without `id`. */
+  /** The attributes that `distinct` and `spread` count, and those that say who shares what is asked for, without `id`. */
   readonly attributes: readonly string[];
   /** For each attribute: the number of the class's value; −1: not set. */
   readonly valueOf: readonly Int32Array[];
   readonly valueCounts: readonly number[];
+  /** The values themselves, by their numbers. */
+  readonly valueNames: readonly (readonly string[])[];
   /** Constraints and affinities about `id`: asked of each host, as no two hosts of a class share it. */
   readonly hostConstraints: readonly Expression[];
   readonly hostAffinities: readonly Affinity[];
@@ -58,11 +61,13 @@ const SELECTIONS_MAX = 256;
 
 export class Selections {
   readonly #index: CellIndex;
+  readonly #pools: PoolBook;
   readonly #known = new Map<string, Selection>();
   readonly #keys = new WeakMap<Group, string>();
 
-  constructor(index: CellIndex) {
+  constructor(index: CellIndex, pools: PoolBook) {
     this.#index = index;
+    this.#pools = pools;
   }
 
   for(request: PlacementRequest): Selection {
@@ -74,10 +79,12 @@ export class Selections {
     }
     const models = ask.gpu === null ? [] : ask.gpu.models;
     if (models.length > 0) key += `\ng${models.join(',')}`;
+    const sharers = ask.shared === undefined ? NO_ATTRIBUTES : sharersOf(ask.shared, this.#pools);
+    if (sharers.length > 0) key += `\np${sharers.join(',')}`;
     const known = this.#known.get(key);
     if (known?.version === this.#index.classes.version) return known;
-    this.#index.classes.divideBy(attributesOf(group, models.length > 0));
-    const made = select(key, this.#index, request);
+    this.#index.classes.divideBy([...attributesOf(group, models.length > 0), ...sharers]);
+    const made = select(key, this.#index, request, sharers);
     this.#known.delete(key);
     this.#known.set(key, made);
     if (this.#known.size > SELECTIONS_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
@@ -107,21 +114,40 @@ function attributesOf(group: Group, models: boolean): string[] {
   return [...new Set(names.map(plainAttribute))];
 }
 
+const NO_ATTRIBUTES: readonly string[] = Object.freeze([]);
+
+/** The attributes whose values say which hosts share what is asked for. */
+function sharersOf(shared: Readonly<Record<string, number>>, pools: PoolBook): readonly string[] {
+  const names = new Set<string>();
+  for (const name in shared) {
+    const by = pools.resource(name).resource?.by ?? null;
+    if (by !== null) names.add(plainAttribute(by));
+  }
+  return [...names].sort();
+}
+
 const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAttribute(attribute) === 'id';
 
-function select(key: string, index: CellIndex, request: PlacementRequest): Selection {
+function select(
+  key: string,
+  index: CellIndex,
+  request: PlacementRequest,
+  sharers: readonly string[],
+): Selection {
   const { group } = request;
   const { classes, version } = index.classes;
   const counted = [...group.distinct, ...group.spread.map(({ attribute }) => attribute)].map(plainAttribute);
-  const attributes = [...new Set(counted)].filter((name) => name !== 'id');
+  const attributes = [...new Set([...counted, ...sharers])].filter((name) => name !== 'id');
   const values = attributes.map((name) => numberValues(classes, name));
   const affinityOf = Float64Array.from(classes, (each) => affinity(each, group));
   const stratumOf = new Int32Array(classes.length).fill(-1);
-  const spreadOver = group.spread.map(({ attribute }) => attributes.indexOf(plainAttribute(attribute)));
+  // Hosts of one pool are a stratum, so that those of a pool without room are passed over all at once.
+  const over = [...group.spread.map(({ attribute }) => plainAttribute(attribute)), ...sharers];
+  const dividedBy = over.map((name) => attributes.indexOf(name));
   const found = new Map<string, number[]>();
   for (const [number, each] of classes.entries()) {
     if (each.hosts.length === 0 || !serves(each, request)) continue;
-    const wish = spreadOver.map((at) => values[at]?.of[number] ?? 0);
+    const wish = dividedBy.map((at) => values[at]?.of[number] ?? 0);
     const stratum = `${String(affinityOf[number] ?? 0)} ${wish.join(' ')}`;
     const members = found.get(stratum);
     if (members === undefined) found.set(stratum, [number]);
@@ -142,7 +168,8 @@ function select(key: string, index: CellIndex, request: PlacementRequest): Selec
     affinityOf,
     attributes,
     valueOf: values.map(({ of }) => of),
-    valueCounts: values.map(({ count }) => count),
+    valueCounts: values.map(({ names }) => names.length),
+    valueNames: values.map(({ names }) => names),
     hostConstraints,
     hostAffinities,
     hostsNamed: namedHosts(hostConstraints),
@@ -168,7 +195,7 @@ function affinity({ example }: HostClass, group: Group): number {
   return sum;
 }
 
-function numberValues(classes: readonly HostClass[], name: string): { of: Int32Array; count: number } {
+function numberValues(classes: readonly HostClass[], name: string): { of: Int32Array; names: string[] } {
   const numbers = new Map<string, number>();
   const of = Int32Array.from(classes, ({ example, hosts }) => {
     const value = hosts.length === 0 ? undefined : attributeOf(example, name);
@@ -177,7 +204,7 @@ function numberValues(classes: readonly HostClass[], name: string): { of: Int32A
     numbers.set(value, number);
     return number;
   });
-  return { of, count: numbers.size };
+  return { of, names: [...numbers.keys()] };
 }
 
 function stratumOfClasses(

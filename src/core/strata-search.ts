@@ -79,6 +79,7 @@ export class StrataSearch {
     this.#bestScore = -Infinity;
     if (this.#selection.strata.length === 0) return null;
     if (this.#selection.strata.length === 1) {
+      if (this.#isOver(0)) return null;
       this.#look(0, 0, this.#sample);
       return this.#best;
     }
@@ -111,6 +112,8 @@ export class StrataSearch {
   }
 
   #isOver(stratum: number): boolean {
+    const { strata, mixed } = this.#selection;
+    if (!mixed && !this.#group.hasRoom(strata[stratum]?.classes[0] ?? -1)) return true;
     const candidates = this.#candidates[stratum];
     return candidates !== undefined && candidates.dry && candidates.hosts.length === 0;
   }

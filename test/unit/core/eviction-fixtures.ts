@@ -5,6 +5,7 @@ import { HeldCount } from '../../../src/core/held.ts';
 import type { Host } from '../../../src/core/host.ts';
 import type { Ledger } from '../../../src/core/ledger.ts';
 import { EMPTY_LEDGER, fitShortfall, withClaim, withoutUse } from '../../../src/core/ledger.ts';
+import { PoolBook } from '../../../src/core/pool-book.ts';
 import type { PlacementRequest } from '../../../src/core/placement.ts';
 import { amounts, chanceOf, makeClaim, makeHost, makeRequest } from './placement-fixtures.ts';
 
@@ -75,7 +76,7 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
   );
 
 export function fits(host: Host, ledger: Ledger, request: PlacementRequest): boolean {
-  const view = { host, ledger, alive: true };
+  const view = { host, ledger, alive: true, pools: new PoolBook() };
   return !isRefusal(tryHost(view, request, new HeldCount(request.group), 'fullest', chanceOf(1)));
 }
 

@@ -4,9 +4,10 @@ import { CellState } from '../../../src/core/cell-state.ts';
 import type { Claim } from '../../../src/core/claim.ts';
 import type { Host } from '../../../src/core/host.ts';
 import type { Expression, Group } from '../../../src/core/job.ts';
-import type { PlacementRequest } from '../../../src/core/placement-request.ts';
+import type { Placement, PlacementRequest } from '../../../src/core/placement-request.ts';
 import { NO_SCALARS } from '../../../src/core/resources.ts';
 import type { GpuRequest, Resources } from '../../../src/core/resources.ts';
+import type { SharedResource } from '../../../src/core/shared-resource.ts';
 
 export function amounts(cpuMilli: number, memoryMib: number, diskMib = 0): Resources {
   return { cpuMilli, memoryMib, diskMib, scalars: NO_SCALARS };
@@ -52,15 +53,21 @@ export interface RequestPart extends Partial<PlacementRequest> {
   readonly resources?: Resources;
   readonly gpu?: GpuRequest | null;
   readonly ports?: Readonly<Record<string, number>>;
+  readonly shared?: Readonly<Record<string, number>>;
 }
 
 export function makeRequest(part: RequestPart = {}): PlacementRequest {
-  const { resources, gpu, ports, ...rest } = part;
+  const { resources, gpu, ports, shared, ...rest } = part;
   return {
     namespace: 'default',
     job: 'job',
     group: makeGroup(),
-    ask: { resources: resources ?? amounts(1000, 1024), gpu: gpu ?? null, ports: ports ?? {} },
+    ask: {
+      resources: resources ?? amounts(1000, 1024),
+      gpu: gpu ?? null,
+      ports: ports ?? {},
+      ...(shared === undefined ? {} : { shared }),
+    },
     precedence: 50,
     count: 1,
     hostsHeld: [],
@@ -71,6 +78,24 @@ export function makeRequest(part: RequestPart = {}): PlacementRequest {
 
 export function makeClaim(id: string, host: string, part: Partial<Claim> = {}): Claim {
   return { id, host, precedence: 50, resources: amounts(1000, 1024), gpus: [], ports: {}, ...part };
+}
+
+export function makeShared(name: string, by: string | null, capacity: number): SharedResource {
+  return { name, unit: '', by, capacity, capacities: {} };
+}
+
+/** The claim that the placement makes of the request, with what it takes of pools. */
+export function claimOf(
+  id: string,
+  placement: Placement,
+  { ask }: PlacementRequest,
+  state: CellState,
+): Claim {
+  const { host, gpus, ports } = placement;
+  const registered = state.hostOf(host);
+  if (registered === undefined) throw new Error(`${host} is not registered`);
+  const shared = ask.shared === undefined ? null : { shared: state.pools.useOn(registered, ask.shared) };
+  return makeClaim(id, host, { gpus, ports, resources: ask.resources, ...shared });
 }
 
 export function makeCell(hosts: readonly Host[]): CellState {

@@ -13,12 +13,14 @@ import { rankByWalk } from '../../../src/core/reference.ts';
 import {
   amounts,
   chanceOf,
+  claimOf,
   expr,
   makeCell,
   makeClaim,
   makeGroup,
   makeHost,
   makeRequest,
+  makeShared,
 } from './placement-fixtures.ts';
 
 const MODELS = ['T4', 'A10'];
@@ -96,12 +98,17 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
       { weight: 2, arbitrary: fc.constant([]) },
       { weight: 1, arbitrary: fc.subarray(['zone', 'id', 'os'], { maxLength: 2 }) },
     ),
+    shared: fc.constantFrom(
+      ...[undefined, undefined, undefined, { uplink: 100 }, { power: 70 }, { uplink: 40, power: 30 }],
+      { nobody: 1 },
+    ),
     count: fc.integer({ min: 1, max: 6 }),
     held: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 4 }),
     avoid: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
   })
-  .map(({ cpu, memory, cache, gpu, ports, count, held, avoid, ...wishes }) =>
+  .map(({ cpu, memory, cache, gpu, ports, shared, count, held, avoid, ...wishes }) =>
     makeRequest({
+      ...(shared === undefined ? {} : { shared }),
       group: makeGroup(wishes),
       resources: { ...amounts(cpu, memory), scalars: cache > 0 ? { cache } : {} },
       gpu,
@@ -129,7 +136,9 @@ type CellEvent =
       readonly port: number;
       readonly state: 'ready' | 'draining';
     }
-  | { readonly kind: 'host'; readonly how: 'dead' | 'back' | 'remove'; readonly host: number };
+  | { readonly kind: 'host'; readonly how: 'dead' | 'back' | 'remove'; readonly host: number }
+  | { readonly kind: 'pool'; readonly pool: string; readonly used: number }
+  | { readonly kind: 'define'; readonly by: 'zone' | 'os' | null; readonly capacity: number };
 
 const hostNumber = fc.integer({ min: 0, max: 13 });
 const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
@@ -157,6 +166,16 @@ const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
     how: fc.constantFrom('dead' as const, 'back' as const, 'remove' as const),
     host: hostNumber,
   }),
+  fc.record({
+    kind: fc.constant('pool' as const),
+    pool: fc.constantFrom('uplink/z1', 'uplink/z2', 'uplink/linux', 'uplink/cell', 'power/cell'),
+    used: fc.constantFrom(0, 50, 200, 300),
+  }),
+  fc.record({
+    kind: fc.constant('define' as const),
+    by: fc.constantFrom('zone' as const, 'os' as const, null),
+    capacity: fc.constantFrom(0, 90, 350, 1000),
+  }),
 );
 
 const mix: TaskMix = [
@@ -179,6 +198,14 @@ function play(state: CellState, hosts: readonly Host[], events: readonly CellEve
   for (const [n, event] of events.entries()) {
     if (event.kind === 'end') {
       state[event.how](claims[event.nth] ?? 'none');
+      continue;
+    }
+    if (event.kind === 'pool') {
+      state.pools.observe(event.pool, event.used, n + 1);
+      continue;
+    }
+    if (event.kind === 'define') {
+      state.pools.define('uplink', makeShared('uplink', event.by, event.capacity), n + 1);
       continue;
     }
     const host = id(event.host);
@@ -214,6 +241,8 @@ function build(
   seed: number,
 ): CellState {
   const state = makeCell(hosts);
+  state.pools.define('uplink', makeShared('uplink', 'host.zone', 250), 1);
+  state.pools.define('power', makeShared('power', null, 250), 1);
   const half = events.length >> 1;
   const policy: PlacementPolicy = { name: 'any', score: 'binpack', sample: 3, sameHostCost: 0 };
   play(state, hosts, events.slice(0, half), 'early');
@@ -271,7 +300,7 @@ function heldIn(state: CellState, request: PlacementRequest): PlacementRequest {
 }
 
 describe('place against the walk over all hosts', () => {
-  it('finds a place if and only if the walk does, and each pick fits by the one fit rule', () => {
+  it('S3.15 finds a place if and only if the walk does, and each pick fits by the one fit rule', () => {
     const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, policy, seed) => {
       const state = build(cell, seed);
       const request = heldIn(state, drawn);
@@ -281,8 +310,7 @@ describe('place against the walk over all hosts', () => {
       for (const [n, chosen] of result.chosen.entries()) {
         const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);
         expect([...ranks.keys()]).toContain(chosen.host);
-        const { resources } = request.ask;
-        const claim = makeClaim(`new${String(n)}`, chosen.host, { ...chosen, resources });
+        const claim = claimOf(`new${String(n)}`, chosen, request, state);
         const host = state.hostOf(chosen.host);
         if (host === undefined) throw new Error('chose a host that is not there');
         expect(fitShortfall(host, state.ledgerOf(host.id), claim)).toBeNull();
@@ -325,9 +353,7 @@ describe('place against the walk over all hosts', () => {
       for (const [n, chosen] of result.chosen.entries()) {
         const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);
         expect(ranks.get(chosen.host)).toBeCloseTo(Math.max(...ranks.values()), 9);
-        state.assume(
-          makeClaim(`new${String(n)}`, chosen.host, { ...chosen, resources: request.ask.resources }),
-        );
+        state.assume(claimOf(`new${String(n)}`, chosen, request, state));
         held.push(state.known(chosen.host));
       }
     });
