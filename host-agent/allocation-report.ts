@@ -27,6 +27,7 @@ export function reportOf(facts: AllocationFacts): AllocationReport {
     resources: allocation.resources,
     gpus: allocation.gpus,
     ports: allocation.ports,
+    ...(allocation.shared === undefined ? {} : { shared: allocation.shared }),
     namespace: allocation.namespace,
     job: allocation.job,
     jobVersion: allocation.jobVersion,

@@ -12,6 +12,7 @@ import type { MatchingHost, Standing } from '../src/core/slot-view.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Log } from '../src/ports/telemetry.ts';
+import { PoolFeed } from '../src/runtime/pool-feed.ts';
 import { LedgerFeed, readerOf } from '../src/runtime/ledger-feed.ts';
 import { Table } from '../src/runtime/table.ts';
 import type { Codec } from '../src/wire/codec.ts';
@@ -26,6 +27,8 @@ export interface CellListener {
   onHost(host: string): void;
   /** May news of hosts wait until a search comes by? Not while somebody waits for room, nor where the version counts. */
   mayWait(): boolean;
+  /** More may be free of what hosts share: some of it was given back, or an operator gave more. */
+  onSharedRoom(resource: string): void;
 }
 
 /** A sign of life says by being there; what it says is the host's business. */
@@ -74,8 +77,12 @@ export class PrivateCell {
         listener.onStanding(name);
       },
     });
-    this.#tables = [hosts, alive, ledgers, this.#eligibility];
-    const readies = [hosts.ready, alive.ready, ledgers.ready, this.#eligibility.ready];
+    const pools = new PoolFeed(store, keys, this.state.pools, {
+      onBadRecord,
+      onRoom: (resource) => listener.onSharedRoom(resource),
+    });
+    this.#tables = [hosts, alive, ledgers, this.#eligibility, pools];
+    const readies = [hosts.ready, alive.ready, ledgers.ready, pools.ready, this.#eligibility.ready];
     this.ready = Promise.all(readies);
     // A term that ends before it has begun waits for nobody.
     this.ready.catch(() => undefined);

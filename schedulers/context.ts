@@ -1,6 +1,7 @@
 import type { CellKeys } from '../src/core/keys.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
+import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { HostClient } from '../src/clients/host-client.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
@@ -59,8 +60,8 @@ export interface Term {
   reload(job: OwnedJob, delayMs?: number): void;
   /** A commit said that the job is another's. */
   lose(job: OwnedJob): void;
-  /** The host may take more than it did a moment ago. */
-  room(host: string): void;
+  /** The host, and the pools above it, may take more than they did a moment ago. */
+  room(host: string, shared?: SharedUse): void;
   /** A host refused a start: the next search begins elsewhere. */
   moveOn(): void;
   /** Something said about an allocation, by whichever way it came. */

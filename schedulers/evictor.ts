@@ -1,5 +1,6 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import type { Claim } from '../src/core/claim.ts';
+import { askOf } from '../src/core/ask.ts';
 import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
@@ -71,7 +72,8 @@ export class Evictor {
     const [first] = fills;
     if (first === undefined || state.evicting !== null || this.#parts.isPaused()) return;
     // Who gives way must do so in the commit that takes the place: a gang by intent may come to nothing after that.
-    if (isGang && fills.length > gangMaxOf(this.#term.options, this.#term.world.store.limits)) return;
+    const { options, world } = this.#term;
+    if (isGang && fills.length > gangMaxOf(options, world.store.limits, askOf(group).shared)) return;
     const [host] = this.#hosts(job, group, first, 1);
     if (host === undefined) return;
     state.evicting = `precedence ${String(job.record.job.precedence)} makes room, first on ${host}`;
@@ -250,7 +252,7 @@ export class Evictor {
   #takeBack(job: OwnedJob, entry: Entry): void {
     this.#under.delete(entry.allocation.host);
     this.#term.cell.state.forget(entry.allocation.id);
-    this.#term.room(entry.allocation.host);
+    this.#term.room(entry.allocation.host, entry.allocation.shared);
     this.#term.dropEntry(job, entry);
   }
 

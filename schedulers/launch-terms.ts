@@ -1,8 +1,8 @@
 import type { Allocation } from '../src/core/allocation.ts';
 import { canonicalJson } from '../src/core/canonical-json.ts';
-import type { Claim } from '../src/core/claim.ts';
 import type { Host } from '../src/core/host.ts';
 import type { StartTerms } from '../src/core/ticket.ts';
+import { claimOf } from '../src/core/ticket.ts';
 import type { Digest } from '../src/ports/crypto.ts';
 import type { Launch } from '../src/wire/host-api.ts';
 import type { OwnedJob } from './owned-job.ts';
@@ -42,11 +42,6 @@ export class LaunchBook {
     known.set(name, made);
     return made;
   }
-}
-
-export function claimOf(allocation: Allocation): Claim {
-  const { id, host, precedence, resources, gpus, ports } = allocation;
-  return { id, host, precedence, resources, gpus, ports };
 }
 
 /** The allocation as this scheduler orders it: who took a job over asks for its tickets in its own name. */

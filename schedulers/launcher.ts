@@ -1,5 +1,6 @@
 import type { Atomicity, ConflictReason, Eviction, PlanOutcome, Release } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
+import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { StoreLimits } from '../src/ports/cell-store.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
@@ -130,7 +131,8 @@ export class Launcher {
     for (const entry of entries) entry.stage = 'commit';
     const startedMs = world.clock.monotonicMs();
     const isWhole = atomicity === 'all-or-nothing';
-    const isLarge = isWhole && entries.length > gangMaxOf(options, world.store.limits);
+    const isLarge =
+      isWhole && entries.length > gangMaxOf(options, world.store.limits, entries[0]?.allocation.shared);
     let outcome: PlanOutcome | null;
     try {
       const places = entries.map((entry) => entry.allocation);
@@ -220,7 +222,7 @@ export class Launcher {
       }
       cell.state.settle(allocation.id);
       // Until now it may have counted twice, once by the watch: somebody may sleep for that reason alone.
-      this.#term.room(allocation.host);
+      this.#term.room(allocation.host, allocation.shared);
       stats[part.kind] += 1;
       job.landings += 1;
       landed.add(allocation.group);
@@ -259,15 +261,26 @@ export class Launcher {
   }
 
   #takeBack(job: OwnedJob, entry: Entry): void {
-    this.#term.cell.state.forget(entry.allocation.id);
-    this.#term.room(entry.allocation.host);
+    const { id, host, shared } = entry.allocation;
+    this.#term.cell.state.forget(id);
+    this.#term.room(host, shared);
     this.#term.dropEntry(job, entry);
   }
 }
 
-/** Members that one transaction holds for certain: each may take a ledger and an allocation, and one compare the owner. */
-export function gangMaxOf(options: SchedulerOptions, limits: StoreLimits): number {
-  return options.gangMax ?? Math.floor((limits.operationsMax - 1) / 2);
+/**
+ * Members that one transaction holds for certain: each may take a ledger, an allocation and a pool of each thing that it
+ * shares with others; one compare is the owner's.
+ */
+export function gangMaxOf(
+  options: SchedulerOptions,
+  { operationsMax }: StoreLimits,
+  shared: SharedUse | undefined,
+): number {
+  if (options.gangMax !== null && options.gangMax !== undefined) return options.gangMax;
+  const shares = shared === undefined ? 0 : Object.keys(shared).length;
+  const written = Math.floor((operationsMax - 1) / (2 + shares));
+  return Math.min(written, Math.floor((operationsMax - 1 - shares) / (1 + shares)));
 }
 
 /**

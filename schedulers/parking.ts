@@ -31,6 +31,8 @@ export class Parking {
   #free: Resources | null = null;
   /** The hosts that became freer; null when they are too many. */
   #hosts: Set<string> | null = new Set();
+  /** Of what hosts share, the resources of which more became free. */
+  #shared = new Set<string>();
   #cancel: (() => void) | null = null;
 
   constructor(parts: {
@@ -71,6 +73,13 @@ export class Parking {
     this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
   }
 
+  /** More may be free of something that hosts share: whoever asks for it looks again. */
+  sharedRoom(resource: string): void {
+    if (this.#jobs.size === 0) return;
+    this.#shared.add(resource);
+    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+  }
+
   /** Wakes who waited too long. */
   repair(): void {
     const nowMs = this.#clock.monotonicMs();
@@ -90,17 +99,23 @@ export class Parking {
   #round(): void {
     this.#cancel = null;
     const free = this.#free;
-    if (free === null) return;
+    const shared = this.#shared;
+    if (free === null && shared.size === 0) return;
     let woken = 0;
     for (const job of [...this.#jobs]) {
       if (woken === WAKES_MAX) {
         this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#round());
         return;
       }
-      if (this.#unpark(job, (ask) => shortOf(ask.resources, free) === null && this.#anyFits(ask))) woken += 1;
+      const couldFit = (ask: Ask): boolean => {
+        for (const resource in ask.shared) if (shared.has(resource)) return true;
+        return free !== null && shortOf(ask.resources, free) === null && this.#anyFits(ask);
+      };
+      if (this.#unpark(job, couldFit)) woken += 1;
     }
     this.#free = null;
     this.#hosts = new Set();
+    this.#shared = new Set();
   }
 
   #anyFits({ resources, gpu }: Ask): boolean {

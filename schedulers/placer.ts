@@ -10,9 +10,10 @@ import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { Placement, PlacementRequest } from '../src/core/placement.ts';
 import { place } from '../src/core/placement.ts';
+import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { Fill } from '../src/core/slot-view.ts';
+import { claimOf } from '../src/core/ticket.ts';
 import type { Term } from './context.ts';
-import { claimOf } from './launch-terms.ts';
 import { chanceFor, PackingChance } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import { newEntry } from './owned-job.ts';
@@ -95,13 +96,15 @@ export class Placer {
   ): Entry {
     const { placement, evicts } = made;
     const { cell, incarnation, options } = this.#term;
+    const ask = this.#askOf(group);
     const allocation: Allocation = {
       id: made.id,
       host: placement.host,
       precedence: job.record.job.precedence,
-      resources: this.#askOf(group).resources,
+      resources: ask.resources,
       gpus: placement.gpus,
       ports: placement.ports,
+      ...this.#sharedOn(placement.host, ask),
       namespace: job.namespace,
       job: job.name,
       jobVersion: job.record.version,
@@ -121,6 +124,15 @@ export class Placer {
     entry.host = placement.known ?? null;
     job.entries.set(allocation.id, entry);
     return entry;
+  }
+
+  /** What the allocation takes of the pools that the host belongs to, to the letter, like its ports. */
+  #sharedOn(hostId: string, { shared }: Ask): { readonly shared: SharedUse } | null {
+    if (shared === undefined) return null;
+    const { state } = this.#term.cell;
+    const host = state.hostOf(hostId);
+    if (host === undefined) throw new Error(`chose ${hostId}, which is not registered`);
+    return { shared: state.pools.useOn(host, shared) };
   }
 
   #places(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly (Placement | null)[] {

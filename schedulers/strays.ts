@@ -4,6 +4,7 @@ import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import { isTerminal } from '../src/core/states.ts';
+import { claimOf } from '../src/core/ticket.ts';
 import { HttpError } from '../src/ports/http.ts';
 import type { CellView } from '../src/runtime/cell-view.ts';
 import { ProblemError } from '../src/wire/problem.ts';
@@ -196,13 +197,14 @@ export class Strays {
   }
 
   #allocationOf(job: OwnedJob, report: AllocationReport, desired: 'run' | 'stop'): Allocation {
-    const { id, host, precedence, resources, gpus, ports, group, index, attempt, scheduler } = report;
+    const { group, index, attempt, scheduler, host, id } = report;
     const { cell, incarnation, options, world } = this.#term;
     const isStopping = report.state === 'stopping';
     const cause = isStopping ? BEFORE_RESTORE : TWICE;
     const isWanted = desired === 'run' && !isStopping;
     return {
-      ...{ id, host, precedence, resources, gpus, ports, group, index, attempt },
+      ...claimOf(report),
+      ...{ group, index, attempt },
       ...{ namespace: job.namespace, job: job.name, jobVersion: report.jobVersion },
       scheduler: options.id,
       ...(isWanted ? { desired: 'run' } : { desired: 'stop', cause }),

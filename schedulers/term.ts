@@ -3,6 +3,8 @@ import { HostClient } from '../src/clients/host-client.ts';
 import type { CellMeta } from '../src/core/cell.ts';
 import { slotName } from '../src/core/ids.ts';
 import type { Switches } from '../src/core/limits.ts';
+import type { SharedUse } from '../src/core/shared-resource.ts';
+import { partsOfPool } from '../src/core/shared-resource.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Todo } from '../src/core/slot-view.ts';
@@ -122,11 +124,13 @@ export class SchedulerTerm implements Term {
       onRoom: (host) => this.room(host),
       onStanding: (host) => this.#onStanding(host),
       onHost: () => this.#lookAtSystemJobs(),
+      onSharedRoom: (resource) => this.#parking.sharedRoom(resource),
       mayWait: () => this.#ready && this.#parking.size === 0 && options.conflictCheck === 'resource-fit',
     });
     this.committer = new Committer({
       ...{ store, keys, clock, random, log, metrics },
       book: this.cell.book,
+      pools: this.cell.state.pools,
       hostOf: (id) => this.cell.state.hostOf(id),
       ownerRevisionOf: (namespace, job) =>
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
@@ -307,8 +311,9 @@ export class SchedulerTerm implements Term {
     if (this.#book.get(job.key) === job) this.#drop(job.key);
   }
 
-  room(host: string): void {
+  room(host: string, shared?: SharedUse): void {
     this.#parking.room(host);
+    for (const pool in shared) this.#parking.sharedRoom(partsOfPool(pool).resource);
   }
 
   moveOn(): void {

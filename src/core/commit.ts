@@ -1,7 +1,9 @@
 import type { Allocation } from './allocation.ts';
+import type { Claim } from './claim.ts';
 import type { IntentRef } from './intent.ts';
 import { intentOf } from './intent.ts';
 import type { ConflictReason, Eviction, Plan, Release } from './plan.ts';
+import { partsOfPool, poolsOf } from './shared-resource.ts';
 
 /**
  * How a plan is cut into what lands or fails together, and what is left of such a unit after a refusal. Pure: the
@@ -41,26 +43,29 @@ export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
   const releasing: Unit[] = [];
   const placing: Unit[] = [];
   for (const part of byHost(plan).values()) {
-    for (const releases of slices(part.releases, releasesMax(operationsMax)))
+    for (const releases of slices(part.releases, releasesMax(part, operationsMax)))
       releasing.push(single({ host: part.host, places: [], evictions: [], releases }));
     placing.push(...placingUnits(part, operationsMax));
   }
   return releasing.length === 0 ? placing : [...releasing, ...placing];
 }
 
-/** Beside the ledger's, each release writes twice: the record goes, the outcome comes. */
-function releasesMax(operationsMax: number): number {
-  return Math.max(1, Math.floor((operationsMax - 1) / 2));
+/** Beside the ledger's and the pools', each release writes twice: the record goes, the outcome comes. */
+function releasesMax(part: HostPart, operationsMax: number): number {
+  const pools = poolsOf(part.releases.map(({ allocation }) => allocation)).length;
+  return Math.max(1, Math.floor((operationsMax - 1 - pools) / 2));
 }
 
 function placingUnits(part: HostPart, operationsMax: number): Unit[] {
   const { host, places, evictions } = part;
   if (places.length + evictions.length === 0) return [];
-  // One write is the ledger's; in the worst case each place has an owner of its own to compare.
-  if (1 + places.length + evictions.length <= operationsMax)
+  // One write is the ledger's; in the worst case each place has an owner of its own to compare. Each pool is compared and
+  // written, and what an operator says of its resource compared.
+  const room = operationsMax - 1 - 2 * poolsOf(places).length;
+  if (places.length + evictions.length <= room)
     return [single(part.releases.length === 0 ? part : { host, places, evictions, releases: [] })];
   const units: Unit[] = [];
-  const half = Math.max(1, Math.floor((operationsMax - 1) / 2));
+  const half = Math.max(1, Math.floor(room / 2));
   let restEvictions = evictions;
   let restPlaces = places;
   while (restPlaces.length + restEvictions.length > 0) {
@@ -131,6 +136,17 @@ export function idsOf(unit: Unit): string[] {
   return ids;
 }
 
+/** The pools that the unit takes something of or gives back to. Most units do neither, and this is asked of each. */
+export function poolsIn(unit: Unit): readonly string[] {
+  let claims: Claim[] | null = null;
+  for (const { places, releases } of unit.parts) {
+    for (const place of places) if (place.shared !== undefined) (claims ??= []).push(place);
+    for (const { allocation } of releases)
+      if (allocation.shared !== undefined) (claims ??= []).push(allocation);
+  }
+  return poolsOf(claims ?? NONE);
+}
+
 /**
  * Takes out of a unit what cannot land.
  *
@@ -182,6 +198,10 @@ export interface Found {
   allocationRevision(allocation: Allocation): number;
   /** The mod revision of the intent, 0 when absent. */
   intentRevision(intent: IntentRef): number;
+  /** The mod revision of the pool's record, 0 when absent. */
+  poolRevision(pool: string): number;
+  /** The mod revision of what an operator says of the shared resource, 0 when absent. */
+  resourceRevision(name: string): number;
 }
 
 /** What a unit was sent with. */
@@ -191,13 +211,15 @@ export interface Sent {
   ownerRevision(namespace: string, job: string): number | undefined;
   /** The open intent that we hold now: its mod revision, undefined when it is none of ours. */
   intentRevision(intent: IntentRef): number | undefined;
+  poolRevision(pool: string): number;
+  resourceRevision(name: string): number;
 }
 
 /**
  * Judges a unit after its transaction was refused, all but the fit, which is judged anew with the next draft.
  *
  * @param version true: under `conflictCheck: version`, where a moved ledger is a conflict whatever it holds
- * @returns `moved`: a ledger of the unit had changed, so landing later is a rebase
+ * @returns `moved`: a ledger or a pool of the unit had changed, so landing later is a rebase
  */
 export function judge(
   unit: Unit,
@@ -211,16 +233,28 @@ export function judge(
     const partMoved = found.ledgerRevision(part.host) !== sent.ledgerRevision(part.host);
     // Freeing has nothing to do with the version that a place was decided on.
     moved ||= partMoved && !(version && part.places.length === 0);
+    const sharedMoved = poolMoved(part.places, sent, found);
+    moved ||= sharedMoved;
     judgeRecords(part, sent, found, verdicts);
     for (const place of part.places) {
       const held = sent.ownerRevision(place.namespace, place.job);
       if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
         verdicts.set(place.id, { reason: 'not-owner' });
       else if (isIntentGone(place, sent, found)) verdicts.set(place.id, { reason: 'intent-gone' });
-      else if (version && partMoved) verdicts.set(place.id, { reason: 'version' });
+      else if (version && (partMoved || sharedMoved)) verdicts.set(place.id, { reason: 'version' });
     }
   }
   return { verdicts, moved };
+}
+
+function poolMoved(places: readonly Allocation[], sent: Sent, found: Found): boolean {
+  return poolsOf(places).some((pool) => {
+    const { resource } = partsOfPool(pool);
+    return (
+      found.poolRevision(pool) !== sent.poolRevision(pool) ||
+      found.resourceRevision(resource) !== sent.resourceRevision(resource)
+    );
+  });
 }
 
 function isIntentGone(place: Allocation, sent: Sent, found: Found): boolean {

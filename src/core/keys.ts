@@ -17,6 +17,10 @@ export interface CellKeys {
   readonly runs: string;
   readonly roles: string;
   readonly limits: string;
+  /** What operators say that hosts share. */
+  readonly shared: string;
+  /** What is taken of each of its pools. */
+  readonly pools: string;
   host(host: string): string;
   aliveOf(host: string): string;
   eligibilityOf(host: string): string;
@@ -32,6 +36,9 @@ export interface CellKeys {
   intentsOf(namespace: string, job: string): string;
   run(namespace: string, idempotencyKey: string): string;
   role(kind: string, id: string): string;
+  /** @param pool `<resource>/<value>` */
+  pool(pool: string): string;
+  sharedResource(name: string): string;
   quota(namespace: string): string;
   switches: string;
   /** The arbiter that keeps the quotas, under its session. */
@@ -54,6 +61,8 @@ export function cellKeys(cell: string): CellKeys {
   const runs = under('runs');
   const roles = under('roles');
   const limits = under('limits');
+  const shared = `${limits}shared/`;
+  const pools = under('pools');
   return {
     root,
     meta: `${root}meta`,
@@ -70,6 +79,8 @@ export function cellKeys(cell: string): CellKeys {
     runs,
     roles,
     limits,
+    shared,
+    pools,
     host: (host) => hosts + host,
     aliveOf: (host) => alive + host,
     eligibilityOf: (host) => eligibility + host,
@@ -86,6 +97,8 @@ export function cellKeys(cell: string): CellKeys {
     intentsOf: (namespace, job) => `${intents}${namespace}/${job}/`,
     run: (namespace, idempotencyKey) => `${runs}${namespace}/${idempotencyKey}`,
     role: (kind, id) => `${roles}${kind}/${id}`,
+    pool: (pool) => pools + pool,
+    sharedResource: (name) => shared + name,
     quota: (namespace) => `${limits}quotas/${namespace}`,
     switches: `${limits}switches`,
     quotaKeeper: `${limits}keeper`,

@@ -18,6 +18,11 @@ export interface SharedResource {
   readonly capacities: Readonly<Record<string, number>>;
 }
 
+/** What is taken of a pool, as it lies in the store: the sum over the allocations in the cell that name it. */
+export interface Pool {
+  readonly used: number;
+}
+
 /** The name of the one pool of a resource that the whole cell shares. */
 export const CELL_POOL = 'cell';
 

@@ -37,8 +37,8 @@ export type TicketRefusal =
 
 /** The claim alone, without what else an allocation carries: what a ticket names and a host compares. */
 export function claimOf(allocation: Claim): Claim {
-  const { id, host, precedence, resources, gpus, ports } = allocation;
-  return { id, host, precedence, resources, gpus, ports };
+  const { id, host, precedence, resources, gpus, ports, shared } = allocation;
+  return { id, host, precedence, resources, gpus, ports, ...(shared === undefined ? null : { shared }) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Allocation, Outcome } from './allocation.ts';
 import type { Claim } from './claim.ts';
 import type { HostPart, Unit, Verdicts } from './commit.ts';
-import { allOf } from './commit.ts';
+import { allOf, poolsIn } from './commit.ts';
 import type { Host } from './host.ts';
 import type { IntentRef } from './intent.ts';
 import { intentOf } from './intent.ts';
@@ -9,6 +9,9 @@ import type { Ledger } from './ledger.ts';
 import { fitShortfall, holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
 import type { ConflictReason } from './plan.ts';
+import type { KnownPool, PoolBook } from './pool-book.ts';
+import { sharedDimension } from './pool-book.ts';
+import { capacityOf, partsOfPool } from './shared-resource.ts';
 
 /** What a draft asks about the cell while it is filled. */
 export interface CellKnowledge {
@@ -18,6 +21,7 @@ export interface CellKnowledge {
   ownerRevisionOf(namespace: string, job: string): number | undefined;
   /** Mod revision of the open intent; undefined when it is none of ours, or no longer open. */
   intentRevisionOf(intent: IntentRef): number | undefined;
+  readonly pools: PoolBook;
 }
 
 /**
@@ -37,6 +41,13 @@ export interface DraftLedger {
   readonly after: Ledger;
 }
 
+/** A pool in a draft: as it was, and what would be taken of it. */
+export interface DraftPool {
+  readonly pool: string;
+  readonly before: KnownPool;
+  readonly after: number;
+}
+
 export interface OwnerCompare {
   readonly namespace: string;
   readonly job: string;
@@ -45,6 +56,11 @@ export interface OwnerCompare {
 
 export interface IntentCompare {
   readonly intent: IntentRef;
+  readonly modRevision: number;
+}
+
+export interface ResourceCompare {
+  readonly name: string;
   readonly modRevision: number;
 }
 
@@ -65,6 +81,8 @@ export class TransactionDraft {
   /** Units of one job come one after the other. */
   #lastOwner: OwnerCompare | null = null;
   readonly #intents = new Map<string, IntentCompare>();
+  #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
+  #resources: ReadonlyMap<string, ResourceCompare> = NO_RESOURCES;
   readonly #compared: AllocationCompare[] = [];
   readonly #puts: Allocation[] = [];
   readonly #deletes: Allocation[] = [];
@@ -89,6 +107,16 @@ export class TransactionDraft {
   /** The intents whose members are placed here, which must still be open, or released, because it is void. */
   get intents(): IterableIterator<IntentCompare> {
     return this.#intents.values();
+  }
+
+  /** The pools of which something is taken, or given back. */
+  get pools(): IterableIterator<DraftPool> {
+    return this.#pools.values();
+  }
+
+  /** What operators say of the resources that are taken: as it was when the pools were found to have room. */
+  get resources(): IterableIterator<ResourceCompare> {
+    return this.#resources.values();
   }
 
   /** Victims and allocations to release: only the record that was read may be changed. */
@@ -129,7 +157,12 @@ export class TransactionDraft {
     if (!Array.isArray(owners)) return { verdicts: owners, missing: false };
     const intents = this.#intentsFor(unit);
     if (!Array.isArray(intents)) return { verdicts: intents, missing: false };
-    if (this.#operationsWith(unit, owners.length + intents.length) > this.#operationsMax) {
+    const shares = this.#sharesFor(unit);
+    if (shares === 'waits' || (shares !== null && 'verdicts' in shares)) return shares;
+    const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
+    const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
+    const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
+    if (this.#operationsWith(unit, more) > this.#operationsMax) {
       if (!this.isEmpty) return 'full';
       return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
     }
@@ -145,21 +178,27 @@ export class TransactionDraft {
       this.#lastOwner = owner;
     }
     for (const compare of intents) this.#intents.set(compare.intent.id, compare);
+    if (shares !== null) {
+      this.#pools = shares.pools;
+      this.#resources = shares.resources;
+    }
     for (const part of unit.parts) this.#record(part);
     return 'added';
   }
 
   #compares(): number {
-    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.#compared.length;
+    const shared = this.#pools.size + this.#resources.size;
+    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.#compared.length + shared;
   }
 
   #writes(): number {
-    return this.#ledgers.size + this.#puts.length + this.#deletes.length + this.#outcomes.length;
+    const records = this.#puts.length + this.#deletes.length + this.#outcomes.length;
+    return this.#ledgers.size + this.#pools.size + records;
   }
 
-  #operationsWith(unit: Unit, comparesMore: number): number {
-    let compares = this.#compares() + comparesMore;
-    let writes = this.#writes();
+  #operationsWith(unit: Unit, more: { readonly compares: number; readonly writes: number }): number {
+    let compares = this.#compares() + more.compares;
+    let writes = this.#writes() + more.writes;
     for (const part of unit.parts) {
       const hostsMore = this.#ledgers.has(part.host) ? 0 : 1;
       compares += hostsMore + part.evictions.length + part.releases.length;
@@ -213,6 +252,47 @@ export class TransactionDraft {
       }
     }
     return verdicts ?? more;
+  }
+
+  /**
+   * The draft's pools with what the unit takes and gives back; null: it does neither. Nothing of a pool is free before the
+   * release of who has it: evicted allocations run until then, wherever the newcomer waits.
+   */
+  #sharesFor(unit: Unit): Shares | Exclude<Addition, 'added' | 'full'> | null {
+    if (poolsIn(unit).length === 0) return null;
+    const pools = new Map(this.#pools);
+    const resources = new Map(this.#resources);
+    const known = this.#knowledge.pools;
+    const draftOf = (pool: string): DraftPool => {
+      const before = this.#pools.get(pool)?.before ?? known.get(pool);
+      return pools.get(pool) ?? { pool, before, after: before.used };
+    };
+    for (const { releases } of unit.parts)
+      for (const { allocation } of releases)
+        for (const pool in allocation.shared) {
+          const draft = draftOf(pool);
+          const after = draft.after - (allocation.shared[pool] ?? 0);
+          if (after < 0) return this.#pools.has(pool) ? 'waits' : missing(allocation);
+          pools.set(pool, { ...draft, after });
+        }
+    for (const { places } of unit.parts)
+      for (const place of places)
+        for (const pool in place.shared) {
+          const { resource: name, value } = partsOfPool(pool);
+          const { resource, revision } = known.resource(name);
+          const draft = draftOf(pool);
+          const needed = place.shared[pool] ?? 0;
+          const available = (resource === null ? 0 : capacityOf(resource, value)) - draft.after;
+          if (needed > available) {
+            if (this.#pools.has(pool)) return 'waits';
+            const short = { dimension: sharedDimension(pool), needed, available: Math.max(0, available) };
+            const verdicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+            return { verdicts, missing: false };
+          }
+          pools.set(pool, { ...draft, after: draft.after + needed });
+          resources.set(name, { name, modRevision: revision });
+        }
+    return { pools, resources };
   }
 
   #isCompared(namespace: string, job: string, more: readonly OwnerCompare[]): boolean {
@@ -272,6 +352,14 @@ export class TransactionDraft {
     for (const place of part.places) this.#puts.push(place);
   }
 }
+
+interface Shares {
+  readonly pools: ReadonlyMap<string, DraftPool>;
+  readonly resources: ReadonlyMap<string, ResourceCompare>;
+}
+
+const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
+const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
 
 function missing(allocation: Allocation): { readonly verdicts: Verdicts; readonly missing: boolean } {
   return { verdicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };

@@ -4,7 +4,7 @@ import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { TransactionDraft } from '../core/transaction-draft.ts';
 import type { Attempt, CellStore, Compare, Entry, Write } from '../ports/cell-store.ts';
-import { allocationCodec, ledgerCodec, outcomeCodec } from '../wire/records.ts';
+import { allocationCodec, ledgerCodec, outcomeCodec, poolCodec } from '../wire/records.ts';
 import type { Doubt, Settled } from './read-back.ts';
 
 /**
@@ -30,6 +30,13 @@ export function attemptOf(
     compare(key, 'modRevision', before.revision);
     writes.push({ kind: 'put', key, value });
   }
+  for (const { pool, before, after } of draft.pools) {
+    const key = keys.pool(pool);
+    compare(key, 'modRevision', before.revision);
+    writes.push({ kind: 'put', key, value: poolCodec.encode({ used: after }) });
+  }
+  for (const { name, modRevision } of draft.resources)
+    compare(keys.sharedResource(name), 'modRevision', modRevision);
   for (const { namespace, job, createRevision } of draft.owners)
     compare(keys.owner(namespace, job), 'createRevision', createRevision);
   for (const { intent, modRevision } of draft.intents)
@@ -53,6 +60,8 @@ export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Foun
     ownerRevision: (namespace, job) => found.get(keys.owner(namespace, job))?.createRevision ?? 0,
     allocationRevision: (allocation) => found.get(keyOf(allocation, keys))?.modRevision ?? 0,
     intentRevision: ({ namespace, job, id }) => found.get(keys.intent(namespace, job, id))?.modRevision ?? 0,
+    poolRevision: (pool) => found.get(keys.pool(pool))?.modRevision ?? 0,
+    resourceRevision: (name) => found.get(keys.sharedResource(name))?.modRevision ?? 0,
   };
 }
 

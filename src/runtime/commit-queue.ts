@@ -24,12 +24,13 @@ export interface CommitQueueParts {
 }
 
 /**
- * What waits for a transaction, and which hosts are in one. The order of the queue is kept for each host: whatever needs
- * a host that is busy, or one that somebody before it waits for, waits too.
+ * What waits for a transaction, and which hosts and pools are in one. The order of the queue is kept for each of them:
+ * whatever needs one that is busy, or that somebody before it waits for, waits too.
  */
 export class CommitQueue {
   readonly #parts: CommitQueueParts;
   readonly #busy = new Set<string>();
+  readonly #busyPools = new Set<string>();
   #waiting: PendingUnit[] = [];
 
   constructor(parts: CommitQueueParts) {
@@ -58,13 +59,15 @@ export class CommitQueue {
     for (const pending of this.#waiting) pending.followOwn(host, from, to);
   }
 
-  /** No other transaction takes the hosts until they are free again. */
-  hold(hosts: readonly string[]): void {
+  /** No other transaction takes the hosts and the pools until they are free again. */
+  hold(hosts: readonly string[], pools: readonly string[]): void {
     for (const host of hosts) this.#busy.add(host);
+    for (const pool of pools) this.#busyPools.add(pool);
   }
 
-  free(hosts: readonly string[]): void {
+  free(hosts: readonly string[], pools: readonly string[]): void {
     for (const host of hosts) this.#busy.delete(host);
+    for (const pool of pools) this.#busyPools.delete(pool);
   }
 
   /** Takes out what can go into one transaction now; null when all of it waits for busy hosts. */
@@ -73,6 +76,7 @@ export class CommitQueue {
     const draft = new TransactionDraft(knowledge, operationsMax);
     const batch: Batch = { draft, units: [] };
     const blocked = new Set<string>();
+    const blockedPools = new Set<string>();
     const waiting: PendingUnit[] = [];
     let scanned = 0;
     let roomLeft = true;
@@ -82,12 +86,14 @@ export class CommitQueue {
       if (batch.units.length > 0 && draft.operations >= cap) break;
       scanned += 1;
       const hosts = pending.unit.parts;
-      const added = hosts.some(({ host }) => this.#busy.has(host) || blocked.has(host))
-        ? 'waits'
-        : this.#addTo(batch, pending);
+      const mustWait =
+        hosts.some(({ host }) => this.#busy.has(host) || blocked.has(host)) ||
+        pending.pools.some((pool) => this.#busyPools.has(pool) || blockedPools.has(pool));
+      const added = mustWait ? 'waits' : this.#addTo(batch, pending);
       if (added === 'waits' || added === 'full') {
         waiting.push(pending);
         for (const { host } of hosts) blocked.add(host);
+        for (const pool of pending.pools) blockedPools.add(pool);
       }
       roomLeft = added !== 'full';
     }

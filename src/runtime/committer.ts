@@ -4,7 +4,9 @@ import type { IntentRef } from '../core/intent.ts';
 import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { LedgerBook } from '../core/ledger-book.ts';
+import { PoolBook } from '../core/pool-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../core/plan.ts';
+import type { TransactionDraft } from '../core/transaction-draft.ts';
 import type { AttemptReply, CellStore } from '../ports/cell-store.ts';
 import { StoreError } from '../ports/cell-store.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -18,6 +20,7 @@ import { CommitQueue } from './commit-queue.ts';
 import type { CommitterStats } from './commit-tally.ts';
 import { CommitTally } from './commit-tally.ts';
 import { LedgerNews } from './ledger-news.ts';
+import { readPool, readResource } from './pool-news.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
 import { sleep } from './sleep.ts';
 
@@ -35,6 +38,8 @@ export interface CommitterDeps {
   readonly ownerRevisionOf: (namespace: string, job: string) => number | undefined;
   /** Mod revision of the open intent of a gang of ours; undefined when it is none of ours. Without it there are none. */
   readonly intentRevisionOf?: (intent: IntentRef) => number | undefined;
+  /** What is known of shared resources; without it only what the replies tell. */
+  readonly pools?: PoolBook;
   /** Told of each ledger that a reply made known, after the book was, and before the plan's outcome is. */
   readonly onLedger?: (host: string, ledger: Ledger, revision: number) => void;
   /** More plans will be handed over in a moment: a transaction that is not full waits for them. Call `flush` when not. */
@@ -65,6 +70,7 @@ export class Committer {
   readonly #queue: CommitQueue;
   readonly #tally = new CommitTally();
   readonly #news: LedgerNews;
+  readonly #pools: PoolBook;
   readonly #backoff: Backoff;
   #inFlight = 0;
   /** The newest store revision that a reply told. */
@@ -78,12 +84,14 @@ export class Committer {
     this.#deps = deps;
     this.#backoff = new Backoff(STORE_AWAY, deps.random);
     this.#news = new LedgerNews(deps.book, deps.log, deps.onLedger);
+    this.#pools = deps.pools ?? new PoolBook();
     this.#queue = new CommitQueue({
       knowledge: {
         ledgerOf: (host) => deps.book.get(host),
         hostOf: deps.hostOf,
         ownerRevisionOf: deps.ownerRevisionOf,
         intentRevisionOf: (intent) => deps.intentRevisionOf?.(intent),
+        pools: this.#pools,
       },
       ...{ book: deps.book, tally: this.#tally, operationsMax: deps.store.limits.operationsMax },
       refresh: (pending) => void this.#refresh(pending),
@@ -168,11 +176,15 @@ export class Committer {
   /** The ledgers that we know do not hold what is to be freed. Perhaps they are old: read them, then decide. */
   async #refresh(pending: PendingUnit): Promise<void> {
     pending.refreshed = true;
+    const { keys, store } = this.#deps;
     const hosts = pending.unit.parts.map((part) => part.host);
-    await this.#during(hosts, [pending], async () => {
-      const snapshot = await this.#deps.store.read(hosts.map((host) => this.#deps.keys.ledger(host)));
+    const { pools } = pending;
+    await this.#during(hosts, pools, [pending], async () => {
+      const ledgerKeys = hosts.map((host) => keys.ledger(host));
+      const snapshot = await store.read([...ledgerKeys, ...pools.map((pool) => keys.pool(pool))]);
+      for (const pool of pools) readPool(this.#pools, keys, pool, snapshot);
       for (const host of hosts)
-        this.#news.read(host, snapshot.entries.get(this.#deps.keys.ledger(host)), snapshot.revision);
+        this.#news.read(host, snapshot.entries.get(keys.ledger(host)), snapshot.revision);
       this.#queue.giveBack([pending]);
     });
   }
@@ -183,7 +195,8 @@ export class Committer {
   async #run(batch: Batch): Promise<void> {
     const hosts: string[] = [];
     for (const { host } of batch.draft.ledgers) hosts.push(host);
-    await this.#during(hosts, batch.units, async () => {
+    const pools = Array.from(batch.draft.pools, ({ pool }) => pool);
+    await this.#during(hosts, pools, batch.units, async () => {
       const { store, keys, clock, metrics } = this.#deps;
       const startedMs = clock.monotonicMs();
       const sentAfter = this.#revisionKnown(batch);
@@ -209,14 +222,15 @@ export class Committer {
     return revision;
   }
 
-  /** Keeps the hosts to itself while `work` runs, and decides what a fault of the store means for the units. */
+  /** Keeps the hosts and the pools to itself while `work` runs, and decides what a fault of the store means for the units. */
   async #during(
     hosts: readonly string[],
+    pools: readonly string[],
     units: readonly PendingUnit[],
     work: () => Promise<void>,
   ): Promise<void> {
     this.#inFlight += 1;
-    this.#queue.hold(hosts);
+    this.#queue.hold(hosts, pools);
     try {
       await work();
       this.#backoff.reset();
@@ -224,7 +238,7 @@ export class Committer {
       this.#failed(units, error);
     } finally {
       this.#inFlight -= 1;
-      this.#queue.free(hosts);
+      this.#queue.free(hosts, pools);
       for (const host of hosts) this.#deps.book.sent(host);
       this.#pumpSoon();
     }
@@ -267,6 +281,7 @@ export class Committer {
       if (this.#deps.options.conflictCheck === 'version')
         this.#queue.followOwn(host, before.revision, revision);
     }
+    if (exact) for (const { pool, after } of batch.draft.pools) this.#pools.observe(pool, after, revision);
     for (const pending of batch.units) this.#tally.landed(pending, revision);
   }
 
@@ -276,11 +291,16 @@ export class Committer {
     for (const { host } of batch.draft.ledgers)
       this.#news.read(host, reply.found.get(keys.ledger(host)), reply.revision);
     const found = foundIn(reply.found, keys);
+    const pools = new Map(Array.from(batch.draft.pools, ({ pool, before }) => [pool, before.revision]));
+    const resources = new Map(Array.from(batch.draft.resources, (r) => [r.name, r.modRevision]));
     const sent = {
+      poolRevision: (pool: string) => pools.get(pool) ?? 0,
+      resourceRevision: (name: string) => resources.get(name) ?? 0,
       ledgerRevision: (host: string) => batch.draft.comparedRevision(host) ?? 0,
       ownerRevision: ownerRevisionOf,
       intentRevision: (intent: IntentRef) => this.#deps.intentRevisionOf?.(intent),
     };
+    this.#readShared(batch.draft, reply);
     const again: PendingUnit[] = [];
     for (const pending of batch.units) {
       const { verdicts, moved } = judge(pending.unit, sent, found, options.conflictCheck === 'version');
@@ -291,6 +311,13 @@ export class Committer {
       else again.push(pending);
     }
     this.#queue.giveBack(again);
+  }
+
+  #readShared(draft: TransactionDraft, { found, revision }: AttemptReply & { outcome: 'refused' }): void {
+    const { keys } = this.#deps;
+    const snapshot = { entries: found, revision };
+    for (const { pool } of draft.pools) readPool(this.#pools, keys, pool, snapshot);
+    for (const { name } of draft.resources) readResource(this.#pools, keys, name, snapshot);
   }
 
   async #unknown(batch: Batch, cause: Error, sentAfter: number): Promise<void> {

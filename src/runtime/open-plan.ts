@@ -1,4 +1,5 @@
 import type { Unit, Verdicts } from '../core/commit.ts';
+import { poolsIn } from '../core/commit.ts';
 import type { LedgerBook } from '../core/ledger-book.ts';
 import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../core/plan.ts';
 
@@ -58,6 +59,8 @@ export class OpenPlan {
 export class PendingUnit {
   readonly open: OpenPlan;
   unit: Unit;
+  /** The pools that the unit takes something of or gives back to, when it was whole. */
+  readonly pools: readonly string[];
   /** Times that a transaction with this unit was refused. */
   refusals = 0;
   /** A ledger of the unit moved between the plan and now. */
@@ -71,6 +74,7 @@ export class PendingUnit {
   constructor(open: OpenPlan, unit: Unit) {
     this.open = open;
     this.unit = unit;
+    this.pools = poolsIn(unit);
   }
 
   refused(moved: boolean): void {

@@ -28,7 +28,7 @@ const FIELDS = 17;
 const KNOWN = new Set(
   (
     'v id host precedence resources gpus ports namespace job jobVersion group index attempt scheduler desired planId ' +
-    'epoch createdAtMs cause replaces evicts intent'
+    'epoch createdAtMs cause replaces evicts intent shared'
   ).split(' '),
 );
 
@@ -64,6 +64,10 @@ function encodeAllocation(a: Allocation): string {
   }
   if (a.intent !== undefined) {
     text += `,"intent":${quote(a.intent)}`;
+    fields += 1;
+  }
+  if (a.shared !== undefined) {
+    text += `,"shared":${JSON.stringify(a.shared)}`;
     fields += 1;
   }
   if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
@@ -134,6 +138,7 @@ function decodeAllocation(text: string): Allocation {
     ...(fields['replaces'] === undefined ? null : { replaces: text_('replaces') }),
     ...(fields['evicts'] === undefined ? null : { evicts: readTexts('evicts', fields['evicts']) }),
     ...(fields['intent'] === undefined ? null : { intent: text_('intent') }),
+    ...(fields['shared'] === undefined ? null : { shared: asCounts(KIND, 'shared', fields['shared']) }),
   };
   const rest = unknownFields(fields, KNOWN);
   return rest === null ? allocation : { ...rest, ...allocation };

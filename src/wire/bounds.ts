@@ -29,6 +29,10 @@ export const ARTIFACTS_MAX = 16;
 export const SOURCE_BYTES_MAX = 1024;
 export const SCALARS_MAX = 16;
 export const SCALAR_AMOUNT_MAX = 1_000_000_000;
+/** Of one cell: each is one more record that a transaction may have to compare. */
+export const SHARED_RESOURCES_MAX = 16;
+/** A resource's name, a slash, and the value of a host attribute. */
+export const POOL_NAME_BYTES_MAX = 63 + 1 + 256;
 export const ATTEMPTS_MAX = 1_000;
 
 /** 1,024 cores and 64 TiB: more than any host has. */

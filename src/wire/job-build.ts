@@ -99,6 +99,7 @@ function driverConstraints(file: GroupFile): Expression[] {
 
 function buildTask(name: string, file: TaskFile): Task {
   const limits = buildLimits(file.limits ?? {});
+  const shared = file.resources?.shared ?? {};
   const artifacts = mapValues(file.artifacts ?? {}, ({ source, sha256, unpack = false }) => ({
     ...{ source, sha256, unpack },
   }));
@@ -108,6 +109,7 @@ function buildTask(name: string, file: TaskFile): Task {
     env: file.env ?? {},
     resources: buildResources(file.resources),
     gpu: buildGpu(file.resources?.gpu),
+    ...(Object.keys(shared).length === 0 ? {} : { shared }),
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
     ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),

@@ -27,6 +27,7 @@ const task = z.looseObject({
   env: z.record(z.string(), z.string()),
   resources,
   gpu: z.looseObject({ count: whole, milliEach: whole, models: z.array(z.string()) }).nullable(),
+  shared: z.exactOptional(counts),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
   image: z.exactOptional(artifact),

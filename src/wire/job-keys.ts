@@ -84,7 +84,7 @@ const HOMES: readonly (readonly [Level, readonly string[], string])[] = [
   ['task', Object.keys(taskFields), 'under groups.<name>.tasks.<name>'],
 ];
 
-const RESOURCE_KEYS = ['cpu', 'memory', 'disk', 'gpu', 'scalars'];
+const RESOURCE_KEYS = ['cpu', 'memory', 'disk', 'gpu', 'scalars', 'shared'];
 
 /** A sentence about a key that has no place where it was written. `known` are the keys that have. */
 export function unknownKey(key: string, known: readonly string[]): string {

@@ -78,6 +78,7 @@ function taskToFile(task: Task): Record<string, unknown> {
       ...(diskMib === 0 ? {} : { disk: formatMib(diskMib) }),
       ...(task.gpu === null ? {} : { gpu: gpuToFile(task.gpu) }),
       ...unlessEmpty('scalars', scalars),
+      ...unlessEmpty('shared', task.shared ?? {}),
     },
     ...(task.driver === undefined ? {} : { driver: task.driver }),
     ...(task.network === undefined ? {} : { network: task.network }),

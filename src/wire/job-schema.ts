@@ -138,6 +138,12 @@ const resources = z.strictObject({
       description: 'Amounts of what the operator has named on the hosts.',
       examples: [{ licence: 1 }],
     }),
+  shared: mapOf(key, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SHARED_RESOURCES_MAX)
+    .optional()
+    .meta({
+      description: 'Amounts of what the operator says that hosts share: `moorage shared` lists it.',
+      examples: [{ 'rack-uplink': 200 }],
+    }),
 });
 
 export const SHA256_PATTERN = /^[0-9a-f]{64}$/;

@@ -78,6 +78,9 @@ export const allocation: z.ZodType<Allocation> = z.object({
   replaces: z.exactOptional(id),
   evicts: z.exactOptional(z.array(id).max(EVICTS_MAX)),
   intent: z.exactOptional(id),
+  shared: z.exactOptional(
+    mapOf(text(bounds.POOL_NAME_BYTES_MAX).min(1), amount, bounds.SHARED_RESOURCES_MAX),
+  ),
 });
 
 const envMap = mapOf(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX), bounds.ENV_MAX).refine(
@@ -105,6 +108,7 @@ const task = z.strictObject({
       models: z.array(text(bounds.TEXT_BYTES_MAX)).max(bounds.MODELS_MAX),
     })
     .nullable(),
+  shared: z.exactOptional(mapOf(id, amount, bounds.SHARED_RESOURCES_MAX)),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
   image: z.exactOptional(artifact),

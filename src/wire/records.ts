@@ -8,6 +8,7 @@ import { INTENT_STATES } from '../core/intent.ts';
 import type { Quota, Switches } from '../core/limits.ts';
 import type { Owner, RoleRecord } from '../core/role.ts';
 import { ROLE_KINDS } from '../core/role.ts';
+import type { Pool, SharedResource } from '../core/shared-resource.ts';
 import type { RunRecord } from './monitor-api.ts';
 import { resources, schemaCodec, whole } from './schema-codec.ts';
 
@@ -125,6 +126,20 @@ export const quotaCodec = schemaCodec<Quota>(
     allocations: whole.nullable(),
   }),
 );
+
+/** What an operator says that hosts share, under `limits/shared/`. */
+export const sharedResourceCodec = schemaCodec<SharedResource>(
+  'shared resource',
+  z.looseObject({
+    name: z.string(),
+    unit: z.string(),
+    by: z.string().nullable(),
+    capacity: whole,
+    capacities: z.record(z.string(), whole),
+  }),
+);
+
+export const poolCodec = schemaCodec<Pool>('pool', z.looseObject({ used: whole }));
 
 export const switchesCodec = schemaCodec<Switches>(
   'switches',

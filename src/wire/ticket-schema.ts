@@ -7,6 +7,8 @@ import type { StartTerms, TicketBody } from '../core/ticket.ts';
 const GPUS_MAX = 64;
 const PORTS_MAX = 64;
 const SCALARS_MAX = 64;
+const SHARED_MAX = 64;
+const POOL_NAME_MAX = 512;
 const PRECEDENCE_MAX = 100;
 
 const id = z.string().regex(ID_PATTERN);
@@ -34,6 +36,7 @@ const claim = z.strictObject({
     )
     .max(GPUS_MAX),
   ports: z.record(name, z.int().min(1).max(65_535)).refine(atMost(PORTS_MAX)),
+  shared: z.exactOptional(z.record(z.string().min(1).max(POOL_NAME_MAX), amount).refine(atMost(SHARED_MAX))),
 });
 
 const terms = {

@@ -8,13 +8,16 @@ import type { Ledger } from '../../src/core/ledger.ts';
 import { EMPTY_LEDGER, usedOf, withClaim } from '../../src/core/ledger.ts';
 import { LedgerBook } from '../../src/core/ledger-book.ts';
 import type { Atomicity, ConflictCheck, Plan } from '../../src/core/plan.ts';
+import type { PoolBook } from '../../src/core/pool-book.ts';
+import type { SharedResource } from '../../src/core/shared-resource.ts';
+import { capacityOf, partsOfPool } from '../../src/core/shared-resource.ts';
 import { NO_SCALARS, shortOf } from '../../src/core/resources.ts';
 import type { CellStore, Revision } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { CommitterDeps } from '../../src/runtime/committer.ts';
 import { Committer } from '../../src/runtime/committer.ts';
-import { allocationCodec, ledgerCodec } from '../../src/wire/records.ts';
+import { allocationCodec, ledgerCodec, poolCodec, sharedResourceCodec } from '../../src/wire/records.ts';
 
 export function testHost(id: string, more: Partial<Host> = {}): Host {
   return {
@@ -76,6 +79,7 @@ export interface CommitterWorldOptions {
   readonly inFlightMax?: number;
   readonly rebasesMax?: number;
   readonly intentRevisionOf?: CommitterDeps['intentRevisionOf'];
+  readonly pools?: PoolBook;
 }
 
 export function committerWorld(options: CommitterWorldOptions): CommitterWorld {
@@ -88,6 +92,7 @@ export function committerWorld(options: CommitterWorldOptions): CommitterWorld {
     hostOf: (id) => options.hosts.get(id),
     ownerRevisionOf: (namespace, job) => owned.get(`${namespace}/${job}`),
     ...(options.intentRevisionOf === undefined ? {} : { intentRevisionOf: options.intentRevisionOf }),
+    ...(options.pools === undefined ? {} : { pools: options.pools }),
     clock: options.clock,
     random: options.random,
     log: silentLog,
@@ -128,7 +133,8 @@ export interface Audit {
 
 /**
  * Replays every revision and holds it against the laws: a ledger equals the sum of the live allocations of its host (I3),
- * no host gives away more than it has (I1), no port or device share twice (I2), no allocation id appears twice (I46).
+ * no host gives away more than it has (I1), no port or device share twice (I2), no allocation id appears twice (I46), and
+ * a pool above the hosts is the sum of what allocations take of it, and grows only within its capacity (S3.15).
  */
 export function audit(history: Iterable<Revision>, keys: CellKeys, hosts: ReadonlyMap<string, Host>): Audit {
   const faults: string[] = [];
@@ -136,14 +142,27 @@ export function audit(history: Iterable<Revision>, keys: CellKeys, hosts: Readon
   const live = new Map<string, Allocation>();
   const byHost = new Map<string, Map<string, Allocation>>();
   const ledgers = new Map<string, Ledger>();
+  const pools = new Map<string, number>();
+  const resources = new Map<string, SharedResource>();
   for (const { revision, changes } of history) {
     const touched = new Set<string>();
+    const grown = new Set<string>();
+    let isShared = false;
     for (const change of changes) {
       const key = change.kind === 'put' ? change.entry.key : change.key;
       if (key.startsWith(keys.ledgers)) {
         const host = key.slice(keys.ledgers.length);
         touched.add(host);
         ledgers.set(host, change.kind === 'put' ? ledgerCodec.decode(change.entry.value) : EMPTY_LEDGER);
+      } else if (key.startsWith(keys.pools)) {
+        const pool = key.slice(keys.pools.length);
+        const used = change.kind === 'put' ? poolCodec.decode(change.entry.value).used : 0;
+        if (used > (pools.get(pool) ?? 0)) grown.add(pool);
+        pools.set(pool, used);
+        isShared = true;
+      } else if (key.startsWith(keys.shared) && change.kind === 'put') {
+        const resource = sharedResourceCodec.decode(change.entry.value);
+        resources.set(resource.name, resource);
       } else if (key.startsWith(keys.allocations)) {
         const id = key.slice(key.lastIndexOf('/') + 1);
         const before = live.get(id);
@@ -152,17 +171,22 @@ export function audit(history: Iterable<Revision>, keys: CellKeys, hosts: Readon
           byHost.get(before.host)?.delete(id);
         }
         live.delete(id);
+        isShared ||= before?.shared !== undefined;
         if (change.kind === 'delete') continue;
         const allocation = allocationCodec.decode(change.entry.value);
         if (before === undefined && created.has(id))
           faults.push(`r${String(revision)}: ${id} appears a second time`);
         if (before === undefined) created.set(id, revision);
         live.set(id, allocation);
+        isShared ||= allocation.shared !== undefined;
         touched.add(allocation.host);
         const mates = byHost.get(allocation.host) ?? new Map<string, Allocation>();
         byHost.set(allocation.host, mates.set(id, allocation));
       }
     }
+    if (isShared)
+      for (const found of poolFaults(pools, resources, grown, live.values()))
+        faults.push(`r${String(revision)} ${found}`);
     for (const id of touched) {
       const found = faultOf(hosts.get(id), ledgers.get(id) ?? EMPTY_LEDGER, [
         ...(byHost.get(id)?.values() ?? []),
@@ -171,6 +195,30 @@ export function audit(history: Iterable<Revision>, keys: CellKeys, hosts: Readon
     }
   }
   return { faults, created, live };
+}
+
+function poolFaults(
+  pools: ReadonlyMap<string, number>,
+  resources: ReadonlyMap<string, SharedResource>,
+  grown: ReadonlySet<string>,
+  live: Iterable<Allocation>,
+): string[] {
+  const faults: string[] = [];
+  const sums = new Map<string, number>();
+  for (const { shared } of live)
+    for (const [pool, amount] of Object.entries(shared ?? {})) sums.set(pool, (sums.get(pool) ?? 0) + amount);
+  for (const pool of new Set([...pools.keys(), ...sums.keys()])) {
+    const used = pools.get(pool) ?? 0;
+    if (used !== (sums.get(pool) ?? 0))
+      faults.push(`${pool} says ${String(used)}, allocations ${String(sums.get(pool))}`);
+  }
+  for (const pool of grown) {
+    const { resource, value } = partsOfPool(pool);
+    const known = resources.get(resource);
+    const capacity = known === undefined ? 0 : capacityOf(known, value);
+    if ((pools.get(pool) ?? 0) > capacity) faults.push(`${pool} grew beyond ${String(capacity)}`);
+  }
+  return faults;
 }
 
 function faultOf(host: Host | undefined, ledger: Ledger, live: readonly Allocation[]): string | null {

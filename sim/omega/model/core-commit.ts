@@ -2,6 +2,7 @@ import type { Allocation } from '../../../src/core/allocation.ts';
 import type { Found, Sent, Unit, Verdicts } from '../../../src/core/commit.ts';
 import { judge, prune, unitsOf } from '../../../src/core/commit.ts';
 import type { Atomicity, ConflictCheck } from '../../../src/core/plan.ts';
+import { PoolBook } from '../../../src/core/pool-book.ts';
 import type { GpuShare } from '../../../src/core/resources.ts';
 import { NO_SCALARS } from '../../../src/core/resources.ts';
 import { TransactionDraft } from '../../../src/core/transaction-draft.ts';
@@ -10,6 +11,10 @@ import type { Placed } from './placer.ts';
 import type { PrivateCopy } from './private-copy.ts';
 import { NO_DEVICES } from './room.ts';
 import { PRECEDENCE, type SharedCell } from './shared-cell.ts';
+
+/** The paper's hosts share nothing. */
+const NO_POOLS = new PoolBook();
+const NO_SHARED = { poolRevision: () => 0, resourceRevision: () => 0 };
 
 /** What a transaction made durable. */
 export interface Landed {
@@ -85,6 +90,7 @@ export class CoreCommit {
         hostOf: (id) => this.#cell.hosts[Number(id)],
         ownerRevisionOf: () => OWNER_REVISION,
         intentRevisionOf: () => undefined,
+        pools: NO_POOLS,
       },
       Infinity,
     );
@@ -92,12 +98,14 @@ export class CoreCommit {
       ledgerRevision: (host) => seen.revision[Number(host)]!,
       ownerRevision: () => OWNER_REVISION,
       intentRevision: () => undefined,
+      ...NO_SHARED,
     };
     const found: Found = {
       ledgerRevision: (host) => this.#cell.revision[Number(host)]!,
       ownerRevision: () => OWNER_REVISION,
       allocationRevision: () => 0,
       intentRevision: () => 0,
+      ...NO_SHARED,
     };
     const refused = new Set<number>();
     for (const unit of units) this.#settle(unit, sent, found, draft, refused);

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { PoolBook } from '../../../src/core/pool-book.ts';
 import { describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../src/core/allocation.ts';
 import { allOf, idsOf, judge, prune, unitsOf } from '../../../src/core/commit.ts';
@@ -63,6 +64,7 @@ describe('units of a plan', () => {
           hostOf: () => undefined,
           ownerRevisionOf: () => 1,
           intentRevisionOf: () => undefined,
+          pools: new PoolBook(),
         };
         for (const unit of unitsOf({ ...plan, atomicity: 'incremental' }, operationsMax)) {
           const draft = new TransactionDraft(knowledge, operationsMax);
@@ -120,6 +122,7 @@ describe('a transaction draft', () => {
         hostOf: (id) => testHost(id),
         ownerRevisionOf: (_namespace, job) => (job === 'not-ours' ? undefined : 7),
         intentRevisionOf: ({ id }) => (id === 'gone' ? undefined : 9),
+        pools: new PoolBook(),
       },
       operationsMax,
     );
@@ -192,10 +195,12 @@ describe('a transaction draft', () => {
 
 describe('judging a refused unit', () => {
   const [unit] = unitsOf(planOf('p', { places: [testAllocation('a', 'h1')] }), 128);
-  const sent = { ledgerRevision: () => 5, ownerRevision: () => 2, intentRevision: () => 3 };
+  const shared = { poolRevision: () => 0, resourceRevision: () => 0 };
+  const sent = { ledgerRevision: () => 5, ownerRevision: () => 2, intentRevision: () => 3, ...shared };
   const found = {
     ...{ ledgerRevision: () => 9, ownerRevision: () => 2, allocationRevision: () => 0 },
     intentRevision: () => 3,
+    ...shared,
   };
 
   it('takes a moved ledger for no conflict yet under resource-fit, and for one under version', () => {

@@ -6,11 +6,15 @@ import type { Allocation } from '../../../src/core/allocation.ts';
 import type { Host } from '../../../src/core/host.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../../../src/core/plan.ts';
+import { PoolBook } from '../../../src/core/pool-book.ts';
 import { NO_SCALARS } from '../../../src/core/resources.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
+import type { CellStore } from '../../../src/ports/cell-store.ts';
 import type { Random } from '../../../src/ports/random.ts';
+import { PoolFeed } from '../../../src/runtime/pool-feed.ts';
+import { readResource } from '../../../src/runtime/pool-news.ts';
 import { Table } from '../../../src/runtime/table.ts';
-import { allocationCodec, ledgerCodec } from '../../../src/wire/records.ts';
+import { allocationCodec, ledgerCodec, sharedResourceCodec } from '../../../src/wire/records.ts';
 import type { CommitterWorld } from '../../support/commit-world.ts';
 import {
   auditCell,
@@ -55,9 +59,13 @@ async function run(settings: Settings): Promise<Result> {
   const clock = new InstantClock();
   const cell = new MemoryCell({ clock });
   const hosts = new Map(
-    Array.from({ length: settings.hosts }, (_, index) => `h${String(index)}`).map((id) => [id, testHost(id)]),
+    Array.from({ length: settings.hosts }, (_, index) => `h${String(index)}`).map((id, index) => [
+      id,
+      testHost(id, { attributes: { rack: `r${String(index % 2)}` } }),
+    ]),
   );
   const limits = { operationsMax: settings.operationsMax, bytesMax: 1_000_000 };
+  await operate(new MemoryCellStore({ clock, cell, limits }), random, 1);
   const plans: { plan: Plan; outcome: PlanOutcome }[] = [];
   const worlds: CommitterWorld[] = [];
   const faulty: FaultyStore[] = [];
@@ -65,7 +73,13 @@ async function run(settings: Settings): Promise<Result> {
     const plain = new MemoryCellStore({ clock, cell, limits });
     const store = new FaultyStore(plain, random);
     faulty.push(store);
+    const pools = new PoolBook();
+    const operators = await plain.list(keys.shared);
+    for (const name of SHARED) readResource(pools, keys, name, operators);
+    if (settings.follows)
+      await new PoolFeed(plain, keys, pools, { onRoom: () => undefined, onBadRecord: () => undefined }).ready;
     const world = committerWorld({
+      pools,
       ...{ store: store.store, keys, hosts, clock, random, inFlightMax: 1 + random.below(4) },
       ...{ conflictCheck: settings.conflictCheck, rebasesMax: REBASES_MAX },
     });
@@ -85,6 +99,7 @@ async function run(settings: Settings): Promise<Result> {
       const plan = randomPlan({ random, job, number, hosts, allocations });
       open.push(world.committer.commit(plan).then((outcome) => plans.push({ plan, outcome })));
       await turns(random.below(4));
+      if (random.below(12) === 0) await operate(plain, random, random.below(3));
     }
     await Promise.all(open);
     await world.committer.idle();
@@ -93,6 +108,36 @@ async function run(settings: Settings): Promise<Result> {
   for (const store of faulty) await store.landed();
   const faults = faulty.reduce((sum, { faults: f }) => sum + Object.values(f).reduce((a, b) => a + b, 0), 0);
   return { plans, cell, hosts, worlds, faults };
+}
+
+const SHARED = ['uplink', 'power'];
+
+/** What an operator says of what hosts share: each time something else, also nothing at all. */
+async function operate(store: CellStore, random: Random, capacityFactor: number): Promise<void> {
+  const writes = SHARED.map((name) => ({
+    kind: 'put' as const,
+    key: keys.sharedResource(name),
+    value: sharedResourceCodec.encode({
+      ...{ name, unit: '', by: name === 'uplink' ? 'rack' : null },
+      capacity: capacityFactor * (500 + random.below(1000)),
+      capacities: {},
+    }),
+  }));
+  await store.attempt({ compares: [], writes, readBack: [] });
+}
+
+/** What a place on the host takes of pools. */
+function randomShare(random: Random, host: Host | undefined): Pick<Allocation, 'shared'> {
+  const rack = `uplink/${host?.attributes['rack'] ?? ''}`;
+  const choice = random.below(5);
+  if (choice > 2) return {};
+  const amount = 50 + random.below(200);
+  return {
+    shared: {
+      ...(choice === 1 ? {} : { [rack]: amount }),
+      ...(choice === 0 ? {} : { 'power/cell': amount }),
+    },
+  };
 }
 
 interface PlanInput {
@@ -106,25 +151,23 @@ interface PlanInput {
 /** Anything goes, also what can not fit, and what others are changing at the same time. */
 function randomPlan({ random, job, number, hosts, allocations }: PlanInput): Plan {
   const hostIds = [...hosts.keys()];
-  const places = Array.from({ length: random.below(6) }, (_, index) =>
-    testAllocation(
-      `${job}-${String(number)}-${String(index)}`,
-      hostIds[random.below(hostIds.length)] ?? 'h0',
-      {
-        job,
-        planId: `${job}-${String(number)}`,
-        precedence: random.below(3) * 50,
-        resources: {
-          cpuMilli: 200 + random.below(1_500),
-          memoryMib: random.below(1_500),
-          diskMib: 0,
-          scalars: NO_SCALARS,
-        },
-        gpus: random.below(4) === 0 ? [{ device: random.below(2), milli: 100 + random.below(600) }] : [],
-        ports: random.below(3) === 0 ? { http: 20_000 + random.below(10) } : {},
+  const places = Array.from({ length: random.below(6) }, (_, index) => {
+    const host = hostIds[random.below(hostIds.length)] ?? 'h0';
+    return testAllocation(`${job}-${String(number)}-${String(index)}`, host, {
+      ...randomShare(random, hosts.get(host)),
+      job,
+      planId: `${job}-${String(number)}`,
+      precedence: random.below(3) * 50,
+      resources: {
+        cpuMilli: 200 + random.below(1_500),
+        memoryMib: random.below(1_500),
+        diskMib: 0,
+        scalars: NO_SCALARS,
       },
-    ),
-  );
+      gpus: random.below(4) === 0 ? [{ device: random.below(2), milli: 100 + random.below(600) }] : [],
+      ports: random.below(3) === 0 ? { http: 20_000 + random.below(10) } : {},
+    });
+  });
   const taken = new Set<string>();
   const pick = (count: number): { allocation: Allocation; revision: number }[] => {
     const rows = [...allocations.rows()].map(([, row]) => ({
@@ -169,7 +212,7 @@ const settings = fc.record({
 });
 
 describe('committer under contention and faults', () => {
-  it('I1 I2 I3 I5 I6 I11: whatever meets, the laws hold and every part ends once', async () => {
+  it('I1 I2 I3 I5 I6 I11 S3.15 S3.33: whatever meets, the laws hold and every part ends once', async () => {
     let faults = 0;
     let landed = 0;
     let conflicted = 0;
