@@ -6,6 +6,7 @@ import type { Job, JobRecord } from '../src/core/job.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import type { Ledger } from '../src/core/ledger.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
+import type { Pool, SharedResource } from '../src/core/shared-resource.ts';
 import type { CellStore, Change, Following, Snapshot } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import type { RunRecord } from '../src/wire/monitor-api.ts';
@@ -19,8 +20,10 @@ import {
   metaCodec,
   outcomeCodec,
   ownerCodec,
+  poolCodec,
   roleCodec,
   runCodec,
+  sharedResourceCodec,
 } from '../src/wire/records.ts';
 import { Grouped } from './grouped.ts';
 import type { Row, RowChange } from './room.ts';
@@ -41,6 +44,8 @@ export interface Rooms {
   readonly runs: RunRecord;
   readonly roles: RoleRecord;
   readonly meta: CellMeta;
+  readonly shared: SharedResource;
+  readonly pools: Pool;
 }
 
 export type RoomName = keyof Rooms;
@@ -71,6 +76,9 @@ export class CellCopy {
   readonly intents: Room<Intent>;
   readonly runs: Room<RunRecord>;
   readonly roles: Room<RoleRecord>;
+  /** What operators say that hosts share, and what is taken of it by `<resource>/<value>`. */
+  readonly shared: Room<SharedResource>;
+  readonly pools: Room<Pool>;
   /** One record, of no name. */
   readonly meta: Room<CellMeta>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
@@ -105,9 +113,12 @@ export class CellCopy {
     this.runs = this.#room('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#room('roles', keys.roles, (text) => roleCodec.decode(text));
     this.meta = this.#room('meta', keys.meta, (text) => metaCodec.decode(text));
+    this.shared = this.#room('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
+    this.pools = this.#room('pools', keys.pools, (text) => poolCodec.decode(text));
     this.#rooms = [
       ...[this.hosts, this.alive, this.eligibility, this.ledgers, this.allocations, this.jobs],
       ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles, this.meta],
+      ...[this.shared, this.pools],
     ] as readonly Room<unknown>[];
     this.#following = store.follow(keys.root, {
       onSnapshot: (snapshot) => this.#replace(snapshot),

@@ -5,6 +5,7 @@ import type { Intent } from '../src/core/intent.ts';
 import type { JobRecord } from '../src/core/job.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
+import type { SharedResource } from '../src/core/shared-resource.ts';
 import { RecordError } from '../src/wire/codec.ts';
 import type { CellEvent } from '../src/wire/monitor-api.ts';
 import type { SchedulerEvent } from '../src/wire/scheduler-api.ts';
@@ -67,8 +68,17 @@ function tell(change: CellChange): Told | null {
     case 'versions':
     case 'runs':
     case 'meta':
+    case 'pools':
       return null;
+    case 'shared':
+      return tellShared(change.name, change.now?.value);
   }
+}
+
+function tellShared(name: string, now: SharedResource | undefined): Told {
+  const of = now === undefined ? 'no more is given' : `${String(now.capacity)} ${now.unit}`.trimEnd();
+  const by = now === undefined ? '' : ` ${now.by === null ? 'for the cell' : `for each ${now.by}`}`;
+  return { kind: 'shared-set', source: 'api', detail: `${name}: ${of}${by}` };
 }
 
 function tellJob(name: string, now: JobRecord | undefined, before: JobRecord | undefined): Told | null {

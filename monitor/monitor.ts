@@ -32,6 +32,7 @@ import { guarded } from './refusals.ts';
 import { Registration } from './registration.ts';
 import { ReportRelay } from './report-relay.ts';
 import { attachChannels, attachRoutes } from './routes/attach-routes.ts';
+import { cellRoutes } from './routes/cell-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { hostRoutes } from './routes/host-routes.ts';
 import { schemaRoutes } from './routes/schema-routes.ts';
@@ -127,7 +128,7 @@ export class Monitor {
   /** Serves at once: with what it knows, and `incomplete` until it knows enough. */
   async start(): Promise<HttpListener> {
     const { server, listen, channels } = this.#deps;
-    const listener = await server.listen(monitorRoutes(this.state), {
+    const listener = await server.listen(monitorRoutes(this.state, this.keeper), {
       ...listen,
       bodyBytesMax: BODY_BYTES_MAX,
       ...(channels === undefined ? {} : { channels: attachChannels(this.state, channels) }),
@@ -265,6 +266,8 @@ export class Monitor {
         this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
         break;
       case 'runs':
+      case 'shared':
+      case 'pools':
       case 'meta':
         break;
     }
@@ -307,10 +310,11 @@ export class Monitor {
 }
 
 /** All routes, each with what is common to all answers. */
-function monitorRoutes(state: MonitorState): Route[] {
+function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
   const routes = [
     ...jobRoutes(state),
     ...hostRoutes(state),
+    ...cellRoutes(state, keeper),
     ...streamRoutes(state),
     ...attachRoutes(state),
     ...healthRoutes(state),

@@ -1,7 +1,9 @@
+import type { CellStore } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { StoreSize, StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import type { StoreStatus } from '../src/wire/cell-api.ts';
 import type { CellCopy } from './cell-copy.ts';
 import { every } from './every.ts';
 import { turnOf } from './host-watch.ts';
@@ -55,6 +57,21 @@ export class StoreKeeper {
   /** As last measured; null: not yet. */
   get size(): StoreSize | null {
     return this.#size;
+  }
+
+  /**
+   * Measured now, for people.
+   * @returns null when the store does not say
+   */
+  async status(store: CellStore): Promise<StoreStatus | null> {
+    try {
+      const { upkeep, options } = this.#deps;
+      const [size, compactedRevision] = await Promise.all([upkeep.measure(), store.oldestRevision()]);
+      return { ...size, compactedRevision, quotaBytes: options.quotaBytes };
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      return null;
+    }
   }
 
   async close(): Promise<void> {

@@ -18,7 +18,7 @@ import type { Context } from '../context.ts';
 import { CliError, EXIT, usageError } from '../exit.ts';
 import { printValue } from '../output/print.ts';
 import { formatTable } from '../output/table.ts';
-import { plural } from '../output/words.ts';
+import { mebibytes, plural } from '../output/words.ts';
 
 export interface CheckOptions {
   readonly etcd: readonly string[];
@@ -104,10 +104,6 @@ async function askHosts(
   };
   await Promise.all(Array.from({ length: HOSTS_IN_FLIGHT }, worker));
   return { listings, silentHosts };
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
 const INVARIANTS = 'I1 I2 I3 I4 I7 I8 I12 I13';

@@ -53,6 +53,11 @@ export function gpuShares(shares: readonly GpuShare[]): string {
   return gpus(shares.reduce((sum, share) => sum + share.milli, 0));
 }
 
+/** Whole files and databases. */
+export function mebibytes(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
 export function percent(part: number, whole: number): string {
   return whole === 0 ? '' : `${((100 * part) / whole).toFixed(0)}%`;
 }

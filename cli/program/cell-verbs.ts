@@ -2,7 +2,10 @@ import type { Command } from 'commander';
 import type { HostVerb, JudgeOptions } from '../commands/host.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
-import { cellVerb } from '../verbs.ts';
+import type { Runner } from '../verbs.ts';
+import { cellVerb, collect, wholeNumber } from '../verbs.ts';
+import type { SetSharedOptions } from '../commands/shared.ts';
+import { SCALAR_AMOUNT_MAX } from '../../src/wire/bounds.ts';
 
 /** Verbs about the cell: hosts, schedulers, what happens. */
 export function addCellVerbs(program: Command, { run }: ProgramInput): void {
@@ -10,6 +13,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('../commands/hosts.ts')).hosts(context)),
   );
+  addSharedVerbs(program, run);
   const host = program.command('host').description('give a verdict on one host: drain, cordon, ready');
   const verdicts: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],
@@ -48,4 +52,28 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .action((options: GlobalOptions & { follow: boolean; since?: string; job?: string; kind?: string }) =>
       run(options, async (context) => (await import('../commands/events.ts')).events(context, options)),
     );
+}
+
+/** Verbs about what hosts share: rack uplinks, power, bandwidth. */
+function addSharedVerbs(program: Command, run: Runner): void {
+  const shared = cellVerb(program, 'shared', 'what hosts share, and how much of each pool is taken').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('../commands/shared.ts')).shared(context)),
+  );
+  cellVerb(shared, 'set <name>', 'say what there is of something that hosts share')
+    .option(
+      '--by <attribute>',
+      'hosts of one value share a pool, such as host.rack (default: the whole cell does)',
+    )
+    .requiredOption('--capacity <amount>', 'of each pool', wholeNumber(0, SCALAR_AMOUNT_MAX))
+    .option('--of <value=amount>', 'of the pool of this value; repeat it for several', collect, [])
+    .option('--unit <text>', 'what the amounts mean, such as Mbit/s', '')
+    .action((name: string, options: GlobalOptions & SetSharedOptions) =>
+      run(options, async (context) =>
+        (await import('../commands/shared.ts')).setShared(context, name, options),
+      ),
+    );
+  cellVerb(shared, 'rm <name>', 'give nothing more of it').action((name: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('../commands/shared.ts')).removeShared(context, name)),
+  );
 }

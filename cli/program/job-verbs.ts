@@ -77,9 +77,16 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
         (await import('../commands/top.ts')).top(context, job, { all: options.allNamespaces }),
       ),
     );
-  cellVerb(program, 'status <job>', 'a job, where it is, and how its parts ended').action(
-    (job: string, options: GlobalOptions) =>
-      run(options, async (context) => (await import('../commands/status.ts')).status(context, job)),
+  cellVerb(
+    program,
+    'status [job]',
+    'a job, where it is, and how its parts ended; without one the cell, its store, and what hosts share',
+  ).action((job: string | undefined, options: GlobalOptions) =>
+    run(options, async (context) =>
+      job === undefined
+        ? (await import('../commands/cell-status.ts')).cellStatus(context)
+        : (await import('../commands/status.ts')).status(context, job),
+    ),
   );
   cellVerb(program, 'why <job>', 'why it does not run: every host, every check').action(
     (job: string, options: GlobalOptions) =>

@@ -7,6 +7,7 @@ import type { CellKeys } from '../../src/core/keys.ts';
 import type { Ledger } from '../../src/core/ledger.ts';
 import type { Quota, Switches } from '../../src/core/limits.ts';
 import type { Owner, RoleRecord } from '../../src/core/role.ts';
+import type { Pool, SharedResource } from '../../src/core/shared-resource.ts';
 import type { Change } from '../../src/ports/cell-store.ts';
 import type { Codec } from '../../src/wire/codec.ts';
 import { RecordError } from '../../src/wire/codec.ts';
@@ -21,9 +22,11 @@ import {
   metaCodec,
   outcomeCodec,
   ownerCodec,
+  poolCodec,
   quotaCodec,
   roleCodec,
   runCodec,
+  sharedResourceCodec,
   switchesCodec,
 } from '../../src/wire/records.ts';
 
@@ -52,6 +55,8 @@ export interface Rooms {
   readonly roles: RoleRecord;
   readonly quotas: Quota;
   readonly switches: Switches;
+  readonly shared: SharedResource;
+  readonly pools: Pool;
 }
 export type RoomName = keyof Rooms;
 
@@ -128,6 +133,7 @@ export class CellReplay {
 const ROOMS: readonly RoomName[] = [
   'allocations',
   'ledgers',
+  'pools',
   'outcomes',
   'intents',
   'owners',
@@ -139,6 +145,7 @@ const ROOMS: readonly RoomName[] = [
   'roles',
   'quotas',
   'switches',
+  'shared',
   'meta',
 ];
 
@@ -161,6 +168,8 @@ function placesOf(keys: CellKeys): Place {
     runs: { prefix: keys.runs, codec: runCodec },
     roles: { prefix: keys.roles, codec: roleCodec },
     quotas: { prefix: keys.quota(''), codec: quotaCodec },
+    shared: { prefix: keys.shared, codec: sharedResourceCodec },
+    pools: { prefix: keys.pools, codec: poolCodec },
     switches: { prefix: keys.switches, codec: switchesCodec },
   };
 }

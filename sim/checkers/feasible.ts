@@ -6,6 +6,7 @@ import type { Group, JobRecord } from '../../src/core/job.ts';
 import { schedulerKindOf } from '../../src/core/job.ts';
 import type { Resources } from '../../src/core/resources.ts';
 import { addResources, NO_RESOURCES, shortOf, subtractResources } from '../../src/core/resources.ts';
+import { capacityOf, partsOfPool, poolOn } from '../../src/core/shared-resource.ts';
 import type { CellAt } from './cell-replay.ts';
 import { addAmounts, noAmounts, overQuota } from './quotas.ts';
 
@@ -33,6 +34,7 @@ export function roomFor(
     if (!alive.has(host.id) || (cell.eligibility.get(host.id)?.state ?? 'ready') !== 'ready') continue;
     if (!group.constraints.every((expression) => meets(host, expression))) continue;
     if (isHeld(cell, record, group, host) || !hasRoom(cell, host, ask.resources, ask.ports)) continue;
+    if (!poolsHaveRoom(cell, host, ask.shared ?? {})) continue;
     return host.id;
   }
   return null;
@@ -73,6 +75,16 @@ function hasRoom(
   if (fixed.some((port) => taken.has(port))) return false;
   const { first, last } = host.portRange;
   return last - first + 1 - taken.size >= Object.keys(ports).length;
+}
+
+function poolsHaveRoom(cell: CellAt, host: Host, asked: Readonly<Record<string, number>>): boolean {
+  return Object.entries(asked).every(([name, amount]) => {
+    const resource = cell.shared.get(name);
+    const pool = resource === undefined ? null : poolOn(host, resource);
+    if (resource === undefined || pool === null) return false;
+    const free = capacityOf(resource, partsOfPool(pool).value) - (cell.pools.get(pool)?.used ?? 0);
+    return amount <= free;
+  });
 }
 
 function isHeld(cell: CellAt, { job }: JobRecord, group: Group, host: Host): boolean {

@@ -45,6 +45,7 @@ const NAMES: { readonly [R in keyof Rooms]?: (value: Rooms[R]) => string } = {
   outcomes: ({ namespace, job, allocation }) => `${namespace}/${job}/${allocation}`,
   jobs: ({ job }) => jobKeyOf(job.namespace, job.name),
   quotas: ({ namespace }) => namespace,
+  shared: ({ name }) => name,
 };
 
 function checkNames(step: Step, wrong: (key: string, detail: string) => void): void {

@@ -5,6 +5,7 @@ import type { CellAt, Step } from './cell-replay.ts';
 import { CellReplay } from './cell-replay.ts';
 import { HostRoomChecker } from './host-room.ts';
 import { checkKeyOwners } from './key-owners.ts';
+import { PoolChecker } from './pools.ts';
 import type { Findings } from './violations.ts';
 
 /**
@@ -15,6 +16,7 @@ export class SharedStateCheck {
   readonly lives = new AllocationLifeChecker();
   readonly #replay: CellReplay;
   readonly #rooms = new HostRoomChecker();
+  readonly #pools = new PoolChecker();
   readonly #findings: Findings;
 
   constructor(keys: CellKeys, findings: Findings) {
@@ -30,6 +32,7 @@ export class SharedStateCheck {
   take(revision: number, changes: readonly Change[], initial = false): Step {
     const step = this.#replay.apply(revision, changes, initial);
     this.#rooms.check(step, this.cell, this.#findings);
+    this.#pools.check(step, this.cell, this.#findings);
     this.lives.check(step, this.cell, this.#findings);
     checkKeyOwners(step, this.cell, this.#findings);
     return step;

@@ -27,6 +27,7 @@ export class WriterChecker {
     this.#rules = [
       { prefix: keys.allocations, roles: ['scheduler', 'monitor'] },
       { prefix: keys.ledgers, roles: ['scheduler', 'monitor'] },
+      { prefix: keys.pools, roles: ['scheduler', 'monitor'] },
       { prefix: keys.outcomes, roles: ['scheduler', 'monitor'] },
       { prefix: keys.intents, roles: ['scheduler', 'monitor'] },
       { prefix: keys.owners, roles: ['scheduler'] },

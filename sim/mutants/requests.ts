@@ -1,5 +1,6 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import type { Request } from '../world/scenario.ts';
+import { sharing } from '../world/scenario.ts';
 
 const JOBS = 13;
 /** Fixed ports that many ask for. */
@@ -27,7 +28,7 @@ function requestOf(n: number, atMs: number, random: SeededRandom): Request {
   const kind = !isService && random.below(4) === 0 ? 'run' : 'submit';
   // Many a name begins with another one: `job-1`, `job-10`, `job-101`.
   const name = `job-${n.toString(2)}`;
-  const file = {
+  const plain = {
     ...{ name, type: isService ? 'service' : 'batch', count: 1 + random.below(4) },
     priority: [30, 50, 50, 80][random.below(4)] ?? 50,
     resources: {
@@ -45,6 +46,7 @@ function requestOf(n: number, atMs: number, random: SeededRandom): Request {
     },
     stop: { signal: 'SIGTERM', grace: `${String(300 + random.below(3_000))}ms` },
   };
+  const file = sharing(plain, random);
   return { atMs, kind, name, file, stopAfterMs: isService ? 4_000 + random.below(4_000) : null };
 }
 

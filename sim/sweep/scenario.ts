@@ -6,6 +6,8 @@ const CELL: Scenario = {
   ...{ hosts: 2, schedulers: ['batch', 'service'], monitors: 1, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 0, activeMs: 6_000, quietMs: 52_000 },
   gangMax: 3,
+  // Enough for two of the list at a time.
+  shared: [{ name: 'power', unit: 'W', by: null, capacity: 250, capacities: {} }],
   // Part of the work lies in the quiet period, and where each crash would leave it is what is compared.
   quietLeastMs: 52_000,
   // All that is asked for below: who is killed may delay it, and nothing of it may go missing.
@@ -49,7 +51,7 @@ const REQUESTS: readonly Request[] = [
     atMs: 700,
     kind: 'submit',
     name: 'list',
-    file: job('list', 'batch', 600, { count: 3 }),
+    file: job('list', 'batch', 600, { count: 3, resources: { ...PLACING.resources, shared: { power: 100 } } }),
     stopAfterMs: null,
   },
   {

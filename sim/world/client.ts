@@ -1,4 +1,5 @@
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { SharedResource } from '../../src/core/shared-resource.ts';
 import type { Job } from '../../src/core/job.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { sleep } from '../../src/runtime/sleep.ts';
@@ -22,6 +23,8 @@ export interface ClientParts {
   readonly requests: readonly Request[];
   /** A request has come to its end: answered, refused or given up, and stopped where it wanted that. */
   readonly onServed: () => void;
+  /** What hosts share, said at once. */
+  readonly shared: readonly SharedResource[];
   /** When the store was restored: everybody hands in again what should be there. */
   readonly restoredMs: readonly number[];
 }
@@ -36,13 +39,17 @@ export function clientActor(ground: Ground, parts: ClientParts): Actor {
       const urls = parts.monitors.map((monitor) => SimNetwork.addressOf(monitor));
       const client = new MonitorClient(http, { urls, from: parts.name });
       const asker = new Asker(ground, parts.name, client, ports);
+      void asker.share(parts.shared);
       for (const request of parts.requests)
         ports.clock.after(
           request.atMs - ports.clock.monotonicMs(),
           () => void asker.serve(request).then(parts.onServed),
         );
       for (const atMs of parts.restoredMs)
-        ports.clock.after(atMs + AGAIN_MS - ports.clock.monotonicMs(), () => void asker.repeat());
+        ports.clock.after(atMs + AGAIN_MS - ports.clock.monotonicMs(), () => {
+          void asker.share(parts.shared);
+          void asker.repeat();
+        });
       return Promise.resolve();
     },
   });
@@ -61,6 +68,19 @@ class Asker {
     this.#name = name;
     this.#client = client;
     this.#ports = ports;
+  }
+
+  /** An operator does not give up: without it nobody who asks for some of it is ever placed. */
+  async share(resources: readonly SharedResource[]): Promise<void> {
+    for (const { name, ...rest } of resources)
+      for (;;) {
+        const done = await this.#client.setShared(name, rest).then(
+          () => true,
+          () => false,
+        );
+        if (done) break;
+        await sleep(this.#ports.clock, AGAIN_MS);
+      }
   }
 
   async serve(request: Request): Promise<void> {

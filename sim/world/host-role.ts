@@ -28,6 +28,11 @@ export interface HostActorParts {
   readonly onUp: (agent: HostAgent) => void;
 }
 
+/** Two hosts share a rack. */
+function rackOf(host: string): string {
+  return `r${String(Math.floor(Number(host.slice(host.lastIndexOf('-') + 1)) / 2))}`;
+}
+
 /** A host-agent on its machine, wired as in `host-agent/main.ts`. */
 export function hostActor(ground: Ground, parts: HostActorParts): Actor {
   const { machine } = parts;
@@ -44,7 +49,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
       };
       const facts = {
         ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES, gpuModels: [] },
-        ...{ portRange: PORT_RANGE, attributes: { os: 'linux' }, agentVersion: '0' },
+        ...{ portRange: PORT_RANGE, attributes: { os: 'linux', rack: rackOf(machine.host) }, agentVersion: '0' },
       };
       const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
       const agent = await HostAgent.open(agentPorts, facts, crypto, AGENT_SETTINGS);

@@ -1,5 +1,6 @@
 import type { SchedulerKind } from '../../src/core/job.ts';
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
+import type { SharedResource } from '../../src/core/shared-resource.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
 import { MISSING_COMMAND } from '../hosts/task-table.ts';
 
@@ -26,6 +27,8 @@ export interface Scenario {
    * that whoever died with the last fault is seen to be replaced.
    */
   readonly quietLeastMs: number;
+  /** What an operator says that hosts share, before anything else. */
+  readonly shared: readonly SharedResource[];
   /** A run in which less was done has tested nothing, and fails. */
   readonly least: WorkLeast;
 }
@@ -35,6 +38,10 @@ export const SMALL_CELL: Scenario = {
   ...{ hosts: 3, schedulers: ['batch', 'batch', 'service'], monitors: 2, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 10, activeMs: 15_000, quietMs: 30_000 },
   quietLeastMs: 12_000,
+  shared: [
+    { name: 'uplink', unit: 'Mbit/s', by: 'host.rack', capacity: 1_000, capacities: { r0: 600 } },
+    { name: 'power', unit: 'W', by: null, capacity: 1_500, capacities: {} },
+  ],
   least: { acknowledged: 3, committed: 3, started: 3, ended: 2, finalViews: 2 },
 };
 
@@ -68,9 +75,25 @@ function requestOf(n: number, scenario: Scenario, random: SeededRandom): Request
   const isService = kind === 'submit' && scenario.schedulers.includes('service') && random.below(3) === 0;
   const name = `job-${String(n)}`;
   const type = isService ? 'service' : 'batch';
-  const file = { name, type, ...placing(random), ...work(isService, random) };
+  const file = sharing({ name, type, ...placing(random), ...work(isService, random) }, random);
   const stops = isService || random.below(5) === 0;
   return { atMs, kind, name, file, stopAfterMs: stops ? random.below(scenario.activeMs) : null };
+}
+
+/**
+ * The job file, in one of four cases with something that hosts share. Drawn beside everything else, so that what a seed asks
+ * for otherwise is what it was.
+ */
+export function sharing<T extends { readonly name: string; readonly resources: object }>(
+  file: T,
+  random: SeededRandom,
+): T {
+  const own = random.split(`shared ${file.name}`);
+  const drawn = own.below(8);
+  if (drawn > 2) return file;
+  const amount = 100 * (1 + own.below(5));
+  const shared = { ...(drawn === 1 ? {} : { uplink: amount }), ...(drawn === 0 ? {} : { power: amount }) };
+  return { ...file, resources: { ...file.resources, shared } };
 }
 
 function placing(random: SeededRandom) {

@@ -23,7 +23,7 @@ import { hostActor } from './host-role.ts';
 import type { WorldOptions } from './options.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
-import type { Request } from './scenario.ts';
+import type { Request, Scenario } from './scenario.ts';
 import { gangMaxOf } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
@@ -65,7 +65,7 @@ export class World {
     this.#becalm = [weather.lay(faults.network ?? {}), store.weather.lay(faults.store ?? {})];
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
-    this.#addClient(requests, plan);
+    this.#addClient(requests, plan, options.scenario.shared);
   }
 
   /** Brings everything up, in an order that the seed draws. */
@@ -123,13 +123,13 @@ export class World {
     for (const id of numbered('arbiter', arbiters)) this.#add(arbiterActor(this.ground, id, SESSION_TTL_MS));
   }
 
-  #addClient(requests: readonly Request[], plan: readonly Fault[]): void {
+  #addClient(requests: readonly Request[], plan: readonly Fault[], shared: Scenario['shared']): void {
     const restores = plan.filter(({ kind }) => kind === 'restore' || kind === 'store-lost');
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
     this.#unserved = requests.length;
     const onServed = (): void => void (this.#unserved -= 1);
-    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests, restoredMs, onServed }));
+    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests, shared, restoredMs, onServed }));
   }
 
   #add(actor: Actor): void {

@@ -20,6 +20,7 @@ import type {
   SubmitAnswer,
   VersionAnswer,
 } from '../wire/monitor-api.ts';
+import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/cell-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
 import type { CellUsage } from '../wire/usage-api.ts';
 import type { MonitorAddresses, MonitorCall } from './monitor-round.ts';
@@ -170,6 +171,26 @@ export class MonitorClient {
     return bodyOf(await this.#get('/v1/hosts', options));
   }
 
+  /** The cell as a whole: its store, and what its hosts share. */
+  async cell(options: CallOptions = {}): Promise<CellStatus> {
+    return bodyOf(await this.#get('/v1/cell', options));
+  }
+
+  /** Says what there is of something that hosts share. */
+  async setShared(
+    name: string,
+    body: SharedResourceRequest,
+    options: CallOptions = {},
+  ): Promise<SharedStatus> {
+    return bodyOf(
+      await this.#call({ ...options, method: 'PUT', path: sharedPath(name), body, repeatable: true }),
+    );
+  }
+
+  async removeShared(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#call({ ...options, method: 'DELETE', path: sharedPath(name), repeatable: true });
+  }
+
   /** What runs uses now, by host. @param which all of it without a namespace */
   async usage(
     which: { readonly namespace?: string; readonly job?: string },
@@ -287,6 +308,10 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 
 function pathOf({ namespace, job }: JobRef): string {
   return `/v1/jobs/${encodeURIComponent(namespace)}/${encodeURIComponent(job)}`;
+}
+
+function sharedPath(name: string): string {
+  return `/v1/shared/${encodeURIComponent(name)}`;
 }
 
 function logQuery(call: LogCall, offset: number): string {
