@@ -3,13 +3,13 @@ import type { Shortfall } from './resources.ts';
 import type { SharedResource, SharedUse } from './shared-resource.ts';
 import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
 
-/** What is taken of a pool, and the store revision that wrote it; revision 0 means that nothing ever was. */
+/** What is taken of a pool, and the store revision that wrote it; revision 0 means that there is no record. */
 export interface KnownPool {
   readonly used: number;
   readonly revision: number;
 }
 
-/** An operator's word on a resource; null: there is none of that name. */
+/** An operator's word on a resource; null, at revision 0: there is none of that name. */
 export interface KnownResource {
   readonly resource: SharedResource | null;
   readonly revision: number;
@@ -18,35 +18,48 @@ export interface KnownResource {
 const UNUSED: KnownPool = Object.freeze({ used: 0, revision: 0 });
 const UNDEFINED: KnownResource = Object.freeze({ resource: null, revision: 0 });
 
+/** Late news must not bring back what is gone: so the revision at which it was seen to be is kept, also of what is not. */
+interface AsOf<T> {
+  readonly asOf: number;
+  readonly known: T;
+}
+
 /**
  * The newest that is known of shared resources and their pools, and the own claims under way on top. As with ledgers, the
  * watch and the replies to our own commits fill it and overtake each other, so only a higher revision replaces what is there.
  */
 export class PoolBook {
-  readonly #pools = new Map<string, KnownPool>();
-  readonly #resources = new Map<string, KnownResource>();
+  readonly #pools = new Map<string, AsOf<KnownPool>>();
+  readonly #resources = new Map<string, AsOf<KnownResource>>();
   readonly #assumed = new Map<string, number>();
 
-  /** @returns false: not newer than what is known, and ignored */
-  observe(pool: string, used: number, revision: number): boolean {
-    if (revision <= this.get(pool).revision) return false;
-    this.#pools.set(pool, { used, revision });
+  /**
+   * @param used null: the pool has no record
+   * @param revision that wrote the record; for null, at which it was seen to be absent
+   * @returns false: not newer than what is known, and ignored
+   */
+  observe(pool: string, used: number | null, revision: number): boolean {
+    if (revision <= (this.#pools.get(pool)?.asOf ?? 0)) return false;
+    this.#pools.set(pool, { asOf: revision, known: used === null ? UNUSED : { used, revision } });
     return true;
   }
 
-  /** @returns false: not newer than what is known, and ignored */
+  /** As `observe`. */
   define(name: string, resource: SharedResource | null, revision: number): boolean {
-    if (revision <= this.resource(name).revision) return false;
-    this.#resources.set(name, { resource, revision });
+    if (revision <= (this.#resources.get(name)?.asOf ?? 0)) return false;
+    this.#resources.set(name, {
+      asOf: revision,
+      known: resource === null ? UNDEFINED : { resource, revision },
+    });
     return true;
   }
 
   get(pool: string): KnownPool {
-    return this.#pools.get(pool) ?? UNUSED;
+    return this.#pools.get(pool)?.known ?? UNUSED;
   }
 
   resource(name: string): KnownResource {
-    return this.#resources.get(name) ?? UNDEFINED;
+    return this.#resources.get(name)?.known ?? UNDEFINED;
   }
 
   /** Counts the use as taken until it is settled or forgotten. */

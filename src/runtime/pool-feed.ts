@@ -31,7 +31,7 @@ export class PoolFeed {
       onBadRecord,
       onChange: (pool, now, before) => {
         const used = now?.value.used ?? 0;
-        book.observe(pool, used, now?.modRevision ?? this.#pools.revision);
+        book.observe(pool, now?.value.used ?? null, now?.modRevision ?? this.#pools.revision);
         // Said also when the reply to our own release was here before: only now is it news to who waits.
         if (used < (before?.value.used ?? 0)) onRoom(pool.slice(0, pool.indexOf('/')));
       },

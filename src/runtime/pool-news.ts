@@ -9,8 +9,8 @@ type Read = Pick<Snapshot, 'entries' | 'revision'>;
 /** What was read of a pool; one that cannot be read stays as it was known, and its commits go on being refused. */
 export function readPool(book: PoolBook, keys: CellKeys, pool: string, { entries, revision }: Read): void {
   const entry = entries.get(keys.pool(pool));
-  const read = entry === undefined ? { used: 0 } : decoded(() => poolCodec.decode(entry.value));
-  if (read !== null) book.observe(pool, read.used, entry?.modRevision ?? revision);
+  const read = entry === undefined ? undefined : decoded(() => poolCodec.decode(entry.value));
+  if (read !== null) book.observe(pool, read?.used ?? null, entry?.modRevision ?? revision);
 }
 
 /** The same of what an operator says of a resource. */

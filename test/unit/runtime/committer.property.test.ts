@@ -216,6 +216,8 @@ describe('committer under contention and faults', () => {
     let faults = 0;
     let landed = 0;
     let conflicted = 0;
+    let shared = 0;
+    let outOfPool = 0;
     await fc.assert(
       fc.asyncProperty(settings, async (one) => {
         const result = await run(one);
@@ -236,6 +238,9 @@ describe('committer under contention and faults', () => {
             else expect(at, `${String(end?.kind)} ${plan.id}`).toBe(end?.revision);
             if (end?.kind === 'conflicted') conflicted += 1;
             else landed += 1;
+            if (end?.kind !== 'conflicted' && plan.places[index]?.shared !== undefined) shared += 1;
+            if (end?.kind === 'conflicted' && end.why.reason === 'no-fit')
+              outOfPool += end.why.short.dimension.startsWith('shared:') ? 1 : 0;
             if (one.conflictCheck === 'version') expect(end?.kind).not.toBe('rebased');
           }
           if (plan.atomicity === 'all-or-nothing') {
@@ -251,6 +256,6 @@ describe('committer under contention and faults', () => {
       { numRuns: Number(process.env['MOORAGE_PROPERTY_RUNS'] ?? 150) },
     );
     // Nothing was shown if nothing landed, conflicted or failed.
-    expect(Math.min(landed, conflicted, faults)).toBeGreaterThan(100);
+    expect(Math.min(landed, conflicted, faults, shared, outOfPool)).toBeGreaterThan(100);
   });
 });

@@ -13,6 +13,8 @@ import {
   outcomeCodec,
   ownerCodec,
   hostCodec,
+  poolCodec,
+  sharedResourceCodec,
 } from '../../../../src/wire/records.ts';
 import { HistoryWorld, KEYS, outcomeOf, someHost } from '../../../support/history-world.ts';
 
@@ -132,6 +134,20 @@ describe('checkHistory on planted violations', () => {
   it('I1 an allocation on a host that never was', async () => {
     await world.commitByHand(another(1, { host: 'nowhere' }));
     expect(await found()).toEqual(['I1']);
+  });
+
+  it('S3.33 I1 I3 more of a pool than an operator gave, and a pool that does not know who takes of it', async () => {
+    const power = { name: 'power', unit: 'W', by: null, capacity: 300, capacities: {} };
+    await world.put(KEYS.sharedResource('power'), sharedResourceCodec.encode(power));
+    await world.put(KEYS.pool('power/cell'), poolCodec.encode({ used: 200 }));
+    expect(await found()).toEqual(['I3']);
+    await world.commitByHand(another(1, { shared: { 'power/cell': 200 } }));
+    const { violationsTotal } = await checkHistory(world.store, KEYS, []);
+    await world.put(KEYS.sharedResource('power'), sharedResourceCodec.encode({ ...power, capacity: 100 }));
+    expect((await checkHistory(world.store, KEYS, [])).violationsTotal).toBe(violationsTotal);
+    await world.put(KEYS.pool('power/cell'), poolCodec.encode({ used: 400 }));
+    await world.commitByHand(another(2, { shared: { 'power/cell': 200 } }));
+    expect(await found()).toEqual(['I1', 'I3']);
   });
 
   it('I2 two allocations with one port', async () => {
