@@ -37,7 +37,7 @@ const nobody = {
   onRoom: () => undefined,
   onStanding: () => undefined,
   onHost: () => undefined,
-    onSharedRoom: () => undefined,
+  onSharedRoom: () => undefined,
   mayWait: () => true,
 };
 const startMs = performance.now();

@@ -46,6 +46,5 @@ function checkRoom(revision: number, pool: string, sum: number, cell: CellAt, fi
   const { resource, value } = partsOfPool(pool);
   const known = cell.shared.get(resource);
   const capacity = known === undefined ? 0 : capacityOf(known, value);
-  if (sum > capacity)
-    findings.add('I1', revision, pool, `${String(sum)} given away of ${String(capacity)}`);
+  if (sum > capacity) findings.add('I1', revision, pool, `${String(sum)} given away of ${String(capacity)}`);
 }

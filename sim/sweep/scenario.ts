@@ -51,7 +51,10 @@ const REQUESTS: readonly Request[] = [
     atMs: 700,
     kind: 'submit',
     name: 'list',
-    file: job('list', 'batch', 600, { count: 3, resources: { ...PLACING.resources, shared: { power: 100 } } }),
+    file: job('list', 'batch', 600, {
+      count: 3,
+      resources: { ...PLACING.resources, shared: { power: 100 } },
+    }),
     stopAfterMs: null,
   },
   {

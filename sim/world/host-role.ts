@@ -49,7 +49,11 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
       };
       const facts = {
         ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES, gpuModels: [] },
-        ...{ portRange: PORT_RANGE, attributes: { os: 'linux', rack: rackOf(machine.host) }, agentVersion: '0' },
+        ...{
+          portRange: PORT_RANGE,
+          attributes: { os: 'linux', rack: rackOf(machine.host) },
+          agentVersion: '0',
+        },
       };
       const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
       const agent = await HostAgent.open(agentPorts, facts, crypto, AGENT_SETTINGS);

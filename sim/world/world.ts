@@ -129,7 +129,9 @@ export class World {
     const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
     this.#unserved = requests.length;
     const onServed = (): void => void (this.#unserved -= 1);
-    this.#add(clientActor(this.ground, { name: 'client-1', monitors, requests, shared, restoredMs, onServed }));
+    this.#add(
+      clientActor(this.ground, { name: 'client-1', monitors, requests, shared, restoredMs, onServed }),
+    );
   }
 
   #add(actor: Actor): void {
