@@ -134,6 +134,7 @@ describe('the house is in order', () => {
       .filter((file) => readFileSync(join(root, file), 'utf8').includes("kind: 'delete'"));
     expect(deleting.sort()).toEqual([
       'monitor/reaper.ts', // jobs, runs and outcomes past retention
+      'monitor/shared-resources.ts', // what hosts share no longer
       'schedulers/ownership.ts', // owner keys
       'schedulers/releaser.ts', // surplus outcomes
       'sim/store/server.ts', // what a restored store does not hold
