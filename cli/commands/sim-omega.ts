@@ -57,7 +57,10 @@ export async function simOmega(
     sections.push(sectionOf(figure, curves, verdicts));
     for (const one of verdicts) say(context, figure, one);
   }
-  const file = await folder.writeFile('report.html', pageHtml(pageOf(sections, swept)));
+  const shapes = sections.flatMap(({ id, verdicts }) => shapesOf(id, verdicts));
+  if (shapes.length > 0)
+    context.terminal.err(`\nThe paper’s shapes:\n${shapes.map((line) => `  ${line}\n`).join('')}`);
+  const file = await folder.writeFile('report.html', pageHtml(pageOf(sections, shapes, swept)));
   const took = duration(context.terminal.nowMs() - startMs);
   context.terminal.err(`${String(swept.points.size)} of ${String(swept.wanted)} points in ${took}\n`);
   context.terminal.out(`${file}\n`);
@@ -147,7 +150,7 @@ async function writeTables(
   await folder.writeFile(`figure-${id}-use.csv`, useCsv(curves));
 }
 
-function pageOf(sections: readonly Section[], swept: Swept): Page {
+function pageOf(sections: readonly Section[], shapes: readonly string[], swept: Swept): Page {
   return {
     title: 'Omega’s experiments on Moorage’s commit',
     lead:
@@ -157,9 +160,28 @@ function pageOf(sections: readonly Section[], swept: Swept): Page {
     partial: swept.interrupted
       ? `Partial: interrupted after ${String(swept.points.size)} of ${String(swept.wanted)} points.`
       : null,
+    summary: shapes,
     sections,
     footnotes: FOOTNOTES,
   };
+}
+
+const MET = {
+  agrees: 'met',
+  partly: 'partly met',
+  differs: 'not met',
+  'not measured': 'not measured',
+} as const;
+
+/** One line for each of the paper's main findings that the figure shows. */
+function shapesOf(id: string, verdicts: readonly Verdict[]): string[] {
+  return verdicts.flatMap(({ shape, paper, ours, agrees, why }) =>
+    shape === undefined
+      ? []
+      : [
+          `${MET[agrees]}: ${shape} (figure ${id}; the paper: ${paper}). Ours: ${ours}${why === '' ? '' : `; why: ${why}`}`,
+        ],
+  );
 }
 
 function say({ terminal }: Context, figure: Figure, { paper, ours, agrees }: Verdict): void {

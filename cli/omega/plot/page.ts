@@ -24,6 +24,8 @@ export interface Page {
   readonly lead: string;
   /** Said at the top when the run was interrupted. */
   readonly partial: string | null;
+  /** The findings in a line each, before the sections; absent or empty: none. */
+  readonly summary?: readonly string[];
   readonly sections: readonly Section[];
   readonly footnotes: readonly string[];
 }
@@ -36,12 +38,18 @@ export function pageHtml(page: Page): string {
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
     `<title>${escape(page.title)}</title><style>${STYLE}</style></head><body><main><h1>${escape(page.title)}</h1>` +
     `<p>${escape(page.lead)}</p>${partial}` +
+    summaryHtml(page.summary ?? []) +
     (contents.length > 1 ? `<ul>${contents.join('')}</ul>` : '') +
     page.sections.map(sectionHtml).join('') +
     `<footer><h2>How it was measured</h2><ul>${page.footnotes.map((note) => `<li>${escape(note)}</li>`).join('')}</ul></footer>` +
     `</main></body></html>\n`
   );
 }
+
+const summaryHtml = (lines: readonly string[]): string =>
+  lines.length === 0
+    ? ''
+    : `<h2>The paper’s shapes</h2><ul>${lines.map((one) => `<li>${escape(one)}</li>`).join('')}</ul>`;
 
 function sectionHtml(section: Section): string {
   const legend = section.curves.map(

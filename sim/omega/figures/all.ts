@@ -1,6 +1,7 @@
 import { ELASTIC } from './elastic.ts';
 import type { Figure } from './figure.ts';
-import { CONFLICT_MODES, LONG_DECISIONS, THREE_SCHEDULERS } from './lifelike.ts';
+import { CONFLICT_MODES, THREE_SCHEDULERS } from './lifelike.ts';
+import { LONG_DECISIONS } from './long-decisions.ts';
 import { MULTI_PATH, SINGLE_PATH } from './monolithic.ts';
 import { BATCH_LOAD, MANY_SCHEDULERS } from './scaling.ts';
 import { SHARED_STATE } from './shared-state.ts';

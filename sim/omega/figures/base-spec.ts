@@ -54,7 +54,12 @@ export function lifelikeSpec(
 ): PointSpec {
   const named = closerToLife(CELLS[cell]);
   const light = lightSpec(cell, days, settings, changes);
-  return { ...light, cell: named.cell, load: named.load, placement: { sample: SCORED_SAMPLE } };
+  return {
+    ...light,
+    cell: named.cell,
+    load: named.load,
+    placement: changes.placement ?? { sample: SCORED_SAMPLE },
+  };
 }
 
 export const decision = (jobSeconds: number, taskSeconds = DEFAULT_DECISION.taskSeconds) => ({

@@ -72,4 +72,6 @@ export interface Verdict {
   readonly agrees: 'agrees' | 'partly' | 'differs' | 'not measured';
   /** Why it differs, as far as we can say; empty when it agrees. */
   readonly why: string;
+  /** Which of the paper's main findings this shows; absent: none of them. */
+  readonly shape?: string;
 }

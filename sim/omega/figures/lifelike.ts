@@ -1,85 +1,21 @@
-import { curvesByCell, decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
+import { decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
 import type { CurveResult, Figure, PointAt, Verdict } from './figure.ts';
 import {
+  asShape,
   busynessOf,
   conflictFractionOf,
   notMeasured,
   number,
-  overSchedulers,
-  percent,
   pointAt,
   saturation,
   saturationText,
   schedulersFor,
-  steady,
   verdict,
 } from './measures.ts';
 
 const STAND_IN =
   'Stand-in for the high-fidelity simulator, whose traces are not public: hosts of several kinds, half of the service ' +
   'jobs and a tenth of the batch jobs picky about hosts, the fullest of four hosts that fit.';
-const WHY_FEWER =
-  'how often two schedulers reach for the same host depends on the scoring, the constraints and the sizes of jobs; those of the paper are unpublished, and our stand-in for them is milder';
-
-const OVER_ONE = 'at a service decision time of about 10 s the conflict fraction exceeds 1';
-const FORTY = 'there busyness is about 40 % above the line without conflicts';
-const PAPER_SECONDS = 10;
-
-/** 12. */
-export const LONG_DECISIONS: Figure = {
-  id: '12',
-  aliases: [],
-  title: 'Figure 12: long service decisions, close to life',
-  setUp: `Cell B, one batch and one service scheduler on shared state, service decision time swept; the paper simulates 7 days. ${STAND_IN}`,
-  paper: [OVER_ONE, FORTY],
-  axis: { label: 'decision time for each service job (s)', logarithmic: true },
-  classes: ['batch', 'service'],
-  curves: (settings) =>
-    curvesByCell(settings, ['B'], [...DECISION_SECONDS, 300], (cell, x) =>
-      lifelikeSpec(cell, 7, settings, { decision: { batch: decision(0.1), service: decision(x) } }),
-    ),
-  judge: (curves) => curves.flatMap((curve) => [overOne(curve), fortyPercent(curve)]),
-};
-
-function overOne(curve: CurveResult): Verdict {
-  const there = pointAt(curve, PAPER_SECONDS);
-  if (there === undefined) return notMeasured(OVER_ONE, '10 s is not among the values');
-  const fraction = conflictFractionOf(there.result, 'service') ?? 0;
-  const least = conflictFractionOf(curve.points[0]!.result, 'service') ?? 0;
-  const over = curve.points.find(({ result }) => (conflictFractionOf(result, 'service') ?? 0) > 1);
-  const ours =
-    `${number(fraction)} at 10 s, up from ${number(least)} at ${number(curve.points[0]?.x ?? 0)} s; ` +
-    (over === undefined
-      ? `never above 1, ${number(largest(curve))} at the most`
-      : `above 1 from ${number(over.x)} s on`);
-  return verdict(
-    OVER_ONE,
-    ours,
-    fraction > 1 ? 'agrees' : fraction > 5 * least ? 'partly' : 'differs',
-    WHY_FEWER,
-  );
-}
-
-const largest = (curve: CurveResult): number =>
-  Math.max(0, ...curve.points.map(({ result }) => conflictFractionOf(result, 'service') ?? 0));
-
-function fortyPercent(curve: CurveResult): Verdict {
-  const there = pointAt(curve, PAPER_SECONDS);
-  if (there === undefined) return notMeasured(FORTY, '10 s is not among the values');
-  const more = aboveLine(there);
-  const agrees = more >= 0.25 && more <= 0.6 ? 'agrees' : more > 0.05 ? 'partly' : 'differs';
-  const last = steady(curve, 'service').at(-1);
-  const later =
-    last === undefined
-      ? ''
-      : `; ${percent(aboveLine(last))} at ${number(last.x)} s, the last before saturation`;
-  return verdict(FORTY, `${percent(more)} above it at 10 s${later}`, agrees, WHY_FEWER);
-}
-
-function aboveLine({ result }: PointAt): number {
-  const plain = overSchedulers(result, 'service', (one) => one.noConflictBusyness) ?? 0;
-  return busynessOf(result, 'service') / Math.max(plain, 1e-9) - 1;
-}
 
 const THREE_TIMES =
   'three batch schedulers bear about three times the decision time: saturation moves from ~4 s to ~15 s';
@@ -118,11 +54,14 @@ export const THREE_SCHEDULERS: Figure = {
 function threeTimes(one: CurveResult, three: CurveResult): Verdict {
   const [before, after] = [saturation(one, 'batch'), saturation(three, 'batch')];
   const ratio = after.to / before.to;
-  return verdict(
-    THREE_TIMES,
-    `one: ${saturationText(before)} s; three: ${saturationText(after)} s`,
-    ratio >= 2.2 && ratio <= 4.5 ? 'agrees' : 'differs',
-    'the sweep does not reach the saturation of both',
+  return asShape(
+    'three batch schedulers move saturation to about 3 times the decision time',
+    verdict(
+      THREE_TIMES,
+      `one: ${saturationText(before)} s; three: ${saturationText(after)} s`,
+      ratio >= 2.2 && ratio <= 4.5 ? 'agrees' : 'differs',
+      'the sweep does not reach the saturation of both',
+    ),
   );
 }
 
@@ -182,8 +121,14 @@ export const CONFLICT_MODES: Figure = {
     const fine = of('fine, incremental');
     if (fine === undefined) return [];
     return [
-      ratioVerdict(GANG_TWICE, fine, of('fine, all or nothing'), fractionAt, [1.5, 3], WHY_GANG),
-      ratioVerdict(COARSE_MORE, fine, of('coarse, incremental'), fractionAt, [1.7, 4]),
+      asShape(
+        'gang commits cost about 2 times the conflicts',
+        ratioVerdict(GANG_TWICE, fine, of('fine, all or nothing'), fractionAt, [1.5, 3], WHY_GANG),
+      ),
+      asShape(
+        'coarse detection costs 2 to 3 times the conflicts of fine-grained',
+        ratioVerdict(COARSE_MORE, fine, of('coarse, incremental'), fractionAt, [1.7, 4]),
+      ),
       ratioVerdict(`${COARSE_MORE} (ends counted)`, fine, of('coarse, ends count too'), fractionAt, [1.7, 4]),
       ratioVerdict(COARSE_BUSIER, fine, of('coarse, all or nothing'), busyAt, [1.7, 4]),
     ];

@@ -93,6 +93,9 @@ export function verdict(paper: string, ours: string, agrees: Verdict['agrees'], 
   return { paper, ours, agrees, why: agrees === 'agrees' ? '' : why };
 }
 
+/** One of the shapes that a reader wants to see together. */
+export const asShape = (shape: string, judged: Verdict): Verdict => ({ ...judged, shape });
+
 export const notMeasured = (paper: string, why: string): Verdict => ({
   ...{ paper, ours: 'not in these runs', agrees: 'not measured', why },
 });

@@ -1,6 +1,7 @@
 import { curvesByCell, decision, DECISION_SECONDS, lightSpec } from './base-spec.ts';
 import type { CurveResult, Figure, PointAt, Verdict } from './figure.ts';
 import {
+  asShape,
   conflictFractionOf,
   grows,
   leftShare,
@@ -36,7 +37,12 @@ export const SHARED_STATE: Figure = {
     curvesByCell(settings, CELLS, DECISION_SECONDS, (cell, x) =>
       lightSpec(cell, 7, settings, { decision: { batch: decision(0.1), service: decision(x) } }),
     ),
-  judge: (curves) => curves.flatMap((curve) => [independent(curve), allPlaced(curve), conflictsGrow(curve)]),
+  judge: (curves) =>
+    curves.flatMap((curve) => [
+      asShape('batch and service waits stay independent', independent(curve)),
+      allPlaced(curve),
+      conflictsGrow(curve),
+    ]),
 };
 
 function independent(curve: CurveResult): Verdict {

@@ -30,7 +30,7 @@ const BATCH_SHAPES: readonly WeightedShape[] = [
 ];
 
 /** For the smaller cell, where as many must find room. */
-const SMALL_BATCH_SHAPES: readonly WeightedShape[] = [
+export const SMALL_BATCH_SHAPES: readonly WeightedShape[] = [
   { weight: 50, cpuMilli: 50, memoryMib: 128, gpu: null },
   { weight: 30, cpuMilli: 100, memoryMib: 384, gpu: null },
   { weight: 15, cpuMilli: 200, memoryMib: 768, gpu: null },

@@ -4,14 +4,26 @@ import type { GpuShare } from '../../../src/core/resources.ts';
 import type { SimJob, TaskShape } from '../load/workload.ts';
 import { ANY_HOST } from '../load/workload.ts';
 import type { Room } from './room.ts';
+import { Ranking } from './ranking.ts';
 import { devicesFor, mightHold, NO_DEVICES, roomFor, shiftRoom } from './room.ts';
 
+/** How hosts are chosen. */
+export type PlacementRule = SampledRule | RankedRule;
+
 /**
- * How a host is chosen. `sample` 1 is Omega's randomised first fit: any host that fits. With more, so many that fit are
- * drawn and the fullest of them is taken, as our batch scheduler does: `binpack`.
+ * 1 is Omega's randomised first fit: any host that fits. With more, so many that fit are drawn and the fullest of them is
+ * taken, as our batch scheduler does: `binpack`.
  */
-export interface PlacementRule {
+export interface SampledRule {
   readonly sample: number;
+}
+
+/** Every host is looked at, and the fullest that fit are taken. */
+export interface RankedRule {
+  /** Of hosts that are alike the first: in an order of each scheduler's own, or in one that all of them have. */
+  readonly ranked: 'own' | 'common';
+  /** A job's tasks go one to a host as long as there are hosts; or as many to each as fit. */
+  readonly tasks: 'apart' | 'together';
 }
 
 export const RANDOM_FIRST_FIT: PlacementRule = { sample: 1 };
@@ -31,7 +43,8 @@ export class Placer {
   readonly #hosts: readonly Host[];
   readonly #groupBit: Int32Array;
   readonly #chance: Chance;
-  readonly #sample: number;
+  readonly #rule: PlacementRule;
+  readonly #ranking: Ranking | null;
   /** Every host once; the pool is the first part. Its order does not matter, so it need not be set back. */
   readonly #everyHost: Int32Array;
   readonly #someHosts: Int32Array;
@@ -44,7 +57,8 @@ export class Placer {
     this.#hosts = hosts;
     this.#groupBit = groupBit;
     this.#chance = chance;
-    this.#sample = rule.sample;
+    this.#rule = rule;
+    this.#ranking = rankingOf(hosts, groupBit, rule, chance);
     this.#everyHost = Int32Array.from(hosts, (_, host) => host);
     this.#someHosts = new Int32Array(hosts.length);
     this.#pool = this.#everyHost;
@@ -60,8 +74,9 @@ export class Placer {
     if (wantsDevices) this.#devices = [];
     let count = 0;
     if (job.gang && !mightHold(room, shape, tasks)) return { count, hosts: this.#chosen, devices: null };
+    const next = this.#search(room, job);
     while (count < tasks) {
-      const host = this.#sample === 1 ? this.#draw(room, job) : this.#fullest(room, job);
+      const host = next();
       if (host < 0) break;
       const devices = wantsDevices ? devicesFor(room, host, this.#models(host), shape) : NO_DEVICES;
       if (devices === null) throw new Error(`host ${String(host)} was drawn without room`);
@@ -70,6 +85,34 @@ export class Placer {
       this.#keep(count++, host);
     }
     return { count, hosts: this.#chosen, devices: wantsDevices ? this.#devices : null };
+  }
+
+  /** @returns gives the host for the next task, −1 when there is none */
+  #search(room: Room, job: SimJob): () => number {
+    const rule = this.#rule;
+    if ('ranked' in rule) return this.#alongRanking(room, job, rule.tasks === 'together');
+    return rule.sample === 1 ? () => this.#draw(room, job) : () => this.#fullest(room, job, rule.sample);
+  }
+
+  #alongRanking(room: Room, job: SimJob, together: boolean): () => number {
+    if (this.#ranking === null) throw new Error('a ranked placement without a ranking');
+    const ranked = this.#ranking.rank(room, job);
+    let [at, foundThisRound] = [-1, true];
+    return () => {
+      if (together && at >= 0 && at < ranked.length && this.#fits(room, ranked[at]!, job)) return ranked[at]!;
+      for (;;) {
+        at += 1;
+        if (at >= ranked.length) {
+          if (!foundThisRound || together) return -1;
+          [at, foundThisRound] = [0, false];
+        }
+        const host = ranked[at];
+        if (host === undefined) return -1;
+        if (!this.#fits(room, host, job)) continue;
+        foundThisRound = true;
+        return host;
+      }
+    };
   }
 
   /** Gives the space of a placement back. */
@@ -90,10 +133,10 @@ export class Placer {
     return -1;
   }
 
-  #fullest(room: Room, job: SimJob): number {
+  #fullest(room: Room, job: SimJob, sample: number): number {
     let best = -1;
     let bestFree = Infinity;
-    for (let drawn = 0; drawn < this.#sample; drawn++) {
+    for (let drawn = 0; drawn < sample; drawn++) {
       const host = this.#draw(room, job);
       if (host < 0) break;
       const free = room.cpuMilli[host]!;
@@ -123,4 +166,15 @@ export class Placer {
     }
     this.#chosen[at] = host;
   }
+}
+
+function rankingOf(
+  hosts: readonly Host[],
+  groupBit: Int32Array,
+  rule: PlacementRule,
+  chance: Chance,
+): Ranking | null {
+  if (!('ranked' in rule)) return null;
+  const most = hosts.reduce((sum, { capacity }) => Math.max(sum, capacity.cpuMilli), 0);
+  return new Ranking(most, groupBit, rule.ranked === 'own' ? chance : null);
 }
