@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -46,13 +46,19 @@ export async function readTrace(ref: TraceRef): Promise<Trace> {
     throw new CliError(
       EXIT.badSpec,
       `${ref.path}: ${error instanceof Error ? error.message : String(error)}`,
-      'moorage sim run --help',
+      'docs/omega.md tells the format',
       error,
     );
   }
 }
 
 async function readOpenb({ path, list, nodes }: TraceRef, jobsMax: number): Promise<Trace> {
+  if ((await stat(join(path, 'openb_node_list_all_node.csv')).catch(() => null)) === null)
+    throw new CliError(
+      EXIT.badSpec,
+      `${path} is a folder without openb_node_list_all_node.csv: of folders only openb-2023 is read`,
+      'give a workload file (.yaml, .json), a list of jobs (.ndjson) or an SWF log (.swf, .swf.gz)',
+    );
   const hostsFile = join(path, `openb_node_list_${nodes}_node.csv`);
   const podsFile = join(path, `openb_pod_list_${list}.csv`);
   const hosts = readHosts(await readText(hostsFile), hostsFile).map(({ cpuMilli, memoryMib, gpuModels }) => ({

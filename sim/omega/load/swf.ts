@@ -34,7 +34,9 @@ export function readSwf(text: string, jobsMax = Infinity): SwfLog {
   const header = new Map<string, number>();
   const jobs: SimJob[] = [];
   let skipped = 0;
+  let number = 0;
   for (const line of linesOf(text)) {
+    number += 1;
     if (jobs.length >= jobsMax) break;
     if (line.startsWith(';')) {
       const said = /^;\s*(MaxNodes|MaxProcs):\s*(\d+)/.exec(line);
@@ -43,7 +45,7 @@ export function readSwf(text: string, jobsMax = Infinity): SwfLog {
     }
     const fields = line.trim().split(/\s+/);
     if (fields.length === 1 && fields[0] === '') continue;
-    const job = jobOf(fields, jobs.length);
+    const job = jobOf(fields, jobs.length, number);
     if (job === null) skipped += 1;
     else jobs.push(job);
   }
@@ -59,10 +61,12 @@ function* linesOf(text: string): Generator<string> {
   }
 }
 
-function jobOf(fields: readonly string[], id: number): SimJob | null {
+function jobOf(fields: readonly string[], id: number, line: number): SimJob | null {
   const numbers = fields.map(Number);
   if (fields.length < FIELDS || numbers.some(Number.isNaN))
-    throw new Error(`no line of an SWF log: ${fields.join(' ').slice(0, 80)}`);
+    throw new Error(
+      `line ${String(line)} is not ${String(FIELDS)} numbers, as a job of an SWF log is: ${fields.join(' ').slice(0, 80)}`,
+    );
   const of = (field: number): number => numbers[field] as number;
   const tasks = of(USED) > 0 ? of(USED) : of(ASKED);
   if (tasks <= 0 || of(RUN) <= 0) return null;
@@ -79,7 +83,9 @@ function machineOf(header: ReadonlyMap<string, number>): readonly HostKind[] {
   const procs = header.get('MaxProcs');
   const nodes = header.get('MaxNodes') ?? procs;
   if (nodes === undefined || procs === undefined || nodes < 1 || procs < nodes)
-    throw new Error('the log does not say MaxNodes and MaxProcs');
+    throw new Error(
+      'its header does not tell the machine: put "; MaxNodes: <hosts>" and "; MaxProcs: <cores>" before the jobs',
+    );
   const cores = Math.floor(procs / nodes);
   return [{ count: nodes, cpuMilli: cores * CORE_MILLI, memoryMib: cores * MIB_PER_CORE, gpuModels: [] }];
 }

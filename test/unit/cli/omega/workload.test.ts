@@ -78,7 +78,7 @@ test('what is wrong with a workload is told with its place', async () => {
   await expect(readWorkload(folder, 'bad.yaml', OPTIONS)).rejects.toThrow(/bad\.yaml:\d+:\d+: error: hosts/);
   await expect(readWorkload(folder, 'none.yaml', OPTIONS)).rejects.toThrow('cannot read none.yaml');
   writeFileSync(join(folder, 'bad.swf'), 'hello\n');
-  await expect(readWorkload(folder, 'bad.swf', OPTIONS)).rejects.toThrow('no line of an SWF log');
+  await expect(readWorkload(folder, 'bad.swf', OPTIONS)).rejects.toThrow('is not 18 numbers');
 });
 
 test('a finished point is found again; one that cannot be read is not', async () => {

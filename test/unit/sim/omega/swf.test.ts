@@ -33,7 +33,7 @@ test('jobs without work are left out and counted; so many jobs and no more', () 
 });
 
 test('what is no SWF log is refused', () => {
-  expect(() => readSwf(`${HEADER}1 2 three\n`)).toThrow('no line of an SWF log');
+  expect(() => readSwf(`${HEADER}1 2 three\n`)).toThrow('is not 18 numbers');
   expect(() => readSwf(line(1, 0, 5, 1, 1, 1))).toThrow('MaxNodes');
 });
 
