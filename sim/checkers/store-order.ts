@@ -44,7 +44,9 @@ class StoreReplay {
       const calls = this.#calls[revision];
       if (calls === undefined) this.#calls[revision] = [call];
       else calls.push(call);
-      if (call.kind === 'read' && call.prefix !== null) prefixes.add(call.prefix);
+      if (call.kind === 'attempt') {
+        for (const prefix of call.attempt.empty ?? []) prefixes.add(prefix);
+      } else if (call.prefix !== null) prefixes.add(call.prefix);
     }
     this.#counts = new PrefixCounts([...prefixes]);
   }
@@ -148,6 +150,7 @@ class StoreReplay {
       const is = held === undefined ? 0 : target === 'modRevision' ? held.mod : held.create;
       if (is !== equals) holds = false;
     }
+    for (const prefix of call.attempt.empty ?? []) if (this.#counts.of(prefix) > 0) holds = false;
     if (holds !== applied)
       this.#wrong(
         revision,
@@ -198,7 +201,7 @@ class StoreReplay {
   }
 }
 
-/** How many keys lie under each of the prefixes that were listed. */
+/** How many keys lie under each of the prefixes that were listed, or had to be empty. */
 class PrefixCounts {
   readonly #prefixes: readonly string[];
   readonly #counts: number[];

@@ -9,7 +9,8 @@ const UTF8_BYTES_MAX = 3;
 
 /** @throws StoreError `too-large` when the attempt is over the limits */
 export function checkAttempt(attempt: Attempt, limits: StoreLimits): void {
-  const operations = Math.max(attempt.compares.length, attempt.writes.length, attempt.readBack.length);
+  const compares = attempt.compares.length + (attempt.empty?.length ?? 0);
+  const operations = Math.max(compares, attempt.writes.length, attempt.readBack.length);
   if (operations > limits.operationsMax)
     throw tooLarge(`${String(operations)} operations, at most ${String(limits.operationsMax)}`);
   if (unitsOf(attempt) * UTF8_BYTES_MAX > limits.bytesMax) {
@@ -25,6 +26,7 @@ function tooLarge(message: string): StoreError {
 function unitsOf(attempt: Attempt): number {
   let units = 0;
   for (const compare of attempt.compares) units += compare.key.length;
+  for (const prefix of attempt.empty ?? []) units += 2 * prefix.length;
   for (const write of attempt.writes)
     units += write.key.length + (write.kind === 'put' ? write.value.length : 0);
   for (const key of attempt.readBack) units += key.length;
@@ -34,6 +36,7 @@ function unitsOf(attempt: Attempt): number {
 function bytesOf(attempt: Attempt): number {
   let bytes = 0;
   for (const compare of attempt.compares) bytes += Buffer.byteLength(compare.key);
+  for (const prefix of attempt.empty ?? []) bytes += 2 * Buffer.byteLength(prefix);
   for (const write of attempt.writes)
     bytes += Buffer.byteLength(write.key) + (write.kind === 'put' ? Buffer.byteLength(write.value) : 0);
   for (const key of attempt.readBack) bytes += Buffer.byteLength(key);

@@ -90,6 +90,8 @@ export type Write =
 
 export interface Attempt {
   readonly compares: readonly Compare[];
+  /** Prefixes, each ending in `/`, under which no key may lie. Each counts as a compare. */
+  readonly empty?: readonly string[];
   /** Each key at most once. */
   readonly writes: readonly Write[];
   /** Keys to return when a compare fails, read in the same transaction. */

@@ -141,6 +141,23 @@ export function cellStoreContract(name: string, open: () => Promise<StoreUnderTe
       }
     });
 
+    it('refuses an attempt when there is a key under one of its prefixes that shall be empty', async () => {
+      const attempt = (name: string, ...prefixes: readonly string[]) =>
+        at.store.attempt({
+          compares: [],
+          empty: prefixes.map(key),
+          writes: [{ kind: 'put', key: key(name), value: 'x' }],
+          readBack: [],
+        });
+      await put('jobs/one/a', '1');
+      await put('jobs/one-more', '1');
+      expect((await attempt('new/1', 'jobs/two/', 'jobs/on/')).outcome).toBe('applied');
+      expect((await attempt('new/2', 'jobs/two/', 'jobs/one/')).outcome).toBe('refused');
+      expect((await attempt('new/2', 'jobs/')).outcome).toBe('refused');
+      await remove('jobs/one/a');
+      expect((await attempt('new/2', 'jobs/two/', 'jobs/one/')).outcome).toBe('applied');
+    });
+
     it('refuses attempts over its limits before anything is sent', async () => {
       const writes = Array.from({ length: at.store.limits.operationsMax + 1 }, (_, index): Write => ({
         kind: 'put',

@@ -3,7 +3,7 @@ import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { storeErrorOf } from './faults.ts';
-import { endOf } from './ranges.ts';
+import { endOf } from './txn-codec.ts';
 import type { WatchStreamOptions } from './watch-stream.ts';
 import { WatchStream } from './watch-stream.ts';
 

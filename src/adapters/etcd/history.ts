@@ -2,7 +2,7 @@ import type { Revision } from '../../ports/cell-store.ts';
 import type { StoreError } from '../../ports/cell-store.ts';
 import type { DirectEtcd } from './direct-client.ts';
 import { storeErrorOf } from './faults.ts';
-import { endOf } from './ranges.ts';
+import { endOf } from './txn-codec.ts';
 import { WatchStream } from './watch-stream.ts';
 
 /** Read ahead of the consumer; beyond it the stream is paused. */

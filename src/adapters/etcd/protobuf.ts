@@ -55,7 +55,8 @@ export class ProtoWriter {
   /** @param value from 0 to the largest safe integer */
   varint(tag: number, value: number): void {
     this.#room(16);
-    this.#bytes[this.#at++] = tag;
+    if (tag < 0x80) this.#bytes[this.#at++] = tag;
+    else this.#number(tag);
     this.#number(value);
   }
 

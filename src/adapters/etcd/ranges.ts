@@ -3,7 +3,7 @@ import type { Entry, Snapshot } from '../../ports/cell-store.ts';
 import type { DirectEtcd } from './direct-client.ts';
 import { isMessageTooLarge } from './faults.ts';
 import type { ListReply } from './txn-codec.ts';
-import { encodeLists } from './txn-codec.ts';
+import { encodeLists, endOf } from './txn-codec.ts';
 
 /** Pages of 1,000 cost twice as much in all as pages of 10,000 and more. */
 const PAGE_KEYS_MAX = 20_000;
@@ -16,13 +16,6 @@ interface KeyRange {
 /** All keys that begin with the prefix, which ends in a character below U+007F. */
 function prefixRange(prefix: string): KeyRange {
   return { key: Buffer.from(prefix), range_end: Buffer.from(endOf(prefix)) };
-}
-
-/** The first key after all those with the prefix. */
-export function endOf(prefix: string): string {
-  const last = prefix.charCodeAt(prefix.length - 1);
-  if (!(last < 0x7f)) throw new Error(`prefix ${JSON.stringify(prefix)} does not end in a plain character`);
-  return prefix.slice(0, -1) + String.fromCharCode(last + 1);
 }
 
 function entryOf(kv: IKeyValue): Entry {

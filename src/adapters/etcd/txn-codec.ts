@@ -8,6 +8,8 @@ const COMPARE = {
   key: tagOf(3, 'bytes'),
   createRevision: tagOf(5, 'varint'),
   modRevision: tagOf(6, 'varint'),
+  /** Its tag takes two bytes. */
+  end: tagOf(64, 'bytes'),
 };
 /** `CompareTarget`. The result, `Equal`, is 0 and needs no byte. */
 const TARGET = { createRevision: 1, modRevision: 2 };
@@ -23,8 +25,9 @@ const RANGE = { end: tagOf(2, 'bytes'), limit: tagOf(3, 'varint') };
 const writer = new ProtoWriter();
 
 /** The attempt as a `TxnRequest`: if all compares hold then the writes, else the read-backs. */
-export function encodeTxn({ compares, writes, readBack }: Attempt): Buffer {
+export function encodeTxn({ compares, empty, writes, readBack }: Attempt): Buffer {
   for (const compare of compares) writeCompare(compare);
+  for (const prefix of empty ?? []) writeEmpty(prefix);
   for (const write of writes) writeOperation(write);
   for (const key of readBack) {
     const keySize = textSize(key);
@@ -42,6 +45,18 @@ function writeCompare({ key, target, equals }: Compare): void {
   writer.varint(COMPARE.target, TARGET[target]);
   writer.text(COMPARE.key, key, keySize);
   writer.varint(COMPARE[target], equals);
+}
+
+/** Every key of the range was created at revision 0: there is none. */
+function writeEmpty(prefix: string): void {
+  const end = endOf(prefix);
+  const fromSize = textSize(prefix);
+  const endSize = textSize(end);
+  writer.nested(TXN.compare, 2 + fieldSize(fromSize) + 2 + 1 + fieldSize(endSize));
+  writer.varint(COMPARE.target, TARGET.createRevision);
+  writer.text(COMPARE.key, prefix, fromSize);
+  writer.varint(COMPARE.createRevision, 0);
+  writer.text(COMPARE.end, end, endSize);
 }
 
 function writeOperation(write: Write): void {
@@ -135,6 +150,13 @@ function readFound(reader: ProtoReader, found: Map<string, Entry>): void {
     reader.leave(outer);
   }
   reader.leave(outside);
+}
+
+/** The first key after all those with the prefix. */
+export function endOf(prefix: string): string {
+  const last = prefix.charCodeAt(prefix.length - 1);
+  if (!(last < 0x7f)) throw new Error(`prefix ${JSON.stringify(prefix)} does not end in a plain character`);
+  return prefix.slice(0, -1) + String.fromCharCode(last + 1);
 }
 
 /** A list of what lies in each of the ranges, as one `TxnRequest`. @param limit keys of one list */

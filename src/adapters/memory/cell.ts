@@ -66,10 +66,17 @@ export class MemoryCell {
     return entries.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
+  #isEmpty(prefix: string): boolean {
+    for (const [folder, keys] of this.#folders) if (folder.startsWith(prefix) && keys.size > 0) return false;
+    return true;
+  }
+
   /** @throws StoreError `closed` when a put names a session that has ended */
   apply(attempt: Attempt): Applied {
-    if (!attempt.compares.every((c) => (this.get(c.key)?.[c.target] ?? 0) === c.equals))
-      return { applied: false, revision: this.#revision, found: this.#find(attempt.readBack) };
+    const holds =
+      attempt.compares.every((c) => (this.get(c.key)?.[c.target] ?? 0) === c.equals) &&
+      (attempt.empty ?? []).every((prefix) => this.#isEmpty(prefix));
+    if (!holds) return { applied: false, revision: this.#revision, found: this.#find(attempt.readBack) };
     for (const write of attempt.writes) {
       if (write.kind === 'put' && write.session !== undefined && !this.#leases.has(write.session.id))
         throw new StoreError('closed', 'the session has ended', { retryable: false });
