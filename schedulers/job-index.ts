@@ -27,11 +27,11 @@ export class JobIndex {
     this.#following = store.follow(prefix, {
       onSnapshot: ({ entries }) => {
         for (const key of [...this.#rows.keys()]) if (!entries.has(prefix + key)) this.#remove(key);
-        for (const entry of entries.values()) this.#set(entry);
+        for (const entry of entries.values()) this.#set(entry, false);
       },
       onChanges: (changes) => {
         for (const change of changes) {
-          if (change.kind === 'put') this.#set(change.entry);
+          if (change.kind === 'put') this.#set(change.entry, true);
           else this.#remove(change.key.slice(prefix.length));
         }
       },
@@ -51,10 +51,11 @@ export class JobIndex {
     this.#following.close();
   }
 
-  #set(entry: Entry): void {
+  #set(entry: Entry, isNews: boolean): void {
     const key = entry.key.slice(this.#prefix.length);
     if (this.#rows.get(key)?.modRevision === entry.modRevision) return;
-    const row = new JobRow(entry, this.#options.onBadRecord);
+    const isNew = isNews && entry.createRevision === entry.modRevision;
+    const row = new JobRow(entry, isNew, this.#options.onBadRecord);
     this.#rows.set(key, row);
     this.#options.onChange(key, row);
   }
@@ -67,13 +68,16 @@ export class JobIndex {
 /** One job as it lies in the store; read when somebody asks. */
 export class JobRow {
   readonly modRevision: number;
+  /** We saw how its record was created, and nothing since: most likely the store holds nothing else of it. */
+  readonly isNew: boolean;
   readonly #onBadRecord: JobIndexOptions['onBadRecord'];
   readonly #entry: Entry;
   #kind: SchedulerKind | null | undefined;
   #isBad = false;
 
-  constructor(entry: Entry, onBadRecord: JobIndexOptions['onBadRecord']) {
+  constructor(entry: Entry, isNew: boolean, onBadRecord: JobIndexOptions['onBadRecord']) {
     this.modRevision = entry.modRevision;
+    this.isNew = isNew;
     this.#entry = entry;
     this.#onBadRecord = onBadRecord;
   }

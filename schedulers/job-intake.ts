@@ -5,6 +5,7 @@ import type { Term } from './context.ts';
 import type { Intents } from './intents.ts';
 import type { JobBook } from './job-book.ts';
 import type { JobLoader, StoredJob } from './job-loader.ts';
+import { NOTHING_STORED } from './job-loader.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import { newEntry } from './owned-job.ts';
 import type { Reports } from './reports.ts';
@@ -33,6 +34,16 @@ export class JobIntake {
   constructor(term: Term, parts: JobIntakeParts) {
     this.#term = term;
     this.#parts = parts;
+  }
+
+  /**
+   * A job of which the store held nothing but its record when it became ours: there is nothing to read.
+   * @returns false: there may be after all, of a gang that was begun, or on hosts that know more than a restored store
+   */
+  takeUpBare(job: OwnedJob): boolean {
+    if (job.hasGangs || this.#parts.strays !== null) return false;
+    this.#loaded(job, NOTHING_STORED);
+    return true;
   }
 
   /** Until the job was read, or is no longer ours. The job is stale meanwhile. */

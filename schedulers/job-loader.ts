@@ -19,6 +19,14 @@ export interface StoredJob {
   readonly versions: ReadonlyMap<number, Job>;
 }
 
+export const NOTHING_STORED: StoredJob = Object.freeze({
+  intents: [],
+  intentsRevision: 0,
+  allocations: [],
+  outcomes: [],
+  versions: new Map(),
+});
+
 /** Lists read in one call: a transaction of a store's smallest size. */
 const LISTS_MAX = 128;
 /** Calls under way at once. */

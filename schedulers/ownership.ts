@@ -22,8 +22,13 @@ export interface OwnershipDeps {
   readonly session: Session;
   readonly signal: AbortSignal;
   readonly self: Owner;
-  /** The job is ours; `ownerRevision` is what every commit for it must compare. */
-  onOwned(key: string, row: OwnedRecord, ownerRevision: number): void;
+  /**
+   * The job is ours; `ownerRevision` is what every commit for it must compare. `isBare`: when it became ours, the store held
+   * nothing of it but its first record.
+   */
+  onOwned(key: string, row: OwnedRecord, ownerRevision: number, isBare: boolean): void;
+  /** Jobs that were asked for are ours, or not: `asked` is smaller. */
+  onTaken(): void;
   /** The job is no longer ours: nothing may be done for it any more. */
   onLost(key: string): void;
   /** The record of a job of ours changed; undefined: it was deleted. */
@@ -37,6 +42,8 @@ export interface OwnedRecord {
 
 /** Takes under way at once: with one alone, thousands of new jobs wait for each other's round trips. */
 const TAKES_MAX = 4;
+/** A job that looks new is taken on the condition that there are no allocations and no outcomes of it. */
+const BARE_COMPARES = 3;
 /** After a fault of the store, before the next try to take jobs. */
 const TAKE_RETRY_MS = 1_000;
 
@@ -61,6 +68,8 @@ export class Ownership {
   readonly #waiting = new Map<string, number>();
   /** Jobs whose owner keys are being created. */
   readonly #asked = new Set<string>();
+  /** Jobs that looked new and are not: the store holds something of them. */
+  readonly #notBare = new Set<string>();
   #ownPart: Part = { part: 0, parts: 1 };
   #started = false;
   #takes = 0;
@@ -157,6 +166,7 @@ export class Ownership {
   }
 
   #forget(key: string): void {
+    this.#notBare.delete(key);
     this.#settled.delete(key);
     this.#waiting.delete(key);
   }
@@ -168,6 +178,8 @@ export class Ownership {
     // Late news of an earlier ownership of ours: the key that we hold was created after it.
     if (now !== undefined && held !== undefined && now.createRevision < held) return;
     if (now !== undefined && this.#isOurs(now.value)) {
+      // The reply will tell more.
+      if (this.#asked.has(key)) return;
       if (held !== undefined && held !== now.createRevision) this.#lose(key);
       this.#adopt(key, now.createRevision);
       return;
@@ -251,7 +263,7 @@ export class Ownership {
     await Promise.resolve();
     let retryMs = STEP_IN_MS / 2;
     try {
-      for (let due = this.#due(); this.#mayTake(due.length); due = this.#due()) await this.#take(due);
+      for (let due = this.#due(); this.#mayTake(due); due = this.#due()) await this.#take(due.keys);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#deps.log.warn({ error }, 'cannot take jobs');
@@ -263,21 +275,30 @@ export class Ownership {
   }
 
   /** Beside another take only a full one goes: the rest waits for that other, and grows meanwhile. */
-  #mayTake(due: number): boolean {
-    if (due === 0 || this.#deps.signal.aborted) return false;
-    return this.#takes === 1 || due === this.#deps.store.limits.operationsMax;
+  #mayTake({ keys, isFull }: Due): boolean {
+    if (keys.length === 0 || this.#deps.signal.aborted) return false;
+    return this.#takes === 1 || isFull;
   }
 
-  #due(): string[] {
+  #due(): Due {
     const nowMs = this.#deps.clock.monotonicMs();
     const due: string[] = [];
+    let room = this.#deps.store.limits.operationsMax;
     for (const [key, dueMs] of this.#waiting) {
       if (dueMs > nowMs || this.#asked.has(key)) continue;
-      if (this.#jobs.get(key)?.kind === this.#deps.self.kind) due.push(key);
-      else this.#waiting.delete(key);
-      if (due.length === this.#deps.store.limits.operationsMax) break;
+      if (this.#jobs.get(key)?.kind !== this.#deps.self.kind) {
+        this.#waiting.delete(key);
+        continue;
+      }
+      room -= this.#looksBare(key) ? BARE_COMPARES : 1;
+      if (room < 0) return { keys: due, isFull: true };
+      due.push(key);
     }
-    return due;
+    return { keys: due, isFull: room === 0 };
+  }
+
+  #looksBare(key: string): boolean {
+    return this.#jobs.get(key)?.isNew === true && !this.#notBare.has(key);
   }
 
   async #take(due: readonly string[]): Promise<void> {
@@ -286,6 +307,7 @@ export class Ownership {
       await this.#create(due);
     } finally {
       for (const key of due) this.#asked.delete(key);
+      this.#deps.onTaken();
     }
   }
 
@@ -294,15 +316,20 @@ export class Ownership {
     const { store, keys, self, session } = this.#deps;
     const value = ownerCodec.encode(self);
     const ownerKeys = due.map((key) => keys.owners + key);
+    const bare = new Set(due.filter((key) => this.#looksBare(key)));
+    const empty: string[] = [];
+    for (const key of bare) empty.push(`${keys.allocations}${key}/`, `${keys.outcomes}${key}/`);
     const reply = await store.attempt({
       compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),
+      empty,
       writes: ownerKeys.map((key) => ({ kind: 'put' as const, key, value, session })),
       readBack: ownerKeys,
     });
     if (reply.outcome === 'applied') {
-      for (const key of due) this.#adopt(key, reply.revision);
+      for (const key of due) this.#adopt(key, reply.revision, bare.has(key));
     } else if (reply.outcome === 'refused') {
       // Somebody was faster for some of them; the table will say who. The rest goes into the next try.
+      if (reply.found.size === 0) for (const key of bare) this.#notBare.add(key);
       for (const key of due) {
         const found = reply.found.get(keys.owners + key);
         if (found === undefined) continue;
@@ -310,21 +337,27 @@ export class Ownership {
         if (found.value === value) this.#adopt(key, found.createRevision);
       }
     } else {
-      // If it was done after all, the table will show our own value, and the job is adopted then.
+      // If it was done after all, the table shows our own value now or later, and the job is adopted then.
       const laterMs = this.#deps.clock.monotonicMs() + TAKE_RETRY_MS;
-      for (const key of due) this.#waiting.set(key, laterMs);
+      for (const key of due) {
+        this.#waiting.set(key, laterMs);
+        const row = this.#owners.get(key);
+        if (row !== undefined && this.#isOurs(row.value)) this.#adopt(key, row.createRevision);
+      }
     }
   }
 
-  #adopt(key: string, ownerRevision: number): void {
+  #adopt(key: string, ownerRevision: number, isBare = false): void {
     this.#waiting.delete(key);
+    this.#notBare.delete(key);
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
     const value = row?.read();
     if (row === undefined || value == null) return;
     this.#owned.set(key, ownerRevision);
     this.#settled.delete(key);
-    this.#deps.onOwned(key, { value, modRevision: row.modRevision }, ownerRevision);
+    const isFirst = isBare && row.isNew && value.version === 1;
+    this.#deps.onOwned(key, { value, modRevision: row.modRevision }, ownerRevision, isFirst);
   }
 
   #lose(key: string): void {
@@ -335,6 +368,12 @@ export class Ownership {
 
 export function ownerOf(id: string, kind: SchedulerKind, sinceMs: number): Owner {
   return { scheduler: id, kind, sinceMs };
+}
+
+/** Jobs for one take; full when the transaction holds no more of them. */
+interface Due {
+  readonly keys: readonly string[];
+  readonly isFull: boolean;
 }
 
 /** An owner's word that nothing is left to do. */

@@ -55,6 +55,8 @@ const HOST_RETRIES_MAX = 32;
 /** A store that did not let us give up a finished job is asked again after this. */
 const FINISH_RETRY_MS = 1_000;
 const REBASES_MAX = 8;
+/** While so many jobs are being taken, a commit that is not full waits for them: they fill it within a round trip or two. */
+const BURST_MIN = 64;
 /** So long after a restore all hosts have registered again: their sessions end (10 s), then they try every 5 s. */
 const RETURN_MS = 15_000;
 /** From `setTimeout`: a timer cannot wait longer, and a look too early does no harm. */
@@ -136,7 +138,7 @@ export class SchedulerTerm implements Term {
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
       intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
       onLedger: (host) => this.cell.syncLedger(host),
-      moreComing: () => this.#loop.isDeciding,
+      moreComing: () => this.#loop.isDeciding || this.#ownership.asked >= BURST_MIN,
       options: {
         conflictCheck: options.conflictCheck,
         inFlightMax: options.inFlightMax,
@@ -212,7 +214,8 @@ export class SchedulerTerm implements Term {
       session: parts.session,
       signal: parts.signal,
       self: ownerOf(options.id, options.kind, Math.floor(clock.nowMs())),
-      onOwned: (_key, row, ownerRevision) => this.#own(row, ownerRevision),
+      onOwned: (_key, row, ownerRevision, isBare) => this.#own(row, ownerRevision, isBare),
+      onTaken: () => this.committer.flush(),
       onLost: (key) => this.#drop(key),
       onRecord: (key, row) => this.#onRecord(key, row),
     });
@@ -345,11 +348,11 @@ export class SchedulerTerm implements Term {
 
   // --- owning ------------------------------------------------------------------------------------------------------
 
-  #own(row: OwnedRecord, ownerRevision: number): void {
+  #own(row: OwnedRecord, ownerRevision: number, isBare: boolean): void {
     const job = new OwnedJob(row.value, row.modRevision, ownerRevision);
     this.#book.add(job);
     this.say('owned', job, `version ${String(job.record.version)}`);
-    this.reload(job);
+    if (!isBare || !this.#intake.takeUpBare(job)) this.reload(job);
   }
 
   #drop(key: string): void {

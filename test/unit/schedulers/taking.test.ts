@@ -1,17 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attempt, AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
+import { outcomeCodec } from '../../../src/wire/records.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 /** A store that holds the creation of owner keys back until it is told to let them go. */
 class SlowTakes {
   readonly held: (() => void)[] = [];
-  sizes: number[] = [];
+  readonly sizes: number[] = [];
   open = false;
+  reads = 0;
 
   readonly wrap = (store: CellStore): CellStore =>
     new Proxy(store, {
       get: (target, name) => {
         if (name === 'attempt') return (attempt: Attempt) => this.#attempt(target, attempt);
+        if (name === 'listMany') this.reads += 1;
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? (value.bind(target) as unknown) : value;
       },
@@ -45,5 +48,34 @@ describe('taking jobs', () => {
     await world.until(() => world.allocations().length === jobs, 'every job placed');
     expect(slow.sizes.reduce((sum, size) => sum + size, 0)).toBe(jobs);
     expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('reads nothing of a job that it saw come, when the take proves that there is nothing', async () => {
+    const slow = new SlowTakes();
+    slow.open = true;
+    await world.host('h1');
+    await world.scheduler({ id: 'batch-1' }, slow.wrap);
+    await world.until(() => world.schedulersAlive().length === 1, 'a scheduler');
+    await world.clock.advance(1_000);
+    await world.submit(makeJob('new'));
+    await world.until(() => world.allocations().length === 1, 'a placement');
+    expect(slow.reads).toBe(0);
+  });
+
+  it('I24 a job that looks new and has ended is taken and read, and not run again', async () => {
+    const host = await world.host('h1');
+    host.behaviour = () => 'complete';
+    const { events } = await world.scheduler({ id: 'batch-1' });
+    await world.submit(makeJob('one'));
+    await world.until(() => world.outcomes().length === 1 && world.owners().length === 0, 'its end');
+    const [outcome] = world.outcomes();
+    if (outcome === undefined) throw new Error('there is an outcome');
+    const ended = { ...outcome, job: 'two' };
+    await world.put(keys.outcome('default', 'two', ended.allocation), outcomeCodec.encode(ended));
+    await world.submit(makeJob('two', { groups: makeJob('one').groups }));
+    const isFinished = (): boolean => events.some(({ kind, job }) => kind === 'finished' && job === 'two');
+    await world.until(isFinished, 'giving it up');
+    expect(host.starts).toHaveLength(1);
+    expect(world.outcomes()).toHaveLength(2);
   });
 });
