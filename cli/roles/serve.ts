@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
 import { faultOf } from './faults.ts';
@@ -19,6 +20,12 @@ const STOP_MAX_MS = 10_000;
 const LISTENERS_MAX = 1_000;
 
 /**
+ * How much of other functions the optimizing compiler takes into one, in bytes of code; 920 without this. Roles are wide and
+ * flat: with less the compiler takes half the time, and in a scheduler's first ten thousand jobs it takes a third of all.
+ */
+const INLINED_BYTES_MAX = 400;
+
+/**
  * Starts a role, prints its ready line, and keeps it until SIGTERM or Ctrl-C, or until it ends by itself.
  *
  * @param needsStore false: it starts while the store is away too
@@ -35,6 +42,7 @@ export async function serveRole(
 ): Promise<number> {
   const { terminal, interrupted } = context;
   setMaxListeners(LISTENERS_MAX);
+  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
   context.endInOrder();
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
   let role: RunningRole;
