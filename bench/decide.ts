@@ -368,6 +368,18 @@ function ratio(name: string, above: number | undefined, below: number | undefine
   );
 }
 
+/** Decisions a second that design.md asks for at this size. */
+const ASKED_HOSTS = 10_000;
+const ASKED = { identical: 1_000_000, constrained: 100_000 };
+
+for (const [what, wanted] of Object.entries(ASKED)) {
+  const perSecond = rate(what, ASKED_HOSTS);
+  if (perSecond === undefined) continue;
+  console.log(
+    `decide asked ${what} hosts=${String(ASKED_HOSTS)} seed=${String(seed)} ` +
+      `per_cpu_second=${perSecond.toFixed(0)} wanted=>=${String(wanted)}`,
+  );
+}
 for (const what of Object.keys(scenarios)) {
   const [first, last] = [sizes[0] ?? 0, sizes.at(-1) ?? 0];
   if (first !== last)
