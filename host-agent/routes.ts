@@ -5,6 +5,7 @@ import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../src/wire/host-api.ts';
 import { execRequest, signalRequest } from '../src/wire/exec-api.ts';
 import { startRequest, stopRequest } from '../src/wire/launch-schema.ts';
 import { ProblemError } from '../src/wire/problem.ts';
+import { readBody } from '../src/wire/request-body.ts';
 import type { HostAgent } from './agent.ts';
 import { refusal } from './gate.ts';
 import type { InputWish } from './input-holders.ts';
@@ -116,14 +117,14 @@ function idOf(request: RouteRequest): string {
 }
 
 async function start({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
-  const order: StartRequest = checked(startRequest, request.body);
+  const order: StartRequest = readBody(startRequest, request.body);
   if (order.allocation.id !== idOf(request))
     throw refusal('bad-request', 'the address and the body name different allocations');
   return ok({ report: await agent.start(order) });
 }
 
 async function stop({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
-  const order: StopRequest = checked(stopRequest, request.body);
+  const order: StopRequest = readBody(stopRequest, request.body);
   return ok(await agent.stop(idOf(request), order));
 }
 
@@ -133,11 +134,11 @@ async function remove({ agent }: Served, request: RouteRequest): Promise<RouteRe
 }
 
 async function exec({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
-  return ok(await agent.exec(idOf(request), checked(execRequest, request.body)));
+  return ok(await agent.exec(idOf(request), readBody(execRequest, request.body)));
 }
 
 async function signal({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
-  return ok(await agent.signal(idOf(request), checked(signalRequest, request.body)));
+  return ok(await agent.signal(idOf(request), readBody(signalRequest, request.body)));
 }
 
 async function reports({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
@@ -197,25 +198,4 @@ function wholeOf(request: RouteRequest, name: string): number | null {
   if (text === undefined) return null;
   if (/^[0-9]{1,15}$/.test(text)) return Number(text);
   throw new ProblemError({ status: 400, code: 'bad-request', detail: `${name} must be a whole number` });
-}
-
-interface Checkable<T> {
-  safeParse(
-    value: unknown,
-  ):
-    | { success: true; data: T }
-    | { success: false; error: { issues: readonly { path: readonly PropertyKey[]; message: string }[] } };
-}
-
-function checked<T>(schema: Checkable<T>, body: unknown): T {
-  const result = schema.safeParse(body);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const path = issue?.path.map(String).join('.') ?? '';
-  throw new ProblemError({
-    status: 400,
-    code: 'bad-request',
-    detail: `${path === '' ? 'the body' : path}: ${issue?.message ?? 'is not as documented'}`,
-    path,
-  });
 }

@@ -68,26 +68,24 @@ function listOf(def: z.core.$ZodArrayDef): QuickCheck {
 }
 
 function recordOf(def: z.core.$ZodRecordDef): QuickCheck {
-  const keys = (def.keyType as z.core.$ZodTypes)._zod.def;
-  if (keys.type !== 'string' || keys.checks !== undefined || def.checks !== undefined) return never;
-  const of = quickCheck(def.valueType);
-  return (value) => {
+  if ((def.keyType as z.core.$ZodTypes)._zod.def.type !== 'string') return never;
+  const [key, of] = [quickCheck(def.keyType), quickCheck(def.valueType)];
+  return bounded(def, (value) => {
     if (!isObject(value)) return false;
-    for (const name in value) if (!of(value[name])) return false;
+    // The schema drops such a key.
+    for (const name in value) if (name === '__proto__' || !key(name) || !of(value[name])) return false;
     return true;
-  };
+  });
 }
 
-/** Only loose ones, and only without fields that the schema does not know: the rest would need bounds, or a copy. */
+/** Only without fields that the schema does not know: the rest would need bounds, or a copy, or is refused. */
 function objectOf(def: z.core.$ZodObjectDef): QuickCheck {
-  const isLoose = def.catchall?._zod.def.type === 'unknown';
-  if (!isLoose || def.checks !== undefined) return never;
   const fields = Object.entries(def.shape).map(([name, field]) => {
     const inner = (field as z.core.$ZodTypes)._zod.def;
     const isOptional = inner.type === 'optional';
     return { name, isOptional, check: quickCheck(isOptional ? inner.innerType : field) };
   });
-  return (value) => {
+  return bounded(def, (value) => {
     if (!isObject(value)) return false;
     let left = 0;
     for (const _name in value) left += 1;
@@ -98,7 +96,7 @@ function objectOf(def: z.core.$ZodObjectDef): QuickCheck {
       left -= 1;
     }
     return left === 0;
-  };
+  });
 }
 
 interface Bound {
@@ -107,9 +105,11 @@ interface Bound {
   readonly inclusive?: boolean;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly pattern?: RegExp;
+  readonly fn?: unknown;
 }
 
-/** With the schema's bounds on size and length. */
+/** With the schema's own tests, and its bounds on size and length. */
 function bounded(
   def: { readonly checks?: readonly z.core.$ZodCheck<never>[] | undefined; readonly format?: unknown },
   check: QuickCheck,
@@ -125,7 +125,7 @@ function bounded(
 }
 
 function boundOf(bound: Bound): ((value: never) => boolean) | null {
-  const { check, value: edge, inclusive, minimum, maximum } = bound;
+  const { check, value: edge, inclusive, minimum, maximum, pattern, fn } = bound;
   if (check === 'greater_than' && typeof edge === 'number')
     return inclusive === true ? (value: number) => value >= edge : (value: number) => value > edge;
   if (check === 'less_than' && typeof edge === 'number')
@@ -134,6 +134,11 @@ function boundOf(bound: Bound): ((value: never) => boolean) | null {
     return (value: { readonly length: number }) => value.length >= minimum;
   if (check === 'max_length' && maximum !== undefined)
     return (value: { readonly length: number }) => value.length <= maximum;
+  if (check === 'string_format' && pattern !== undefined && pattern.flags === '')
+    return (value: string) => pattern.test(value);
+  // What is not plainly true may be the promise of an answer.
+  if (check === 'custom' && typeof fn === 'function')
+    return (value: unknown) => (fn as (value: unknown) => unknown)(value) === true;
   return null;
 }
 

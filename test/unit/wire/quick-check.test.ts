@@ -5,8 +5,10 @@ import type { JobRecord } from '../../../src/core/job.ts';
 import { RecordError } from '../../../src/wire/codec.ts';
 import { jobCodec, jobRecordSchema } from '../../../src/wire/job-codec.ts';
 import { parseJobObject } from '../../../src/wire/job-file.ts';
+import { startRequest } from '../../../src/wire/launch-schema.ts';
 import { quickCheck } from '../../../src/wire/quick-check.ts';
 import { resources } from '../../../src/wire/schema-codec.ts';
+import { someStart, someTask } from '../../support/host-orders.ts';
 
 function recordOf(file: object): unknown {
   const reading = parseJobObject({ name: 'web', command: ['x'], ...file });
@@ -72,6 +74,29 @@ describe('quickCheck', () => {
     );
   });
 
+  it('takes an order to start as schedulers send it, and never one that its schema refuses', () => {
+    const order = someStart({
+      allocation: { ports: { http: 8080 }, cause: 'x' },
+      tasks: [someTask({ env: { A: 'b' }, stop: { signal: 'SIGTERM', graceMs: 5 } })],
+    });
+    expect(quickCheck(startRequest)(copyOf(order))).toBe(true);
+    const proto: unknown = JSON.parse(JSON.stringify(order).replace('"A":"b"', '"A":"b","__proto__":"c"'));
+    expect(quickCheck(startRequest)(proto)).toBe(false);
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(20), { maxLength: 8 }),
+        fc.oneof(fc.constant(undefined), fc.jsonValue(), fc.integer({ min: -101, max: 70_000 })),
+        (path, put) => {
+          const quick = changed(order, path, put);
+          if (!quickCheck(startRequest)(quick)) return;
+          const slow = startRequest.safeParse(copyOf(quick));
+          expect(slow.success).toBe(true);
+          expect(quick).toEqual(slow.data);
+        },
+      ),
+    );
+  });
+
   it('puts the shared empty scalars where the schema would', () => {
     const amounts = { cpuMilli: 1, memoryMib: 2, diskMib: 3, scalars: {} };
     expect(quickCheck(resources)(amounts)).toBe(true);
@@ -80,11 +105,12 @@ describe('quickCheck', () => {
 
   it('leaves to the schema what it does not know', () => {
     const unknown = [
-      z.string().regex(/a/),
-      z.strictObject({ a: z.string() }),
+      z.string().regex(/a/g),
       z.string().transform((text) => text.length),
       z.union([z.string(), z.boolean()]),
-      z.looseObject({ a: z.string().refine((text) => text === 'x') }),
+      z.looseObject({ a: z.string().refine(async (text) => text === 'x') }),
+      z.strictObject({ b: z.exactOptional(z.string()) }),
+      z.strictObject({ a: z.string() }).refine(() => false),
     ];
     for (const schema of unknown)
       for (const value of ['a', { a: 'x' }]) expect(quickCheck(schema)(value)).toBe(false);
