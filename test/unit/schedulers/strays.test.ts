@@ -1,0 +1,242 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { StoredJob } from '../../../schedulers/job-loader.ts';
+import { OwnedJob } from '../../../schedulers/owned-job.ts';
+import type { Term } from '../../../schedulers/context.ts';
+import { Strays } from '../../../schedulers/strays.ts';
+import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
+import { cellKeys } from '../../../src/core/keys.ts';
+import { EMPTY_LEDGER } from '../../../src/core/ledger.ts';
+import type { Plan } from '../../../src/core/plan.ts';
+import type { AllocationReport } from '../../../src/core/report.ts';
+import { seededRandom } from '../../../src/core/seeded-random.ts';
+import { HttpError } from '../../../src/ports/http.ts';
+import type { CellView } from '../../../src/runtime/cell-view.ts';
+import { allocationCodec, ownerCodec } from '../../../src/wire/records.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { amounts, makeHost } from '../core/placement-fixtures.ts';
+import { makeJob } from './cell-world.ts';
+
+const keys = cellKeys('test');
+const SLOT = { namespace: 'default', job: 'web', jobVersion: 1, group: 'web', scheduler: 'batch-0' } as const;
+
+function reportOf(id: string, part: Partial<AllocationReport> = {}): AllocationReport {
+  return {
+    ...{ id, host: 'h1', precedence: 50, resources: amounts(100, 64), gpus: [], ports: {} },
+    ...{ ...SLOT, index: 0, attempt: 1, state: 'running', released: false, reason: 'running' },
+    ...{ restarts: 0, startedAtMs: 7, tasks: {}, ...part },
+  };
+}
+
+function allocationOf(id: string, part: Partial<Allocation> = {}): Allocation {
+  return {
+    ...{ id, host: 'h1', precedence: 50, resources: amounts(100, 64), gpus: [], ports: {} },
+    ...{ ...SLOT, index: 0, attempt: 1, desired: 'run', planId: 'p', createdAtMs: 7 },
+    ...{ epoch: { incarnation: 'before', counter: 0 }, ...part },
+  };
+}
+
+const ENDED = { state: 'complete', released: true, reason: 'complete', exit: { code: 0 } } as const;
+
+/** One job after a restore, what hosts say of it, and what came of it. */
+class Restored {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryCellStore({ clock: this.clock });
+  /** What the view shows, which may be old. */
+  readonly seen: AllocationReport[] = [];
+  /** What the hosts answer when they are asked: a report, null for nothing, an error for silence. */
+  readonly answers = new Map<string, AllocationReport | null | HttpError>();
+  readonly asked: string[] = [];
+  readonly plans: Plan[] = [];
+  lost = new Set<string>();
+  #job: OwnedJob | null = null;
+
+  async own(): Promise<void> {
+    const key = keys.owner('default', 'web');
+    const value = ownerCodec.encode({ scheduler: 'batch-1', kind: 'batch', sinceMs: 1 });
+    const reply = await this.store.attempt({
+      ...{ compares: [], readBack: [] },
+      writes: [{ kind: 'put', key, value }],
+    });
+    const record = { job: makeJob('web'), version: 1, desired: 'run', submittedAtMs: 1 } as const;
+    if (reply.outcome !== 'applied') throw new Error('not owned');
+    this.#job = new OwnedJob(record, 1, reply.revision);
+  }
+
+  /** The host says so now, and said so when it reported last. */
+  says(report: AllocationReport): void {
+    this.seen.push(report);
+    this.answers.set(report.id, report);
+  }
+
+  takeUp(part: Partial<StoredJob> = {}): Promise<boolean> {
+    if (this.#job === null) throw new Error('not owned');
+    const stored: StoredJob = {
+      ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map(), ...part },
+    };
+    return new Strays(this.#term(), () => this.#view()).takeUp(this.#job, stored);
+  }
+
+  outcomes(): Promise<readonly string[]> {
+    const prefix = keys.outcome('default', 'web', '');
+    return this.store
+      .list(prefix)
+      .then(({ entries }) => [...entries.keys()].map((key) => key.slice(prefix.length)));
+  }
+
+  #view(): CellView {
+    const hosts = [...new Set(this.seen.map(({ host }) => host))];
+    return {
+      hosts: () => hosts.map((host) => ({ host })).values(),
+      on: (host: string) => this.seen.filter((report) => report.host === host),
+    } as unknown as CellView;
+  }
+
+  #term(): Term {
+    const get = (_address: string, id: string): Promise<AllocationReport | null> => {
+      this.asked.push(id);
+      const answer = this.answers.get(id) ?? null;
+      return answer instanceof HttpError ? Promise.reject(answer) : Promise.resolve(answer);
+    };
+    return {
+      world: { clock: this.clock, store: this.store, keys, random: seededRandom(1) },
+      options: { id: 'batch-1' },
+      incarnation: 'now',
+      cell: {
+        state: { hostOf: (id: string) => makeHost(id) },
+        standing: (host: string) => ({ state: this.lost.has(host) ? 'lost' : 'ready' }),
+        book: { get: () => ({ ledger: { ...EMPTY_LEDGER, counter: 3 } }) },
+      },
+      hosts: { get },
+      hostCalls: { add: <T>(call: () => Promise<T>) => call() },
+      commit: (plan: Plan) => {
+        this.plans.push(plan);
+        return Promise.resolve(new Map());
+      },
+    } as unknown as Term;
+  }
+}
+
+let cell: Restored;
+beforeEach(async () => {
+  cell = new Restored();
+  await cell.own();
+});
+
+const placed = () => cell.plans.flatMap(({ places }) => places);
+const released = () => cell.plans.flatMap(({ releases }) => releases);
+const row = (allocation: Allocation, revision = 9) => ({ allocation, revision });
+
+describe('what hosts know of a job and a restored store does not', () => {
+  it('I53 is nothing where the store knows all of it: no host is asked', async () => {
+    cell.says(reportOf('a'));
+    expect(await cell.takeUp({ allocations: [row(allocationOf('a'))] })).toBe(true);
+    expect(cell.asked).toEqual([]);
+  });
+
+  it('I53 comes back under its own id with its claim, by the epoch of now', async () => {
+    cell.says(reportOf('a', { ports: { http: 20_000 } }));
+    expect(await cell.takeUp()).toBe(false);
+    expect(placed()).toMatchObject([
+      {
+        ...{ id: 'a', host: 'h1', desired: 'run', ports: { http: 20_000 }, scheduler: 'batch-1' },
+        epoch: { incarnation: 'now', counter: 3 },
+      },
+    ]);
+  });
+
+  it('I54 leaves its outcome when it has ended, and is not begun again', async () => {
+    cell.says(reportOf('a', ENDED));
+    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.outcomes()).toEqual(['a']);
+    expect(placed()).toEqual([]);
+  });
+
+  it('I54 leaves none when a later attempt of its slot has one already: it was dropped as surplus', async () => {
+    cell.says(reportOf('a', ENDED));
+    const later = { group: 'web', index: 0, attempt: 2, allocation: 'b' } as Outcome;
+    expect(await cell.takeUp({ outcomes: [later] })).toBe(true);
+    expect(await cell.outcomes()).toEqual([]);
+  });
+
+  it('is what the host answers now, not what it reported last', async () => {
+    cell.says(reportOf('a'));
+    cell.answers.set('a', reportOf('a', ENDED));
+    await cell.takeUp();
+    expect(placed()).toEqual([]);
+    expect(await cell.outcomes()).toEqual(['a']);
+  });
+
+  it('is asked for again while its host does not answer, and nothing is decided meanwhile', async () => {
+    cell.says(reportOf('a'));
+    cell.answers.set('a', new HttpError('no answer in time', { sent: true }));
+    expect(await cell.takeUp()).toBe(false);
+    expect(cell.plans).toEqual([]);
+  });
+
+  it('is not waited for on a host that counts as lost', async () => {
+    cell.says(reportOf('a'));
+    cell.lost.add('h1');
+    expect(await cell.takeUp()).toBe(true);
+    expect(cell.plans).toEqual([]);
+  });
+
+  it('comes back to be stopped when its slot was filled meanwhile', async () => {
+    cell.says(reportOf('a'));
+    await cell.takeUp({ allocations: [row(allocationOf('b', { attempt: 1, host: 'h2' }))] });
+    expect(placed()).toMatchObject([{ id: 'a', desired: 'stop' }]);
+  });
+
+  it('I12 of two in one slot only the newer one goes on', async () => {
+    cell.says(reportOf('a', { attempt: 1 }));
+    cell.says(reportOf('b', { attempt: 2, host: 'h2' }));
+    await cell.takeUp();
+    expect(placed().map(({ id, desired }) => [id, desired])).toEqual([
+      ['a', 'stop'],
+      ['b', 'run'],
+    ]);
+  });
+});
+
+describe('what a restored store shows, and is over', () => {
+  const successor = reportOf('b', { attempt: 2, host: 'h2' });
+
+  it('is released with its outcome before its successor comes back: it may hold the very room', async () => {
+    cell.says(successor);
+    cell.answers.set('a', reportOf('a', ENDED));
+    await cell.takeUp({ allocations: [row(allocationOf('a'))] });
+    expect(released()).toMatchObject([
+      { allocation: { id: 'a' }, revision: 9, outcome: { state: 'complete' } },
+    ]);
+    expect(placed()).toEqual([]);
+  });
+
+  it('is released as killed when its host has forgotten it and a later attempt runs', async () => {
+    cell.says(successor);
+    await cell.takeUp({ allocations: [row(allocationOf('a'))] });
+    expect(released()).toMatchObject([{ allocation: { id: 'a' }, outcome: { state: 'killed' } }]);
+  });
+
+  it('is stopped by an explicit order when it still runs beside a later attempt', async () => {
+    cell.says(successor);
+    cell.answers.set('a', reportOf('a'));
+    const key = keys.allocation('default', 'web', 'a');
+    const value = allocationCodec.encode(allocationOf('a'));
+    const put = await cell.store.attempt({
+      ...{ compares: [], readBack: [] },
+      writes: [{ kind: 'put', key, value }],
+    });
+    if (put.outcome !== 'applied') throw new Error('not written');
+    await cell.takeUp({ allocations: [row(allocationOf('a'), put.revision)] });
+    const now = (await cell.store.read([key])).entries.get(key);
+    expect(allocationCodec.decode(now?.value ?? '')).toMatchObject({ id: 'a', desired: 'stop' });
+    expect(placed()).toEqual([]);
+  });
+
+  it('is left alone while its host says nothing of it: absence is no order', async () => {
+    cell.says(successor);
+    cell.answers.set('a', new HttpError('no answer in time', { sent: true }));
+    await cell.takeUp({ allocations: [row(allocationOf('a'))] });
+    expect(released()).toEqual([]);
+  });
+});
