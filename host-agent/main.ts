@@ -19,7 +19,7 @@ import type { PortRange } from '../src/core/host.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import type { Resources } from '../src/core/resources.ts';
 import { ADDRESSES } from '../src/core/resources.ts';
-import type { CellStore } from '../src/ports/cell-store.ts';
+import type { CellStore, StoreError } from '../src/ports/cell-store.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
@@ -90,7 +90,7 @@ export interface RunningAgent {
   readonly incarnation: number;
   /** Stops the agent; tasks only with `stopTasksOnExit`. */
   stop(): Promise<void>;
-  /** Resolves when it has stopped. */
+  /** Resolves when it has stopped; rejects when another store answers than before, as after a restore. */
   readonly ended: Promise<void>;
 }
 
@@ -108,6 +108,9 @@ const OOM_SCORE_MAX = 1_000;
  */
 export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log } = options;
+  let giveUp: (error: StoreError) => void = () => undefined;
+  const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
+  givenUp.catch(() => undefined);
   mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 });
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
@@ -120,7 +123,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     'agent',
     failPointsOf(systemFailures),
     {
-      store: options.store ?? (await etcdStore(options)),
+      store: options.store ?? (await etcdStore(options, giveUp)),
       server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
       disk: files.disk,
       processes: linuxProcesses({ stateFolder: options.stateFolder, shim, shimGroups }),
@@ -191,7 +194,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       { host: host.id, address: listener.address, incarnation: host.incarnation },
       'host-agent serves',
     );
-    return running(listener.address, host.incarnation, closeAll);
+    return running(listener.address, host.incarnation, closeAll, givenUp);
   } catch (error) {
     await closeAll();
     throw error;
@@ -199,15 +202,26 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
 }
 
 /** Loaded where it is needed: an agent with a store of its own comes up in two thirds of the time. */
-async function etcdStore({ etcd, log }: AgentOptions): Promise<CellStore> {
+async function etcdStore(
+  { etcd, log }: AgentOptions,
+  onWrongServer: (error: StoreError) => void,
+): Promise<CellStore> {
   const { EtcdCellStore } = await import('../src/adapters/etcd/cell-store.ts');
-  return new EtcdCellStore({ endpoints: etcd, clock: systemClock, log });
+  return new EtcdCellStore({ endpoints: etcd, clock: systemClock, log, onWrongServer });
 }
 
-/** A role that runs until `stop`. */
-export function running(address: string, incarnation: number, close: () => Promise<void>): RunningAgent {
+/** A role that runs until `stop`, or until it gives up. */
+export function running(
+  address: string,
+  incarnation: number,
+  close: () => Promise<void>,
+  givenUp?: Promise<never>,
+): RunningAgent {
   let finish: () => void = () => undefined;
-  const ended = new Promise<void>((resolve) => (finish = resolve));
+  const ended = new Promise<void>((resolve, reject) => {
+    finish = resolve;
+    givenUp?.catch(reject);
+  });
   let stopping: Promise<void> | null = null;
   return { address, incarnation, ended, stop: () => (stopping ??= close().then(finish)) };
 }

@@ -7,6 +7,7 @@ import { systemClock } from '../src/adapters/system/clock.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import type { StoreError } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
@@ -41,7 +42,7 @@ export interface RunningMonitor {
   readonly address: string;
   /** Ends streams, takes the registration back, closes everything; within a few seconds. */
   stop(): Promise<void>;
-  /** Resolves when it has stopped. */
+  /** Resolves when it has stopped; rejects when another store answers than before, as after a restore. */
   readonly ended: Promise<void>;
 }
 
@@ -51,8 +52,13 @@ const HOSTS_PER_PEER_MAX = 65_536;
 /** Starts a monitor on the real world. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
+  let finish: () => void = () => undefined;
+  let giveUp: (error: StoreError) => void = () => undefined;
+  const ended = new Promise<void>((resolve, reject) => ([finish, giveUp] = [resolve, reject]));
+  ended.catch(() => undefined);
+  const onWrongServer = (error: StoreError): void => giveUp(error);
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd }),
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
     server: fastifyServer({ log }),
@@ -76,8 +82,6 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   });
   const listener = await monitor.start();
   log.info({ address: listener.address, cell }, 'monitor serves');
-  let finish: () => void = () => undefined;
-  const ended = new Promise<void>((resolve) => (finish = resolve));
   let stopping: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
     await monitor.close();

@@ -1,3 +1,4 @@
+import type { CellMeta } from '../../src/core/cell.ts';
 import { jobKeyOf } from '../../src/core/ids.ts';
 import type { CellAt, Diff, Rooms, Step } from './cell-replay.ts';
 import type { Findings } from './violations.ts';
@@ -24,6 +25,9 @@ export function checkKeyOwners(step: Step, cell: CellAt, findings: Findings): vo
     for (const { key, before, after } of step.changed[room] as readonly Diff<unknown>[])
       if (before !== undefined && after !== undefined) wrong(key, 'it is written once, and was overwritten');
   }
+  for (const { key, before, after } of step.changed.meta)
+    if (before !== undefined && after !== undefined && !isRenewal(before, after))
+      wrong(key, 'it was overwritten by something else than its renewal');
   for (const { key, before, after } of step.changed.hosts)
     if (before !== undefined && after !== undefined && after.incarnation < before.incarnation)
       wrong(
@@ -35,7 +39,14 @@ export function checkKeyOwners(step: Step, cell: CellAt, findings: Findings): vo
       wrong(key, `version ${String(after.version)} after ${String(before.version)}`);
 }
 
-const ONCE = ['owners', 'versions', 'runs', 'meta'] as const;
+const ONCE = ['owners', 'versions', 'runs'] as const;
+
+/** After a restore an operator gives the cell another incarnation, and nothing else (`moorage restored`). */
+function isRenewal(before: CellMeta, after: CellMeta): boolean {
+  const isLater = (after.restoredAtMs ?? 0) > (before.restoredAtMs ?? 0);
+  const isSameCell = after.schema === before.schema && after.createdAtMs === before.createdAtMs;
+  return isLater && isSameCell && after.incarnation !== before.incarnation;
+}
 
 /** What a record says of itself, as the name of its key. */
 const NAMES: { readonly [R in keyof Rooms]?: (value: Rooms[R]) => string } = {

@@ -40,6 +40,11 @@ export interface EtcdStoreOptions extends EtcdClientOptions {
   readonly behindMax?: number;
   /** Keys in one page of a list. */
   readonly pageKeysMax?: number;
+  /**
+   * Told once, when another cluster answers than before, as after a restore from a snapshot: this store is of no use any
+   * more, and whoever holds it had better begin anew.
+   */
+  readonly onWrongServer?: (error: StoreError) => void;
 }
 
 const CANARY_INTERVAL_MS = 2_000;
@@ -63,6 +68,7 @@ export class EtcdCellStore implements CellStore {
   readonly #canaryKey: string;
   readonly #canary: Canary;
   #clusterId: string | null = null;
+  #isStrange = false;
   #closed = false;
 
   constructor(options: EtcdStoreOptions) {
@@ -187,7 +193,12 @@ export class EtcdCellStore implements CellStore {
    */
   #checkCluster(clusterId: string): void {
     this.#clusterId ??= clusterId;
-    if (this.#clusterId !== clusterId)
-      throw new StoreError('wrong-server', 'another etcd cluster answers than before', { retryable: false });
+    if (this.#clusterId === clusterId) return;
+    const error = new StoreError('wrong-server', 'another etcd cluster answers than before', {
+      retryable: false,
+    });
+    if (!this.#isStrange) this.#options.onWrongServer?.(error);
+    this.#isStrange = true;
+    throw error;
   }
 }

@@ -6,6 +6,7 @@ import type { Allocation } from '../../../../src/core/allocation.ts';
 import { EMPTY_LEDGER } from '../../../../src/core/ledger.ts';
 import { NO_SCALARS } from '../../../../src/core/resources.ts';
 import { seededRandom } from '../../../../src/core/seeded-random.ts';
+import { openMeta, renewMeta } from '../../../../src/runtime/cell-meta.ts';
 import type { HostListing } from '../../../../src/wire/host-api.ts';
 import {
   allocationCodec,
@@ -15,6 +16,7 @@ import {
   hostCodec,
   poolCodec,
   sharedResourceCodec,
+  metaCodec,
 } from '../../../../src/wire/records.ts';
 import { HistoryWorld, KEYS, outcomeOf, someHost } from '../../../support/history-world.ts';
 
@@ -41,6 +43,18 @@ describe('checkHistory on histories made by the real commit', () => {
     );
     expect(committed).toBeGreaterThan(500);
     expect(conflicted).toBeGreaterThan(50);
+  });
+
+  it('I7 takes the renewal of a restored cell for what it is, and nothing else in its record', async () => {
+    const world = new HistoryWorld(seededRandom(4));
+    await world.run(2);
+    const maker = (nowMs: number) => ({ nowMs, makeUuid: () => `uuid-${String(nowMs)}` });
+    await openMeta(world.store, KEYS, maker(1));
+    const renewed = await renewMeta(world.store, KEYS, maker(2));
+    expect((await checkHistory(world.store, KEYS, [])).violations).toEqual([]);
+    await world.put(KEYS.meta, metaCodec.encode({ ...renewed, incarnation: 'another' }));
+    const { violations } = await checkHistory(world.store, KEYS, []);
+    expect(violations.map(({ invariant, key }) => [invariant, key])).toEqual([['I7', KEYS.meta]]);
   });
 
   it('begins with a snapshot where the beginning is no longer kept', async () => {
