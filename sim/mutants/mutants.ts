@@ -381,13 +381,32 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'lost-at-once',
-    theme: 'silent',
+    theme: 'lost',
     slip: 'a host is declared lost at its first missed sign of life',
     file: 'monitor/host-watch.ts',
     find: 'const dueMs = sinceMs + this.#deps.lostAfterMs + this.#turn(host) * LOOK_MS * 2;\n      if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;',
     replace:
       'const dueMs = sinceMs + this.#turn(host) * LOOK_MS * 2;\n      if (nowMs < dueMs || suspects.size > 99 || this.#isLost(host)) continue;',
     breaks: ['I18'],
+  },
+  {
+    name: 'grants-not-counted',
+    theme: 'quota',
+    slip: 'an arbiter counts what hosts report as in use, and not what it has just granted',
+    file: 'arbiter/decide.ts',
+    find: 'overQuota(addAmounts(addAmounts(now.used, now.granted), now.asked), now.quota)',
+    replace: 'overQuota(addAmounts(now.used, now.asked), now.quota)',
+    breaks: ['I9', 'I40'],
+  },
+  {
+    name: 'ended-is-free',
+    theme: 'quota',
+    slip: 'an arbiter counts a task that has ended as free, before its host has released what it held',
+    file: 'arbiter/use-book.ts',
+    find: '    if (!report.released) this.#sums.change(report.namespace, amountsOf(report), 1);\n',
+    replace:
+      "    if (report.state === 'running') this.#sums.change(report.namespace, amountsOf(report), 1);\n",
+    breaks: ['I9', 'I40'],
   },
   {
     name: 'run-key-not-compared',

@@ -13,7 +13,8 @@ import { burst } from './requests.ts';
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
  * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
  * `refused` with hosts that cannot take what was placed on them, `restored` with a store that is lost, or restored from a
- * snapshot, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held.
+ * snapshot, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
+ * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used.
  */
 export const THEMES = [
   'any',
@@ -27,6 +28,7 @@ export const THEMES = [
   'refused',
   'restored',
   'hushed',
+  'quota',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -37,6 +39,18 @@ const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeast
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 /** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
 const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
+
+/** An arbiter waits so long before it grants anything within a quota: tickets of one before it may still be out. */
+const HOLD_MS = 40_000;
+/** Half of what the hosts have. */
+const ALLOWED: Scenario = {
+  ...SHORT,
+  activeMs: HOLD_MS + 16_000,
+  quota: {
+    atMs: 0,
+    limits: { namespace: 'default', cpuMilli: 3_000, memoryMib: null, gpuMilli: null, allocations: 7 },
+  },
+};
 
 const CRASHES: readonly FaultKind[] = ['kill', 'kill', 'kill', 'reboot', 'shim-dies', 'disk-slow'];
 const SILENCES: readonly FaultKind[] = [
@@ -85,6 +99,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       };
     case 'hushed':
       return hushedOptions(seed, random);
+    case 'quota':
+      return { seed, scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) };
     case 'restored':
       return restoredOptions(seed, random);
     case 'lost':
@@ -107,6 +123,11 @@ const LATE: FaultSettings = {
 const RACE: FaultSettings = {
   network: { delayMaxMs: 500 },
   store: { delayMaxMs: 800, late: 0.2, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
+};
+
+const SLOWLY: FaultSettings = {
+  network: { delayMaxMs: 150 },
+  store: { delayMaxMs: 200, watchLags: 0.3, watchLagMs: 800, replyLost: 0.03 },
 };
 
 const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isolate', 'clock-step'];
@@ -157,6 +178,10 @@ function slower(request: Request): Request {
   const env = request.file['env'] as Readonly<Record<string, string>>;
   const runMs = String(10 * Number(env['SIM_RUN_MS']));
   return { ...request, file: { ...request.file, env: { ...env, SIM_RUN_MS: runMs } } };
+}
+
+function held(request: Request): Request {
+  return { ...request, atMs: request.atMs + HOLD_MS };
 }
 
 /** Enough of them while the host is gone, and when it is back. */

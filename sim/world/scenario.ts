@@ -1,4 +1,5 @@
 import type { SchedulerKind } from '../../src/core/job.ts';
+import type { Quota } from '../../src/core/limits.ts';
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import type { SharedResource } from '../../src/core/shared-resource.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
@@ -17,6 +18,8 @@ export interface Scenario {
   readonly hostMemoryMib: number;
   /** Members of a gang that schedulers take for one transaction; absent: four, or one in the worlds of every third seed. */
   readonly gangMax?: number;
+  /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
+  readonly quota?: { readonly atMs: number; readonly limits: Quota };
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
   /** Virtual time for the work, and for faults; then a quiet time without any. */

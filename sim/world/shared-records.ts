@@ -10,9 +10,11 @@ import {
   metaCodec,
   outcomeCodec,
   ownerCodec,
+  poolCodec,
   quotaCodec,
   roleCodec,
   runCodec,
+  sharedResourceCodec,
   switchesCodec,
 } from '../../src/wire/records.ts';
 
@@ -30,7 +32,16 @@ export function shareRecords(): void {
 
 const SHARED: Codec<object>[] = [
   ...[allocationCodec, ledgerCodec, outcomeCodec, intentCodec, jobCodec, ownerCodec, runCodec, hostCodec],
-  ...[eligibilityCodec, roleCodec, quotaCodec, switchesCodec, metaCodec, aliveCodec],
+  ...[
+    poolCodec,
+    sharedResourceCodec,
+    eligibilityCodec,
+    roleCodec,
+    quotaCodec,
+    switchesCodec,
+    metaCodec,
+    aliveCodec,
+  ],
 ];
 
 function share(codec: Codec<object>): void {

@@ -3,6 +3,7 @@ import type { Monitor } from '../../monitor/monitor.ts';
 import { cellKeys } from '../../src/core/keys.ts';
 import { NO_SCALARS } from '../../src/core/resources.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
+import { quotaCodec } from '../../src/wire/records.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { History } from '../history/history.ts';
 import { Machine } from '../hosts/machine.ts';
@@ -66,6 +67,7 @@ export class World {
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario.shared);
+    this.#setQuota(scenario);
   }
 
   /** Brings everything up, in an order that the seed draws. */
@@ -132,6 +134,16 @@ export class World {
     this.#add(
       clientActor(this.ground, { name: 'client-1', monitors, requests, shared, restoredMs, onServed }),
     );
+  }
+
+  #setQuota({ quota }: Scenario): void {
+    if (quota === undefined) return;
+    const { agenda, keys, life, store } = this.ground;
+    const key = keys.quota(quota.limits.namespace);
+    const value = quotaCodec.encode(quota.limits);
+    const set = (): void =>
+      void store.apply('operator', { compares: [], readBack: [], writes: [{ kind: 'put', key, value }] });
+    agenda.after(quota.atMs, life, 'quota', set);
   }
 
   #add(actor: Actor): void {
