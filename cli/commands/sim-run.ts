@@ -61,7 +61,9 @@ export async function simRun(
   const { user, system } = process.cpuUsage(cpu);
   terminal.err(`${((user + system) / 1e6).toFixed(1)} s of CPU; report: ${file}\n`);
   if (missing > 0)
-    terminal.err('interrupted: runs that were over are kept; the same command with --resume runs the others\n');
+    terminal.err(
+      'interrupted: runs that were over are kept; the same command with --resume runs the others\n',
+    );
   return missing === 0 ? EXIT.ok : EXIT.signalBase + 2;
 }
 
