@@ -9,6 +9,7 @@ import { seededRandom } from '../../src/core/seeded-random.ts';
 import type { Random } from '../../src/ports/random.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { AttachEnd, AttachState } from '../../src/wire/attach-frames.ts';
+import type { CommandStatus } from '../../src/wire/exec-api.ts';
 import { ProblemError } from '../../src/wire/problem.ts';
 import { startOf } from '../host-orders.ts';
 import type { AgentProcess, Birth } from '../host-process.ts';
@@ -53,7 +54,7 @@ export interface KillsResult {
   /** Starts of the command, as it saw them itself. */
   readonly runs: number;
   /** Ends of short commands that were ordered, and often ordered again, while agents died. */
-  readonly commands: { readonly ordered: number; readonly ranOnce: number };
+  readonly commands: { readonly ordered: number; readonly ranOnce: number; readonly wrong: string | null };
 }
 
 export function isExact({ end, runs, commands, ...found }: KillsResult): boolean {
@@ -82,7 +83,9 @@ class Soak {
   readonly #echo = new EchoCheck();
   readonly #session: AttachSession;
   readonly #answers: Promise<unknown>[] = [];
-  readonly #commands = { ordered: 0, ranOnce: 0 };
+  readonly #commands: { ordered: number; ranOnce: number; wrong: string | null } = {
+    ...{ ordered: 0, ranOnce: 0, wrong: null },
+  };
   #lives!: AgentLives;
   /** Where the session and the task were when the agent that serves now began to. */
   #atBirth: { readonly state: AttachState | null; readonly echoed: number; readonly atMs: number } = {
@@ -217,10 +220,19 @@ class Soak {
       const request = { commandId, command: ['sh', '-c', `echo run >> '${log}'`] };
       for (let twice = 0; twice < 2; twice++)
         await this.#ask((client, address) => client.exec(address, TASK, request));
-      for (let state = ''; state !== 'ended'; await pause(4 * LOOK_MS))
-        ({ state } = await this.#ask((client, address) => client.command(address, TASK, commandId)));
-      if ((await textOf(log)) === 'run\n') this.#commands.ranOnce += 1;
+      const status = await this.#ended(commandId);
+      const said = await textOf(log);
+      if (said === 'run\n') this.#commands.ranOnce += 1;
+      else this.#commands.wrong ??= JSON.stringify({ status, said });
       await pause(500 * this.#random.fraction());
+    }
+  }
+
+  async #ended(commandId: string): Promise<CommandStatus> {
+    for (;;) {
+      const status = await this.#ask((client, address) => client.command(address, TASK, commandId));
+      if (status.state === 'ended') return status;
+      await pause(4 * LOOK_MS);
     }
   }
 

@@ -99,6 +99,7 @@ function lineOf(found: KillsResult, seed: number): string {
     `signals=${String(signalsReceived)}/${String(signalsSent)} ` +
     `commands-once=${String(commands.ranOnce)}/${String(commands.ordered)} ` +
     `exit=${found.end?.exit.code === EXIT_CODE && found.runs === 1 ? 'exactly-once' : 'WRONG'}` +
-    (wrong === null ? '' : ` first-wrong=${wrong}`)
+    (wrong === null ? '' : ` first-wrong=${wrong}`) +
+    (commands.wrong === null ? '' : ` wrong-command=${commands.wrong}`)
   );
 }

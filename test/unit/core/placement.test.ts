@@ -82,6 +82,18 @@ describe('place', () => {
     expect(new Set([...Object.values(free?.ports ?? {}), 20_000]).size).toBe(3);
   });
 
+  it('S3.3 S3.9 kinds of resource that a cell made up count like any other: two heavy users do not share one link', () => {
+    const link = (netMbps: number) => ({ ...amounts(100, 100), scalars: { netMbps } });
+    const fast = { capacity: { ...amounts(8000, 8192, 100), scalars: { netMbps: 1000 } } };
+    const state = makeCell([makeHost('a', fast), makeHost('b', fast), makeHost('none')]);
+    const heavy = place(state, makeRequest({ resources: link(600), count: 3 }), chance, BINPACK);
+    expect([...hostsOf(heavy)].sort()).toEqual(['a', 'b']);
+    expect(heavy.unplaced).toBe(1);
+    expect(
+      hostsOf(place(state, makeRequest({ resources: link(0), count: 1 }), chance, BINPACK)),
+    ).toHaveLength(1);
+  });
+
   it('uses hosts to avoid only when no other fits', () => {
     const state = makeCell([makeHost('a'), makeHost('b')]);
     const request = makeRequest({ count: 5, avoidHosts: ['a'] });

@@ -3,6 +3,10 @@ import { DiskError } from '../../../src/ports/disk.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { someStart, someStop, someTask } from '../../support/host-orders.ts';
 
+const SMALL = { cpuMilli: 1, memoryMib: 1, diskMib: 0, scalars: {} };
+/** Its record, its verdict, its end; of its attempt the order, claim, start and end; signals; and room for one more look. */
+const READS_PER_TASK_MAX = 16;
+
 const running = (report: { state: string }): boolean => report.state === 'running';
 
 async function host(): Promise<HostWorld> {
@@ -40,6 +44,28 @@ describe('the next agent', () => {
     await world.open();
     const ended = await world.until(id, (report) => report.released);
     expect(ended).toMatchObject({ state: 'failed', restarts: 4 });
+  });
+
+  it('S2.23 looks at a number of files that grows with the tasks it takes over, and no faster', async () => {
+    const readsFor = async (count: number): Promise<number> => {
+      const world = await host();
+      const orders = Array.from({ length: count }, () => someStart({ allocation: { resources: SMALL } }));
+      for (const order of orders) await world.agent.start(order);
+      for (const { allocation } of orders) await world.until(allocation.id, running);
+      await world.loseAgent();
+      const read = world.disk.read.bind(world.disk);
+      let reads = 0;
+      world.disk.read = (path) => {
+        reads += 1;
+        return read(path);
+      };
+      await world.open();
+      expect(orders.every(({ allocation: { id } }) => world.agent.report(id).state === 'running')).toBe(true);
+      return reads;
+    };
+    const [few, many] = [await readsFor(10), await readsFor(100)];
+    expect(few).toBeLessThanOrEqual(10 * READS_PER_TASK_MAX);
+    expect(many - few).toBeLessThanOrEqual(90 * READS_PER_TASK_MAX);
   });
 
   it('S1.28 S1.29 goes on with a removal that the disk held up, or that its agent did not live to end', async () => {
