@@ -1,3 +1,5 @@
+import { jobKeyOf } from '../src/core/ids.ts';
+import type { Intent } from '../src/core/intent.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
@@ -21,14 +23,20 @@ export interface IntentSweeperDeps {
   release(releases: readonly Release[]): Promise<unknown>;
 }
 
+/** Nobody who could bring it to its end owns the job: longer than what a watch may lag, or a session takes to be renewed. */
+const ORPHAN_MS = 5_000;
+
 /**
- * Ends gangs' intents that lie there for longer than they may: their owner is stuck, or nobody owns the job any more, and
- * what they reserve would be lost to the cell. How long is told by the own clock from the first sight of it, so that
+ * Ends gangs' intents that lie there for longer than they may, as their owner is stuck, and soon those whose owner is gone:
+ * what they reserve would be lost to the cell. A successor does so too, before anything else; several at once do no harm.
+ * How long is told by the own clock from the first sight of it, so that
  * clocks that differ end nobody's gang too early.
  */
 export class IntentSweeper {
   readonly #deps: IntentSweeperDeps;
   readonly #firstSeenMs = new Map<string, number>();
+  /** Since when their owner is seen to be gone. */
+  readonly #orphanSinceMs = new Map<string, number>();
   readonly #stop = new AbortController();
 
   constructor(deps: IntentSweeperDeps) {
@@ -42,12 +50,14 @@ export class IntentSweeper {
   /** Looks at all of them: there are few, each is a gang on its way. Never rejects. */
   async sweep(): Promise<void> {
     const { copy, clock, log, metrics, self } = this.#deps;
-    for (const name of this.#firstSeenMs.keys()) if (!copy.intents.has(name)) this.#firstSeenMs.delete(name);
+    for (const known of [this.#firstSeenMs, this.#orphanSinceMs])
+      for (const name of known.keys()) if (!copy.intents.has(name)) known.delete(name);
     for (const [name, { value: intent }] of [...copy.intents.rows()]) {
       const nowMs = clock.monotonicMs();
       const seenMs = this.#firstSeenMs.get(name) ?? nowMs;
       this.#firstSeenMs.set(name, seenMs);
-      if (nowMs - seenMs < intent.ttlMs || turnOf(copy, self, name) !== 0) continue;
+      const isOver = nowMs - seenMs >= intent.ttlMs || this.#orphanedForMs(name, intent, nowMs) >= ORPHAN_MS;
+      if (!isOver || turnOf(copy, self, name) !== 0) continue;
       try {
         await sweepIntent(this.#deps, intent, (releases) => this.#deps.release(releases), this.#stop.signal);
         metrics.count('moorage_monitor_reaped_total', { what: 'intent' });
@@ -55,5 +65,17 @@ export class IntentSweeper {
         log.debug({ intent: name, error }, 'an intent could not be ended; it is tried again');
       }
     }
+  }
+
+  /** 0 while the scheduler that wrote it owns the job. */
+  #orphanedForMs(name: string, { namespace, job, scheduler }: Intent, nowMs: number): number {
+    const owner = this.#deps.copy.owners.get(jobKeyOf(namespace, job))?.value;
+    if (owner?.scheduler === scheduler) {
+      this.#orphanSinceMs.delete(name);
+      return 0;
+    }
+    const sinceMs = this.#orphanSinceMs.get(name) ?? nowMs;
+    this.#orphanSinceMs.set(name, sinceMs);
+    return nowMs - sinceMs;
   }
 }

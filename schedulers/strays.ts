@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import { planOfTakenUp } from '../src/core/allocation.ts';
 import { jobKeyOf, makeId } from '../src/core/ids.ts';
 import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
 import type { Release } from '../src/core/plan.ts';
@@ -208,7 +209,7 @@ export class Strays {
       ...{ namespace: job.namespace, job: job.name, jobVersion: report.jobVersion },
       scheduler: options.id,
       ...(isWanted ? { desired: 'run' } : { desired: 'stop', cause }),
-      planId: `${id}-${scheduler}`,
+      planId: planOfTakenUp({ id, scheduler }),
       epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
       createdAtMs: report.startedAtMs ?? Math.floor(world.clock.nowMs()),
     };

@@ -1,5 +1,5 @@
 // `npm run mutants`: plants each bug of sim/mutants/mutants.ts in turn and lets the simulator's suite look for it.
-//   npm run mutants -- [name ...] [--all] [--seeds N] [--seconds S] [--first SEED]
+//   npm run mutants -- [name ...] [--seeds N] [--seconds S] [--first SEED]
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -17,13 +17,10 @@ const { positionals, values } = parseArgs({
     seeds: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '60' },
     first: { type: 'string', default: '1' },
-    all: { type: 'boolean', default: false },
   },
 });
 const { MUTANTS } = await import(pathToFileURL(join(root, 'dist', 'sim', 'mutants', 'mutants.js')).href);
-const wanted = MUTANTS.filter(({ name, unseen }) =>
-  positionals.length > 0 ? positionals.includes(name) : values.all || unseen === undefined,
-);
+const wanted = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 const unknown = positionals.filter((name) => !MUTANTS.some((mutant) => mutant.name === name));
 if (unknown.length > 0) fail(`there is no mutant ${unknown.join(', ')}`);
 

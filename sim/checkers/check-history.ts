@@ -3,6 +3,7 @@ import type { CellStore, Change, Snapshot } from '../../src/ports/cell-store.ts'
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { HostListing } from '../../src/wire/host-api.ts';
 import type { Step } from './cell-replay.ts';
+import { GangChecker } from './gangs.ts';
 import { checkListings } from './host-listings.ts';
 import { SharedStateCheck } from './shared-state.ts';
 import type { Violation } from './violations.ts';
@@ -39,7 +40,7 @@ const FIRST_REVISION = 1;
 
 /**
  * Replays the cell's history, as far back as the store keeps it, and checks the invariants of the shared state at every
- * single revision: I1, I2, I3, I4, I7, I8, I12, and I13 against what the hosts list.
+ * single revision: I1, I2, I3, I4, I6, I7, I8, I12, and I13 against what the hosts list.
  *
  * @param listings what each host answered to `GET /v1/allocations`, asked before this call
  * @throws StoreError
@@ -83,6 +84,7 @@ function changesOf(snapshot: Snapshot): readonly Change[] {
 class HistoryCheck {
   readonly #findings = new Findings();
   readonly #state: SharedStateCheck;
+  readonly #gangs = new GangChecker();
   #revisions = 0;
   #transactions = 0;
   #commits = 0;
@@ -94,6 +96,7 @@ class HistoryCheck {
 
   take(revision: number, changes: readonly Change[], initial = false): void {
     const step = this.#state.take(revision, changes, initial);
+    this.#gangs.check(step, this.#state.cell, this.#findings);
     if (!initial) this.#revisions += 1;
     if (!initial && isCommit(step)) {
       this.#transactions += 1;

@@ -105,7 +105,8 @@ function checkRevisions(
     const step = state.take(at.fact.revision, at.fact.changes, restores.has(at.fact.revision));
     book.take(step, at);
     losses.check(step, state.cell, at, findings);
-    const isNew = (id: string): boolean => book.allocations.get(id)?.created.seq === at.seq;
+    const isNew = ({ id }: { readonly id: string }): boolean =>
+      book.allocations.get(id)?.created.seq === at.seq;
     gangs.check(step, state.cell, findings, isNew);
     if (step.initial) continue;
     writers.check(at, findings);

@@ -1,4 +1,5 @@
 import type { Allocation } from '../../src/core/allocation.ts';
+import { isTakenUp } from '../../src/core/allocation.ts';
 import { jobKeyOf } from '../../src/core/ids.ts';
 import { CAUSES } from '../../src/core/slot-view.ts';
 import type { CellAt, Step } from './cell-replay.ts';
@@ -21,7 +22,12 @@ export class GangChecker {
   readonly #ended = new Map<string, Set<number>>();
 
   /** @param isNew false: it was there before, and comes back from its host after the store was restored */
-  check(step: Step, cell: CellAt, findings: Findings, isNew: (id: string) => boolean = () => true): void {
+  check(
+    step: Step,
+    cell: CellAt,
+    findings: Findings,
+    isNew: (allocation: Allocation) => boolean = (allocation) => !isTakenUp(allocation),
+  ): void {
     if (step.initial) this.#plans.clear();
     this.#takeEnds(step);
     if (step.initial) return;
@@ -38,7 +44,7 @@ export class GangChecker {
       }
       const found = changedOf(changed, allocation);
       if (isGivenBack) found.givenBack.push(allocation);
-      else if (after !== undefined && isNew(after.id)) found.fresh.push(after);
+      else if (after !== undefined && isNew(after)) found.fresh.push(after);
     }
     for (const { name, before, after } of step.changed.intents) {
       if (after !== undefined || before === undefined) continue;

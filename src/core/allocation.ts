@@ -36,6 +36,16 @@ export interface Allocation extends Claim {
 export const DESIRED_STATES = ['run', 'stop', 'remove', 'evict'] as const;
 export type DesiredState = (typeof DESIRED_STATES)[number];
 
+/** The plan of an allocation that a restored store did not hold, and that comes back from its host under its own id. */
+export function planOfTakenUp({ id, scheduler }: Pick<Allocation, 'id' | 'scheduler'>): string {
+  return `${id}-${scheduler}`;
+}
+
+/** Did it come back from its host after the store was restored? */
+export function isTakenUp({ id, planId }: Pick<Allocation, 'id' | 'planId'>): boolean {
+  return planId.startsWith(`${id}-`);
+}
+
 /** How one task, or an allocation as a whole, ended. Exactly one of `code`, `signal` and `lost` is set. */
 export interface Exit {
   readonly code?: number;
