@@ -47,7 +47,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "    compare(keys.intent(intent.namespace, intent.job, intent.id), 'modRevision', modRevision);\n",
     replace:
       '    readBack.push(keys.intent(intent.namespace, intent.job, intent.id), String(modRevision));\n',
-    breaks: ['I6'],
+    breaks: ['I6', 'I7'],
   },
   {
     name: 'gang-made-of-some',

@@ -17,9 +17,18 @@ export interface StartEtcdOptions {
   readonly unsafeNoFsync?: boolean;
   /** Fails when it is taken; any free one by default. */
   readonly clientPort?: number;
+  /** One of several members; all must be started for any to become ready. Absent: the only one. */
+  readonly member?: EtcdMember;
   /** Further flags of the server. */
   readonly flags?: readonly string[];
   readonly readyTimeoutMs?: number;
+}
+
+export interface EtcdMember {
+  readonly name: string;
+  readonly peerUrl: string;
+  /** All of them: `a=http://127.0.0.1:1,b=http://127.0.0.1:2`. */
+  readonly cluster: string;
 }
 
 export interface EtcdProcess {
@@ -41,7 +50,7 @@ const STARTS_MAX = 5;
 const LOG_TAIL_LINES = 3;
 
 /**
- * Starts an etcd of one member with a data folder and ports of its own, whatever else runs on the usual ones. Resolves
+ * Starts an etcd, of one member unless told otherwise, with a data folder and ports of its own, whatever else runs on the usual ones. Resolves
  * when it answers a linearizable read with what we wrote: an open port proves nothing.
  *
  * @throws Error with the last lines of the server's log
@@ -51,9 +60,9 @@ export async function startEtcd(options: StartEtcdOptions): Promise<EtcdProcess>
   for (let start = 1; ; start++) {
     const ports = await freePorts(2);
     const clientUrl = `http://127.0.0.1:${String(options.clientPort ?? ports[0])}`;
-    const peerUrl = `http://127.0.0.1:${String(ports[1])}`;
-    const name = `moorage-${randomBytes(6).toString('hex')}`;
-    const child = launch(options, clientUrl, peerUrl, name);
+    const member = options.member ?? onlyMember(`http://127.0.0.1:${String(ports[1])}`);
+    const { name } = member;
+    const child = launch(options, clientUrl, member);
     const ended = endOf(child);
     const process_: EtcdProcess = { clientUrl, pid: child.pid ?? 0, ended, stop: () => stop(child, ended) };
     const problem = await waitReady(options, process_, name);
@@ -65,14 +74,20 @@ export async function startEtcd(options: StartEtcdOptions): Promise<EtcdProcess>
   }
 }
 
-function launch(options: StartEtcdOptions, clientUrl: string, peerUrl: string, name: string): ChildProcess {
+function onlyMember(peerUrl: string): EtcdMember {
+  const name = `moorage-${randomBytes(6).toString('hex')}`;
+  return { name, peerUrl, cluster: `${name}=${peerUrl}` };
+}
+
+function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember): ChildProcess {
+  const { name, peerUrl, cluster } = member;
   const log = openSync(join(options.dataFolder, 'etcd.log'), 'a');
   const compaction = options.autoCompaction ?? '5m';
   const args = [
     ...['--name', name, '--data-dir', join(options.dataFolder, 'data')],
     ...['--listen-client-urls', clientUrl, '--advertise-client-urls', clientUrl],
     ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
-    ...['--initial-cluster', `${name}=${peerUrl}`, '--log-level', 'warn', '--logger', 'zap'],
+    ...['--initial-cluster', cluster, '--log-level', 'warn', '--logger', 'zap'],
     ...(compaction === 'off'
       ? []
       : ['--auto-compaction-mode', 'periodic', '--auto-compaction-retention', compaction]),

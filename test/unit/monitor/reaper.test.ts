@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { REAPER_TIMES } from '../../../monitor/reaper.ts';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
+import type { Write } from '../../../src/ports/cell-store.ts';
 import type { HttpClient } from '../../../src/ports/http.ts';
 import type { Log, LogFields } from '../../../src/ports/telemetry.ts';
 import type { StopRequest } from '../../../src/wire/host-api.ts';
-import { eligibilityCodec, ledgerCodec, ownerCodec } from '../../../src/wire/records.ts';
+import { eligibilityCodec, intentCodec, ledgerCodec, ownerCodec } from '../../../src/wire/records.ts';
 import type { RunAnswer } from '../../../src/wire/monitor-api.ts';
 import { settle, until } from '../../support/manual-clock.ts';
 import { allocationOf, MonitorWorld } from '../../support/monitor-world.ts';
@@ -47,6 +48,27 @@ describe('reaper', () => {
     expect(monitor.state.copy.outcomesByJob.of('default/web').get('a1')?.value).toMatchObject({
       state: 'killed',
     });
+  });
+
+  it('I55 a gang on its way ends soon when its owner is gone, and has its time while that is there', async () => {
+    const { monitor } = await world.monitor();
+    const intent = { jobVersion: 1, group: 'web', scheduler: 'batch-1', planId: 'p', members: 2 };
+    const open = (job: string): Write => ({
+      ...{ kind: 'put', key: world.keys.intent('default', job, 'i1') },
+      value: intentCodec.encode({
+        ...{ ...intent, id: 'i1', namespace: 'default', job, state: 'open', createdAtMs: 0, ttlMs: 60_000 },
+      }),
+    });
+    const owner = ownerCodec.encode({ scheduler: 'batch-1', kind: 'batch', sinceMs: 0 });
+    await world.write([
+      { kind: 'put', key: world.keys.owner('default', 'kept'), value: owner },
+      open('kept'),
+      open('orphan'),
+    ]);
+    await pass(20, []);
+    expect([...monitor.state.copy.intents.rows()].map(([name]) => name)).toEqual(['default/kept/i1']);
+    await pass(60, []);
+    expect(monitor.state.copy.intents.size).toBe(0);
   });
 
   it('S1.30 what its host never had is released, once the host has refused it for good', async () => {

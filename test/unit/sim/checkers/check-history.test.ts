@@ -8,12 +8,14 @@ import { NO_SCALARS } from '../../../../src/core/resources.ts';
 import { seededRandom } from '../../../../src/core/seeded-random.ts';
 import { openMeta, renewMeta } from '../../../../src/runtime/cell-meta.ts';
 import type { HostListing } from '../../../../src/wire/host-api.ts';
+import { parseJobObject } from '../../../../src/wire/job-file.ts';
 import {
   allocationCodec,
   ledgerCodec,
   outcomeCodec,
   ownerCodec,
   hostCodec,
+  jobCodec,
   poolCodec,
   sharedResourceCodec,
   metaCodec,
@@ -206,6 +208,16 @@ describe('checkHistory on planted violations', () => {
     const blind = { ...before, bands: { 50: { ...amounts, cpuMilli: 200, memoryMib: 128 } } };
     await world.commitByHand(two, { ledger: ledgerCodec.encode(blind) });
     expect(await found()).toEqual(['I3']);
+  });
+
+  it('I6 a gang of which one member is visible without the other', async () => {
+    const reading = parseJobObject({ name: 'crunch', type: 'batch', count: 2, gang: true, script: 'true' });
+    if (!reading.ok) throw new Error('the job cannot be read');
+    const record = { job: reading.job, version: 1, desired: 'run', submittedAtMs: 0 } as const;
+    await world.put(KEYS.job('default', 'crunch'), jobCodec.encode(record));
+    const member = { ...usual, resources: amounts, group: 'crunch' };
+    await world.commitByHand(world.allocation('crunch', 'batch-1', 0, member));
+    expect(await found()).toEqual(['I6']);
   });
 
   it('I7 a placement by a scheduler that does not own the job', async () => {
