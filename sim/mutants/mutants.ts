@@ -65,7 +65,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/runtime/gang-intent.ts',
     find: "  if (intent.state === 'open') {\n    const value",
     replace:
-      "  if (intent.state === 'open') return (await replaceAt(deps, key, voidedAt, { kind: 'delete', key })).outcome === 'applied';\n" +
+      "  if (intent.state === 'open') return (await replaceAt(deps, key, voidedAt, { kind: \"delete\", key })).outcome === 'applied';\n" +
       "  if (intent.state === 'open') {\n    const value",
     breaks: ['I6'],
   },
