@@ -1,3 +1,5 @@
+import { FolderTree } from '../../src/adapters/memory/folder-tree.ts';
+
 /** A file as processes see it, and as it would be found after a loss of power. */
 interface FileState {
   text: string;
@@ -8,9 +10,8 @@ interface FileState {
 /** What lies on a machine's disk. Everything happens at once here; delay and refusal are the disk port's business. */
 export class DiskContent {
   readonly #files = new Map<string, FileState>();
-  /** Names in each folder. Folders themselves are taken for durable. */
-  readonly #folders = new Map<string, Set<string>>();
-  readonly #watchers = new Map<string, Set<() => void>>();
+  /** Folders themselves are taken for durable. */
+  readonly #tree = new FolderTree();
 
   read(path: string): string | null {
     return this.#files.get(path)?.text ?? null;
@@ -21,7 +22,7 @@ export class DiskContent {
   }
 
   list(path: string): readonly string[] {
-    return [...(this.#folders.get(path) ?? [])];
+    return this.#tree.list(path);
   }
 
   write(path: string, text: string, durable: boolean): void {
@@ -31,7 +32,7 @@ export class DiskContent {
       file.text = text;
       if (durable) file.synced = text;
     }
-    this.#enterFile(path);
+    this.#tree.add(path);
   }
 
   append(path: string, text: string, durable: boolean): void {
@@ -39,23 +40,20 @@ export class DiskContent {
   }
 
   makeFolder(path: string): void {
-    this.#enter(path);
+    this.#tree.make(path);
   }
 
   remove(path: string): void {
     this.#files.delete(path);
     for (const name of this.list(path)) this.remove(`${path}/${name}`);
-    this.#folders.delete(path);
-    const [folder, name] = split(path);
-    this.#folders.get(folder)?.delete(name);
-    this.#tell(folder);
+    this.#tree.drop(path);
   }
 
   move(from: string, to: string): void {
     const file = this.#files.get(from);
     if (file !== undefined) {
       this.#files.set(to, { ...file });
-      this.#enterFile(to);
+      this.#tree.add(to);
     }
     for (const name of this.list(from)) this.move(`${from}/${name}`, `${to}/${name}`);
     this.remove(from);
@@ -73,43 +71,10 @@ export class DiskContent {
         file.synced = file.text;
       }
     }
-    this.#watchers.clear();
+    this.#tree.forgetWatchers();
   }
 
   watch(path: string, onChange: () => void): () => void {
-    const watchers = this.#watchers.get(path) ?? new Set();
-    this.#watchers.set(path, watchers);
-    watchers.add(onChange);
-    return () => {
-      watchers.delete(onChange);
-      if (watchers.size === 0) this.#watchers.delete(path);
-    };
+    return this.#tree.watch(path, onChange);
   }
-
-  #enterFile(path: string): void {
-    const [folder, name] = split(path);
-    this.#enter(folder).add(name);
-    this.#tell(folder);
-  }
-
-  #enter(folder: string): Set<string> {
-    const there = this.#folders.get(folder);
-    if (there !== undefined) return there;
-    const names = new Set<string>();
-    this.#folders.set(folder, names);
-    if (folder !== '') {
-      const [above, name] = split(folder);
-      this.#enter(above).add(name);
-    }
-    return names;
-  }
-
-  #tell(folder: string): void {
-    for (const onChange of [...(this.#watchers.get(folder) ?? [])]) onChange();
-  }
-}
-
-function split(path: string): [folder: string, name: string] {
-  const at = path.lastIndexOf('/');
-  return at < 0 ? ['', path] : [path.slice(0, at), path.slice(at + 1)];
 }

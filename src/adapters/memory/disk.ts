@@ -1,4 +1,5 @@
 import type { Disk, DiskError } from '../../ports/disk.ts';
+import { FolderTree } from './folder-tree.ts';
 
 export interface MemoryDiskOptions {
   readonly freeBytes?: number;
@@ -10,9 +11,7 @@ export interface MemoryDiskOptions {
  */
 export class MemoryDisk implements Disk {
   readonly #files = new Map<string, string>();
-  /** Names in each folder, so that listing one costs what it holds, not what the disk holds. */
-  readonly #folders = new Map<string, Set<string>>();
-  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #tree = new FolderTree();
   #freeBytes: number;
   #fault: DiskError | null = null;
 
@@ -55,28 +54,25 @@ export class MemoryDisk implements Disk {
   }
 
   async list(path: string): Promise<readonly string[]> {
-    return [...(this.#folders.get(path) ?? [])];
+    return this.#tree.list(path);
   }
 
   async makeFolder(path: string): Promise<void> {
     this.#checkWritable();
-    this.#enter(path);
+    this.#tree.make(path);
   }
 
   async remove(path: string): Promise<void> {
     this.#files.delete(path);
-    for (const name of this.#folders.get(path) ?? []) await this.remove(`${path}/${name}`);
-    this.#folders.delete(path);
-    const [folder, name] = split(path);
-    this.#folders.get(folder)?.delete(name);
-    this.#tell(folder);
+    for (const name of this.#tree.list(path)) await this.remove(`${path}/${name}`);
+    this.#tree.drop(path);
   }
 
   async move(from: string, to: string): Promise<void> {
     this.#checkWritable();
     const text = this.#files.get(from);
     if (text !== undefined) this.#put(to, text);
-    for (const name of this.#folders.get(from) ?? []) await this.move(`${from}/${name}`, `${to}/${name}`);
+    for (const name of this.#tree.list(from)) await this.move(`${from}/${name}`, `${to}/${name}`);
     await this.remove(from);
   }
 
@@ -90,13 +86,7 @@ export class MemoryDisk implements Disk {
   }
 
   watch(path: string, onChange: () => void): () => void {
-    const watchers = this.#watchers.get(path) ?? new Set();
-    this.#watchers.set(path, watchers);
-    watchers.add(onChange);
-    return () => {
-      watchers.delete(onChange);
-      if (watchers.size === 0) this.#watchers.delete(path);
-    };
+    return this.#tree.watch(path, onChange);
   }
 
   async freeBytes(): Promise<number> {
@@ -109,31 +99,8 @@ export class MemoryDisk implements Disk {
 
   #put(path: string, text: string): void {
     this.#files.set(path, text);
-    const [folder, name] = split(path);
-    this.#enter(folder).add(name);
-    this.#tell(folder);
+    this.#tree.add(path);
   }
-
-  #enter(folder: string): Set<string> {
-    const there = this.#folders.get(folder);
-    if (there !== undefined) return there;
-    const names = new Set<string>();
-    this.#folders.set(folder, names);
-    if (folder !== '') {
-      const [above, name] = split(folder);
-      this.#enter(above).add(name);
-    }
-    return names;
-  }
-
-  #tell(folder: string): void {
-    for (const onChange of [...(this.#watchers.get(folder) ?? [])]) onChange();
-  }
-}
-
-function split(path: string): [folder: string, name: string] {
-  const at = path.lastIndexOf('/');
-  return at < 0 ? ['', path] : [path.slice(0, at), path.slice(at + 1)];
 }
 
 function bytesOf(text: string): Uint8Array {
