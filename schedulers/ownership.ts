@@ -318,7 +318,10 @@ export class Ownership {
     const ownerKeys = due.map((key) => keys.owners + key);
     const bare = new Set(due.filter((key) => this.#looksBare(key)));
     const empty: string[] = [];
-    for (const key of bare) empty.push(`${keys.allocations}${key}/`, `${keys.outcomes}${key}/`);
+    for (const key of bare) {
+      const [namespace = '', job = ''] = key.split('/');
+      empty.push(keys.allocationsOf(namespace, job), keys.outcomesOf(namespace, job));
+    }
     const reply = await store.attempt({
       compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),
       empty,
