@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { artifactSource } from '../../src/adapters/artifacts/artifact-source.ts';
 import type { Artifact, Task } from '../../src/core/job.ts';
-import { DriverWorld, ownId } from '../support/driver-world.ts';
+import { DriverWorld } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';
 import { stateFolder } from '../support/real-host.ts';
@@ -62,7 +62,7 @@ function tarOf(folder: string, names: readonly string[], more?: Buffer): Buffer 
 
 function order(script: string, artifacts: Task['artifacts'], changes: Partial<Task> = {}) {
   const task = someTask({ command: ['sh', '-c', script], artifacts: artifacts ?? {}, ...changes });
-  return someStart({ allocation: { id: ownId() }, tasks: [task] });
+  return someStart({ tasks: [task] });
 }
 
 describeNeeding(firstMissing(program('bwrap'), program('cc')), 'artifacts of tasks', () => {

@@ -3,7 +3,7 @@ import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
 import { systemClock } from '../../src/adapters/system/clock.ts';
 import { systemRandom } from '../../src/adapters/system/random.ts';
 import { AttachSession } from '../../src/clients/attach-session.ts';
-import { DriverWorld, ownId } from '../support/driver-world.ts';
+import { DriverWorld } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, program } from '../support/needs.ts';
 
@@ -16,7 +16,7 @@ describeNeeding(program('cc'), 'several clients that type', () => {
   afterAll(() => world.close());
   beforeEach(async () => {
     const task = someTask({ command: ['cat'], stdin: true, stop: { signal: 'SIGTERM', graceMs: 100 } });
-    id = await world.start(someStart({ allocation: { id: ownId() }, tasks: [task] }));
+    id = await world.start(someStart({ tasks: [task] }));
     await world.until(id, ({ state }) => state === 'running');
   });
   afterEach(() => world.stop(id));

@@ -9,7 +9,6 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import { verdictFile } from '../../src/wire/host-records.ts';
 import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
-import { ownId } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { TestFolder } from '../support/real-host.ts';
@@ -70,7 +69,6 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
 
   it('I16 I26 the longest run is kept by the shim while no agent is there, and the next agent knows why', async () => {
     const order = someStart({
-      allocation: { id: ownId() },
       tasks: [SLEEPER],
       restart: ALWAYS,
       deadlineMs: 1_500,
@@ -94,12 +92,11 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
   it('I16 a task that is to stop when cut off runs while the store is heard, and is stopped when it is not', async () => {
     const stopAfterDisconnectMs = 1_500;
     const order = someStart({
-      allocation: { id: ownId() },
       tasks: [SLEEPER],
       restart: ALWAYS,
       stopAfterDisconnectMs,
     });
-    const stays = someStart({ allocation: { id: ownId() }, tasks: [SLEEPER] });
+    const stays = someStart({ tasks: [SLEEPER] });
     const { id } = order.allocation;
     for (const one of [order, stays])
       expect(await client.start(agent.address, one)).toMatchObject({ kind: 'started' });
@@ -118,7 +115,6 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
 
   it('I16 with its agent gone it is stopped by its shim, and stays so', async () => {
     const order = someStart({
-      allocation: { id: ownId() },
       tasks: [SLEEPER],
       restart: ALWAYS,
       stopAfterDisconnectMs: 1_500,

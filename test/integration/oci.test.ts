@@ -8,7 +8,7 @@ import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
 import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
 import type { Task } from '../../src/core/job.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
-import { DriverWorld, leftOf, ownId } from '../support/driver-world.ts';
+import { DriverWorld, leftOf } from '../support/driver-world.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { busyboxImage } from '../support/image-archive.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
@@ -96,7 +96,7 @@ function tasksFromImages(runtime: OciRuntimeName): void {
     if (image === undefined) throw new Error('no image');
     const stop = { signal: 'SIGTERM', graceMs: 300 };
     const task = someTask({ driver: 'oci', image, command: ['sh', '-c', script], stop, ...changes });
-    return someStart({ allocation: { id: ownId() }, tasks: [task] });
+    return someStart({ tasks: [task] });
   }
 
   const leftovers = async (id: string): Promise<readonly string[]> => {
@@ -247,7 +247,7 @@ describeNeeding(
         const { client } = http;
         const start = async (script: string, changes: Partial<Task>): Promise<string> => {
           const task = someTask({ driver: 'oci', command: ['sh', '-c', script], ...changes });
-          const order = someStart({ allocation: { id: ownId() }, tasks: [task] });
+          const order = someStart({ tasks: [task] });
           expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
           return order.allocation.id;
         };

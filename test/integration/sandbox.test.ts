@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Task } from '../../src/core/job.ts';
-import { DriverWorld, leftOf, ownId } from '../support/driver-world.ts';
+import { DriverWorld, leftOf } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';
 
@@ -10,7 +10,6 @@ function sandboxed(script: string, changes: Partial<Task> = {}) {
   const command = ['sh', '-c', script];
   const stop = { signal: 'SIGTERM', graceMs: 5_000 };
   return someStart({
-    allocation: { id: ownId() },
     tasks: [someTask({ driver: 'sandbox', command, stop, ...changes })],
   });
 }

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
-import { DriverWorld, leftOf, ownId } from '../support/driver-world.ts';
+import { DriverWorld, leftOf } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
 
@@ -10,7 +10,7 @@ const noGroups = (await linuxCgroups().mounts()).length === 0 ? 'no control grou
 
 function shell(script: string, limits = {}) {
   const task = someTask({ command: ['sh', '-c', script], stop: { signal: 'SIGTERM', graceMs: 100 } });
-  return someStart({ allocation: { id: ownId() }, tasks: [{ ...task, limits }] });
+  return someStart({ tasks: [{ ...task, limits }] });
 }
 
 describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to their limits', () => {

@@ -1,5 +1,4 @@
 import type { AllocationUsage } from '../../src/wire/usage-api.ts';
-import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { AgentOptions, RunningAgent } from '../../host-agent/main.ts';
@@ -109,11 +108,6 @@ export class DriverWorld {
     await this.#http.close();
     this.folder[Symbol.dispose]();
   }
-}
-
-/** Other files of tests look for leftovers on this same machine, so ids are unlike theirs. */
-export function ownId(): string {
-  return `t${randomUUID()}`;
 }
 
 /** What is left of an allocation on this machine: processes that carry its mark, and groups of its name. */
