@@ -4,7 +4,7 @@ import { withJob } from '../find-job.ts';
 import { checkedNamespace, jobName, shownName } from '../job-name.ts';
 import { printList } from '../output/print.ts';
 import type { Column } from '../output/table.ts';
-import { ago, exitText, gpuShares, resources } from '../output/words.ts';
+import { ago, exitText, gpuShares, portsText, resources } from '../output/words.ts';
 
 /** Jobs; with a name, that job's allocations. */
 export async function ps(
@@ -73,6 +73,8 @@ export function allocationColumns(nowMs: number): Column<AllocationStatus>[] {
     { title: 'RESTARTS', cell: (row) => String(row.report?.restarts ?? 0), align: 'right' },
     { title: 'RESOURCES', cell: (row) => resources(row.allocation.resources) },
     { title: 'GPU', cell: (row) => (row.allocation.gpus.length === 0 ? '' : gpuShares(row.allocation.gpus)) },
+    { title: 'PORTS', cell: (row) => portsText(row.allocation.ports) },
+    { title: 'ADDRESSES', cell: (row) => (row.report?.addresses ?? []).join(',') },
     { title: 'SCHEDULER', cell: (row) => row.allocation.scheduler },
     { title: 'AGE', cell: (row) => ago(nowMs, row.allocation.createdAtMs) },
   ];

@@ -53,6 +53,14 @@ export function gpuShares(shares: readonly GpuShare[]): string {
   return gpus(shares.reduce((sum, share) => sum + share.milli, 0));
 }
 
+/** By label: `admin:20001,http:20000`. */
+export function portsText(ports: Readonly<Record<string, number>>): string {
+  return Object.entries(ports)
+    .map(([label, port]) => `${label}:${String(port)}`)
+    .sort()
+    .join(',');
+}
+
 /** Whole files and databases. */
 export function mebibytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
