@@ -330,15 +330,22 @@ export class AllocationRun {
       if (!(await endCommands(this.#ports, name))) return;
       if (!(await this.#ports.tools.cleanup(name))) return;
     }
-    const held = await this.#ports.processes.portsInUse(Object.values(this.allocation.ports));
-    if (held.length > 0) {
-      this.#ports.log.warn({ allocation: this.id, ports: held }, 'ended, but its ports are still in use');
-      return;
-    }
+    if (await this.#isListenedTo()) return;
     await this.#ports.disk.publish(`${this.#folder()}/released`, '');
     this.#released = true;
     this.#ports.tools.releaseFiles(this.id);
     this.#host.released(this);
+  }
+
+  /** Somebody still has a socket on what was lent to it. */
+  async #isListenedTo(): Promise<boolean> {
+    const { processes, log } = this.#ports;
+    const { addresses: lent = [] } = this.spec;
+    const ports = await processes.portsInUse(Object.values(this.allocation.ports));
+    const addresses = lent.length === 0 ? [] : await processes.addressesInUse(lent);
+    if (ports.length + addresses.length === 0) return false;
+    log.warn({ allocation: this.id, ports, addresses }, 'ended, but what it was lent is still in use');
+    return true;
   }
 
   #move(to: ObservedState): void {

@@ -135,6 +135,7 @@ export async function clean(desk: Desk, { kind, name, stateId }: Leak): Promise<
       return true;
     }
     case 'address':
+      if ((await processes.addressesInUse([name])).length > 0) return false;
       await freeStray(lent.addresses, name);
       return true;
     case 'temporary':

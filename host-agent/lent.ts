@@ -4,6 +4,9 @@ import { ADDRESSES } from '../src/core/resources.ts';
 import type { AgentPorts } from './ports.ts';
 import { Leases } from './leases.ts';
 
+/** Addresses that a refusal names: it goes into reasons that people read. */
+const NAMED_MAX = 4;
+
 /** Why something cannot be lent, for people. */
 export interface NotLent {
   readonly what: 'port' | 'address';
@@ -18,19 +21,21 @@ export interface LentOptions {
   portRange(): PortRange;
 }
 
+type LentPorts = Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics' | 'processes'>;
+
 /**
  * What this host lends to allocations, for as long as anything of them is left: ports, which schedulers choose, and
  * addresses, of which they claim a number (the scalar `addresses`) and the host chooses which.
  */
 export class Lent {
-  readonly #ports: Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics'>;
+  readonly #ports: LentPorts;
   readonly #options: LentOptions;
   readonly ports: Leases;
   readonly addresses: Leases;
   /** Choosing looks first and takes then: one at a time. */
   #choosing: Promise<unknown> = Promise.resolve();
 
-  constructor(ports: Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics'>, options: LentOptions) {
+  constructor(ports: LentPorts, options: LentOptions) {
     this.#ports = ports;
     this.#options = options;
     this.ports = new Leases(ports, 'port', options.restMs);
@@ -103,20 +108,12 @@ export class Lent {
     return chosen;
   }
 
-  /** Least recently freed first; what it has of an earlier try before all. */
   async #choose(id: string, user: string, count: number): Promise<readonly string[] | NotLent> {
-    const holders = await this.addresses.all();
-    const resting = this.addresses.resting();
-    const free = this.#options.addresses
-      .filter((address) => (holders.get(address) ?? id) === id)
-      .map((address) => ({ address, rank: holders.has(address) ? -2 : resting.indexOf(address) }))
-      .sort((a, b) => a.rank - b.rank)
-      .map(({ address }) => address);
-    if (free.length < count)
-      return {
-        what: 'address',
-        why: `${ADDRESSES}: ${String(count)} needed, ${String(free.length)} available`,
-      };
+    const unlent = await this.#unlentTo(id);
+    const strangers = new Set(await this.#ports.processes.addressesInUse(unlent));
+    if (strangers.size > 0) this.#tellStrangers([...strangers]);
+    const free = unlent.filter((address) => !strangers.has(address));
+    if (free.length < count) return { what: 'address', why: shortText(count, free.length, [...strangers]) };
     const chosen = free.slice(0, count);
     for (const address of chosen) {
       const leftMs = this.addresses.restsMs(address, user);
@@ -127,11 +124,36 @@ export class Lent {
     return chosen;
   }
 
+  /** Least recently freed first; what it has of an earlier try before all. */
+  async #unlentTo(id: string): Promise<readonly string[]> {
+    const holders = await this.addresses.all();
+    const resting = this.addresses.resting();
+    return this.#options.addresses
+      .filter((address) => (holders.get(address) ?? id) === id)
+      .map((address) => ({ address, rank: holders.has(address) ? -2 : resting.indexOf(address) }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ address }) => address);
+  }
+
+  /** Somebody has a socket on an address that is lent to nobody: nobody gets it while that is so. */
+  #tellStrangers(addresses: readonly string[]): void {
+    this.#ports.metrics.count('moorage_host_strangers_total', { kind: 'address' }, addresses.length);
+    this.#ports.log.warn({ addresses }, 'in use by somebody to whom they are not lent');
+  }
+
   /** Used again before it has rested, since nothing else is left: not hidden (S1.33). */
   #tellEarly(kind: 'port' | 'address', name: string, leftMs: number): void {
     this.#ports.metrics.count('moorage_host_leases_early_total', { kind });
     this.#ports.log.warn({ kind, name, leftMs: Math.round(leftMs) }, 'lent again before it has rested');
   }
+}
+
+function shortText(needed: number, free: number, strangers: readonly string[]): string {
+  const short = `${ADDRESSES}: ${String(needed)} needed, ${String(free)} available`;
+  if (strangers.length === 0) return short;
+  const named = strangers.slice(0, NAMED_MAX).join(', ');
+  const more = strangers.length > NAMED_MAX ? ` and ${String(strangers.length - NAMED_MAX)} more` : '';
+  return `${short}; in use on this host by others: ${named}${more}`;
 }
 
 function portsOf(allocation: Allocation): readonly string[] {

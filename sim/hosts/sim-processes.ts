@@ -78,6 +78,11 @@ export class SimProcesses implements Processes {
     return this.#ask('look at ports', () => this.#tasks.portsInUse(ports));
   }
 
+  /** Hosts of this world lend no addresses. */
+  addressesInUse(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+
   onEvent(listener: (attempt: string) => void): () => void {
     const { agenda, random } = this.#machine;
     const stop = this.#tasks.onEvent((attempt) => {

@@ -67,6 +67,12 @@ export interface Processes {
   portsInUse(ports: readonly number[]): Promise<readonly number[]>;
 
   /**
+   * Those of the IPv4 addresses that some process of this machine has a socket on: it listens there, or takes datagrams.
+   * Who takes what comes to any address does not count, nor who only talks to such a one.
+   */
+  addressesInUse(addresses: readonly string[]): Promise<readonly string[]>;
+
+  /**
    * Tells of attempts whose files changed: started, ended; of commands inside them under the name that `exec` gave. A
    * hint: may be late, doubled or missing.
    * @returns ends the telling

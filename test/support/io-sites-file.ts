@@ -87,6 +87,7 @@ const ONE_SUBJECT: Readonly<Record<string, readonly string[]>> = {
   'artifacts.fetch': ['artifact'],
   'processes.isAlive': ['process'],
   'processes.portsInUse': ['ports'],
+  'processes.addressesInUse': ['addresses'],
   'processes.startShim': ['attempt'],
   'processes.signal': ['attempt'],
   'processes.answers': ['attempt'],

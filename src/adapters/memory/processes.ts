@@ -55,6 +55,7 @@ export class HollowProcesses implements Processes {
   readonly #running = new Map<string, Hollow>();
   readonly #listeners = new Set<(attempt: string) => void>();
   readonly #takenPorts = new Set<number>();
+  readonly #takenAddresses = new Set<string>();
   #pids = 1;
 
   constructor(options: HollowProcessesOptions) {
@@ -79,6 +80,15 @@ export class HollowProcesses implements Processes {
 
   freePort(port: number): void {
     this.#takenPorts.delete(port);
+  }
+
+  /** Somebody else listens on the address. */
+  takeAddress(address: string): void {
+    this.#takenAddresses.add(address);
+  }
+
+  freeAddress(address: string): void {
+    this.#takenAddresses.delete(address);
   }
 
   /** The task prints. */
@@ -226,6 +236,10 @@ export class HollowProcesses implements Processes {
 
   portsInUse(ports: readonly number[]): Promise<readonly number[]> {
     return Promise.resolve(ports.filter((port) => this.#takenPorts.has(port)));
+  }
+
+  addressesInUse(addresses: readonly string[]): Promise<readonly string[]> {
+    return Promise.resolve(addresses.filter((address) => this.#takenAddresses.has(address)));
   }
 
   onEvent(listener: (attempt: string) => void): () => void {

@@ -7,8 +7,9 @@ import { ProcessError } from '../../ports/process.ts';
 import { prepareExec } from './exec-folder.ts';
 import { killAllOf, killByMethods } from './leftovers.ts';
 import { markedAttempts } from './marked.ts';
-import { identityOfSelf, isRunning, listeningPorts, readBootId } from './proc-files.ts';
+import { identityOfSelf, isRunning, readBootId } from './proc-files.ts';
 import { openLink } from './shim-link.ts';
+import { boundAddresses, listeningPorts } from './sockets.ts';
 import { Spawner } from './spawner.ts';
 
 /** `native`: path of the compiled shim. `command`: a program that takes `--run STATE ATTEMPT` behind its own arguments. */
@@ -72,6 +73,11 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
       if (ports.length === 0) return [];
       const taken = await listeningPorts();
       return ports.filter((port) => taken.has(port));
+    },
+    async addressesInUse(addresses) {
+      if (addresses.length === 0) return [];
+      const taken = await boundAddresses();
+      return addresses.filter((address) => taken.has(address));
     },
     onEvent(listener) {
       listeners.add(listener);

@@ -59,19 +59,3 @@ async function carries(pid: number, marks: readonly string[]): Promise<boolean> 
     return false;
   }
 }
-
-const LISTEN = '0A';
-
-/** Ports at which somebody listens, on whatever address. */
-export async function listeningPorts(): Promise<ReadonlySet<number>> {
-  const ports = new Set<number>();
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    const text = await readFile(file, 'utf8').catch(() => '');
-    for (const line of text.split('\n').slice(1)) {
-      const [, local, , state] = line.trim().split(/\s+/);
-      if (state === LISTEN && local !== undefined)
-        ports.add(parseInt(local.slice(local.indexOf(':') + 1), 16));
-    }
-  }
-  return ports;
-}

@@ -78,6 +78,7 @@ function armedDisk(port: string, points: FailPoints, disk: Disk): Disk {
 const PROCESS_SUBJECTS: Readonly<Record<string, string>> = {
   isAlive: 'process',
   portsInUse: 'ports',
+  addressesInUse: 'addresses',
   close: 'all',
 };
 

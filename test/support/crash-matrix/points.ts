@@ -41,7 +41,7 @@ export function matrixPoints(): readonly string[] {
 }
 
 const LOOKS =
-  /\.(read|readRange|list|sizeOf|watch|freeBytes|mounts|deviceOf|isAlive|answers|portsInUse|onEvent|open)\/|server\.(route|chunk)\/get\./;
+  /\.(read|readRange|list|sizeOf|watch|freeBytes|mounts|deviceOf|isAlive|answers|portsInUse|addressesInUse|onEvent|open)\/|server\.(route|chunk)\/get\./;
 
 /** Does something outside of the agent change there? Between two such points all crashes leave the same. */
 export function isChange(point: string): boolean {

@@ -202,6 +202,83 @@ describe('addresses of a host', () => {
   });
 });
 
+describe('a stranger on an address of the pool', () => {
+  const claiming = (count: number, runMs = 20) =>
+    someStart({
+      allocation: {
+        resources: { cpuMilli: 1, memoryMib: 1, diskMib: 0, scalars: { addresses: count } },
+      },
+      tasks: [someTask({ env: { HOLLOW_RUN_MS: String(runMs) } })],
+    });
+  const openWith = async (): Promise<HostWorld> => {
+    const world = new HostWorld();
+    await world.open(undefined, { addresses: POOL }, { addresses: 3 });
+    return world;
+  };
+
+  it('S1.38 I45 is passed over, and where nothing else is left the start is refused, until it goes', async () => {
+    const world = await openWith();
+    world.processes.takeAddress('127.64.0.1');
+    const first = claiming(1, 100_000);
+    const { id } = first.allocation;
+    await world.agent.start(first);
+    expect((await world.until(id, running)).addresses).toEqual(['127.64.0.2']);
+    await expect(world.agent.start(claiming(2))).rejects.toMatchObject({
+      problem: {
+        code: 'no-fit',
+        detail: 'addresses: 2 needed, 1 available; in use on this host by others: 127.64.0.1',
+      },
+    });
+    // Nothing of the refused one stays.
+    expect(await world.disk.list('leases/address')).toEqual(['127.64.0.2']);
+    world.processes.freeAddress('127.64.0.1');
+    const second = claiming(2);
+    await world.agent.start(second);
+    expect(world.agent.report(second.allocation.id).addresses).toEqual(['127.64.0.1', '127.64.0.3']);
+  });
+
+  it('S1.33 is counted', async () => {
+    const counts: string[] = [];
+    const world = new HostWorld();
+    const { ports } = world;
+    const metrics = { ...ports.metrics, count: (name: string) => void counts.push(name) };
+    const settings = { addresses: POOL, restMs: REST_MS, portRange: () => ({ first: 1, last: 2 }) };
+    const lent = new Lent({ ...ports, metrics }, settings);
+    await lent.lend(wanting('a', 'web', 1));
+    expect(counts).toEqual([]);
+    world.processes.takeAddress('127.64.0.2');
+    expect(await lent.lend(wanting('b', 'web', 1))).toEqual(['127.64.0.3']);
+    expect(counts).toEqual(['moorage_host_strangers_total']);
+  });
+
+  it('S1.15 I45 an address is free again when nobody has a socket on it, and not when its task has ended', async () => {
+    const world = await openWith();
+    const order = claiming(1);
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    // Somebody of its own, that it left behind.
+    world.processes.takeAddress('127.64.0.1');
+    await world.until(id, (report) => report.state === 'complete');
+    await world.clock.advance(3_000);
+    expect(world.agent.report(id).released).toBe(false);
+    expect(await world.disk.list('leases/address')).toEqual(['127.64.0.1']);
+    world.processes.freeAddress('127.64.0.1');
+    await world.until(id, (report) => report.released);
+    expect(await world.disk.list('leases/address')).toEqual([]);
+  });
+
+  it('S3.57 a lease of nobody is not given back while somebody has a socket on its address', async () => {
+    const world = await openWith();
+    await world.disk.publish('leases/address/127.64.0.1', 'gone');
+    world.processes.takeAddress('127.64.0.1');
+    for (let look = 0; look < 3; look++) await world.agent.lookForLeaks();
+    expect(await world.disk.list('leases/address')).toEqual(['127.64.0.1']);
+    world.processes.freeAddress('127.64.0.1');
+    await world.agent.lookForLeaks();
+    expect(await world.disk.list('leases/address')).toEqual([]);
+  });
+});
+
 describe('a port that was freed just now', () => {
   const order = (job: string, port: number) =>
     someStart({

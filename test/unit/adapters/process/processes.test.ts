@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
   findMarked,
   identityOfSelf,
   isRunning,
-  listeningPorts,
   parseStat,
   readBootId,
 } from '../../../../src/adapters/process/proc-files.ts';
@@ -33,15 +31,6 @@ describe('what the kernel says of processes', () => {
     child.kill('SIGKILL');
     await new Promise((done) => child.once('exit', done));
     expect(await findMarked([`MOORAGE_ATTEMPT=${attempt}`])).toEqual([]);
-  });
-
-  it('sees who listens, whatever the address', async () => {
-    const server = createServer();
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-    const { port } = server.address() as { port: number };
-    expect((await listeningPorts()).has(port)).toBe(true);
-    await new Promise((done) => server.close(done));
-    expect((await listeningPorts()).has(port)).toBe(false);
   });
 
   it('a signal that this system does not have is refused before it is sent', () => {
