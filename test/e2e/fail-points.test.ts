@@ -15,7 +15,7 @@ const ORDERS = [
   'agent/processes.startShim/attempt:before:4:stall=1',
   'monitor/store.attempt/jobs+runs:after:1:kill',
   'monitor/http.chunk/get.reports:before:9:throw',
-  'monitor/store.follow/cell:before:40:stall=1',
+  'monitor/store.follow/cell:before:15:stall=1',
   'arbiter/signer.sign/ticket:after:2:kill',
   'arbiter/server.route/post.tickets:after:2:throw',
   'arbiter/signer.sign/ticket:before:5:stall=1',

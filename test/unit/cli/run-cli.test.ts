@@ -49,7 +49,7 @@ test.each([
   [['-o', 'xml', 'ps'], /Allowed choices are table, wide, json, yaml, name/],
   [['-n', 'x', 'ps', '--', 'x'], /belong to: moorage run/],
   [['ps', '-n', 'Not_One'], /is no name of a namespace/],
-  [['status'], /missing required argument/],
+  [['why'], /missing required argument/],
   [['run'], /name a job file, or a command behind --/],
   [['ps', '--', 'x'], /belong to: moorage run/],
   [['run', 'a.yaml', '--', 'x'], /too much for one run/],
