@@ -364,8 +364,8 @@ export const MUTANTS: readonly Mutant[] = [
     theme: 'crash',
     slip: 'a host calls an allocation released while its port is still in use',
     file: 'host-agent/allocation-run.ts',
-    find: '    if (held.length > 0) {\n',
-    replace: '    if (held.length > 65_535) {\n',
+    find: '    if (ports.length + addresses.length === 0) return false;\n',
+    replace: '    if (ports.length + addresses.length < 65_536) return false;\n',
     breaks: ['I45', 'I47'],
   },
   {
