@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
+import type { Epoch } from '../src/core/epoch.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import {
   forgottenOutcome,
@@ -7,13 +8,14 @@ import {
   surplusOutcomes,
 } from '../src/core/outcome-of.ts';
 import type { PlanOutcome, Release } from '../src/core/plan.ts';
-import { isTerminal } from '../src/core/states.ts';
-import type { HostClient } from '../src/clients/host-client.ts';
+import { isTerminal, OBSERVED_RANK } from '../src/core/states.ts';
+import type { HostClient, StopOutcome } from '../src/clients/host-client.ts';
 import type { CellStore, Write } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { CellView } from '../src/runtime/cell-view.ts';
+import type { StopRequest } from '../src/wire/host-api.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { CellCopy } from './cell-copy.ts';
 import { every } from './every.ts';
@@ -60,6 +62,8 @@ export interface ReaperDeps {
 const SWEEP_MS = 1_000;
 /** Jobs looked at in one sweep; all of them have their turn, sweep by sweep. */
 const JOBS_PER_SWEEP = 500;
+/** How an allocation ended whose host was lost for the orphan time: on the host it may run on. */
+const GIVEN_UP = 'host-lost';
 /** Deletes in one transaction, well under every store's limit. */
 const DELETES_MAX = 50;
 
@@ -139,9 +143,11 @@ export class Reaper {
     const isOwned = copy.owners.has(jobKey);
     if (isOwned && copy.outcomesByJob.of(jobKey).size <= OUTCOMES_PER_SLOT_MAX) return;
     const record = copy.jobs.get(jobKey)?.value;
-    if (ownerless && record?.desired !== 'run')
+    if (ownerless && record?.desired !== 'run') {
       for (const row of copy.allocationsByJob.of(jobKey).values())
         await this.#finish(row, record !== undefined || !this.#wasRestored);
+      for (const { value } of copy.outcomesByJob.of(jobKey).values()) await this.#stopReturned(value);
+    }
     if (record === undefined) return this.#dropOldOutcomes(jobKey);
     await this.#dropSurplusOutcomes(jobKey);
     if (record.job.oneOff) await this.#dropRun(jobKey);
@@ -181,7 +187,7 @@ export class Reaper {
       const isLost = copy.eligibility.get(allocation.host)?.value.state === 'lost';
       const silentMs = clock.nowMs() - (sight?.staleSinceMs ?? clock.nowMs());
       if (!isLost || silentMs < this.#deps.times.orphanMs) return;
-      const outcome = forgottenOutcome(allocation, 'host-lost', clock.nowMs());
+      const outcome = forgottenOutcome(allocation, GIVEN_UP, clock.nowMs());
       return this.#release({ allocation, revision: modRevision, outcome });
     }
     if (allocation.desired === 'run' && !mayStop) return;
@@ -201,31 +207,55 @@ export class Reaper {
     this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'stop' });
   }
 
+  /**
+   * Its host was lost for so long that its place was given away, and is back with what it ran. The durable end, written
+   * when it was given up, is what stops it, not that no record names it.
+   */
+  async #stopReturned({ allocation: id, host, exit }: Outcome): Promise<void> {
+    if (exit?.lost !== GIVEN_UP || !this.#isHeard(host)) return;
+    const report = this.#deps.view.get(host, id);
+    if (report === undefined || OBSERVED_RANK[report.state] >= OBSERVED_RANK.stopping) return;
+    await this.#orderHost(
+      { id, host, epoch: null },
+      'stop',
+      'its place was given up while its host was lost',
+    );
+    this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'returned' });
+  }
+
   async #stopOnHost({ value: allocation, modRevision }: Row<Allocation>): Promise<void> {
-    const { hosts, copy, clock, log } = this.#deps;
-    const address = copy.hosts.get(allocation.host)?.value.address;
-    if (address === undefined) return;
-    // The cell's own: a host that has heard of a restore refuses what comes from before it.
-    const incarnation = copy.meta.get('')?.value.incarnation ?? allocation.epoch.incarnation;
-    const answer = await hosts.stop(address, allocation.id, {
-      commandId: `${allocation.id}-reap`,
-      epoch: { incarnation, counter: this.#counterFor(allocation) },
-      mode: allocation.desired === 'run' ? 'stop' : allocation.desired,
-      cause: allocation.cause ?? 'its job has no owner',
-    });
-    if (answer.kind === 'refused')
-      log.warn({ allocation: allocation.id, host: allocation.host, ...answer }, 'a host refused to stop');
-    if (answer.kind !== 'absent') return;
+    const { clock } = this.#deps;
+    const mode = allocation.desired === 'run' ? 'stop' : allocation.desired;
+    const answer = await this.#orderHost(allocation, mode, allocation.cause ?? 'its job has no owner');
+    if (answer?.kind !== 'absent') return;
     // The host never had it, and from now on refuses to start it.
     const outcome = forgottenOutcome(allocation, 'never-started', clock.nowMs());
     await this.#release({ allocation, revision: modRevision, outcome });
   }
 
+  /** @param what `epoch`: of its placing; null where nobody knows it any more @returns null when there is nobody to ask */
+  async #orderHost(
+    what: { readonly id: string; readonly host: string; readonly epoch: Epoch | null },
+    mode: StopRequest['mode'],
+    cause: string,
+  ): Promise<StopOutcome | null> {
+    const { hosts, copy, log } = this.#deps;
+    const { id, host } = what;
+    const address = copy.hosts.get(host)?.value.address;
+    // The cell's own: a host that has heard of a restore refuses what comes from before it.
+    const incarnation = copy.meta.get('')?.value.incarnation ?? what.epoch?.incarnation;
+    if (address === undefined || incarnation === undefined) return null;
+    const epoch = { incarnation, counter: this.#counterFor(host, what.epoch) };
+    const answer = await hosts.stop(address, id, { commandId: `${id}-reap`, epoch, mode, cause });
+    if (answer.kind === 'refused') log.warn({ allocation: id, host, ...answer }, 'a host refused to stop');
+    return answer;
+  }
+
   /** The present one: a host that heard of a later verdict refuses the epoch of the placing for ever. */
-  #counterFor({ host, epoch }: Allocation): number {
+  #counterFor(host: string, epoch: Epoch | null): number {
     const { copy } = this.#deps;
     const verdict = copy.eligibility.get(host)?.value.counter ?? 0;
-    return Math.max(verdict, copy.ledgers.get(host)?.value.counter ?? 0, epoch.counter);
+    return Math.max(verdict, copy.ledgers.get(host)?.value.counter ?? 0, epoch?.counter ?? 0);
   }
 
   async #release(release: Release): Promise<void> {

@@ -202,7 +202,7 @@ describe('the next agent', () => {
     expect(world.agent.stateId).toBe(first.stateId);
   });
 
-  it('an unreadable record is an orphan that a stop ends', async () => {
+  it('S1.26 an unreadable record is an orphan that a stop ends', async () => {
     const world = await host();
     const order = someStart();
     const { id } = order.allocation;

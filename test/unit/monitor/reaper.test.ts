@@ -5,8 +5,15 @@ import type { Write } from '../../../src/ports/cell-store.ts';
 import type { HttpClient } from '../../../src/ports/http.ts';
 import type { Log, LogFields } from '../../../src/ports/telemetry.ts';
 import type { StopRequest } from '../../../src/wire/host-api.ts';
-import { eligibilityCodec, intentCodec, ledgerCodec, ownerCodec } from '../../../src/wire/records.ts';
+import {
+  eligibilityCodec,
+  intentCodec,
+  ledgerCodec,
+  metaCodec,
+  ownerCodec,
+} from '../../../src/wire/records.ts';
 import type { RunAnswer } from '../../../src/wire/monitor-api.ts';
+import { CELL_INCARNATION } from '../../support/host-orders.ts';
 import { settle, until } from '../../support/manual-clock.ts';
 import { allocationOf, MonitorWorld } from '../../support/monitor-world.ts';
 import type { ReportingHost } from '../../support/reporting-host.ts';
@@ -112,6 +119,37 @@ describe('reaper', () => {
     await pass(60, others);
     await until(() => monitor.state.copy.allocations.size === 0);
     expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'lost' });
+  });
+
+  it('S1.14 S1.26 what a host brings back of a job that was given up meanwhile is stopped, and nothing else', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    const { monitor, address } = await world.monitor('m1', { reaper: { orphanMs: 300_000 } });
+    const wanted = { job: 'wanted', group: 'wanted' };
+    const meta = metaCodec.encode({ schema: 1, incarnation: CELL_INCARNATION, createdAtMs: 0 });
+    await world.write([{ kind: 'put', key: world.keys.meta, value: meta }]);
+    await world.call('POST', `${address}/v1/jobs`, { name: 'wanted', type: 'service', command: ['x'] });
+    await world.place(allocationOf('h1', 'a1'));
+    await world.place(allocationOf('h1', 'a2', wanted));
+    host.change(reportOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a2', wanted));
+    await until(() => monitor.state.follower.view.size === 2);
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await pass(400, others);
+    await until(() => monitor.state.copy.allocations.size === 1);
+    const back = await world.host('h1');
+    // Nobody has heard of the third one: that no record names it says nothing.
+    for (const report of [reportOf('h1', 'a1'), reportOf('h1', 'a2', wanted), reportOf('h1', 'a3')])
+      back.change(report);
+    await pass(10, [...others, back]);
+    expect(new Set(back.stops)).toEqual(new Set(['a1']));
+    back.change(reportOf('h1', 'a1', { state: 'stopping' }));
+    await pass(2, [...others, back]);
+    const { length } = back.stops;
+    back.change(reportOf('h1', 'a1', { state: 'killed', released: true }));
+    await pass(10, [...others, back]);
+    expect(back.stops).toHaveLength(length);
   });
 
   it('S1.34 a finished one-off run goes after its retention: the host record first, then job, key and outcome', async () => {
