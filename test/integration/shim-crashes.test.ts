@@ -7,11 +7,12 @@ import type { AllocationReport } from '../../src/core/report.ts';
 import type { StartRequest } from '../../src/wire/host-api.ts';
 import { specFile } from '../../src/wire/host-records.ts';
 import { attemptFile, encodeLaunch } from '../../src/wire/shim-files.ts';
-import { processesOf, untilClean } from '../support/crash-matrix/remains.ts';
+import { untilClean } from '../support/crash-matrix/remains.ts';
 import { linesOf } from '../support/crash-matrix/tasks.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
 import { buildShim, hostClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import { killSpawner } from '../support/spawners.ts';
 
 const tools = stateFolder();
 const shim = buildShim(tools.path) ?? '';
@@ -184,21 +185,6 @@ function killedAt({ name, nth }: Call, folder: string, attempt: string): Promise
   const inject = `inject=${name}:signal=SIGKILL:when=${String(nth)}`;
   const args = ['-o', '/dev/null', '-e', inject, shim, '--run', folder, attempt];
   return new Promise((resolve) => execFile('strace', args, () => resolve()));
-}
-
-function killSpawner(folder: string, agentPid: number): void {
-  for (const line of processesOf(folder).filter((one) => one.includes('--spawner')))
-    // Shims are forks of it, and look the same but for whose children they are.
-    if (parentOf(Number(line.split(' ')[1])) === agentPid)
-      process.kill(Number(line.split(' ')[1]), 'SIGKILL');
-}
-
-function parentOf(pid: number): number | null {
-  try {
-    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
-  } catch {
-    return null;
-  }
 }
 
 async function inTurns<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
