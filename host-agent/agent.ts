@@ -1,4 +1,5 @@
 import type { Host } from '../src/core/host.ts';
+import { LEAKING } from '../src/core/leaks.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Digest, TicketVerifier } from '../src/ports/crypto.ts';
 import type { HostListing, StartRequest, StopRequest } from '../src/wire/host-api.ts';
@@ -265,12 +266,12 @@ export class HostAgent {
   async lookForLeaks(): Promise<boolean> {
     await this.#leaks.look();
     const { stuck } = this.#leaks;
-    const { leaking, [PRESSURE]: pressed, ...attributes } = this.#host.attributes;
+    const { [LEAKING]: leaking, [PRESSURE]: pressed, ...attributes } = this.#host.attributes;
     const now: Readonly<Record<string, string>> = {
-      ...(stuck === 0 ? {} : { leaking: String(stuck) }),
+      ...(stuck === 0 ? {} : { [LEAKING]: String(stuck) }),
       ...pressureAttributes(await pressureOf(this.#desk.ports.cgroups)),
     };
-    if (now['leaking'] === leaking && now[PRESSURE] === pressed) return false;
+    if (now[LEAKING] === leaking && now[PRESSURE] === pressed) return false;
     this.#host = { ...this.#host, attributes: { ...attributes, ...now } };
     return true;
   }

@@ -1,8 +1,6 @@
+import { LEAKS_MAX } from '../src/core/leaks.ts';
 import type { Desk } from './desk.ts';
 import { clean, findLeaks } from './left-behind.ts';
-
-/** With more than this many that do not go away, the host takes no new work: it would only lose more. */
-export const LEAKS_MAX = 8;
 
 /**
  * Finds what is left on this host of things that are no longer there, by comparing what lies on disk and in the kernel

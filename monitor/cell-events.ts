@@ -3,6 +3,7 @@ import type { Eligibility, Host } from '../src/core/host.ts';
 import { slotName } from '../src/core/ids.ts';
 import type { Intent } from '../src/core/intent.ts';
 import type { JobRecord } from '../src/core/job.ts';
+import { LEAKS_MAX, leaksOf } from '../src/core/leaks.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
 import type { SharedResource } from '../src/core/shared-resource.ts';
@@ -151,7 +152,17 @@ function tellHost(name: string, now: Host | undefined, before: Host | undefined)
   if (now.bootId !== before.bootId) return { kind: 'host-rebooted', ...about, detail: 'another boot' };
   if (now.incarnation !== before.incarnation)
     return { kind: 'host-restarted', ...about, detail: `agent start ${String(now.incarnation)}` };
-  return null;
+  return tellLeaks(about, leaksOf(now.attributes), leaksOf(before.attributes));
+}
+
+/** A host closes itself for newcomers by itself, and opens again; people are told (S3.13). */
+function tellLeaks(about: Pick<Told, 'source' | 'host'>, now: number, before: number): Told | null {
+  const isClosed = now > LEAKS_MAX;
+  if (isClosed === before > LEAKS_MAX) return null;
+  if (!isClosed)
+    return { kind: 'host-clean', ...about, detail: 'what was left behind is gone: it takes work' };
+  const detail = `${String(now)} things left behind do not go away: it takes no new work`;
+  return { kind: 'host-leaking', ...about, detail };
 }
 
 function tellAlive(host: string, now: boolean, before: boolean): Told | null {

@@ -24,6 +24,7 @@ import { HostWatch, LOST_AFTER_MS } from './host-watch.ts';
 import { JobBook } from './job-status.ts';
 import { JobWatch } from './job-watch.ts';
 import { JobWrites } from './job-writes.ts';
+import { LeakWatch } from './leak-watch.ts';
 import { LogRelay } from './log-relay.ts';
 import type { MonitorState } from './monitor-state.ts';
 import type { ReaperTimes } from './reaper.ts';
@@ -77,6 +78,7 @@ const CLOSE_GRACE_MS = 2_000;
 export class Monitor {
   readonly state: MonitorState;
   readonly hostWatch: HostWatch;
+  readonly leakWatch: LeakWatch;
   readonly reaper: Reaper;
   /** null: it looks after no database. */
   readonly keeper: StoreKeeper | null;
@@ -103,6 +105,7 @@ export class Monitor {
       lostAfterMs: deps.lostAfterMs ?? LOST_AFTER_MS,
       onHeldBack: (hosts) => this.#news.heldBack(hosts),
     });
+    this.leakWatch = new LeakWatch({ ...this.state, self: deps.id });
     this.keeper = this.#makeKeeper();
     const committer = this.#makeCommitter();
     this.reaper = new Reaper({
@@ -152,6 +155,7 @@ export class Monitor {
   async close(): Promise<void> {
     await this.#registration?.close();
     this.hostWatch.close();
+    this.leakWatch.close();
     this.state.events.close();
     this.state.relay.close();
     await this.#listener?.close(CLOSE_GRACE_MS);

@@ -14,6 +14,8 @@ export interface Verdict {
   readonly silentMs?: number;
 }
 
+export type Expected = readonly EligibilityState[] | ((known: Eligibility) => boolean);
+
 /** Every commit on the host moves its ledger; each lost try is one commit that got through. */
 const TRIES_MAX = 32;
 
@@ -30,17 +32,18 @@ export class Verdicts {
   }
 
   /**
-   * @param expected the state that the verdict is to replace: another one is left alone and returned; absent: any
+   * @param expected the states that the verdict is to replace, or whether it is to replace this one: another one is left
+   *   alone and returned; absent: any
    * @returns the verdict in force: this one, or what stood in its way
    */
-  async give(host: string, verdict: Verdict, expected?: readonly EligibilityState[]): Promise<Eligibility> {
+  async give(host: string, verdict: Verdict, expected?: Expected): Promise<Eligibility> {
     const { store, keys } = this.#deps;
     const [verdictKey, ledgerKey] = [keys.eligibilityOf(host), keys.ledger(host)];
     let found = (await store.read([verdictKey, ledgerKey])).entries;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const [verdictEntry, ledgerEntry] = [found.get(verdictKey), found.get(ledgerKey)];
       const known = verdictEntry === undefined ? READY : eligibilityCodec.decode(verdictEntry.value);
-      if (expected !== undefined && !expected.includes(known.state)) return known;
+      if (expected !== undefined && !isExpected(known, expected)) return known;
       if (isSame(known, verdict)) return known;
       const { wanted, ledger } = this.#next(known, ledgerEntry, verdict);
       const reply = await store.attempt({
@@ -74,6 +77,10 @@ export class Verdicts {
     if (snapshot === null) throw outcomeUnknown('ask for the same again: the same verdict twice counts once');
     return snapshot.entries;
   }
+}
+
+function isExpected(known: Eligibility, expected: Expected): boolean {
+  return typeof expected === 'function' ? expected(known) : expected.includes(known.state);
 }
 
 const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, counter: 0 };
