@@ -69,12 +69,14 @@ export class HostAgent {
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     const { addresses, leaseRestMs: restMs } = settings;
     const lent = new Lent(ports, { addresses, restMs, portRange: () => this.#host.portRange });
-    const table = new AllocationTable(feed, host, (run) => {
+    const freePorts = (run: AllocationRun): void => {
       lent
         .giveBack(run.allocation, run.spec.addresses ?? [])
         // The watch for leaks tries again.
         .catch((error: unknown) => ports.log.warn({ error }, 'a port is still leased'));
-    });
+    };
+    const counted = (records: number): void => ports.metrics.gauge('moorage_host_allocations', records);
+    const table = new AllocationTable(feed, host, freePorts, counted);
     const gate = new Gate({ journal, ...crypto, host });
     const orphans = new Orphans(ports);
     const signals = new Signals(ports);

@@ -16,10 +16,20 @@ export class AllocationTable implements AllocationHost {
   readonly #listeners = new Map<string, Set<() => void>>();
 
   readonly #freePorts: (run: AllocationRun) => void;
+  readonly #counted: (records: number) => void;
 
-  /** @param freePorts told of each allocation that was released */
-  constructor(feed: ReportFeed, host: () => Host, freePorts: (run: AllocationRun) => void) {
+  /**
+   * @param freePorts told of each allocation that was released
+   * @param counted told how many records there are, when it is another number
+   */
+  constructor(
+    feed: ReportFeed,
+    host: () => Host,
+    freePorts: (run: AllocationRun) => void,
+    counted: (records: number) => void,
+  ) {
     this.#freePorts = freePorts;
+    this.#counted = counted;
     this.feed = feed;
     this.ledger = new LocalLedger(host);
   }
@@ -38,11 +48,13 @@ export class AllocationTable implements AllocationHost {
 
   add(run: AllocationRun): void {
     this.#runs.set(run.id, run);
+    this.#counted(this.#runs.size);
     this.feed.changed(run.report());
   }
 
   delete(id: string): void {
     this.#runs.delete(id);
+    this.#counted(this.#runs.size);
     this.feed.gone(id);
   }
 

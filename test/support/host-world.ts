@@ -11,6 +11,7 @@ import { seededRandom } from '../../src/core/seeded-random.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import { NO_RESOURCES } from '../../src/core/resources.ts';
 import type { Cgroups } from '../../src/ports/cgroups.ts';
+import type { Metrics } from '../../src/ports/telemetry.ts';
 import { ManualClock } from './manual-clock.ts';
 
 export const HOST_FACTS: HostFacts = {
@@ -31,12 +32,13 @@ export class HostWorld {
   /** Absent: tasks are held to nothing. */
   cgroups?: Cgroups;
   processes = new HollowProcesses({ disk: this.disk, clock: this.clock });
+  metrics: Metrics = silentMetrics;
   agent!: HostAgent;
 
   get ports(): AgentPorts {
-    const { clock, disk, processes } = this;
+    const { clock, disk, processes, metrics } = this;
     return {
-      ...{ clock, disk, processes, random: seededRandom(1), log: silentLog, metrics: silentMetrics },
+      ...{ clock, disk, processes, random: seededRandom(1), log: silentLog, metrics },
       ...(this.cgroups === undefined ? {} : { cgroups: this.cgroups }),
     };
   }

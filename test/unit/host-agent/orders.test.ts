@@ -4,6 +4,7 @@ import { claimOf } from '../../../src/core/ticket.ts';
 import { canonicalJson } from '../../../src/core/canonical-json.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import type { TicketVerifier } from '../../../src/ports/crypto.ts';
+import { silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
 import { DiskError } from '../../../src/ports/disk.ts';
 import type { StartRequest } from '../../../src/wire/host-api.ts';
 import { ProblemError } from '../../../src/wire/problem.ts';
@@ -194,6 +195,31 @@ describe('orders to start', () => {
     expect(world.agent.listing().allocations).toEqual([]);
     expect(await world.disk.list('attempts')).toEqual([]);
     expect(await world.disk.list('allocations')).toEqual([]);
+  });
+
+  it('S3.5 the records of all allocations are counted, and beyond their limit a start is refused until one is removed', async () => {
+    const world = new HostWorld();
+    const counts: number[] = [];
+    const gauge = (name: string, value: number): void => {
+      if (name === 'moorage_host_allocations') counts.push(value);
+    };
+    world.metrics = { ...silentMetrics, gauge };
+    await world.open(undefined, { allocationsMax: 2 });
+    const [first, second, third] = [someStart(), someStart(), someStart()] as const;
+    for (const order of [first, second]) await world.agent.start(order);
+    const refused = { problem: { code: 'no-fit', detail: 'this host keeps at most 2 allocations' } };
+    await expect(world.agent.start(third)).rejects.toMatchObject(refused);
+    const { id } = first.allocation;
+    await world.agent.stop(id, someStop());
+    await world.until(id, (report) => report.released);
+    // What has ended is a record still, until its scheduler lets the host forget it.
+    await expect(world.agent.start(third)).rejects.toMatchObject(refused);
+    await world.agent.remove(id);
+    await world.agent.start(third);
+    expect(counts).toEqual([1, 2, 1, 2]);
+    await world.loseAgent();
+    await world.open(undefined, { allocationsMax: 2 });
+    expect(counts).toEqual([1, 2, 1, 2, 1, 2]);
   });
 
   it('two orders under one id: the same is answered again, another one is refused', async () => {
