@@ -191,6 +191,25 @@ function holds(kind: string, shim: ShimProgram): void {
     expect(await world.exit(name)).toMatchObject({ signal: 'SIGKILL' });
   });
 
+  it('I13 I35 the end of a command ends no command of another task that has the same id', async () => {
+    const [one, other] = [await world.shell('echo up; sleep 1000'), await world.shell('echo up; sleep 1000')];
+    await Promise.all([one, other].map((task) => world.printed(task, 'up')));
+    const lasting =
+      (await world.processes.exec(one, 'same', {
+        command: ['sh', '-c', 'read line; exit 5'],
+        stdin: 'open',
+      })) ?? '';
+    await world.started(lasting);
+    const short = (await world.processes.exec(other, 'same', { command: ['true'] })) ?? '';
+    expect(await world.exit(short)).toMatchObject({ code: 0 });
+    const link = await world.link(lasting);
+    await link.writeStdin(0, Buffer.from('on\n'));
+    expect(await world.exit(lasting)).toMatchObject({ code: 5 });
+    link.close();
+    for (const task of [one, other]) await world.processes.killTree(task);
+    await Promise.all([one, other].map((task) => world.exit(task)));
+  });
+
   it('an order with a word that it does not know is refused, not half obeyed', async () => {
     const name = world.prepare(['true']);
     appendFileSync(world.pathOf(name, 'launch'), 'memory.max\x001\0');

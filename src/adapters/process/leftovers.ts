@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ATTEMPT_FILES, parseExecName } from '../../wire/shim-files.ts';
 import type { KillMethod } from '../../wire/shim-launch.ts';
-import { COMMAND_MARK, decodeLaunch, STATE_MARK } from '../../wire/shim-launch.ts';
+import { decodeLaunch, STATE_MARK } from '../../wire/shim-launch.ts';
 import { findMarked } from './proc-files.ts';
 
 /**
@@ -25,7 +25,12 @@ export async function killByMethods(
   const exec = parseExecName(name);
   const marks = [`MOORAGE_ATTEMPT=${exec?.attempt ?? name}`];
   if (stateId !== null) marks.push(`${STATE_MARK}=${stateId}`);
-  if (exec !== null) marks.push(`${COMMAND_MARK}=${exec.commandId}`);
+  if (exec !== null) {
+    const own = methods.flatMap((method) => (method.kind === 'environ' ? [method.mark] : []));
+    // Without a mark of its own it could not be told from the task that it is in.
+    if (own.length === 0) return found.size;
+    marks.push(...own);
+  }
   for (const pid of await findMarked(marks)) {
     found.add(pid);
     killNow(pid);

@@ -117,7 +117,9 @@ describe('launch files', () => {
 
   it('a command inside a task has its groups and limits, and not its deadline, terminal or kill', () => {
     fc.assert(
-      fc.property(someLaunch, (task) => {
+      fc.property(someLaunch, (some) => {
+        const marks = { MOORAGE_STATE: 's1', MOORAGE_ATTEMPT: 'a.main.1' };
+        const task = { ...some, env: { ...some.env, ...marks } };
         const order = { command: ['id'], env: { OWN: '1' }, cwd: '/tmp' };
         const inside = execLaunch(task, { pid: 7, start: 9 }, 'c1', order);
         const { rlimits, cgroupProcs, oomScoreAdj } = task;
@@ -129,7 +131,7 @@ describe('launch files', () => {
         expect(inside.deny).toEqual(task.inside?.deny ?? task.deny);
         expect(inside.env).toEqual({
           ...(task.inside?.env ?? task.env),
-          ...{ OWN: '1', [COMMAND_MARK]: 'c1' },
+          ...{ OWN: '1', [COMMAND_MARK]: 's1/a.main.1/c1' },
         });
         expect(inside).toMatchObject({ outBase: 0, cwd: '/tmp', join: { pid: 7, start: 9 } });
         expect([
@@ -140,7 +142,7 @@ describe('launch files', () => {
           inside.inner,
           inside.inside,
         ]).toEqual(Array(6).fill(undefined));
-        expect(inside.kill).toEqual([{ kind: 'environ', mark: `${COMMAND_MARK}=c1` }]);
+        expect(inside.kill).toEqual([{ kind: 'environ', mark: `${COMMAND_MARK}=s1/a.main.1/c1` }]);
       }),
     );
   });
