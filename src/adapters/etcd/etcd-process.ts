@@ -104,8 +104,8 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
 }
 
 /**
- * How much etcd's heap may grow, in percent of what lives, before Go collects (decision 92): at Go's own 100 a fifth of the
- * server's time is collection. A cell's database is small beside the machine; an operator's own GOGC stands.
+ * How much etcd's heap may grow, in percent of what lives, before Go collects (decision 92): at Go's own 100 a tenth of the
+ * server's time more is collection. A cell's database is small beside the machine; an operator's own GOGC stands.
  */
 const HEAP_GROWTH_PERCENT = '400';
 
