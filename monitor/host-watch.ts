@@ -1,3 +1,4 @@
+import type { Eligibility } from '../src/core/host.ts';
 import { rendezvousScore } from '../src/core/ownership.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
@@ -6,12 +7,14 @@ import { SILENCE_MS } from '../src/runtime/report-follower.ts';
 import type { CellCopy } from './cell-copy.ts';
 import { every } from './every.ts';
 import { suspectHosts } from './mass-loss.ts';
-import type { Verdict, Verdicts } from './verdicts.ts';
+import { OwnVerdicts } from './own-verdicts.ts';
+import type { Verdicts } from './verdicts.ts';
 
 /** From the end of a host's session in the store to the verdict: time to come back from a restart or a short cut. */
 export const LOST_AFTER_MS = 30_000;
 const LOOK_MS = 1_000;
-const NOT_LOST = ['ready', 'cordoned', 'draining', 'quarantined'] as const;
+const isLost = ({ state }: Eligibility): boolean => state === 'lost';
+const isNotLost = (known: Eligibility): boolean => !isLost(known);
 
 export interface HostWatchDeps {
   readonly self: string;
@@ -38,12 +41,13 @@ export class HostWatch {
   readonly #deps: HostWatchDeps;
   /** Since when each host's session is gone, on our monotonic clock. */
   readonly #missing = new Map<string, number>();
-  readonly #acting = new Set<string>();
+  readonly #verdicts: OwnVerdicts;
   readonly #stop: () => void;
   #heldBack = 0;
 
   constructor(deps: HostWatchDeps) {
     this.#deps = deps;
+    this.#verdicts = new OwnVerdicts(deps);
     this.#stop = every(deps.clock, LOOK_MS, () => this.look());
   }
 
@@ -61,7 +65,7 @@ export class HostWatch {
       const dueMs = sinceMs + this.#deps.lostAfterMs + this.#turn(host) * LOOK_MS * 2;
       if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;
       const silentMs = Math.round(nowMs - sinceMs);
-      this.#give(host, { state: 'lost', reason: 'no session and no report', silentMs }, [...NOT_LOST]);
+      this.#verdicts.give(host, { state: 'lost', reason: 'no session and no report', silentMs }, isNotLost);
     }
   }
 
@@ -95,7 +99,7 @@ export class HostWatch {
       const sight = this.#deps.view.host(host);
       const heard = sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
       if (heard && this.#turn(host) === 0)
-        this.#give(host, { state: 'ready', reason: 'it is back' }, ['lost']);
+        this.#verdicts.give(host, { state: 'ready', reason: 'it is back' }, isLost);
     }
   }
 
@@ -112,21 +116,6 @@ export class HostWatch {
   /** This monitor's place in line for the host. */
   #turn(host: string): number {
     return turnOf(this.#deps.copy, this.#deps.self, host);
-  }
-
-  #give(host: string, verdict: Omit<Verdict, 'by'>, expected: Parameters<Verdicts['give']>[2]): void {
-    if (this.#acting.has(host)) return;
-    this.#acting.add(host);
-    const { verdicts, log, metrics, self } = this.#deps;
-    const { state } = verdict;
-    verdicts
-      .give(host, { ...verdict, by: self }, expected)
-      .then(
-        () => metrics.count('moorage_monitor_verdicts_total', { state }),
-        (error: unknown) =>
-          log.warn({ host, state, error }, 'a verdict could not be given; it is tried again'),
-      )
-      .finally(() => this.#acting.delete(host));
   }
 }
 

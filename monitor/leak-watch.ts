@@ -5,7 +5,8 @@ import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { CellCopy } from './cell-copy.ts';
 import { every } from './every.ts';
 import { turnOf } from './host-watch.ts';
-import type { Verdict, Verdicts } from './verdicts.ts';
+import { OwnVerdicts } from './own-verdicts.ts';
+import type { Verdicts } from './verdicts.ts';
 
 /**
  * How long a host must have been closed by leaks before what runs there is moved, and clean before it is used again. A host
@@ -36,11 +37,12 @@ export class LeakWatch {
   readonly #deps: LeakWatchDeps;
   /** Since when hosts say something else than their verdict, on our monotonic clock. */
   readonly #since = new Map<string, number>();
-  readonly #acting = new Set<string>();
+  readonly #verdicts: OwnVerdicts;
   readonly #stop: () => void;
 
   constructor(deps: LeakWatchDeps) {
     this.#deps = deps;
+    this.#verdicts = new OwnVerdicts(deps);
     this.#stop = every(deps.clock, LOOK_MS, () => this.look());
   }
 
@@ -61,14 +63,24 @@ export class LeakWatch {
         this.#since.delete(host);
       else if (!this.#hasSettled(host)) continue;
       else if (isClosed) due.push(host);
-      else this.#give(host, { state: 'ready', reason: 'clean again' }, isOurs);
+      else if (this.#isMyTurn(host))
+        this.#verdicts.give(host, { state: 'ready', reason: 'clean again' }, isOurs);
     }
     for (const host of this.#since.keys()) if (copy.hosts.get(host) === undefined) this.#since.delete(host);
     const room = Math.max(0, Math.max(1, Math.floor(copy.hosts.size * DRAINED_FRACTION)) - drained);
     metrics.gauge('moorage_monitor_leak_drains_held_back', Math.max(0, due.length - room));
     // All monitors choose the same ones, and each acts for those whose turn is its own.
     for (const host of due.sort().slice(0, room))
-      this.#give(host, { state: 'draining', reason: LEAK_REASON }, ({ state }) => state === 'ready');
+      if (this.#isMyTurn(host))
+        this.#verdicts.give(
+          host,
+          { state: 'draining', reason: LEAK_REASON },
+          ({ state }) => state === 'ready',
+        );
+  }
+
+  #isMyTurn(host: string): boolean {
+    return turnOf(this.#deps.copy, this.#deps.self, host) === 0;
   }
 
   /** Has it been closed, or clean, against what its verdict says, for long enough to be believed? */
@@ -77,21 +89,6 @@ export class LeakWatch {
     const sinceMs = this.#since.get(host) ?? nowMs;
     this.#since.set(host, sinceMs);
     return nowMs - sinceMs >= SETTLED_MS;
-  }
-
-  #give(host: string, verdict: Omit<Verdict, 'by'>, expected: (known: Eligibility) => boolean): void {
-    const { copy, verdicts, log, metrics, self } = this.#deps;
-    if (this.#acting.has(host) || turnOf(copy, self, host) !== 0) return;
-    this.#acting.add(host);
-    const { state } = verdict;
-    verdicts
-      .give(host, { ...verdict, by: self }, expected)
-      .then(
-        () => metrics.count('moorage_monitor_verdicts_total', { state }),
-        (error: unknown) =>
-          log.warn({ host, state, error }, 'a verdict could not be given; it is tried again'),
-      )
-      .finally(() => this.#acting.delete(host));
   }
 }
 

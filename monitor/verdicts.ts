@@ -14,7 +14,8 @@ export interface Verdict {
   readonly silentMs?: number;
 }
 
-export type Expected = readonly EligibilityState[] | ((known: Eligibility) => boolean);
+/** Is the verdict to replace this one? */
+export type Expected = (known: Eligibility) => boolean;
 
 /** Every commit on the host moves its ledger; each lost try is one commit that got through. */
 const TRIES_MAX = 32;
@@ -32,8 +33,7 @@ export class Verdicts {
   }
 
   /**
-   * @param expected the states that the verdict is to replace, or whether it is to replace this one: another one is left
-   *   alone and returned; absent: any
+   * @param expected what it is to replace: another one is left alone and returned; absent: it replaces all
    * @returns the verdict in force: this one, or what stood in its way
    */
   async give(host: string, verdict: Verdict, expected?: Expected): Promise<Eligibility> {
@@ -43,7 +43,7 @@ export class Verdicts {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const [verdictEntry, ledgerEntry] = [found.get(verdictKey), found.get(ledgerKey)];
       const known = verdictEntry === undefined ? READY : eligibilityCodec.decode(verdictEntry.value);
-      if (expected !== undefined && !isExpected(known, expected)) return known;
+      if (expected !== undefined && !expected(known)) return known;
       if (isSame(known, verdict)) return known;
       const { wanted, ledger } = this.#next(known, ledgerEntry, verdict);
       const reply = await store.attempt({
@@ -77,10 +77,6 @@ export class Verdicts {
     if (snapshot === null) throw outcomeUnknown('ask for the same again: the same verdict twice counts once');
     return snapshot.entries;
   }
-}
-
-function isExpected(known: Eligibility, expected: Expected): boolean {
-  return typeof expected === 'function' ? expected(known) : expected.includes(known.state);
 }
 
 const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, counter: 0 };

@@ -1,11 +1,6 @@
 import type { JobRecord, SchedulerKind } from '../src/core/job.ts';
-import type { CellKeys } from '../src/core/keys.ts';
-import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../src/core/ownership.ts';
+import { ownerRank, stepInDelayMs } from '../src/core/ownership.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
-import type { CellStore, Session } from '../src/ports/cell-store.ts';
-import { StoreError } from '../src/ports/cell-store.ts';
-import type { Clock } from '../src/ports/clock.ts';
-import type { Log } from '../src/ports/telemetry.ts';
 import type { TableRow } from '../src/runtime/table.ts';
 import { Table } from '../src/runtime/table.ts';
 import { ownerCodec, roleCodec } from '../src/wire/records.ts';
@@ -13,22 +8,15 @@ import type { JobRow } from './job-index.ts';
 import { JobIndex } from './job-index.ts';
 import { kindOfPolicyText } from './options.ts';
 import type { Part } from './own-part.ts';
+import type { TakesDeps } from './takes.ts';
+import { Takes } from './takes.ts';
 
-export interface OwnershipDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly session: Session;
-  readonly signal: AbortSignal;
-  readonly self: Owner;
+export interface OwnershipDeps extends TakesDeps {
   /**
    * The job is ours; `ownerRevision` is what every commit for it must compare. `isBare`: when it became ours, the store held
    * nothing of it but its first record.
    */
   onOwned(key: string, row: OwnedRecord, ownerRevision: number, isBare: boolean): void;
-  /** Jobs that were asked for are ours, or not: `asked` is smaller. */
-  onTaken(): void;
   /** The job is no longer ours: nothing may be done for it any more. */
   onLost(key: string): void;
   /** The record of a job of ours changed; undefined: it was deleted. */
@@ -39,13 +27,6 @@ export interface OwnedRecord {
   readonly value: JobRecord;
   readonly modRevision: number;
 }
-
-/** Takes under way at once: with one alone, thousands of new jobs wait for each other's round trips. */
-const TAKES_MAX = 4;
-/** A job that looks new is taken on the condition that there are no allocations and no outcomes of it. */
-const BARE_COMPARES = 3;
-/** After a fault of the store, before the next try to take jobs. */
-const TAKE_RETRY_MS = 1_000;
 
 /**
  * Which jobs this scheduler works on. A job without an owner goes to the first of the living schedulers of its kind, in
@@ -64,16 +45,9 @@ export class Ownership {
   readonly #owned = new Map<string, number>();
   /** Jobs that their owner has done with, at this revision of their record. */
   readonly #settled = new Map<string, Settled>();
-  /** Jobs without an owner, and from when on we may take them (monotonic). */
-  readonly #waiting = new Map<string, number>();
-  /** Jobs whose owner keys are being created. */
-  readonly #asked = new Set<string>();
-  /** Jobs that looked new and are not: the store holds something of them. */
-  readonly #notBare = new Set<string>();
+  readonly #takes: Takes;
   #ownPart: Part = { part: 0, parts: 1 };
   #started = false;
-  #takes = 0;
-  #cancelTick: () => void = () => undefined;
 
   constructor(deps: OwnershipDeps) {
     this.#deps = deps;
@@ -92,6 +66,14 @@ export class Ownership {
       onBadRecord,
       onChange: (name, now) => this.#onJob(name, now),
     });
+    this.#takes = new Takes(deps, {
+      jobs: this.#jobs,
+      ownRevisionOf: (key) => {
+        const row = this.#owners.get(key);
+        return row !== undefined && this.#isOurs(row.value) ? row.createRevision : undefined;
+      },
+      adopt: (key, ownerRevision, isBare) => this.#adopt(key, ownerRevision, isBare),
+    });
     this.ready = Promise.all([this.#roles.ready, this.#owners.ready, this.#jobs.ready]);
     // A term that ends before it has begun waits for nobody.
     this.ready.catch(() => undefined);
@@ -104,7 +86,7 @@ export class Ownership {
   }
 
   close(): void {
-    this.#cancelTick();
+    this.#takes.close();
     for (const table of [this.#jobs, this.#owners, this.#roles]) table.close();
   }
 
@@ -115,7 +97,7 @@ export class Ownership {
 
   /** Jobs that are being taken at this moment. */
   get asked(): number {
-    return this.#asked.size;
+    return this.#takes.asked;
   }
 
   revisionOf(key: string): number | undefined {
@@ -166,9 +148,8 @@ export class Ownership {
   }
 
   #forget(key: string): void {
-    this.#notBare.delete(key);
+    this.#takes.forget(key);
     this.#settled.delete(key);
-    this.#waiting.delete(key);
   }
 
   #onOwner(key: string, now: TableRow<Owner> | undefined, before: TableRow<Owner> | undefined): void {
@@ -179,7 +160,7 @@ export class Ownership {
     if (now !== undefined && held !== undefined && now.createRevision < held) return;
     if (now !== undefined && this.#isOurs(now.value)) {
       // The reply will tell more.
-      if (this.#asked.has(key)) return;
+      if (this.#takes.isAsked(key)) return;
       if (held !== undefined && held !== now.createRevision) this.#lose(key);
       this.#adopt(key, now.createRevision);
       return;
@@ -189,7 +170,7 @@ export class Ownership {
     if (isOlder) return;
     if (held !== undefined) this.#lose(key);
     if (now !== undefined) {
-      this.#waiting.delete(key);
+      this.#takes.leave(key);
       return;
     }
     const by = before?.value.scheduler;
@@ -223,7 +204,7 @@ export class Ownership {
         this.#consider(key);
       }
     }
-    for (const key of this.#waiting.keys()) this.#consider(key);
+    for (const key of this.#takes.waiting()) this.#consider(key);
   }
 
   #isOurs(owner: Owner): boolean {
@@ -238,10 +219,7 @@ export class Ownership {
     const delayMs = stepInDelayMs(ownerRank(key, this.#others(), this.#deps.self.scheduler));
     // The others look only when their turn comes: until then the job mostly has an owner, and was never read here.
     if (delayMs === 0 && row.kind !== this.#deps.self.kind) return;
-    const dueMs = this.#deps.clock.monotonicMs() + delayMs;
-    this.#waiting.set(key, Math.min(dueMs, this.#waiting.get(key) ?? dueMs));
-    if (delayMs === 0) void this.#takeDue();
-    else this.#tick(STEP_IN_MS / 2);
+    this.#takes.want(key, delayMs);
   }
 
   *#others(): IterableIterator<string> {
@@ -250,109 +228,8 @@ export class Ownership {
     }
   }
 
-  #tick(delayMs: number): void {
-    this.#cancelTick();
-    if (this.#deps.signal.aborted) return;
-    this.#cancelTick = this.#deps.clock.after(delayMs, () => void this.#takeDue());
-  }
-
-  async #takeDue(): Promise<void> {
-    if (this.#takes >= TAKES_MAX) return;
-    this.#takes += 1;
-    // Lets what comes in the same turn, such as a whole snapshot of jobs, go into the same transactions.
-    await Promise.resolve();
-    let retryMs = STEP_IN_MS / 2;
-    try {
-      for (let due = this.#due(); this.#mayTake(due); due = this.#due()) await this.#take(due.keys);
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      this.#deps.log.warn({ error }, 'cannot take jobs');
-      retryMs = TAKE_RETRY_MS;
-    } finally {
-      this.#takes -= 1;
-    }
-    if (this.#takes === 0 && this.#waiting.size > 0) this.#tick(retryMs);
-  }
-
-  /** Beside another take only a full one goes: the rest waits for that other, and grows meanwhile. */
-  #mayTake({ keys, isFull }: Due): boolean {
-    if (keys.length === 0 || this.#deps.signal.aborted) return false;
-    return this.#takes === 1 || isFull;
-  }
-
-  #due(): Due {
-    const nowMs = this.#deps.clock.monotonicMs();
-    const due: string[] = [];
-    let room = this.#deps.store.limits.operationsMax;
-    for (const [key, dueMs] of this.#waiting) {
-      if (dueMs > nowMs || this.#asked.has(key)) continue;
-      if (this.#jobs.get(key)?.kind !== this.#deps.self.kind) {
-        this.#waiting.delete(key);
-        continue;
-      }
-      room -= this.#looksBare(key) ? BARE_COMPARES : 1;
-      if (room < 0) return { keys: due, isFull: true };
-      due.push(key);
-    }
-    return { keys: due, isFull: room === 0 };
-  }
-
-  #looksBare(key: string): boolean {
-    return this.#jobs.get(key)?.isNew === true && !this.#notBare.has(key);
-  }
-
-  async #take(due: readonly string[]): Promise<void> {
-    for (const key of due) this.#asked.add(key);
-    try {
-      await this.#create(due);
-    } finally {
-      for (const key of due) this.#asked.delete(key);
-      this.#deps.onTaken();
-    }
-  }
-
-  /** Their owner keys, all or none. */
-  async #create(due: readonly string[]): Promise<void> {
-    const { store, keys, self, session } = this.#deps;
-    const value = ownerCodec.encode(self);
-    const ownerKeys = due.map((key) => keys.owners + key);
-    const bare = new Set(due.filter((key) => this.#looksBare(key)));
-    const empty: string[] = [];
-    for (const key of bare) {
-      const [namespace = '', job = ''] = key.split('/');
-      empty.push(keys.allocationsOf(namespace, job), keys.outcomesOf(namespace, job));
-    }
-    const reply = await store.attempt({
-      compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),
-      empty,
-      writes: ownerKeys.map((key) => ({ kind: 'put' as const, key, value, session })),
-      readBack: ownerKeys,
-    });
-    if (reply.outcome === 'applied') {
-      for (const key of due) this.#adopt(key, reply.revision, bare.has(key));
-    } else if (reply.outcome === 'refused') {
-      // Somebody was faster for some of them; the table will say who. The rest goes into the next try.
-      if (reply.found.size === 0) for (const key of bare) this.#notBare.add(key);
-      for (const key of due) {
-        const found = reply.found.get(keys.owners + key);
-        if (found === undefined) continue;
-        this.#waiting.delete(key);
-        if (found.value === value) this.#adopt(key, found.createRevision);
-      }
-    } else {
-      // If it was done after all, the table shows our own value now or later, and the job is adopted then.
-      const laterMs = this.#deps.clock.monotonicMs() + TAKE_RETRY_MS;
-      for (const key of due) {
-        this.#waiting.set(key, laterMs);
-        const row = this.#owners.get(key);
-        if (row !== undefined && this.#isOurs(row.value)) this.#adopt(key, row.createRevision);
-      }
-    }
-  }
-
   #adopt(key: string, ownerRevision: number, isBare = false): void {
-    this.#waiting.delete(key);
-    this.#notBare.delete(key);
+    this.#takes.forget(key);
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
     const value = row?.read();
@@ -371,12 +248,6 @@ export class Ownership {
 
 export function ownerOf(id: string, kind: SchedulerKind, sinceMs: number): Owner {
   return { scheduler: id, kind, sinceMs };
-}
-
-/** Jobs for one take; full when the transaction holds no more of them. */
-interface Due {
-  readonly keys: readonly string[];
-  readonly isFull: boolean;
 }
 
 /** An owner's word that nothing is left to do. */

@@ -72,20 +72,18 @@ export interface Step {
 /** The whole cell at one revision, decoded, by name within each room. */
 export type CellAt = { readonly [R in RoomName]: ReadonlyMap<string, Rooms[R]> };
 
-type Place = { readonly [R in RoomName]: { readonly prefix: string; readonly codec: Codec<Rooms[R]> } };
-
 /**
  * Plays a recorded history: takes one revision's changes after the other and keeps the cell as it was then. Keys outside
  * the rooms (heartbeats) are passed over. A record that cannot be read counts as absent, and is reported.
  */
 export class CellReplay {
-  readonly #place: Place;
+  readonly #prefixes: Readonly<Record<RoomName, string>>;
   readonly #rooms = emptyRooms(() => new Map<string, never>()) as unknown as {
     [R in RoomName]: Map<string, Rooms[R]>;
   };
 
   constructor(keys: CellKeys) {
-    this.#place = placesOf(keys);
+    this.#prefixes = prefixesOf(keys);
   }
 
   get cell(): CellAt {
@@ -106,23 +104,22 @@ export class CellReplay {
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
         unreadable.push({ key, error });
-        this.#rooms[room].delete(key.slice(this.#place[room].prefix.length));
+        this.#rooms[room].delete(key.slice(this.#prefixes[room].length));
       }
     }
     return { revision, initial, changed, unreadable };
   }
 
   #roomOf(key: string): RoomName | null {
-    for (const room of ROOMS) if (key.startsWith(this.#place[room].prefix)) return room;
+    for (const room of ROOMS) if (key.startsWith(this.#prefixes[room])) return room;
     return null;
   }
 
   #change<R extends RoomName>(room: R, key: string, text: string | null): Diff<Rooms[R]> | null {
-    const { prefix, codec } = this.#place[room];
     const rows = this.#rooms[room];
-    const name = key.slice(prefix.length);
+    const name = key.slice(this.#prefixes[room].length);
     const before = rows.get(name);
-    const after = text === null ? undefined : codec.decode(text);
+    const after = text === null ? undefined : ROOM_CODECS[room].decode(text);
     if (after === undefined) rows.delete(name);
     else rows.set(name, after);
     return before === undefined && after === undefined ? null : { key, name, before, after };
@@ -153,23 +150,31 @@ function emptyRooms<T>(make: () => T): Record<RoomName, T> {
   return Object.fromEntries(ROOMS.map((room) => [room, make()])) as Record<RoomName, T>;
 }
 
-function placesOf(keys: CellKeys): Place {
+/** How the records of each room are written. */
+export const ROOM_CODECS: { readonly [R in RoomName]: Codec<Rooms[R]> } = {
+  meta: metaCodec,
+  hosts: hostCodec,
+  eligibility: eligibilityCodec,
+  ledgers: ledgerCodec,
+  allocations: allocationCodec,
+  jobs: jobCodec,
+  versions: jobCodec,
+  owners: ownerCodec,
+  outcomes: outcomeCodec,
+  intents: intentCodec,
+  runs: runCodec,
+  roles: roleCodec,
+  quotas: quotaCodec,
+  shared: sharedResourceCodec,
+  pools: poolCodec,
+  switches: switchesCodec,
+};
+
+function prefixesOf(keys: CellKeys): Record<RoomName, string> {
+  const { meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners } = keys;
+  const { outcomes, intents, runs, roles, shared, pools, switches } = keys;
   return {
-    meta: { prefix: keys.meta, codec: metaCodec },
-    hosts: { prefix: keys.hosts, codec: hostCodec },
-    eligibility: { prefix: keys.eligibility, codec: eligibilityCodec },
-    ledgers: { prefix: keys.ledgers, codec: ledgerCodec },
-    allocations: { prefix: keys.allocations, codec: allocationCodec },
-    jobs: { prefix: keys.jobs, codec: jobCodec },
-    versions: { prefix: keys.versions, codec: jobCodec },
-    owners: { prefix: keys.owners, codec: ownerCodec },
-    outcomes: { prefix: keys.outcomes, codec: outcomeCodec },
-    intents: { prefix: keys.intents, codec: intentCodec },
-    runs: { prefix: keys.runs, codec: runCodec },
-    roles: { prefix: keys.roles, codec: roleCodec },
-    quotas: { prefix: keys.quota(''), codec: quotaCodec },
-    shared: { prefix: keys.shared, codec: sharedResourceCodec },
-    pools: { prefix: keys.pools, codec: poolCodec },
-    switches: { prefix: keys.switches, codec: switchesCodec },
+    ...{ meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners },
+    ...{ outcomes, intents, runs, roles, quotas: keys.quota(''), shared, pools, switches },
   };
 }

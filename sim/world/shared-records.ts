@@ -1,22 +1,6 @@
 import type { Codec } from '../../src/wire/codec.ts';
 import { aliveCodec } from '../../src/wire/host-records.ts';
-import {
-  allocationCodec,
-  eligibilityCodec,
-  hostCodec,
-  intentCodec,
-  jobCodec,
-  ledgerCodec,
-  metaCodec,
-  outcomeCodec,
-  ownerCodec,
-  poolCodec,
-  quotaCodec,
-  roleCodec,
-  runCodec,
-  sharedResourceCodec,
-  switchesCodec,
-} from '../../src/wire/records.ts';
+import { ROOM_CODECS } from '../checkers/cell-replay.ts';
 
 /** More texts than a run writes of one kind; then all are forgotten. */
 const TEXTS_MAX = 2_000;
@@ -30,19 +14,7 @@ export function shareRecords(): void {
   for (const codec of SHARED.splice(0)) share(codec);
 }
 
-const SHARED: Codec<object>[] = [
-  ...[allocationCodec, ledgerCodec, outcomeCodec, intentCodec, jobCodec, ownerCodec, runCodec, hostCodec],
-  ...[
-    poolCodec,
-    sharedResourceCodec,
-    eligibilityCodec,
-    roleCodec,
-    quotaCodec,
-    switchesCodec,
-    metaCodec,
-    aliveCodec,
-  ],
-];
+const SHARED: Codec<object>[] = [...new Set<Codec<object>>(Object.values(ROOM_CODECS)), aliveCodec];
 
 function share(codec: Codec<object>): void {
   const known = new Map<string, object>();

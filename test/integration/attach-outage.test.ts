@@ -10,19 +10,11 @@ import { ProblemError } from '../../src/wire/problem.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { AgentChild, TestFolder } from '../support/real-host.ts';
-import { buildShim, hostClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import { shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
+const { shim, client } = shimAndClient();
 /** More than a shim takes connections. */
 const SESSIONS = 100;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 describeNeeding(shim === null ? 'there is no C compiler' : null, 'clients over the loss of an agent', () => {
   let folder: TestFolder;

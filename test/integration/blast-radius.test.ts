@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseStat } from '../../src/adapters/process/proc-files.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import type { StartRequest } from '../../src/wire/host-api.ts';
@@ -8,27 +8,12 @@ import { claimFile } from '../../src/wire/shim-files.ts';
 import { processesOf } from '../support/crash-matrix/remains.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
-import {
-  buildShim,
-  hostClient,
-  readAll,
-  startAgentChild,
-  stateFolder,
-  untilReport,
-} from '../support/real-host.ts';
+import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
 import { killSpawner } from '../support/spawners.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
+const { shim, client } = shimAndClient();
 /** Two agents are started one after the other, each in a process of its own. */
 const TIMEOUT_MS = 120_000;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 /** Its output goes through its shim, without which it would end at its next word. */
 const TALKER = someTask({

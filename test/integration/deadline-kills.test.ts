@@ -1,28 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
 import { outcomeFile, verdictFile } from '../../src/wire/host-records.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
-import {
-  buildShim,
-  hostClient,
-  readAll,
-  startAgentChild,
-  stateFolder,
-  untilReport,
-} from '../support/real-host.ts';
+import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
+const { shim, client } = shimAndClient();
 
 /** In contact: its session in the store is renewed, and the shims are told, several times in each of the times below. */
 const OFTEN = { aliveTtlMs: 600, rounds: { beatMs: 50 } };

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { AgentOptions, RunningAgent } from '../../host-agent/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
@@ -9,18 +9,10 @@ import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
-import { buildShim, hostClient, stateFolder, untilReport } from '../support/real-host.ts';
+import { shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
+const { shim, client } = shimAndClient();
 const compiled = shim === null ? 'there is no C compiler' : null;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 function startAgent(folder: string, more: Partial<AgentOptions>): Promise<RunningAgent> {
   return runAgent({

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { runAgent } from '../../host-agent/main.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
 import { systemClock } from '../../src/adapters/system/clock.ts';
@@ -8,19 +8,11 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
-import { buildShim, hostClient, stateFolder, untilReport } from '../support/real-host.ts';
+import { shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const compiled = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
+const { shim: compiled, client } = shimAndClient();
 /** Of no pool that another test lends from. */
 const POOL = ['127.64.202.1', '127.64.202.2'] as const;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 /** Listens on the address that it is lent, and says so. */
 const SERVER = `require('node:net').createServer().listen(0, process.env.MOORAGE_ADDRESS, () => console.log('up'))`;

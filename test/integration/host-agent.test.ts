@@ -16,26 +16,11 @@ import { undiciClient } from '../../src/adapters/http/client.ts';
 import { ndjson } from '../../src/clients/ndjson.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import type { TestFolder } from '../support/real-host.ts';
-import {
-  buildShim,
-  hostClient,
-  PLAIN_SHIM,
-  readAll,
-  stateFolder,
-  untilReport,
-} from '../support/real-host.ts';
+import { PLAIN_SHIM, readAll, shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const compiled = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
+const { shim: compiled, client } = shimAndClient();
 const keys = cellKeys('test');
 const cell = new MemoryCell({ clock: systemClock });
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 interface HostOptions {
   readonly id?: string;

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RunningAgent } from '../../host-agent/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
@@ -12,17 +12,9 @@ import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { TestFolder } from '../support/real-host.ts';
-import { buildShim, hostClient, stateFolder, untilReport } from '../support/real-host.ts';
+import { shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const compiled = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
+const { shim: compiled, client } = shimAndClient();
 
 /** A start that would be done again and again by its restart policy. */
 const ALWAYS = { attempts: 100, windowMs: 60_000, delayMs: 0, on: 'always' as const };

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import type { Server } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunningAgent } from '../../host-agent/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
 import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
@@ -11,20 +11,12 @@ import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, root } from '../support/needs.ts';
-import { buildShim, hostClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import { shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
 import { leaveStray } from '../support/strays.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
+const { shim, client } = shimAndClient();
 const LEAKS_MS = 100;
 const DESERTED_MS = 1_500;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 function startWatching(folder: string): Promise<RunningAgent> {
   return runAgent({

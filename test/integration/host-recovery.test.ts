@@ -6,24 +6,9 @@ import { parseStat } from '../../src/adapters/process/proc-files.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { AgentChild, TestFolder } from '../support/real-host.ts';
-import {
-  buildShim,
-  hostClient,
-  readAll,
-  startAgentChild,
-  stateFolder,
-  untilReport,
-} from '../support/real-host.ts';
+import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path);
-const http = hostClient();
-const { client } = http;
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
+const { shim, client } = shimAndClient();
 
 /** What names a process for ever within a boot. */
 function identityOf(pid: number): string {

@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readBootId } from '../../src/adapters/process/proc-files.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import type { StartRequest } from '../../src/wire/host-api.ts';
@@ -11,21 +11,14 @@ import { untilClean } from '../support/crash-matrix/remains.ts';
 import { linesOf } from '../support/crash-matrix/tasks.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
-import { buildShim, hostClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import { shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
 import { killSpawner } from '../support/spawners.ts';
 
-const tools = stateFolder();
-const shim = buildShim(tools.path) ?? '';
-const http = hostClient();
-const { client } = http;
+const { tools, shim: compiled, client } = shimAndClient();
+const shim = compiled ?? '';
 const TIMEOUT_MS = 600_000;
 const AT_ONCE = 4;
 const ROUNDS = { rounds: { leaksMs: 200 } };
-
-afterAll(async () => {
-  await http.close();
-  tools[Symbol.dispose]();
-});
 
 /** A task that says when it ran, and whose end nobody can guess. */
 function witnessed(folder: string, name: string): { readonly order: StartRequest; readonly witness: string } {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
 import type { AgentOptions } from '../../host-agent/main.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
@@ -118,6 +119,17 @@ export async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<Buffer
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
   return Buffer.concat(parts);
+}
+
+/** For a test file that runs agents with the compiled shim, and asks them: all of it is gone after the file's last test. */
+export function shimAndClient(): { tools: TestFolder; shim: string | null; client: HostClient } {
+  const tools = stateFolder();
+  const http = hostClient();
+  afterAll(async () => {
+    await http.close();
+    tools[Symbol.dispose]();
+  });
+  return { tools, shim: buildShim(tools.path), client: http.client };
 }
 
 export function hostClient(): { client: HostClient; close(): Promise<void> } {

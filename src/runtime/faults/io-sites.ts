@@ -292,7 +292,7 @@ export const IO_SITES: readonly IoSite[] = [
       scheduler: ['allocs+intents+outcomes', 'allocs+intents+outcomes+versions', 'allocs+outcomes'],
     },
   },
-  { at: 'schedulers/ownership.ts', io: 'store.attempt', calls: 2, subjects: { scheduler: ['owners'] } },
+  { at: 'schedulers/ownership.ts', io: 'store.attempt', subjects: { scheduler: ['owners'] } },
   { at: 'schedulers/releaser.ts', io: 'store.attempt', subjects: { scheduler: ['outcomes'] } },
   { at: 'schedulers/scheduler.ts', io: 'server.close', subjects: { scheduler: ['all'] } },
   { at: 'schedulers/scheduler.ts', io: 'server.listen', subjects: { scheduler: ['all'] } },
@@ -301,6 +301,7 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'schedulers/scheduler.ts', io: 'store.openSession', subjects: { scheduler: ['session'] } },
   { at: 'schedulers/stopper.ts', io: 'store.attempt', subjects: { scheduler: ['allocs'] } },
   { at: 'schedulers/strays.ts', io: 'store.attempt', subjects: { scheduler: ['allocs', 'outcomes'] } },
+  { at: 'schedulers/takes.ts', io: 'store.attempt', subjects: { scheduler: ['owners'] } },
   {
     at: 'src/clients/arbiter-client.ts',
     io: 'http.call',
