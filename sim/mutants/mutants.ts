@@ -188,7 +188,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'owner-taken-blindly',
     theme: 'crowd',
     slip: 'a scheduler takes jobs without comparing that nobody has them',
-    file: 'schedulers/ownership.ts',
+    file: 'schedulers/takes.ts',
     find: "      compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),\n",
     replace: '      compares: [],\n',
     breaks: ['I7'],
