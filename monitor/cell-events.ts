@@ -120,6 +120,9 @@ function tellAllocation(now: Allocation | undefined, before: Allocation | undefi
     return { kind, ...about, detail: `on ${now.host}` };
   }
   if (now.desired === before.desired) return null;
+  if (now.desired === 'run')
+    return { kind: 'kept', ...about, detail: 'the gang to which it would have given way did not come about' };
+  if (now.yields !== undefined) return { kind: 'yielding', ...about, detail: now.cause ?? now.desired };
   return {
     kind: now.desired === 'evict' ? 'evicted' : 'stopping',
     ...about,

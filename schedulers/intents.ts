@@ -1,5 +1,7 @@
+import { displacing } from '../src/core/giving-way.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Intent, IntentRef } from '../src/core/intent.ts';
+import type { Eviction } from '../src/core/plan.ts';
 import type { IntentDeps, OpenIntent } from '../src/runtime/gang-intent.ts';
 import { makeEffective, openIntent, sweepIntent } from '../src/runtime/gang-intent.ts';
 import type { Term } from './context.ts';
@@ -34,10 +36,16 @@ export class Intents {
 
   /**
    * Writes an intent for the placements, and marks them as its members.
+   * @param evictions who gives way to them
    * @returns null: the job is not ours any more
    * @throws StoreError
    */
-  async open(job: OwnedJob, planId: string, members: readonly Entry[]): Promise<Intent | null> {
+  async open(
+    job: OwnedJob,
+    planId: string,
+    members: readonly Entry[],
+    evictions: readonly Eviction[],
+  ): Promise<Intent | null> {
     const { clock, random } = this.#term.world;
     const [first] = members;
     if (first === undefined) throw new Error('a gang without members');
@@ -57,7 +65,13 @@ export class Intents {
     // A list of the job's intents from before this revision would not show it.
     job.readFrom = Math.max(job.readFrom, revision);
     this.#held.set(intent.id, held);
-    for (const entry of members) entry.allocation = { ...entry.allocation, intent: intent.id };
+    const allocations = members.map(({ allocation }) => allocation);
+    const displaced = displacing(allocations, evictions);
+    for (const entry of members) {
+      const displaces = displaced.get(entry.allocation.id);
+      const more = displaces === undefined ? null : { displaces };
+      entry.allocation = { ...entry.allocation, intent: intent.id, ...more };
+    }
     return intent;
   }
 

@@ -13,6 +13,8 @@ import type { Starter } from './starter.ts';
 import type { Strays } from './strays.ts';
 
 const LOAD_RETRY_MS = 1_000;
+/** A gang is made effective, or given up, within some round trips; when its scheduler died, within seconds. */
+const UNDECIDED_MS = 200;
 /** Until a host that did not answer is asked again for what it knows, or is declared lost. */
 const STRAYS_AGAIN_MS = 200;
 
@@ -60,6 +62,7 @@ export class JobIntake {
         });
         if (job.dropped) return;
         if (!(await this.#isWithoutIntents(job, stored))) continue;
+        if (!(await this.#isDecided(stored))) continue;
         // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
         // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
         if (job.landings !== landings) continue;
@@ -94,6 +97,31 @@ export class JobIntake {
     job.hadGangs = true;
     // An old answer, or the intents were not asked for: one of the members may belong to an intent that was written since.
     await sleep(this.#term.world.clock, LOAD_RETRY_MS, this.#term.signal);
+    return false;
+  }
+
+  /**
+   * Has every gang by intent to which allocations of the job yield come about? Until then nobody knows whether they are to
+   * stop or to run on, and their records are not ours to change. One that does not come about takes its marks back first.
+   */
+  async #isDecided({ allocations }: StoredJob): Promise<boolean> {
+    const { world, signal } = this.#term;
+    const { store, keys, clock } = world;
+    const intents = new Set<string>();
+    const marked = new Map<string, number>();
+    for (const { allocation, revision } of allocations) {
+      const { namespace, job, id, yields } = allocation;
+      if (yields === undefined) continue;
+      const { intent } = yields;
+      intents.add(keys.intent(intent.namespace, intent.job, intent.id));
+      marked.set(keys.allocation(namespace, job, id), revision);
+    }
+    if (marked.size === 0) return true;
+    const { entries } = await store.read([...intents, ...marked.keys()]);
+    const isUndecided = [...intents].some((key) => entries.has(key));
+    const isOld = [...marked].some(([key, revision]) => entries.get(key)?.modRevision !== revision);
+    if (!isUndecided && !isOld) return true;
+    if (isUndecided) await sleep(clock, UNDECIDED_MS, signal);
     return false;
   }
 

@@ -1,5 +1,6 @@
 import type { Atomicity, ConflictReason, Eviction, PlanOutcome, Release } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
+import { yielding } from '../src/core/giving-way.ts';
 import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { StoreLimits } from '../src/ports/cell-store.ts';
 import { block } from './blocking.ts';
@@ -131,13 +132,12 @@ export class Launcher {
     for (const entry of entries) entry.stage = 'commit';
     const startedMs = world.clock.monotonicMs();
     const isWhole = atomicity === 'all-or-nothing';
-    const isLarge =
-      isWhole && entries.length > gangMaxOf(options, world.store.limits, entries[0]?.allocation.shared);
+    const isLarge = isWhole && !isOneTransaction(options, world.store.limits, entries, evictions);
     let outcome: PlanOutcome | null;
     try {
       const places = entries.map((entry) => entry.allocation);
       outcome = isLarge
-        ? await this.#commitByIntent(job, planId, entries)
+        ? await this.#commitByIntent(job, planId, entries, evictions)
         : await this.#term.commit({ id: planId, atomicity, places, evictions, releases });
     } catch (error) {
       // Whatever was done of it stands in the store under the ids chosen above: the job is read again.
@@ -148,17 +148,22 @@ export class Launcher {
     }
     if (outcome === null) return true;
     stats.addCommit(world.clock.monotonicMs() - startedMs);
-    // Before the newcomers are started: an allocation of our own must be known as a victim when its host says so.
-    for (const eviction of evictions) {
-      const part = outcome.get(eviction.victim.id);
-      if (part !== undefined && part.kind !== 'conflicted') this.#term.evicted(eviction, part.revision);
-    }
+    if (!isLarge) this.#evicted(evictions, outcome);
     this.#land(job, entries, outcome);
     return true;
   }
 
+  /** Before the newcomers are started: an allocation of our own must be known as a victim when its host says so. */
+  #evicted(evictions: readonly Eviction[], outcome: PlanOutcome): void {
+    for (const eviction of evictions) {
+      const part = outcome.get(eviction.victim.id);
+      if (part !== undefined && part.kind !== 'conflicted') this.#term.evicted(eviction, part.revision);
+    }
+  }
+
   /**
-   * A gang larger than one transaction: reserved host by host under an intent, then made effective all at once.
+   * A gang larger than one transaction: reserved host by host under an intent, then made effective all at once. Who gives
+   * way to it does so on that condition.
    * @returns null: nothing of it stands, or will for long
    * @throws StoreError
    */
@@ -166,8 +171,9 @@ export class Launcher {
     job: OwnedJob,
     planId: string,
     entries: readonly Entry[],
+    evictions: readonly Eviction[],
   ): Promise<PlanOutcome | null> {
-    const intent = await this.#intents.open(job, planId, entries);
+    const intent = await this.#intents.open(job, planId, entries, evictions);
     if (intent === null) {
       for (const entry of entries) this.#takeBack(job, entry);
       this.#term.lose(job);
@@ -176,10 +182,14 @@ export class Launcher {
     let outcome: PlanOutcome;
     try {
       const places = entries.map((entry) => entry.allocation);
-      const plan = { id: planId, places, evictions: [], releases: [] };
+      const conditional = yielding(places, evictions, intent);
+      const plan = { id: planId, places, evictions: conditional, releases: [] };
       outcome = await this.#term.commit({ ...plan, atomicity: 'incremental' });
       const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
-      if (isReserved && (await this.#intents.makeEffective(job, intent, entries))) return outcome;
+      if (isReserved && (await this.#intents.makeEffective(job, intent, entries))) {
+        this.#evicted(conditional, outcome);
+        return outcome;
+      }
     } finally {
       this.#intents.giveUp(intent);
     }
@@ -268,11 +278,24 @@ export class Launcher {
   }
 }
 
+/** Does one transaction hold the gang, and all who give way to it? */
+function isOneTransaction(
+  options: SchedulerOptions,
+  limits: StoreLimits,
+  entries: readonly Entry[],
+  evictions: readonly Eviction[],
+): boolean {
+  const shared = entries[0]?.allocation.shared;
+  const shares = shared === undefined ? 0 : Object.keys(shared).length;
+  const written = (2 + shares) * entries.length + evictions.length;
+  return entries.length <= gangMaxOf(options, limits, shared) && written < limits.operationsMax;
+}
+
 /**
  * Members that one transaction holds for certain: each may take a ledger, an allocation and a pool of each thing that it
  * shares with others; one compare is the owner's.
  */
-export function gangMaxOf(
+function gangMaxOf(
   options: SchedulerOptions,
   { operationsMax }: StoreLimits,
   shared: SharedUse | undefined,

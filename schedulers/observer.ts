@@ -1,3 +1,4 @@
+import { evictedBy } from '../src/core/giving-way.ts';
 import { jobKeyOf } from '../src/core/ids.ts';
 import { outcomeOf } from '../src/core/outcome-of.ts';
 import type { Eviction } from '../src/core/plan.ts';
@@ -48,12 +49,12 @@ export class Observer {
   }
 
   /** The commit that makes the victim give way is durable. */
-  evicted({ victim, cause }: Eviction, revision: number): void {
-    const found = this.#book.entry(victim.id);
+  evicted(eviction: Eviction, revision: number): void {
+    const found = this.#book.entry(eviction.victim.id);
     if (found === undefined || found.entry.revision === 0) return;
-    found.entry.allocation = { ...victim, desired: 'evict', cause };
+    found.entry.allocation = evictedBy(eviction);
     found.entry.revision = Math.max(found.entry.revision, revision);
-    this.#term.say('stopping', found.job, cause, found.entry);
+    this.#term.say('stopping', found.job, eviction.cause, found.entry);
     this.#term.look(found.job);
   }
 

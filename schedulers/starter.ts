@@ -45,6 +45,8 @@ export class Starter {
   readonly #book: LaunchBook;
   readonly #desk: TicketDesk;
   readonly #giveBack: StarterParts['giveBack'];
+  /** Victims whose host is being told. */
+  readonly #clearing = new Set<string>();
 
   constructor(term: Term, parts: StarterParts) {
     this.#term = term;
@@ -69,7 +71,12 @@ export class Starter {
    * whatever becomes of the newcomer.
    */
   clearWay(allocation: Allocation, job: OwnedJob): void {
-    for (const victim of allocation.evicts ?? []) void this.#stopVictim(allocation, victim, job.key);
+    for (const victim of allocation.evicts ?? []) {
+      // Of a gang several may wait for the same one.
+      if (this.#clearing.has(victim)) continue;
+      this.#clearing.add(victim);
+      void this.#stopVictim(allocation, victim, job.key).finally(() => this.#clearing.delete(victim));
+    }
   }
 
   async #stopVictim(newcomer: Allocation, victim: string, by: string): Promise<void> {

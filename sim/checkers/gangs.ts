@@ -1,6 +1,7 @@
 import type { Allocation } from '../../src/core/allocation.ts';
 import { isTakenUp } from '../../src/core/allocation.ts';
 import { jobKeyOf } from '../../src/core/ids.ts';
+import type { IntentRef } from '../../src/core/intent.ts';
 import { CAUSES } from '../../src/core/slot-view.ts';
 import type { CellAt, Step } from './cell-replay.ts';
 import type { Findings } from './violations.ts';
@@ -14,6 +15,8 @@ import type { Findings } from './violations.ts';
  *   elsewhere in the same revision.
  * - Members under an intent are not there for anybody until it is deleted while it is open. They come under an open intent
  *   only, and of one that was made void none is left when it goes.
+ * - Who gives way to a gang under an intent does so under an open one only, is taken back under a void one only, and nobody
+ *   is left giving way to one that was void when it goes.
  */
 export class GangChecker {
   /** The revision at which a plan's members came. */
@@ -34,6 +37,7 @@ export class GangChecker {
     const changed = new Map<string, Changed>();
     const outcomes = new Set(step.changed.outcomes.map(({ after }) => after?.allocation));
     for (const { before, after } of step.changed.allocations) {
+      if (after !== undefined) checkYields(step.revision, before, after, cell, findings);
       const allocation = after ?? before;
       if (allocation === undefined || !isGang(cell, allocation)) continue;
       const isGivenBack = after === undefined && before?.desired === 'run' && !outcomes.has(allocation.id);
@@ -51,13 +55,7 @@ export class GangChecker {
       const members = [...cell.allocations.values()].filter(({ intent }) => intent === before.id);
       if (before.state === 'open')
         for (const member of members) changedOf(changed, member).fresh.push(member);
-      else if (members.length > 0)
-        findings.add(
-          'I6',
-          step.revision,
-          name,
-          `void, and it leaves ${String(members.length)} members behind`,
-        );
+      else checkVoid(step.revision, name, members.length, yieldingTo(before.id, cell), findings);
     }
     for (const [group, { fresh, givenBack }] of changed) {
       for (const member of fresh) this.#checkPlan(step.revision, member, findings);
@@ -127,6 +125,41 @@ function checkReserved(revision: number, member: Allocation, cell: CellAt, findi
   const intent = cell.intents.get(intentKey(member));
   if (intent?.state !== 'open')
     findings.add('I6', revision, member.id, `comes under an intent that is ${intent?.state ?? 'not there'}`);
+}
+
+function checkVoid(
+  revision: number,
+  name: string,
+  members: number,
+  victims: number,
+  findings: Findings,
+): void {
+  if (members > 0)
+    findings.add('I6', revision, name, `void, and it leaves ${String(members)} members behind`);
+  if (victims > 0) findings.add('I6', revision, name, `void, and ${String(victims)} still give way to it`);
+}
+
+function yieldingTo(intent: string, cell: CellAt): number {
+  let count = 0;
+  for (const { yields } of cell.allocations.values()) if (yields?.intent.id === intent) count += 1;
+  return count;
+}
+
+function checkYields(
+  revision: number,
+  before: Allocation | undefined,
+  after: Allocation,
+  cell: CellAt,
+  findings: Findings,
+): void {
+  const stateOf = ({ namespace, job, id }: IntentRef): string =>
+    cell.intents.get(`${jobKeyOf(namespace, job)}/${id}`)?.state ?? 'not there';
+  const began = before?.yields === undefined && after.yields !== undefined ? after.yields.intent : null;
+  if (began !== null && stateOf(began) !== 'open')
+    findings.add('I6', revision, after.id, `gives way to a gang whose intent is ${stateOf(began)}`);
+  const ended = before?.yields !== undefined && after.yields === undefined ? before.yields.intent : null;
+  if (ended !== null && stateOf(ended) !== 'void')
+    findings.add('I6', revision, after.id, `is taken back from a gang whose intent is ${stateOf(ended)}`);
 }
 
 function isReserved(member: Allocation, cell: CellAt): boolean {

@@ -79,9 +79,11 @@ function sumOf(live: readonly Allocation[]): Sums {
   const ports: number[] = [];
   for (const allocation of live) {
     ports.push(...Object.values(allocation.ports));
-    // Its place is given to another already; only its ports are still its own.
-    if (allocation.desired === 'evict') continue;
-    const { precedence, resources, gpus } = allocation;
+    // Its place is given to another already; only its ports are still its own, and what it keeps to be able to come back.
+    const has = allocation.desired === 'evict' ? allocation.yields?.keeps : allocation;
+    if (has === undefined) continue;
+    const { precedence } = allocation;
+    const { resources, gpus } = has;
     used = addResources(used, resources);
     bands.set(precedence, addResources(bands.get(precedence) ?? NO_RESOURCES, resources));
     for (const { device, milli } of gpus) gpuMilli.set(device, (gpuMilli.get(device) ?? 0) + milli);

@@ -1,5 +1,6 @@
 import type { Epoch } from './epoch.ts';
 import type { Claim } from './claim.ts';
+import type { Yield } from './giving-way.ts';
 
 /**
  * One committed placement: the desired half of an allocation, as schedulers write it. What the host saw of it is an
@@ -27,6 +28,10 @@ export interface Allocation extends Claim {
   readonly evicts?: readonly string[];
   /** Of a gang larger than one transaction: while the intent lies in the store, the allocation is only reserved. */
   readonly intent?: string;
+  /** Of such a member: all who yield to the gang's members on its host, as `namespace/job/id`. One member a host has it. */
+  readonly displaces?: readonly string[];
+  /** While that intent lies in the store, this one runs on, though it is marked `evict`. */
+  readonly yields?: Yield;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Allocation } from './allocation.ts';
 import type { Claim } from './claim.ts';
 import type { IntentRef } from './intent.ts';
 import { intentOf } from './intent.ts';
-import type { ConflictReason, Eviction, Plan, Release } from './plan.ts';
+import type { ConflictReason, Eviction, Plan, Release, TakeBack } from './plan.ts';
 import { partsOfPool, poolsOf } from './shared-resource.ts';
 
 /**
@@ -43,7 +43,15 @@ export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
   const releasing: Unit[] = [];
   const placing: Unit[] = [];
   for (const part of byHost(plan).values()) {
-    for (const releases of slices(part.releases, releasesMax(part, operationsMax)))
+    const together = part.releases.filter(({ takesBack }) => takesBack !== undefined);
+    // Before those who yielded are back, nobody may take what any of these leaves.
+    if (together.length > 0)
+      releasing.push({
+        atomic: true,
+        parts: [{ host: part.host, places: [], evictions: [], releases: together }],
+      });
+    const apart = together.length === 0 ? part.releases : part.releases.filter(({ takesBack }) => !takesBack);
+    for (const releases of slices(apart, releasesMax(part, operationsMax)))
       releasing.push(single({ host: part.host, places: [], evictions: [], releases }));
     placing.push(...placingUnits(part, operationsMax));
   }
@@ -168,7 +176,10 @@ export function prune(
   const refused = new Map(verdicts);
   const parts: HostPart[] = [];
   for (const part of unit.parts) {
-    const places = part.places.filter((place) => !verdicts.has(place.id));
+    const places = part.places.filter((place) => !verdicts.has(place.id) && !lacksVictim(place, verdicts));
+    for (const place of part.places)
+      if (!verdicts.has(place.id) && lacksVictim(place, verdicts))
+        refused.set(place.id, { reason: 'plan-refused' });
     const releases = part.releases.filter((release) => !verdicts.has(release.allocation.id));
     let evictions = part.evictions.filter((eviction) => !verdicts.has(eviction.victim.id));
     const firstLost = part.places[0];
@@ -181,6 +192,11 @@ export function prune(
       parts.push({ host: part.host, places, evictions, releases });
   }
   return { rest: parts.length === 0 ? null : { atomic: false, parts }, refused };
+}
+
+/** It names somebody whom it makes give way, and who will not. */
+function lacksVictim({ evicts }: Allocation, verdicts: Verdicts): boolean {
+  return evicts?.some((id) => verdicts.has(id)) === true;
 }
 
 /** One verdict for everything in the unit. */
@@ -266,10 +282,12 @@ function judgeRecords(part: HostPart, sent: Sent, found: Found, verdicts: Map<st
   for (const { victim, victimRevision } of part.evictions) {
     if (found.allocationRevision(victim) !== victimRevision) verdicts.set(victim.id, { reason: 'changed' });
   }
-  for (const { allocation, revision, voidedAt } of part.releases) {
+  for (const { allocation, revision, voidedAt, takesBack } of part.releases) {
     const { id, namespace, job } = allocation;
     const intent = voidedAt === undefined ? undefined : intentOf(allocation);
-    if (found.allocationRevision(allocation) !== revision) verdicts.set(id, { reason: 'changed' });
+    const isMarked = (one: TakeBack): boolean => found.allocationRevision(one.victim) === one.revision;
+    if (takesBack?.every(isMarked) === false) verdicts.set(id, { reason: 'changed' });
+    else if (found.allocationRevision(allocation) !== revision) verdicts.set(id, { reason: 'changed' });
     else if (intent !== undefined) {
       if (found.intentRevision(intent) !== voidedAt) verdicts.set(id, { reason: 'changed' });
     } else if (found.ownerRevision(namespace, job) !== (sent.ownerRevision(namespace, job) ?? 0))

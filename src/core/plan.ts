@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from './allocation.ts';
+import type { Yield } from './giving-way.ts';
 import type { Shortfall } from './resources.ts';
 
 /**
@@ -26,6 +27,8 @@ export interface Eviction {
   /** The mod revision at which the victim was read; the commit compares it. */
   readonly victimRevision: number;
   readonly cause: string;
+  /** It gives way to a gang by intent, and is taken back when that comes to nothing. */
+  readonly yields?: Yield;
 }
 
 export interface Release {
@@ -39,6 +42,17 @@ export interface Release {
    * owns the job. The commit compares the intent instead of the owner.
    */
   readonly voidedAt?: number;
+  /**
+   * Of a reserved member that took places of others: who yielded to the intent's members on its host, and is taken back in
+   * the same transaction. Releases of one host that have it, be it empty, land together or not at all.
+   */
+  readonly takesBack?: readonly TakeBack[];
+}
+
+export interface TakeBack {
+  /** As it was read, marked. */
+  readonly victim: Allocation;
+  readonly revision: number;
 }
 
 /**

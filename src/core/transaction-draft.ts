@@ -2,15 +2,17 @@ import type { Allocation, Outcome } from './allocation.ts';
 import type { Claim } from './claim.ts';
 import type { HostPart, Unit, Verdicts } from './commit.ts';
 import { allOf, poolsIn } from './commit.ts';
+import { evictedBy, keptBy, takenBack } from './giving-way.ts';
 import type { Host } from './host.ts';
 import type { IntentRef } from './intent.ts';
 import { intentOf } from './intent.ts';
 import type { Ledger } from './ledger.ts';
 import { fitShortfall, holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import type { ConflictReason } from './plan.ts';
+import type { ConflictReason, Eviction, TakeBack } from './plan.ts';
 import type { KnownPool, PoolBook } from './pool-book.ts';
 import { sharedDimension } from './pool-book.ts';
+import { NO_PORTS } from './port-choice.ts';
 import { capacityOf, partsOfPool } from './shared-resource.ts';
 
 /** What a draft asks about the cell while it is filled. */
@@ -203,7 +205,11 @@ export class TransactionDraft {
       const hostsMore = this.#ledgers.has(part.host) ? 0 : 1;
       compares += hostsMore + part.evictions.length + part.releases.length;
       writes += hostsMore + part.places.length + part.evictions.length + part.releases.length;
-      for (const release of part.releases) if (release.outcome !== null) writes += 1;
+      for (const { outcome, takesBack } of part.releases) {
+        if (outcome !== null) writes += 1;
+        compares += takesBack?.length ?? 0;
+        writes += takesBack?.length ?? 0;
+      }
     }
     return Math.max(compares, writes);
   }
@@ -312,12 +318,20 @@ export class TransactionDraft {
       if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
       ledger = freed;
     }
-    for (const { victim } of part.evictions) {
+    for (const { allocation, takesBack } of part.releases)
+      for (const back of takesBack ?? []) {
+        if (this.#freed.has(back.victim.id)) return 'waits';
+        const returned = withVictim(ledger, back);
+        if (returned === null) return draft === undefined ? missing(allocation) : 'waits';
+        ledger = returned;
+      }
+    for (const eviction of part.evictions) {
+      const { victim } = eviction;
       if (this.#freed.has(victim.id)) return 'waits';
       // A victim that gives way already has nothing left to give.
       if (victim.desired === 'evict') return { ...missing(victim), missing: false };
       if (!holdsUse(ledger, victim)) return draft === undefined ? missing(victim) : 'waits';
-      ledger = withoutUse(ledger, victim);
+      ledger = withoutVictim(ledger, eviction);
     }
     if (part.places.length === 0) return { host: part.host, before, after: ledger };
     const host = this.#knowledge.hostOf(part.host);
@@ -338,16 +352,22 @@ export class TransactionDraft {
   }
 
   #record(part: HostPart): void {
-    for (const { allocation, revision, outcome } of part.releases) {
+    for (const { allocation, revision, outcome, takesBack } of part.releases) {
+      for (const back of takesBack ?? []) {
+        this.#freed.add(back.victim.id);
+        this.#compared.push({ allocation: back.victim, modRevision: back.revision });
+        this.#puts.push(takenBack(back.victim));
+      }
       this.#freed.add(allocation.id);
       this.#compared.push({ allocation, modRevision: revision });
       this.#deletes.push(allocation);
       if (outcome !== null) this.#outcomes.push(outcome);
     }
-    for (const { victim, victimRevision, cause } of part.evictions) {
+    for (const eviction of part.evictions) {
+      const { victim, victimRevision } = eviction;
       this.#freed.add(victim.id);
       this.#compared.push({ allocation: victim, modRevision: victimRevision });
-      this.#puts.push({ ...victim, desired: 'evict', cause });
+      this.#puts.push(evictedBy(eviction));
     }
     for (const place of part.places) this.#puts.push(place);
   }
@@ -372,8 +392,31 @@ function ownerKey(namespace: string, job: string): string {
 /** The ledger after a release; null when it does not hold what would be released. */
 function withoutAllocation(ledger: Ledger, allocation: Allocation): Ledger | null {
   if (!holdsPorts(ledger, allocation)) return null;
-  if (allocation.desired === 'evict') return withoutPorts(ledger, allocation);
+  if (allocation.desired === 'evict') {
+    const rest = withoutKept(ledger, allocation);
+    return rest === null ? null : withoutPorts(rest, allocation);
+  }
   return holdsUse(ledger, allocation) ? withoutClaim(ledger, allocation) : null;
+}
+
+/** The ledger without what one that gives way kept; null when it does not hold that. */
+function withoutKept(ledger: Ledger, allocation: Allocation): Ledger | null {
+  const kept = keptBy(allocation);
+  if (kept === null) return ledger;
+  return holdsUse(ledger, kept) ? withoutUse(ledger, kept) : null;
+}
+
+/** The ledger with the victim giving way. */
+function withoutVictim(ledger: Ledger, eviction: Eviction): Ledger {
+  const rest = withoutUse(ledger, eviction.victim);
+  const kept = keptBy(evictedBy(eviction));
+  return kept === null ? rest : withClaim(rest, kept);
+}
+
+/** The ledger with one that yielded as it was before; its ports never left it. */
+function withVictim(ledger: Ledger, { victim }: TakeBack): Ledger | null {
+  const rest = withoutKept(ledger, victim);
+  return rest === null ? null : withClaim(rest, { ...victim, ports: NO_PORTS });
 }
 
 function holdsPorts(ledger: Ledger, claim: Claim): boolean {

@@ -36,7 +36,7 @@ export function chooseVictims<T extends Claim>(
     .filter((claim) => claim.precedence < request.precedence && holdsUse(ledger, claim))
     .map((claim) => ({ claim, size: sizeOn(host, claim) }))
     .sort((a, b) => a.claim.precedence - b.claim.precedence || a.size - b.size);
-  const fits = (left: Ledger): boolean => placeIn(host, left, request, NO_CHANCE) !== null;
+  const fits = (left: Ledger): boolean => placeOn(host, left, request, NO_CHANCE) !== null;
   if (fits(ledger)) return null;
   const chosen: Sized<T>[] = [];
   let left = ledger;
@@ -49,7 +49,7 @@ export function chooseVictims<T extends Claim>(
     left = withoutUse(left, next.claim);
   }
   const victims = withoutNeedless(ledger, chosen, fits).map(({ claim }) => claim);
-  const placement = placeIn(host, victims.reduce(withoutUse, ledger), request, chance);
+  const placement = placeOn(host, victims.reduce(withoutUse, ledger), request, chance);
   if (placement === null) throw new Error(`the victims on ${host.id} do not make room`);
   return { victims, placement };
 }
@@ -97,7 +97,13 @@ function withoutNeedless<T extends Claim>(
 
 const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
 
-function placeIn(host: Host, ledger: Ledger, request: PlacementRequest, chance: Chance): Placement | null {
+/** The place that one allocation of the request has on the host as it is; null: none. */
+export function placeOn(
+  host: Host,
+  ledger: Ledger,
+  request: PlacementRequest,
+  chance: Chance,
+): Placement | null {
   const { ask, precedence } = request;
   const gpus = chooseGpus(host.gpuModels, ledger.gpuMilli, ask.gpu, 'fullest');
   if (gpus === null) return null;

@@ -1,6 +1,7 @@
+import type { Allocation } from '../core/allocation.ts';
 import type { Intent } from '../core/intent.ts';
 import type { CellKeys } from '../core/keys.ts';
-import type { Release } from '../core/plan.ts';
+import type { Release, TakeBack } from '../core/plan.ts';
 import type { AttemptReply, Compare, Write } from '../ports/cell-store.ts';
 import { StoreError } from '../ports/cell-store.ts';
 import { allocationCodec, intentCodec } from '../wire/records.ts';
@@ -129,15 +130,49 @@ async function sweepOnce(
   const { entries, revision } = await store.list(keys.allocationsOf(ref.namespace, ref.job));
   // A list from before it was void may lack members that landed since; after it none can.
   if (revision < voidedAt) return false;
-  const members = [...entries.values()]
+  const members: Member[] = [...entries.values()]
     .map(({ value, modRevision }) => ({ allocation: allocationCodec.decode(value), revision: modRevision }))
     .filter(({ allocation }) => allocation.intent === ref.id);
   if (members.length > 0) {
-    await release(members.map((member) => ({ ...member, outcome: null, voidedAt })));
+    await release(await releasesOf(deps, ref.id, members, voidedAt));
     return false;
   }
   const reply = await replaceAt(deps, key, voidedAt, { kind: 'delete', key });
   return reply.outcome === 'applied';
+}
+
+interface Member {
+  readonly allocation: Allocation;
+  readonly revision: number;
+}
+
+/** The members go, and those who had yielded to them come back with what they had, each with the members of its host. */
+async function releasesOf(
+  { store, keys }: IntentDeps,
+  intent: string,
+  members: readonly Member[],
+  voidedAt: number,
+): Promise<Release[]> {
+  const names = members.flatMap(({ allocation }) => allocation.displaces ?? []);
+  const marked = new Map<string, TakeBack[]>();
+  if (names.length > 0) {
+    const { entries } = await store.read(names.map((name) => keys.allocations + name));
+    for (const { value, modRevision } of entries.values()) {
+      const victim = allocationCodec.decode(value);
+      if (victim.yields?.intent.id !== intent) continue;
+      const back = { victim, revision: modRevision };
+      marked.set(victim.host, [...(marked.get(victim.host) ?? []), back]);
+    }
+  }
+  return members.map((member) => {
+    const release: Release = { ...member, outcome: null, voidedAt };
+    const { host, evicts } = member.allocation;
+    if (evicts === undefined) return release;
+    const takesBack = marked.get(host) ?? [];
+    // One of the members on the host brings all of them; the others go with it.
+    marked.delete(host);
+    return { ...release, takesBack };
+  });
 }
 
 function replaceAt(

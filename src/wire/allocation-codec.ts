@@ -1,6 +1,7 @@
 import type { Allocation } from '../core/allocation.ts';
 import { DESIRED_STATES } from '../core/allocation.ts';
 import type { Epoch } from '../core/epoch.ts';
+import type { Yield } from '../core/giving-way.ts';
 import type { GpuShare } from '../core/resources.ts';
 import type { Codec } from './codec.ts';
 import {
@@ -28,7 +29,7 @@ const FIELDS = 17;
 const KNOWN = new Set(
   (
     'v id host precedence resources gpus ports namespace job jobVersion group index attempt scheduler desired planId ' +
-    'epoch createdAtMs cause replaces evicts intent shared'
+    'epoch createdAtMs cause replaces evicts intent displaces yields shared'
   ).split(' '),
 );
 
@@ -45,8 +46,7 @@ function encodeAllocation(a: Allocation): string {
   let text =
     `{"v":${String(RECORD_VERSION)},"id":${quote(a.id)},"host":${quote(a.host)},"precedence":${String(a.precedence)}` +
     `,"resources":${amountsText(a.resources)}`;
-  if (a.gpus.length > 0)
-    text += `,"gpus":[${a.gpus.map(({ device, milli }) => `[${String(device)},${String(milli)}]`).join(',')}]`;
+  if (a.gpus.length > 0) text += `,"gpus":${sharesText(a.gpus)}`;
   if (hasFields(a.ports)) text += `,"ports":${JSON.stringify(a.ports)}`;
   text += `,"index":${String(a.index)},"attempt":${String(a.attempt)}${decisionText(a)}`;
   let fields = FIELDS;
@@ -66,12 +66,31 @@ function encodeAllocation(a: Allocation): string {
     text += `,"intent":${quote(a.intent)}`;
     fields += 1;
   }
+  if (a.displaces !== undefined) {
+    text += `,"displaces":${JSON.stringify(a.displaces)}`;
+    fields += 1;
+  }
+  if (a.yields !== undefined) {
+    text += `,"yields":${yieldText(a.yields)}`;
+    fields += 1;
+  }
   if (a.shared !== undefined) {
     text += `,"shared":${JSON.stringify(a.shared)}`;
     fields += 1;
   }
   if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
   return `${text}}`;
+}
+
+function sharesText(gpus: readonly GpuShare[]): string {
+  return `[${gpus.map(({ device, milli }) => `[${String(device)},${String(milli)}]`).join(',')}]`;
+}
+
+/** `{"to":["default","train","01j..."],"keeps":[100,64,0],"gpus":[[0,500]]}` */
+function yieldText({ intent, keeps }: Yield): string {
+  const to = JSON.stringify([intent.namespace, intent.job, intent.id]);
+  const gpus = keeps.gpus.length === 0 ? '' : `,"gpus":${sharesText(keeps.gpus)}`;
+  return `{"to":${to},"keeps":${amountsText(keeps.resources)}${gpus}}`;
 }
 
 /** The part that allocations of one decision share, for the last of them: they are written one after the other. */
@@ -138,6 +157,10 @@ function decodeAllocation(text: string): Allocation {
     ...(fields['replaces'] === undefined ? null : { replaces: text_('replaces') }),
     ...(fields['evicts'] === undefined ? null : { evicts: readTexts('evicts', fields['evicts']) }),
     ...(fields['intent'] === undefined ? null : { intent: text_('intent') }),
+    ...(fields['displaces'] === undefined
+      ? null
+      : { displaces: readTexts('displaces', fields['displaces']) }),
+    ...(fields['yields'] === undefined ? null : { yields: readYield(fields['yields']) }),
     ...(fields['shared'] === undefined ? null : { shared: asCounts(KIND, 'shared', fields['shared']) }),
   };
   const rest = unknownFields(fields, KNOWN);
@@ -151,6 +174,18 @@ function readShares(value: unknown): readonly GpuShare[] {
     if (pair.length !== 2) throw wrong(KIND, place, 'two parts', entry);
     return { device: asCount(KIND, place, pair[0]), milli: asCount(KIND, place, pair[1]) };
   });
+}
+
+function readYield(value: unknown): Yield {
+  if (typeof value !== 'object' || value === null) throw wrong(KIND, 'yields', 'fields', value);
+  const { to, keeps, gpus } = value as Readonly<Record<string, unknown>>;
+  const [namespace = '', job = '', id = '', ...more] = readTexts('yields.to', to);
+  if (id === '' || more.length > 0) throw wrong(KIND, 'yields.to', 'three parts', to);
+  const resources = readAmounts(KIND, 'yields.keeps', keeps);
+  return {
+    intent: { namespace, job, id },
+    keeps: { resources, gpus: gpus === undefined ? NO_GPUS : readShares(gpus) },
+  };
 }
 
 function readEpoch(value: unknown): Epoch {

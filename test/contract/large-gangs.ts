@@ -1,10 +1,11 @@
 import type { Allocation } from '../../src/core/allocation.ts';
 import type { Host } from '../../src/core/host.ts';
+import { displacing, keptBy, yielding } from '../../src/core/giving-way.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import { forgottenOutcome } from '../../src/core/outcome-of.ts';
 import type { CellKeys } from '../../src/core/keys.ts';
 import { schedulerKindOf } from '../../src/core/job.ts';
-import type { Plan } from '../../src/core/plan.ts';
+import type { Eviction, Plan, Release } from '../../src/core/plan.ts';
 import type { CellStore, Revision } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
@@ -38,18 +39,25 @@ export interface GangResult {
   readonly faults: readonly string[];
   /** Gangs that came about, that were given up, and lives that ended in the middle. */
   readonly made: number;
+  /** Those who gave way for good, and those whose marks were taken back. */
+  readonly evicted: number;
+  readonly kept: number;
   readonly givenUp: number;
   readonly cutShort: number;
 }
 
 const HOSTS = 5;
-/** A host has 4,000 millicores: four members. */
+/** Four members. */
+const HOST_CPU_MILLI = 4_000;
+const LOWS = 2 * HOSTS;
+/** Larger than a member: what that does not take is kept until it is certain. */
+const LOW = { cpuMilli: 1_500, memoryMib: 1_200, diskMib: 0, scalars: {} };
 const MEMBER = { cpuMilli: 1_000, memoryMib: 1_000, diskMib: 0, scalars: {} };
 
 /**
- * Several owners bring gangs into one crowded cell, die at any attempt, and are followed by successors; somebody else
- * makes intents void at any time. Whatever happens, all of a gang or nothing of it is ever effective (I6), ledgers are
- * true (I1, I3), and in the end nothing is left reserved (I55).
+ * Several owners bring gangs into one crowded cell, in which others of lower precedence have to give way to them, die at any attempt, and are followed by successors; somebody else
+ * makes intents void at any time. Whatever happens, all of a gang or nothing of it is ever effective (I6), nobody goes for
+ * one that comes to nothing, ledgers are true (I1, I3), and in the end nothing is left reserved (I55).
  */
 export async function tryGangs(trial: GangTrial): Promise<GangResult> {
   const { direct, keys, random } = trial;
@@ -59,6 +67,7 @@ export async function tryGangs(trial: GangTrial): Promise<GangResult> {
   );
   const counts = { made: 0, givenUp: 0, cutShort: 0 };
   let isOver = false;
+  await fillWithLows(trial, hosts);
   const owners = Array.from({ length: trial.jobs }, async (_, n) => {
     for (let life = 0; life < trial.lives; life++) {
       const isLast = life === trial.lives - 1;
@@ -85,7 +94,7 @@ export async function tryGangs(trial: GangTrial): Promise<GangResult> {
   for (const intent of await intentsUnder(direct, keys.intents))
     await sweep(trial, direct, last, intent, 'end');
   const faults = await judge(trial, hosts, begin);
-  return { faults, ...counts };
+  return { ...faults, ...counts };
 }
 
 /** One life of the scheduler that works on a job. */
@@ -122,6 +131,7 @@ class Owner {
   async live(): Promise<'made' | 'given-up'> {
     const { keys, direct } = this.#trial;
     await this.#takeOver();
+    await releaseEvicted(this.#trial, this.#world, `${this.#name}-low`);
     for (const intent of await intentsUnder(direct, keys.intentsOf('default', this.#job)))
       await sweep(this.#trial, this.#store, this.#world, intent, this.#name);
     await this.#release();
@@ -186,15 +196,55 @@ class Owner {
     if (opened === null) return 'given-up';
     const { intent, revision } = opened;
     this.#held.set(intent.id, revision);
-    const places = Array.from({ length: this.#count }, (_, index) =>
+    const members = Array.from({ length: this.#count }, (_, index) =>
       this.#member(index, `h${String(random.below(HOSTS))}`, intent.id),
     );
-    const outcome = await this.#world.committer.commit(planOf(intent.planId, { places }));
+    const { places, evictions } = await this.#withRoom(members, intent);
+    const outcome = await this.#world.committer.commit(planOf(intent.planId, { places, evictions }));
     const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
     const held = { revision, ownerRevision, member: places[0]?.id ?? '' };
     if (isReserved && (await makeEffective(deps, intent, held))) return 'made';
     await sweep(this.#trial, this.#store, this.#world, intent, this.#name);
     return 'given-up';
+  }
+
+  /** Makes as many of the lows give way on each host as its members need, going by what the store says now. */
+  async #withRoom(
+    members: readonly Allocation[],
+    intent: Intent,
+  ): Promise<Pick<Plan, 'places' | 'evictions'>> {
+    const { keys, direct } = this.#trial;
+    const rows = [...(await direct.list(keys.allocations)).entries.values()].map(
+      ({ value, modRevision }) => ({
+        ...{
+          victim: allocationCodec.decode(value),
+          victimRevision: modRevision,
+          cause: `evicted by ${this.#job}`,
+        },
+      }),
+    );
+    const evictions: Eviction[] = [];
+    const places: Allocation[] = [];
+    for (let n = 0; n < HOSTS; n++) {
+      const host = `h${String(n)}`;
+      const here = rows.filter(({ victim }) => victim.host === host);
+      const some = members.filter((member) => member.host === host);
+      let used = here.reduce((sum, { victim }) => sum + counted(victim), MEMBER.cpuMilli * some.length);
+      const evicts: string[] = [];
+      for (const row of here) {
+        if (used <= HOST_CPU_MILLI || row.victim.job !== 'low' || row.victim.desired !== 'run') continue;
+        used -= counted(row.victim);
+        evicts.push(row.victim.id);
+        evictions.push(row);
+      }
+      places.push(...some.map((member) => (evicts.length === 0 ? member : { ...member, evicts })));
+    }
+    const displaced = displacing(places, evictions);
+    const named = places.map((place) => {
+      const displaces = displaced.get(place.id);
+      return displaces === undefined ? place : { ...place, displaces };
+    });
+    return { places: named, evictions: yielding(named, evictions, intent) };
   }
 
   #member(index: number, host: string, intent: string): Allocation {
@@ -203,6 +253,55 @@ class Owner {
       ...{ planId: `p-${this.#name}`, scheduler: this.#name, resources: MEMBER },
     });
   }
+}
+
+function counted(allocation: Allocation): number {
+  return (allocation.desired === 'evict' ? keptBy(allocation) : allocation)?.resources.cpuMilli ?? 0;
+}
+
+/** Two on each host, of a job whose owner key stays. */
+async function fillWithLows(trial: GangTrial, hosts: ReadonlyMap<string, Host>): Promise<void> {
+  const { direct, keys } = trial;
+  const key = keys.owner('default', 'low');
+  const value = ownerCodec.encode({ scheduler: 'low', kind: 'batch', sinceMs: 0 });
+  await direct.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
+  const world = committerWorld({ ...trial, store: direct, hosts });
+  await ownLows(trial, world);
+  const places = Array.from({ length: LOWS }, (_, n) =>
+    testAllocation(`low-${String(n)}`, `h${String(n % HOSTS)}`, {
+      ...{ job: 'low', group: 'low', index: n, precedence: 10, resources: LOW },
+      ...{ planId: `p-low-${String(n)}`, scheduler: 'low' },
+    }),
+  );
+  await world.committer.commit(planOf('lows', { places }));
+}
+
+async function ownLows({ direct, keys }: GangTrial, world: CommitterWorld): Promise<void> {
+  const key = keys.owner('default', 'low');
+  const { entries } = await direct.read([key]);
+  world.owned.set('default/low', entries.get(key)?.createRevision ?? 0);
+}
+
+/** Those who gave way for good have ended. Who yields to an intent that is there is nobody's to release. */
+async function releaseEvicted(trial: GangTrial, world: CommitterWorld, id: string): Promise<void> {
+  const { direct, keys } = trial;
+  await ownLows(trial, world);
+  const { entries } = await direct.list(keys.allocationsOf('default', 'low'));
+  const releases: Release[] = [];
+  for (const { value, modRevision } of entries.values()) {
+    const allocation = allocationCodec.decode(value);
+    if (allocation.yields === undefined) continue;
+    const { namespace, job, id: intent } = allocation.yields.intent;
+    const key = keys.intent(namespace, job, intent);
+    const now = await direct.read([key, keys.allocation('default', 'low', allocation.id)]);
+    if (now.entries.has(key)) continue;
+    releases.push({
+      allocation,
+      revision: modRevision,
+      outcome: forgottenOutcome(allocation, 'host-forgot', 0),
+    });
+  }
+  if (releases.length > 0) await world.committer.commit(planOf(id, { releases }));
 }
 
 async function sweep(
@@ -233,28 +332,35 @@ async function judge(
   { direct, keys }: GangTrial,
   hosts: ReadonlyMap<string, Host>,
   begin: number,
-): Promise<string[]> {
+): Promise<Pick<GangResult, 'faults' | 'evicted' | 'kept'>> {
   const history: Revision[] = [];
   for await (const revision of direct.history(keys.root, begin + 1)) history.push(revision);
   const { faults, live } = audit(history, keys, hosts);
   const findings = new Findings();
   const replay = new CellReplay(keys);
   const gangs = new GangChecker();
-  for (const { revision, changes } of history)
-    gangs.check(replay.apply(revision, changes), replay.cell, findings);
+  const counts = { evicted: 0, kept: 0 };
+  for (const { revision, changes } of history) {
+    const step = replay.apply(revision, changes);
+    gangs.check(step, replay.cell, findings);
+    for (const { before, after } of step.changed.allocations)
+      if (before?.yields !== undefined) counts[after === undefined ? 'evicted' : 'kept'] += 1;
+  }
   const left = await intentsUnder(direct, keys.intents);
-  return [
+  const all = [
     ...faults,
     ...findings.violations.map(({ invariant, key, detail }) => `${invariant} ${key}: ${detail}`),
     ...left.map(({ id }) => `I55 ${id} is left`),
     ...incompleteGangs(live, replay),
   ];
+  return { faults: all, ...counts };
 }
 
 /** Of what is there at the end, each gang is whole. */
 function incompleteGangs(live: ReadonlyMap<string, Allocation>, replay: CellReplay): string[] {
   const counts = new Map<string, number>();
   for (const { job, jobVersion } of live.values()) {
+    if (job === 'low') continue;
     const gang = `${job} ${String(jobVersion)}`;
     counts.set(gang, (counts.get(gang) ?? 0) + 1);
   }

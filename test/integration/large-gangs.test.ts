@@ -21,5 +21,6 @@ describe('gangs by intent on etcd', () => {
       expect(result.faults).toEqual([]);
       expect(result.made).toBeGreaterThan(0);
       expect(result.givenUp + result.cutShort).toBeGreaterThan(0);
+      expect(result.evicted).toBeGreaterThan(0);
     }, 60_000);
 });

@@ -1,6 +1,7 @@
 import type { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Allocation } from '../../src/core/allocation.ts';
+import { keptBy } from '../../src/core/giving-way.ts';
 import type { Host } from '../../src/core/host.ts';
 import { allocatable } from '../../src/core/host.ts';
 import type { CellKeys } from '../../src/core/keys.ts';
@@ -226,6 +227,8 @@ function faultOf(host: Host | undefined, ledger: Ledger, live: readonly Allocati
   let sum: Ledger = { ...EMPTY_LEDGER, state: ledger.state, counter: ledger.counter };
   for (const allocation of live) {
     const counted = withClaim(sum, allocation);
+    const kept = allocation.desired === 'evict' ? keptBy(allocation) : null;
+    if (kept !== null) sum = withClaim(sum, kept);
     sum = allocation.desired === 'evict' ? { ...sum, ports: counted.ports } : counted;
   }
   if (ledgerCodec.encode(sum) !== ledgerCodec.encode(ledger))

@@ -283,8 +283,8 @@ export const IO_SITES: readonly IoSite[] = [
     subjects: { monitor: ['get.jobs.namespace.job.why', 'get.status'] },
   },
   { at: 'schedulers/decider.ts', io: 'store.attempt', subjects: { scheduler: ['outcomes'] } },
-  { at: 'schedulers/evictor.ts', io: 'store.read', subjects: { scheduler: ['allocs'] } },
   { at: 'schedulers/job-index.ts', io: 'store.follow', subjects: { scheduler: ['jobs'] } },
+  { at: 'schedulers/job-intake.ts', io: 'store.read', subjects: { scheduler: ['allocs+intents'] } },
   {
     at: 'schedulers/job-loader.ts',
     io: 'store.listMany',
@@ -302,6 +302,7 @@ export const IO_SITES: readonly IoSite[] = [
   { at: 'schedulers/stopper.ts', io: 'store.attempt', subjects: { scheduler: ['allocs'] } },
   { at: 'schedulers/strays.ts', io: 'store.attempt', subjects: { scheduler: ['allocs', 'outcomes'] } },
   { at: 'schedulers/takes.ts', io: 'store.attempt', subjects: { scheduler: ['owners'] } },
+  { at: 'schedulers/victim-reader.ts', io: 'store.read', subjects: { scheduler: ['allocs'] } },
   {
     at: 'src/clients/arbiter-client.ts',
     io: 'http.call',
@@ -380,6 +381,7 @@ export const IO_SITES: readonly IoSite[] = [
   {
     at: 'src/runtime/gang-intent.ts',
     io: 'store.read',
+    calls: 2,
     subjects: { scheduler: ['intents'], monitor: ['intents'] },
   },
   { at: 'src/runtime/ledger-feed.ts', io: 'store.follow', subjects: { scheduler: ['ledger'] } },

@@ -13,14 +13,14 @@ import { mortal } from '../../support/mortal-store.ts';
 const FAULTS: readonly AttemptFault[] = ['reply-lost', 'request-lost', 'lands-late', 'unavailable'];
 
 it('I6 I55 I1 I3 all of a gang by intent or nothing, whoever dies or sweeps at whatever time, with a store that fails', async () => {
-  const seen = { made: 0, givenUp: 0, cutShort: 0 };
+  const seen = { made: 0, givenUp: 0, cutShort: 0, evicted: 0, kept: 0 };
   await fc.assert(
     fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 30 }), async (seed, faultPercent) => {
       const random = seededRandom(seed);
       const clock = new InstantClock();
       const cell = new MemoryCell({ clock });
       // Few operations, so that even a small gang takes several transactions.
-      const plain = () => new MemoryCellStore({ clock, cell, limits: { operationsMax: 7, bytesMax: 1e6 } });
+      const plain = () => new MemoryCellStore({ clock, cell, limits: { operationsMax: 12, bytesMax: 1e6 } });
       const all: FaultyStore[] = [];
       const result = await tryGangs({
         ...{ random, clock, keys: cellKeys('test'), direct: plain(), jobs: 3, lives: 4 },
@@ -36,7 +36,8 @@ it('I6 I55 I1 I3 all of a gang by intent or nothing, whoever dies or sweeps at w
         },
       });
       expect(result.faults).toEqual([]);
-      for (const what of ['made', 'givenUp', 'cutShort'] as const) seen[what] += result[what];
+      for (const what of ['made', 'givenUp', 'cutShort', 'evicted', 'kept'] as const)
+        seen[what] += result[what];
     }),
     { numRuns: 60 },
   );

@@ -155,8 +155,10 @@ export class CellWorld {
   /** The law of the store: every ledger is the sum of the live allocations on its host (I1, I3). */
   ledgersAreTrue(): boolean {
     const sums = new Map<string, ReturnType<typeof usedOf>>();
-    for (const { host, resources, desired } of this.allocations())
-      if (desired !== 'evict') sums.set(host, addResources(sums.get(host) ?? NO_RESOURCES, resources));
+    for (const { host, resources, desired, yields } of this.allocations()) {
+      const counts = desired === 'evict' ? (yields?.keeps.resources ?? NO_RESOURCES) : resources;
+      sums.set(host, addResources(sums.get(host) ?? NO_RESOURCES, counts));
+    }
     return [...this.hosts.keys()].every((host) =>
       equalResources(usedOf(this.ledger(host)), sums.get(host) ?? NO_RESOURCES),
     );
