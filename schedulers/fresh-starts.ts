@@ -5,8 +5,10 @@ import type { Entry, OwnedJob } from './owned-job.ts';
 const BUSY_MIN = 64;
 /** It is busy no longer when it was not for so long: work comes in gusts, and this bridges the gap between two. */
 const QUIET_MS = 150;
-/** Longest time that a start waits: a scheduler that is always busy must still start things. */
+/** Longest time before starts go all the same: a scheduler that is always busy must still start things. */
 const HELD_MAX_MS = 2_000;
+/** Of those, so many a look: some 850 a second, which leave most of the processor to placing. */
+const STEP_BUSY_MAX = 128;
 /** Starts let go in one step afterwards; the queue of calls to hosts bounds what really runs at once. */
 const STEP_MAX = 512;
 const STEP_MS = 5;
@@ -17,18 +19,25 @@ interface Held {
   readonly sinceMs: number;
 }
 
+/** What waits of one tenant: the first at `next`; emptied as a whole. */
+interface Line {
+  readonly held: Held[];
+  next: number;
+}
+
 /**
  * Fresh allocations on their way to their hosts. While much waits to be placed, the starts wait: each costs several times
  * what a placement does, on the same processor; and one that is durable will be started whatever happens, while one that
- * is not decided yet is nothing at all. A scheduler that keeps up starts everything at once.
+ * is not decided yet is nothing at all. A scheduler that keeps up starts everything at once. Tenants take turns, so that a
+ * few starts of one do not wait for thousands of another.
  */
 export class FreshStarts {
   readonly #clock: Clock;
   readonly #backlog: () => number;
   readonly #start: (job: OwnedJob, entry: Entry) => void;
-  readonly #held: Held[] = [];
-  /** The first of `#held` that waits still; the list is emptied as a whole. */
-  #next = 0;
+  /** By namespace; the one whose turn comes next is the first. */
+  readonly #lines = new Map<string, Line>();
+  #waiting = 0;
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
@@ -40,7 +49,7 @@ export class FreshStarts {
   }
 
   get waiting(): number {
-    return this.#held.length - this.#next;
+    return this.#waiting;
   }
 
   add(job: OwnedJob, entry: Entry): void {
@@ -49,14 +58,17 @@ export class FreshStarts {
       this.#start(job, entry);
       return;
     }
-    this.#held.push({ job, entry, sinceMs: nowMs });
+    let line = this.#lines.get(job.namespace);
+    if (line === undefined) this.#lines.set(job.namespace, (line = { held: [], next: 0 }));
+    line.held.push({ job, entry, sinceMs: nowMs });
+    this.#waiting += 1;
     this.#cancel ??= this.#clock.after(QUIET_MS, () => this.#look());
   }
 
   close(): void {
     this.#cancel?.();
-    this.#held.length = 0;
-    this.#next = 0;
+    this.#lines.clear();
+    this.#waiting = 0;
   }
 
   #isBusy(nowMs: number): boolean {
@@ -68,16 +80,26 @@ export class FreshStarts {
     this.#cancel = null;
     const nowMs = this.#clock.monotonicMs();
     const isBusy = this.#isBusy(nowMs);
-    for (let i = 0; i < STEP_MAX; i++) {
-      const held = this.#held[this.#next];
-      if (held === undefined || (isBusy && nowMs - held.sinceMs < HELD_MAX_MS)) break;
-      this.#next += 1;
+    const most = isBusy ? STEP_BUSY_MAX : STEP_MAX;
+    for (let i = 0; i < most; i++) {
+      const held = this.#take(isBusy ? nowMs - HELD_MAX_MS : nowMs);
+      if (held === null) break;
       this.#start(held.job, held.entry);
     }
-    if (this.waiting > 0) this.#cancel = this.#clock.after(isBusy ? QUIET_MS : STEP_MS, () => this.#look());
-    else {
-      this.#held.length = 0;
-      this.#next = 0;
+    if (this.#waiting > 0) this.#cancel = this.#clock.after(isBusy ? QUIET_MS : STEP_MS, () => this.#look());
+  }
+
+  /** The next one that has waited since then or longer, of the tenant whose turn it is; null: there is none. */
+  #take(sinceMs: number): Held | null {
+    for (const [namespace, line] of this.#lines) {
+      const first = line.held[line.next];
+      if (first === undefined || first.sinceMs > sinceMs) continue;
+      line.next += 1;
+      this.#waiting -= 1;
+      this.#lines.delete(namespace);
+      if (line.next < line.held.length) this.#lines.set(namespace, line);
+      return first;
     }
+    return null;
   }
 }

@@ -27,7 +27,8 @@ const ID_BYTES = 16;
  */
 export class Placer {
   readonly #term: Term;
-  readonly #asks = new WeakMap<Group, Ask>();
+  /** What the group that was looked at last asks for: it is mostly asked several times in a row. */
+  #last: { readonly group: Group; readonly ask: Ask } | null = null;
   readonly #chance: Chance;
 
   constructor(term: Term) {
@@ -162,9 +163,8 @@ export class Placer {
   }
 
   #askOf(group: Group): Ask {
-    let ask = this.#asks.get(group);
-    if (ask === undefined) this.#asks.set(group, (ask = askOf(group)));
-    return ask;
+    if (this.#last?.group !== group) this.#last = { group, ask: askOf(group) };
+    return this.#last.ask;
   }
 }
 

@@ -72,11 +72,7 @@ export class Selections {
 
   for(request: PlacementRequest): Selection {
     const { group, ask } = request;
-    let key = this.#keys.get(group);
-    if (key === undefined) {
-      key = keyOf(group);
-      this.#keys.set(group, key);
-    }
+    let key = this.#keyOf(group);
     const models = ask.gpu === null ? [] : ask.gpu.models;
     if (models.length > 0) key += `\ng${models.join(',')}`;
     const sharers = ask.shared === undefined ? NO_ATTRIBUTES : sharersOf(ask.shared, this.#pools);
@@ -90,6 +86,18 @@ export class Selections {
     if (this.#known.size > SELECTIONS_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
     return made;
   }
+
+  #keyOf(group: Group): string {
+    // Most groups wish for nothing, and nothing need be remembered of them.
+    if (isWithoutWishes(group)) return '';
+    let key = this.#keys.get(group);
+    if (key === undefined) this.#keys.set(group, (key = keyOf(group)));
+    return key;
+  }
+}
+
+function isWithoutWishes({ constraints, affinities, spread, distinct }: Group): boolean {
+  return constraints.length + affinities.length + spread.length + distinct.length === 0;
 }
 
 function keyOf(group: Group): string {

@@ -29,6 +29,8 @@ export class Table<T> {
   readonly #rows = new Map<string, TableRow<T>>();
   readonly #following: Following;
   #revision = 0;
+  /** The record that was read last: many records of a table often say the same, as a scheduler's owner keys do. */
+  #last: { readonly text: string; readonly value: T } | null = null;
 
   constructor(store: CellStore, prefix: string, codec: Codec<T>, options: TableOptions<T> = {}) {
     this.#prefix = prefix;
@@ -97,8 +99,11 @@ export class Table<T> {
   }
 
   #decode(entry: Entry): T | typeof BAD {
+    if (this.#last?.text === entry.value) return this.#last.value;
     try {
-      return this.#codec.decode(entry.value);
+      const value = this.#codec.decode(entry.value);
+      this.#last = { text: entry.value, value };
+      return value;
     } catch (error) {
       if (!(error instanceof RecordError)) throw error;
       this.#options.onBadRecord?.(error, entry.key);

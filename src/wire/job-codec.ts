@@ -103,11 +103,15 @@ export const jobCodec: Codec<JobRecord> = {
 };
 
 /**
- * Jobs come in long lists that differ by their names alone. So the last record that was read is kept with its text, the
- * name and the time of submission taken out: the next one of that text shares its parts, and only the names are made anew.
+ * Jobs come in long lists that differ by their names alone. So the last record that was read is kept with its text, cut where
+ * the name and the time of submission stand: the next one with the same pieces shares its parts, and only the names are made
+ * anew.
  */
 interface Remembered {
-  readonly text: string;
+  /** Before the name, and after each of the places where it stands; the last piece ends where the time begins. */
+  readonly pieces: readonly string[];
+  /** After the time of submission. */
+  readonly end: string;
   readonly record: JobRecord;
   readonly group: Group;
   readonly task: Task;
@@ -118,46 +122,44 @@ let last: Remembered | null = null;
 /** In the short form the name stands once for the job, and twice each for its group and its task. */
 const NAMES = 5;
 /** `,"name":"` of the job comes right after its namespace. */
-const NAME = /^\{"v":1,"job":\{"namespace":"[a-z0-9-]*","name":"([a-z0-9-]+)","type"/;
-const SUBMITTED = /,"submittedAtMs":(\d{1,15})(?=\}$|,"traceparent":"[0-9a-f-]*"\}$)/;
-/** No JSON text of ours has it. */
-const BLANK = '\0';
+const NAME_FIRST = /^\{"v":1,"job":\{"namespace":"[a-z0-9-]*","name":"([a-z0-9-]+)","type"/;
+const NAME = /^[a-z0-9-]+$/;
+const SUBMITTED = /,"submittedAtMs":(?=\d{1,15}(\}|,"traceparent":"[0-9a-f-]*"\})$)/;
+const TIME = /^(0|[1-9]\d{0,14})$/;
 
 function likeTheLast(text: string): JobRecord | null {
   if (last === null) return null;
-  const parts = partsOf(text);
-  if (parts?.text !== last.text) return null;
-  const { record, group, task } = last;
-  const { name, submittedAtMs } = parts;
+  const { pieces, end, record, group, task } = last;
+  const first = pieces[0] ?? '';
+  if (!text.startsWith(first) || !text.endsWith(end)) return null;
+  const name = text.slice(first.length, text.indexOf('"', first.length));
+  if (!NAME.test(name)) return null;
+  let at = first.length;
+  for (let i = 1; i < pieces.length; i++) {
+    const piece = pieces[i] ?? '';
+    if (!text.startsWith(name, at) || !text.startsWith(piece, at + name.length)) return null;
+    at += name.length + piece.length;
+  }
+  const time = text.slice(at, text.length - end.length);
+  if (!TIME.test(time)) return null;
   const renamed: Group = { ...group, name, tasks: { [name]: { ...task, name } } };
-  return { ...record, job: { ...record.job, name, groups: { [name]: renamed } }, submittedAtMs };
+  return {
+    ...record,
+    job: { ...record.job, name, groups: { [name]: renamed } },
+    submittedAtMs: Number(time),
+  };
 }
 
 function remembered(text: string, record: JobRecord): JobRecord {
-  const parts = partsOf(text);
   const { name, groups } = record.job;
   const group = groups[name];
   const task = group?.tasks[name];
-  const isShort = Object.keys(groups).length === 1 && Object.keys(group?.tasks ?? {}).length === 1;
-  if (parts !== null && isShort && group?.name === name && task?.name === name)
-    last = { text: parts.text, record, group, task };
-  return record;
-}
-
-interface Parts {
-  readonly name: string;
-  readonly submittedAtMs: number;
-  readonly text: string;
-}
-
-/** @returns null when the record is not of the simple kind */
-function partsOf(text: string): Parts | null {
-  const name = NAME.exec(text)?.[1];
+  if (group?.name !== name || task?.name !== name) return record;
+  if (Object.keys(groups).length !== 1 || Object.keys(group.tasks).length !== 1) return record;
   const submitted = SUBMITTED.exec(text);
-  if (name === undefined || submitted === null || text.includes(BLANK)) return null;
-  const pieces =
-    `${text.slice(0, submitted.index)}${text.slice(submitted.index + submitted[0].length)}`.split(name);
-  // The name within anything else: what is kept of the last record could not be shared.
-  if (pieces.length !== NAMES + 1) return null;
-  return { name, submittedAtMs: Number(submitted[1]), text: pieces.join(BLANK) };
+  if (submitted === null || NAME_FIRST.exec(text)?.[1] !== name) return record;
+  const pieces = text.slice(0, submitted.index + submitted[0].length).split(name);
+  // With the name within anything else, it would not be told which of them are names.
+  if (pieces.length === NAMES + 1) last = { pieces, end: submitted[1] ?? '', record, group, task };
+  return record;
 }

@@ -3,16 +3,20 @@ import { FreshStarts } from '../../../schedulers/fresh-starts.ts';
 import type { Entry, OwnedJob } from '../../../schedulers/owned-job.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const job = {} as OwnedJob;
+const jobOf = (namespace: string): OwnedJob => ({ namespace }) as OwnedJob;
+const job = jobOf('default');
 const entry = {} as Entry;
 
 function world() {
   const clock = new ManualClock();
-  const made = { clock, backlog: 0, started: 0 };
+  const made = { clock, backlog: 0, started: 0, order: [] as string[] };
   const starts = new FreshStarts(
     clock,
     () => made.backlog,
-    () => (made.started += 1),
+    ({ namespace }) => {
+      made.started += 1;
+      made.order.push(namespace);
+    },
   );
   return Object.assign(made, { starts });
 }
@@ -51,6 +55,30 @@ describe('fresh starts', () => {
     await one.clock.advance(1_500);
     expect(one.started).toBe(1);
     expect(one.starts.waiting).toBe(0);
+  });
+
+  it('go a few at a time while the scheduler stays busy, and leave it most of its time', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let i = 0; i < 1_000; i++) one.starts.add(job, entry);
+    await one.clock.advance(2_400);
+    const early = one.started;
+    expect(early).toBeGreaterThan(0);
+    expect(early).toBeLessThan(1_000);
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    expect(one.started).toBe(1_000);
+  });
+
+  it('S3.47 take turns by tenant', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let i = 0; i < 100; i++) one.starts.add(jobOf('large'), entry);
+    for (let i = 0; i < 3; i++) one.starts.add(jobOf('small'), entry);
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    expect(one.order.slice(0, 7)).toEqual(['large', 'small', 'large', 'small', 'large', 'small', 'large']);
+    expect(one.started).toBe(103);
   });
 
   it('are forgotten with the term', async () => {
