@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { startEtcd } from '../src/adapters/etcd/etcd-process.ts';
 import { findEtcd } from '../src/adapters/etcd/find-etcd.ts';
+import { DEFAULT_STORE_LIMITS } from '../src/adapters/store-limits.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { silentLog, silentMetrics } from '../src/adapters/telemetry/silent.ts';
@@ -50,7 +51,9 @@ const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
 const found = await findEtcd({ env: process.env });
 const etcd = await startEtcd({ binary: found.path, dataFolder: folder });
 const endpoints = [etcd.clientUrl];
-const store = new EtcdCellStore({ endpoints, clock: systemClock, log: silentLog });
+/** The same transactions in all three ways: what the server takes beyond its default is not used. */
+const limits = DEFAULT_STORE_LIMITS;
+const store = new EtcdCellStore({ endpoints, clock: systemClock, log: silentLog, limits });
 const raw = makeRawWriter({ endpoints, keys: cellKeys('plain'), hosts, together, inFlight, seed });
 const direct = makeDirectWriter({ store, keys: cellKeys('store'), hosts, together, inFlight, seed });
 const whole = await makeWholePath({

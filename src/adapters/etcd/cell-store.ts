@@ -14,7 +14,7 @@ import type {
 import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store-limits.ts';
+import { checkAttempt } from '../store-limits.ts';
 import { Canary } from './canary.ts';
 import type { EtcdClientOptions } from './client.ts';
 import { etcdClient } from './client.ts';
@@ -28,11 +28,12 @@ import type { ServerInfo } from './server-info.ts';
 import { readServerInfo } from './server-info.ts';
 import type { TxnReply } from './txn-codec.ts';
 import { encodeTxn } from './txn-codec.ts';
+import { TxnLimit } from './txn-limit.ts';
 
 export interface EtcdStoreOptions extends EtcdClientOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Raise them only as far as the server's own `--max-txn-ops` and `--max-request-bytes`. */
+  /** Instead of what the server is found to take: at most its own `--max-txn-ops` and `--max-request-bytes`. */
   readonly limits?: StoreLimits;
   /** How often a key is written that every watch must see; only while something is followed. */
   readonly canaryIntervalMs?: number;
@@ -58,7 +59,6 @@ const CANARY_KEYS = 64;
  * one by one, and follows come back by themselves.
  */
 export class EtcdCellStore implements CellStore {
-  readonly limits: StoreLimits;
   readonly #etcd: DirectEtcd;
   /** For watches alone: twenty thousand events a second must not stand before a commit, nor a dead link between them. */
   readonly #watching: DirectEtcd;
@@ -67,18 +67,19 @@ export class EtcdCellStore implements CellStore {
   readonly #followings = new Set<EtcdFollowing>();
   readonly #canaryKey: string;
   readonly #canary: Canary;
+  readonly #limit: TxnLimit;
   #clusterId: string | null = null;
   #isStrange = false;
   #closed = false;
 
   constructor(options: EtcdStoreOptions) {
     this.#options = options;
-    this.limits = options.limits ?? DEFAULT_STORE_LIMITS;
     this.#etcd = etcdClient(options);
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
     this.#leases = new LeaseKeeper(this.#etcd, options.clock);
     const nonce = randomBytes(8);
     this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
+    this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
     this.#canary = new Canary(
       {
         etcd: this.#etcd,
@@ -91,6 +92,11 @@ export class EtcdCellStore implements CellStore {
       },
       nonce.toString('hex'),
     );
+  }
+
+  /** They rise once, when a server has answered that takes more than etcd's default. */
+  get limits(): StoreLimits {
+    return this.#options.limits ?? this.#limit.limits;
   }
 
   /**
@@ -128,7 +134,7 @@ export class EtcdCellStore implements CellStore {
     try {
       reply = await this.#etcd.transact(request);
     } catch (error) {
-      if (!mayBeApplied(error)) throw storeErrorOf(error);
+      if (!mayBeApplied(error)) throw storeErrorOf(this.#limit.faultOf(error));
       return { outcome: 'unknown', cause: error instanceof Error ? error : new Error(String(error)) };
     }
     this.#checkCluster(reply.clusterId);
@@ -192,7 +198,10 @@ export class EtcdCellStore implements CellStore {
    * @throws StoreError `wrong-server`
    */
   #checkCluster(clusterId: string): void {
-    this.#clusterId ??= clusterId;
+    if (this.#clusterId === null) {
+      this.#clusterId = clusterId;
+      if (this.#options.limits === undefined) this.#limit.learn();
+    }
     if (this.#clusterId === clusterId) return;
     const error = new StoreError('wrong-server', 'another etcd cluster answers than before', {
       retryable: false,

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { etcdClient } from './client.ts';
+import { OPERATIONS_WANTED } from './txn-limit.ts';
 
 export interface StartEtcdOptions {
   readonly binary: string;
@@ -88,6 +89,7 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
     ...['--listen-client-urls', clientUrl, '--advertise-client-urls', clientUrl],
     ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
     ...['--initial-cluster', cluster, '--log-level', 'warn', '--logger', 'zap'],
+    ...['--max-txn-ops', String(OPERATIONS_WANTED)],
     ...(compaction === 'off'
       ? []
       : ['--auto-compaction-mode', 'periodic', '--auto-compaction-retention', compaction]),

@@ -59,3 +59,8 @@ function textOf(error: unknown): string {
 export function isMessageTooLarge(error: unknown): boolean {
   return /message larger than max/.test(textOf(error));
 }
+
+/** The server's `--max-txn-ops` is smaller. */
+export function isTooManyOperations(error: unknown): boolean {
+  return /too many operations in txn/.test(textOf(error));
+}
