@@ -1,14 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-
-/** What a role prints on standard output when it serves. */
-export interface ReadyLine {
-  readonly ready: true;
-  readonly id: string;
-  readonly address: string;
-}
+import { Restarts } from './restarts.ts';
+import type { ReadyLine, RoleEnd } from './role-process.ts';
+import { RoleProcess } from './role-process.ts';
 
 export interface RunningProcess {
   readonly name: string;
@@ -16,13 +10,13 @@ export interface RunningProcess {
   /** Of the present incarnation: changes when the process was started again. */
   readonly pid: number;
   readonly ready: ReadyLine;
-  /** SIGTERM, then SIGKILL after `graceMs`. Resolves when it is gone. */
+  /** SIGTERM, then SIGKILL after `graceMs`. Resolves when it is gone, and will not be started again. */
   stop(graceMs?: number): Promise<void>;
 }
 
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Start it again when it ends without having been told to. */
+  /** Start it again whenever it ends without having been told to. */
   readonly keepUp?: boolean;
 }
 
@@ -31,22 +25,17 @@ export interface ProcessGroupOptions {
   readonly cliPath: string;
   readonly logFolder: string;
   /** A process of the group ended by itself, or was started again. */
-  readonly onEvent?: (line: string) => void;
+  readonly onEvent?: (text: string) => void;
 }
 
 /** The `--listen` value that asks for any free port of the loopback address. */
 export const ANY_PORT = '127.0.0.1:0';
 
-const READY_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 10_000;
-/** A process that dies faster than this after its start is not started a fourth time: it will not get better. */
-const EARLY_DEATH_MS = 5_000;
-const EARLY_DEATHS_MAX = 3;
 
 /**
- * Role processes of one cell: started through the same command line that an operator would use, stopped in reverse
- * order. Each leads a process group of its own, so that Ctrl-C in a terminal reaches only us and the order is ours; their
- * standard input is a pipe from us, and they stop when it closes, so that none outlives us even if we are killed.
+ * Role processes of one cell: started through the same command line that an operator would use, stopped in reverse order,
+ * and in between kept up as an operator's supervisor would: none is given up.
  */
 export class ProcessGroup {
   readonly #options: ProcessGroupOptions;
@@ -61,11 +50,11 @@ export class ProcessGroup {
     return this.#members;
   }
 
-  /** @throws when it ends or stays silent before its ready line; the message ends with the last lines of its log */
+  /** @throws when its first process ends or stays silent before its ready line; the message ends with the last lines of its log */
   async start(name: string, args: readonly string[], options: StartOptions = {}): Promise<RunningProcess> {
     const member = new Member(name, args, options, this.#options);
     this.#members.push(member);
-    await member.launch();
+    await member.start();
     return member;
   }
 
@@ -80,21 +69,23 @@ class Member implements RunningProcess {
   readonly args: readonly string[];
   readonly #options: StartOptions;
   readonly #group: ProcessGroupOptions;
-  #child: ChildProcess | null = null;
+  readonly #logFile: string;
+  readonly #restarts = new Restarts();
+  #process: RoleProcess | null = null;
   #ready: ReadyLine | null = null;
   #stopping = false;
-  #earlyDeaths = 0;
-  #lastLines: string[] = [];
+  #cancelWait: () => void = () => undefined;
 
   constructor(name: string, args: readonly string[], options: StartOptions, group: ProcessGroupOptions) {
     this.name = name;
     this.args = args;
     this.#options = options;
     this.#group = group;
+    this.#logFile = join(group.logFolder, `${name}.log`);
   }
 
   get pid(): number {
-    return this.#child?.pid ?? 0;
+    return this.#process?.pid ?? 0;
   }
 
   get ready(): ReadyLine {
@@ -102,26 +93,26 @@ class Member implements RunningProcess {
     return this.#ready;
   }
 
-  async launch(): Promise<void> {
-    const child = spawn(process.execPath, [this.#group.cliPath, ...this.#argsOfLaunch()], {
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...process.env, ...this.#options.env, MOORAGE_STOP_WITH_PARENT: '1' },
+  async start(): Promise<void> {
+    const first = this.#launch();
+    this.#ready = await first.ready;
+    void this.#watchOver(first);
+  }
+
+  async stop(graceMs = STOP_GRACE_MS): Promise<void> {
+    this.#stopping = true;
+    this.#cancelWait();
+    await this.#process?.stop(graceMs);
+  }
+
+  #launch(): RoleProcess {
+    this.#process = new RoleProcess({
+      name: this.name,
+      args: [this.#group.cliPath, ...this.#argsOfLaunch()],
+      env: this.#options.env ?? {},
+      logFile: this.#logFile,
     });
-    this.#child = child;
-    // Nothing is ever written there; the pipe's end is the message.
-    child.stdin.on('error', () => undefined);
-    const log = createWriteStream(join(this.#group.logFolder, `${this.name}.log`), { flags: 'a' });
-    createInterface({ input: child.stderr }).on('line', (line) => {
-      log.write(`${line}\n`);
-      this.#lastLines = [...this.#lastLines.slice(-4), line];
-    });
-    const startedMs = performance.now();
-    child.once('exit', (code, signal) => {
-      log.end();
-      this.#ended(code, signal, performance.now() - startedMs);
-    });
-    this.#ready = await this.#waitUntilReady(child);
+    return this.#process;
   }
 
   /** A process that is started again keeps its address: others have written it down. */
@@ -131,70 +122,50 @@ class Member implements RunningProcess {
     return this.args.map((arg) => (arg === ANY_PORT ? `${hostname}:${port}` : arg));
   }
 
-  #waitUntilReady(child: ChildProcess): Promise<ReadyLine> {
-    return new Promise((resolve, reject) => {
-      const fail = (why: string): void =>
-        reject(new Error([`${this.name} ${why}`, ...this.#lastLines.map((line) => `  ${line}`)].join('\n')));
-      const timer = setTimeout(() => {
-        this.#stopping = true;
-        child.kill('SIGKILL');
-        fail(`did not get ready within ${String(READY_TIMEOUT_MS / 1000)} s`);
-      }, READY_TIMEOUT_MS);
-      child.once('error', (error) => fail(`could not be started: ${error.message}`));
-      child.once('close', (code, signal) => {
+  async #watchOver(first: RoleProcess): Promise<void> {
+    for (let process = first; ;) {
+      const end = await process.ended;
+      if (this.#isStopping()) return;
+      if (this.#options.keepUp !== true) return this.#tell(`ended (${end.how}); its log: ${this.#logFile}`);
+      await this.#putOff(process, end);
+      if (this.#isStopping()) return;
+      process = this.#launch();
+      await this.#tellWhenUp(process, end);
+    }
+  }
+
+  /** A process that never lives long waits before its next start, and whoever looks on is told what it says. */
+  async #putOff({ lastLines }: RoleProcess, { how, livedMs }: RoleEnd): Promise<void> {
+    const waitMs = this.#restarts.ended(livedMs);
+    if (waitMs === 0) return;
+    const head = `ended (${how}), ${String(this.#restarts.early)} times in a row soon after its start`;
+    const next = `it is started again in ${String(waitMs / 1000)} s; its log, ${this.#logFile}, ends with:`;
+    this.#tell([`${head}; ${next}`, ...lastLines.map((line) => `  ${line}`)].join('\n'));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      this.#cancelWait = () => {
         clearTimeout(timer);
-        fail(`ended before it was ready (${signal ?? `exit code ${String(code)}`})`);
-      });
-      if (child.stdout === null) return;
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        const ready = parseReady(line);
-        if (ready === null) return;
-        clearTimeout(timer);
-        resolve(ready);
-      });
+        resolve();
+      };
     });
   }
 
-  #ended(code: number | null, signal: string | null, livedMs: number): void {
-    if (this.#stopping || this.#ready === null) return;
-    const how = signal ?? `exit code ${String(code)}`;
-    this.#earlyDeaths = livedMs < EARLY_DEATH_MS ? this.#earlyDeaths + 1 : 0;
-    if (this.#options.keepUp !== true || this.#earlyDeaths >= EARLY_DEATHS_MAX) {
-      this.#group.onEvent?.(
-        `${this.name} ended (${how}); its log: ${join(this.#group.logFolder, this.name)}.log`,
-      );
-      return;
-    }
+  async #tellWhenUp(process: RoleProcess, { how }: RoleEnd): Promise<void> {
     const startedMs = performance.now();
-    this.launch().then(
-      () =>
-        this.#group.onEvent?.(
-          `${this.name} ended (${how}) and is up again after ${(performance.now() - startedMs).toFixed(0)} ms`,
-        ),
-      (error: unknown) => this.#group.onEvent?.(`${this.name} ended (${how}): ${String(error)}`),
-    );
+    try {
+      await process.ready;
+      this.#tell(`ended (${how}) and is up again after ${(performance.now() - startedMs).toFixed(0)} ms`);
+    } catch {
+      // It has ended, or is about to: that is told as every end is.
+    }
   }
 
-  async stop(graceMs = STOP_GRACE_MS): Promise<void> {
-    this.#stopping = true;
-    const child = this.#child;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
-    await gone;
-    clearTimeout(timer);
+  /** Asked again after every wait. */
+  #isStopping(): boolean {
+    return this.#stopping;
   }
-}
 
-function parseReady(line: string): ReadyLine | null {
-  if (!line.startsWith('{')) return null;
-  try {
-    const value = JSON.parse(line) as Partial<ReadyLine>;
-    return value.ready === true && typeof value.id === 'string' && typeof value.address === 'string'
-      ? { ready: true, id: value.id, address: value.address }
-      : null;
-  } catch {
-    return null;
+  #tell(text: string): void {
+    this.#group.onEvent?.(`${this.name} ${text}`);
   }
 }

@@ -22,10 +22,10 @@ const { values } = parseArgs({
   },
 });
 
-/** What no work of this sweep leads to: the reaper's and operators' ways, and what only a closing role does. */
+/** What no work of this sweep leads to: the reaper's and operators' ways, things shared, and what only a closing role does. */
 const ELSEWHERE = new RegExp(
   [
-    '\\.close/|server\\.listen|attach|exec',
+    '\\.close/|server\\.listen|attach|exec|pools|shared',
     '^monitor/(http\\.call|store\\.attempt/(allocs|ledger|outcomes|intents|eligibility))',
     '^monitor/server\\.route/(post\\.allocations|post\\.hosts|post\\.jobs\\.bulk)',
     '^scheduler/store\\.attempt/(intents|ledger|meta|outcomes)',
@@ -61,10 +61,12 @@ const cell = await startDevCell(folder.path, [], {
 /** Both monitors may be down at once for longer than the command line waits: then a person asks again. */
 const UNREACHABLE = 4;
 const TRIES_MAX = 5;
+/** Longer than all deaths of one round can take; what has no answer by then has hung. */
+const ANSWER_MS = 180_000;
 
 async function moorage(...args: string[]): Promise<CliResult> {
   for (let tries = 1; ; tries++) {
-    const result = await runCli(args, { cwd: folder.path });
+    const result = await runCli(args, { cwd: folder.path, endMs: ANSWER_MS });
     if (result.code !== UNREACHABLE || tries >= TRIES_MAX) return result;
   }
 }
@@ -73,15 +75,17 @@ const wrong: string[] = [];
 const startMs = performance.now();
 const untilMs = startMs + Number(values.seconds) * 1_000;
 
-/** A run with an exit code of its own, a list, and a service that is stopped again. */
+/** A run with an exit code of its own, a list, and a service that is changed and stopped again. */
 async function round(number: number): Promise<void> {
   const code = number % 5;
   const list = jobFile(`list-${String(number)}`, 'batch', 'sleep 0.1');
-  const service = jobFile(`stays-${String(number)}`, 'service', 'sleep 600');
+  const service = `stays-${String(number)}`;
   const [once, done, up] = await Promise.all([
     moorage('run', '--', 'sh', '-c', `echo out; exit ${String(code)}`),
     moorage('run', list),
-    moorage('run', '--detach', service).then(() => moorage('stop', `stays-${String(number)}`)),
+    moorage('run', '--detach', jobFile(service, 'service', 'sleep 600'))
+      .then(() => moorage('run', '--detach', jobFile(service, 'service', 'sleep 601')))
+      .then(() => moorage('stop', service)),
   ]);
   if (once.code !== code || once.stdout !== 'out\n')
     wrong.push(`round ${String(number)}: a run that exits with ${String(code)}: ${JSON.stringify(once)}`);

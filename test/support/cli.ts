@@ -20,6 +20,8 @@ export interface CliOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** It is ended by SIGTERM after this time. */
+  readonly endMs?: number;
 }
 
 /** Runs the built command line to its end, as a person would in `cwd`. */
@@ -27,6 +29,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Cl
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd: options.cwd,
     env: { ...process.env, NO_COLOR: '1', ...options.env },
+    timeout: options.endMs,
   });
   child.stdin.end(options.input ?? '');
   return ended(child);
