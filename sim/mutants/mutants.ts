@@ -268,7 +268,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'assumed-is-forgotten',
-    theme: 'late',
+    theme: 'restless',
     slip: 'reading a job anew drops what was placed and is not yet committed',
     file: 'schedulers/job-intake.ts',
     find: '      const isOnItsWay = entry.revision === 0 || entry.releasing;\n',

@@ -66,3 +66,45 @@ function nextVersion(request: Request, random: SeededRandom): Request {
     stopAfterMs: null,
   };
 }
+
+const RESTLESS = 4;
+const VERSIONS = 4;
+
+/**
+ * Services that are changed before they have come to rest, and short work of high precedence that takes their room: while
+ * some of a service's allocations are being placed, others are stopped, by two schedulers.
+ */
+export function restless(random: SeededRandom, activeMs: number): readonly Request[] {
+  const requests: Request[] = [];
+  for (let n = 0; n < RESTLESS; n++) {
+    const first = serviceOf(n, random.below(1_000), random);
+    for (let version = 1; version <= VERSIONS; version++) {
+      const env = { ...(first.file['env'] as object), VERSION: String(version) };
+      const atMs = first.atMs + (version - 1) * (activeMs / VERSIONS) * 0.8 + random.below(1_000);
+      requests.push({ ...first, atMs, file: { ...first.file, env } });
+    }
+  }
+  for (let n = 0; n < 2 * RESTLESS; n++) requests.push(urgent(n, random.below(activeMs), random));
+  return requests.sort((a, b) => a.atMs - b.atMs);
+}
+
+function serviceOf(n: number, atMs: number, random: SeededRandom): Request {
+  const file = {
+    ...{ name: `service-${String(n)}`, type: 'service', count: 3 + random.below(2), priority: 30 },
+    resources: { cpu: `${String(200 + 100 * random.below(3))}m`, memory: '128Mi' },
+    command: ['work'],
+    env: { SIM_RUN_MS: String(random.below(2) * 2_000) },
+    stop: { signal: 'SIGTERM', grace: '300ms' },
+  };
+  return { atMs, kind: 'submit', name: file.name, file, stopAfterMs: null };
+}
+
+function urgent(n: number, atMs: number, random: SeededRandom): Request {
+  const file = {
+    ...{ name: `urgent-${String(n)}`, type: 'batch', count: 1 + random.below(4), priority: 80 },
+    resources: { cpu: `${String(400 + 100 * random.below(6))}m`, memory: '256Mi' },
+    command: ['work'],
+    env: { SIM_RUN_MS: String(200 + random.below(1_500)) },
+  };
+  return { atMs, kind: 'submit', name: file.name, file, stopAfterMs: null };
+}

@@ -5,7 +5,7 @@ import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.
 import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
-import { burst } from './requests.ts';
+import { burst, restless } from './requests.ts';
 
 /**
  * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
@@ -29,6 +29,7 @@ export const THEMES = [
   'restored',
   'hushed',
   'quota',
+  'restless',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -101,6 +102,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       return hushedOptions(seed, random);
     case 'quota':
       return { seed, scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) };
+    case 'restless':
+      return { seed, scenario: SLOW, faults: RACE, requests: restless(random, SLOW.activeMs) };
     case 'restored':
       return restoredOptions(seed, random);
     case 'lost':
