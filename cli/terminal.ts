@@ -30,7 +30,7 @@ export function processTerminal(): Terminal {
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   // Help does not sleep, and need not load it.
-  const { onAbort } = await import('../src/adapters/http/on-abort.ts');
+  const { onAbort } = await import('../src/ports/on-abort.ts');
   if (signal?.aborted === true) return;
   await new Promise<void>((resolve) => {
     const finish = (): void => {

@@ -1,3 +1,5 @@
+import { onAbort } from '../src/ports/on-abort.ts';
+
 /** Wakes those who wait for news of one job: a long poll, a log relay before the start. */
 export class JobWatch {
   readonly #waiting = new Map<string, Set<() => void>>();
@@ -23,11 +25,11 @@ export class JobWatch {
       const finish = (): void => {
         all.delete(finish);
         if (all.size === 0 && this.#waiting.get(jobKey) === all) this.#waiting.delete(jobKey);
-        signal.removeEventListener('abort', finish);
+        forget();
         resolve();
       };
       all.add(finish);
-      signal.addEventListener('abort', finish, { once: true });
+      const forget = onAbort(signal, finish);
     });
   }
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { onAbort } from '../../src/adapters/http/on-abort.ts';
+import { onAbort } from '../../src/ports/on-abort.ts';
 import type { FinishedPoint, PointTask } from './task.ts';
 
 type Said =

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
@@ -15,9 +14,6 @@ export interface RunningRole {
 
 /** A role that has not stopped by then is left behind: what it holds runs out by itself. */
 const STOP_MAX_MS = 10_000;
-
-/** Waits of one role hang on one signal by design; more at once than this are forgotten ones, and Node says so. */
-const LISTENERS_MAX = 1_000;
 
 /**
  * How much of other functions the optimizing compiler takes into one, in bytes of code; 920 without this. Roles are wide and
@@ -41,7 +37,6 @@ export async function serveRole(
   start: () => Promise<RunningRole>,
 ): Promise<number> {
   const { terminal, interrupted } = context;
-  setMaxListeners(LISTENERS_MAX);
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
   context.endInOrder();
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);

@@ -1,3 +1,4 @@
+import { onAbort } from '../../src/ports/on-abort.ts';
 import type { HttpAnswer, HttpCall, HttpStream, RouteReply } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { Life } from '../kernel/life.ts';
@@ -38,7 +39,7 @@ export class Connection {
   readonly #settled: Settle;
   readonly #answered: Promise<Answer>;
   readonly #stopTimer: () => void;
-  readonly #onSignal: () => void;
+  readonly #forgetSignal: () => void;
   #incoming: Incoming | null = null;
   #stopIdle: () => void = () => undefined;
   #heardMs = 0;
@@ -54,8 +55,8 @@ export class Connection {
     this.#answered = promise;
     this.#settled = settle;
     this.#stopTimer = caller.clock.after(call.timeoutMs, () => this.leave('no answer in time'));
-    this.#onSignal = () => this.leave('the caller gave up');
-    call.signal?.addEventListener('abort', this.#onSignal, { once: true });
+    const leave = (): void => this.leave('the caller gave up');
+    this.#forgetSignal = call.signal === undefined ? () => undefined : onAbort(call.signal, leave);
   }
 
   async answer(): Promise<HttpAnswer> {
@@ -209,7 +210,7 @@ export class Connection {
     this.#callerDone = true;
     this.#stopTimer();
     this.#stopIdle();
-    this.#parts.call.signal?.removeEventListener('abort', this.#onSignal);
+    this.#forgetSignal();
   }
 
   #tellServer(): void {

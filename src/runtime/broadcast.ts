@@ -1,3 +1,5 @@
+import { onAbort } from '../ports/on-abort.ts';
+
 /**
  * One source, many readers, each with a bounded queue. A reader that falls behind by more than the bound is ended with
  * `overflow`; it must come back and say from where (report streams, event streams). So a slow reader costs bounded
@@ -21,10 +23,14 @@ export class Broadcast<T> {
 
   /** Everything sent from now on, after `first`. Ends when the signal is aborted, on overflow, or on `close`. */
   subscribe(signal: AbortSignal, first: readonly T[] = []): AsyncIterable<T> {
-    const reader = new Reader<T>(first, this.#queueMax, () => this.#readers.delete(reader));
+    let forget = (): void => undefined;
+    const reader = new Reader<T>(first, this.#queueMax, () => {
+      this.#readers.delete(reader);
+      forget();
+    });
     this.#readers.add(reader);
     if (signal.aborted) reader.end();
-    else signal.addEventListener('abort', () => reader.end(), { once: true });
+    else forget = onAbort(signal, () => reader.end());
     return reader;
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
+import { onAbort } from '../ports/on-abort.ts';
 
 /** Resolves after `delayMs`, or at once when the signal is or becomes aborted. Never rejects: callers look at the signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
@@ -6,10 +7,10 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   return new Promise((resolve) => {
     const finish = (): void => {
       cancel();
-      signal?.removeEventListener('abort', finish);
+      forget?.();
       resolve();
     };
     const cancel = clock.after(delayMs, finish);
-    signal?.addEventListener('abort', finish, { once: true });
+    const forget = signal === undefined ? undefined : onAbort(signal, finish);
   });
 }

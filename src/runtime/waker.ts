@@ -1,3 +1,5 @@
+import { onAbort } from '../ports/on-abort.ts';
+
 /**
  * Joins edge and level: anybody may `wake` it any number of times, the loop that waits sees one. A wake that comes while
  * the loop works is not lost; the next `wait` returns at once.
@@ -17,11 +19,11 @@ export class Waker {
       await new Promise<void>((resolve) => {
         const finish = (): void => {
           this.#waiting = null;
-          signal.removeEventListener('abort', finish);
+          forget();
           resolve();
         };
         this.#waiting = finish;
-        signal.addEventListener('abort', finish, { once: true });
+        const forget = onAbort(signal, finish);
       });
     }
     this.#woken = false;

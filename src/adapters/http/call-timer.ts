@@ -1,5 +1,5 @@
 import { HttpError } from '../../ports/http.ts';
-import { onAbort } from './on-abort.ts';
+import { onAbort } from '../../ports/on-abort.ts';
 
 /**
  * The deadline of one call and the caller's own signal, joined into one signal. `rearm` sets a new deadline (a stream's

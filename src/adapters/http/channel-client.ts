@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import type { ChannelAnswer, ChannelCall, ChannelClient, HttpAnswer } from '../../ports/http.ts';
 import { CHANNEL_MESSAGE_BYTES_MAX, HttpError } from '../../ports/http.ts';
 import { httpErrorOf } from './call-faults.ts';
-import { onAbort } from './on-abort.ts';
+import { onAbort } from '../../ports/on-abort.ts';
 import { flatHeaders } from './request-values.ts';
 import { SocketChannel } from './socket-channel.ts';
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { onAbort } from '../../../../src/adapters/http/on-abort.ts';
+import { onAbort } from '../../../src/ports/on-abort.ts';
 
 test('any number of waiters are one listener, and each is told once unless it left', () => {
   const controller = new AbortController();

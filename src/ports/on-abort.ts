@@ -2,8 +2,8 @@
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `act` once when the signal is aborted. However many calls share a signal (a log stream for each allocation, all
- * ended by one Ctrl-C), the signal itself has one listener: Node takes more than ten for a leak, and looks at each of
+ * Calls `act` once when the signal is aborted. However many calls share a signal (the retries of one
+ * session, the log streams that one Ctrl-C ends), the signal itself has one listener: Node takes more than ten for a leak, and looks at each of
  * them when one is removed.
  *
  * @param signal not aborted yet
