@@ -6,17 +6,19 @@ import { CellReplay } from './cell-replay.ts';
 import { HostRoomChecker } from './host-room.ts';
 import { checkKeyOwners } from './key-owners.ts';
 import { PoolChecker } from './pools.ts';
+import { SlotAttemptsChecker } from './slot-attempts.ts';
 import type { Findings } from './violations.ts';
 
 /**
- * The invariants of the shared state that need nothing but its revisions: I1, I2, I3, I4, I7, I8 and I12. Both the history
- * of a real store (`moorage check`) and that of a simulated run go through here.
+ * The invariants of the shared state that need nothing but its revisions: I1, I2, I3, I4, I7, I8, I12 and I22. Both the
+ * history of a real store (`moorage check`) and that of a simulated run go through here.
  */
 export class SharedStateCheck {
   readonly lives = new AllocationLifeChecker();
   readonly #replay: CellReplay;
   readonly #rooms = new HostRoomChecker();
   readonly #pools = new PoolChecker();
+  readonly #attempts = new SlotAttemptsChecker();
   readonly #findings: Findings;
 
   constructor(keys: CellKeys, findings: Findings) {
@@ -34,6 +36,7 @@ export class SharedStateCheck {
     this.#rooms.check(step, this.cell, this.#findings);
     this.#pools.check(step, this.cell, this.#findings);
     this.lives.check(step, this.cell, this.#findings);
+    this.#attempts.check(step, this.cell, this.#findings);
     checkKeyOwners(step, this.cell, this.#findings);
     return step;
   }

@@ -212,6 +212,15 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I7'],
   },
   {
+    name: 'taken-unread-though-not-empty',
+    theme: 'race',
+    slip: 'a job that looks new is taken unread without the condition that nothing of it is there',
+    file: 'schedulers/takes.ts',
+    find: '      empty,\n',
+    replace: '      empty: empty.slice(empty.length),\n',
+    breaks: ['I12', 'I22'],
+  },
+  {
     name: 'released-before-released',
     theme: 'crash',
     slip: 'the claim goes back as soon as the task has ended, before the host says that it is released',

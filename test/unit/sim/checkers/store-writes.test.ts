@@ -95,8 +95,8 @@ describe('I7 by who wrote', () => {
 });
 
 describe('I6 gangs', () => {
-  const gang = (planId: string, index: number, host = 'host-1'): Allocation =>
-    run.allocation(job, { planId, index, host });
+  const gang = (planId: string, index: number, attempt = 1): Allocation =>
+    run.allocation(job, { planId, index, attempt });
 
   beforeEach(() => {
     job = run.job('gang', { count: 3, gang: true });
@@ -107,7 +107,7 @@ describe('I6 gangs', () => {
     const [a, b, c] = [gang('p', 0), gang('p', 1), gang('p', 2)];
     run.commit(true, a, b, c);
     run.release(a, { exit: { lost: 'never-started' } });
-    run.commit(true, gang('q', 0));
+    run.commit(true, gang('q', 0, 2));
     expect(run.broken(quick)).toEqual([]);
   });
 
@@ -127,7 +127,7 @@ describe('I6 gangs', () => {
     const [a, b, c] = [gang('p', 0), gang('p', 1), gang('p', 2)];
     run.commit(true, a, b, c);
     for (const member of [a, b, c]) run.release(member, { state: 'killed', cause: 'gang begins again' });
-    run.commit(true, gang('q', 0), gang('q', 1));
+    run.commit(true, gang('q', 0, 2), gang('q', 1, 2));
     expect(run.broken(quick)).toEqual(['I6']);
   });
 
@@ -135,6 +135,24 @@ describe('I6 gangs', () => {
     run.commit(true, gang('p', 0), gang('p', 1), gang('p', 2));
     run.commit(true, gang('p', 3));
     expect(run.broken(quick)).toEqual(['I6']);
+  });
+});
+
+describe('I22 attempts at a slot', () => {
+  it('lets a slot be filled anew by a later attempt', () => {
+    const first = run.allocation(job, { index: 0 });
+    run.commit(true, first);
+    run.release(first, { state: 'failed' });
+    run.commit(true, run.allocation(job, { index: 0, attempt: 2 }));
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I22 what has ended is begun again as if nothing had been', () => {
+    const first = run.allocation(job, { index: 0 });
+    run.commit(true, first);
+    run.release(first, { state: 'failed' });
+    run.commit(true, run.allocation(job, { index: 0 }));
+    expect(run.broken(quick)).toEqual(['I22']);
   });
 });
 
