@@ -20,6 +20,8 @@ export interface WatchReply {
   /** The store's, when it sent this. */
   readonly revision: number;
   readonly events: readonly WatchEvent[];
+  /** More of the same comes with the next reply: the last revision here may not be whole. */
+  readonly isFragment: boolean;
 }
 
 export interface WatchEvent {
@@ -34,15 +36,20 @@ const REQUEST = {
   rangeEnd: tagOf(2, 'bytes'),
   startRevision: tagOf(3, 'varint'),
   watchId: tagOf(7, 'varint'),
+  fragment: tagOf(8, 'varint'),
 };
 const NO_EVENTS: readonly WatchEvent[] = Object.freeze([]);
 
 const writer = new ProtoWriter();
 
+/**
+ * Always asks for fragments: a watch that catches up is sent a thousand revisions in one reply, which may be more than one
+ * message may hold.
+ */
 export function encodeWatch({ watchId, key, rangeEnd, fromRevision }: WatchRequest): Buffer {
   const keySize = Buffer.byteLength(key);
   const endSize = rangeEnd === undefined ? 0 : Buffer.byteLength(rangeEnd);
-  let size = fieldSize(keySize) + 1 + varintSize(watchId);
+  let size = fieldSize(keySize) + 1 + varintSize(watchId) + 2;
   if (rangeEnd !== undefined) size += fieldSize(endSize);
   if (fromRevision !== undefined) size += 1 + varintSize(fromRevision);
   writer.nested(CREATE, size);
@@ -50,6 +57,7 @@ export function encodeWatch({ watchId, key, rangeEnd, fromRevision }: WatchReque
   if (rangeEnd !== undefined) writer.text(REQUEST.rangeEnd, rangeEnd, endSize);
   if (fromRevision !== undefined) writer.varint(REQUEST.startRevision, fromRevision);
   writer.varint(REQUEST.watchId, watchId);
+  writer.varint(REQUEST.fragment, 1);
   return writer.take();
 }
 
@@ -60,16 +68,18 @@ export function decodeWatchReply(bytes: Buffer): WatchReply {
   let watchId = 0;
   let canceled = false;
   let compactRevision = 0;
+  let isFragment = false;
   let events: WatchEvent[] | null = null;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) revision = readHeader(reader).revision;
     else if (field === 2) watchId = reader.number();
     else if (field === 4) canceled = reader.number() !== 0;
     else if (field === 5) compactRevision = reader.number();
+    else if (field === 7) isFragment = reader.number() !== 0;
     else if (field === 11) (events ??= []).push(readEvent(reader));
     else reader.skip();
   }
-  return { watchId, canceled, compactRevision, revision, events: events ?? NO_EVENTS };
+  return { watchId, canceled, compactRevision, revision, events: events ?? NO_EVENTS, isFragment };
 }
 
 function readEvent(reader: ProtoReader): WatchEvent {

@@ -30,6 +30,9 @@ export class WatchStream {
   #link: WatchLink | null = null;
   #lastRevision: number;
   #ended = false;
+  /** Of a revision whose other part comes with the next fragment. */
+  #changes: Change[] = [];
+  #revision = 0;
   /** Compact revision that the server told when it cancelled the watch. */
   compactRevision = 0;
 
@@ -99,29 +102,29 @@ export class WatchStream {
     } else if (reply.canceled) this.fail(unavailable('the server cancelled the watch'));
     else if (reply.watchId === CANARY_ID) {
       for (const event of reply.events) this.#options.onCanary?.(event.entry.value);
-    } else if (reply.events.length > 0) this.#deliver(reply);
+    } else if (reply.events.length > 0 || reply.isFragment || this.#changes.length > 0) this.#deliver(reply);
   }
 
-  /** Hands the events over revision by revision, without those that were delivered before. */
+  /** Hands the events over revision by revision, each whole, without those that were delivered before. */
   #deliver(reply: WatchReply): void {
-    let changes: Change[] = [];
-    let revision = 0;
-    const flush = (): void => {
-      if (changes.length === 0 || this.#ended) return;
-      this.#lastRevision = revision;
-      const whole = changes;
-      changes = [];
-      this.#options.onRevision(whole, revision);
-    };
     for (const { isDelete, entry } of reply.events) {
       const { modRevision } = entry;
       if (modRevision <= this.#lastRevision) continue;
-      if (modRevision !== revision) flush();
-      revision = modRevision;
-      changes.push(isDelete ? { kind: 'delete', key: entry.key } : { kind: 'put', entry });
+      if (modRevision !== this.#revision) this.#flush();
+      this.#revision = modRevision;
+      this.#changes.push(isDelete ? { kind: 'delete', key: entry.key } : { kind: 'put', entry });
     }
-    flush();
+    if (reply.isFragment) return;
+    this.#flush();
     this.#options.onLag?.(reply.revision - this.#lastRevision);
+  }
+
+  #flush(): void {
+    if (this.#changes.length === 0 || this.#ended) return;
+    this.#lastRevision = this.#revision;
+    const whole = this.#changes;
+    this.#changes = [];
+    this.#options.onRevision(whole, this.#revision);
   }
 }
 

@@ -82,11 +82,13 @@ describe('transactions on the wire', () => {
               ? {
                   request: 'request_delete_range',
                   request_delete_range: { key: bytes(write.key), prev_kv: false },
+                  fragment: true,
                 }
               : {
                   request: 'request_put',
                   request_put: {
                     ...{ key: bytes(write.key), value: bytes(write.value), prev_kv: false },
+                    fragment: true,
                     lease: write.session?.id ?? '0',
                   },
                 },
@@ -142,6 +144,7 @@ describe('watches on the wire', () => {
           create_request: {
             ...{ key: bytes(key), range_end: bytes(rangeEnd ?? '') },
             ...{ start_revision: String(from ?? 0), watch_id: String(watchId), prev_kv: false },
+            fragment: true,
           },
         });
       }),
@@ -152,17 +155,18 @@ describe('watches on the wire', () => {
     const event = fc.record({ isDelete: fc.boolean(), entry });
     fc.assert(
       fc.property(
-        ...[header, fc.nat(9), fc.boolean(), revision, fc.array(event, { maxLength: 70 })],
-        (head, watchId, canceled, compactRevision, events) => {
+        ...[header, fc.nat(9), fc.boolean(), revision, fc.array(event, { maxLength: 70 }), fc.boolean()],
+        (head, watchId, canceled, compactRevision, events, fragment) => {
           const message = {
             ...{ header: head, watch_id: String(watchId), created: true, canceled, cancel_reason: 'why' },
-            compact_revision: String(compactRevision),
+            ...{ compact_revision: String(compactRevision), fragment },
             events: events.map(({ isDelete, entry: one }) => ({
               ...{ type: isDelete ? 'Delete' : 'Put', kv: keyValueOf(one), prev_kv: keyValueOf(one) },
             })),
           };
           expect(decodeWatchReply(watch.responseSerialize(message))).toEqual({
             ...{ watchId, canceled, compactRevision, revision: Number(head.revision), events },
+            isFragment: fragment,
           });
         },
       ),

@@ -29,7 +29,7 @@ class ServerSide extends EventEmitter {
   /** Events as `[revision, key, value]`; a missing value is a deletion. */
   send(events: readonly [number, string, string?][], more: object = {}): void {
     this.emit('data', {
-      ...{ revision: 50, watchId: 1, canceled: false, compactRevision: 0 },
+      ...{ revision: 50, watchId: 1, canceled: false, compactRevision: 0, isFragment: false },
       events: events.map(([revision, key, value]) => ({
         isDelete: value === undefined,
         entry: { key, value: value ?? '', modRevision: revision, createRevision: revision },
@@ -78,6 +78,24 @@ describe('watch stream', () => {
       [13, '/a/x', '2'],
     ]);
     expect(told).toEqual(['10: /a/x /a/y', '12: -/a/x', 'behind 38', '13: /a/x', 'behind 37']);
+  });
+
+  it('tells a revision whole, though it comes in several fragments', async () => {
+    const { server, told } = await opened();
+    server.send(
+      [
+        [10, '/a/x', '1'],
+        [12, '/a/x', '2'],
+      ],
+      { isFragment: true },
+    );
+    expect(told).toEqual(['10: /a/x']);
+    server.send([[12, '/a/y', '2']], { isFragment: true });
+    server.send([
+      [12, '/a/z', '2'],
+      [13, '/a/x', '3'],
+    ]);
+    expect(told).toEqual(['10: /a/x', '12: /a/x /a/y /a/z', '13: /a/x', 'behind 37']);
   });
 
   it('keeps the canary apart', async () => {
