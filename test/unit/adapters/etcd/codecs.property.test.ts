@@ -82,13 +82,11 @@ describe('transactions on the wire', () => {
               ? {
                   request: 'request_delete_range',
                   request_delete_range: { key: bytes(write.key), prev_kv: false },
-                  fragment: true,
                 }
               : {
                   request: 'request_put',
                   request_put: {
                     ...{ key: bytes(write.key), value: bytes(write.value), prev_kv: false },
-                    fragment: true,
                     lease: write.session?.id ?? '0',
                   },
                 },
