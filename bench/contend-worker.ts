@@ -44,7 +44,7 @@ export interface WorkerReport {
  * What each lands before the time is taken. By then the compiler is done with nearly all, however many processes share
  * the processors: after a time alone, many would be measured while they compile.
  */
-const WARM_UP = 15_000;
+const WARM_UP = 40_000;
 
 const order = JSON.parse(process.argv[2] ?? '') as WorkerOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
