@@ -23,6 +23,7 @@ import type { DirectEtcd } from './direct-client.ts';
 import { EtcdFollowing } from './following.ts';
 import { readHistory, readOldestRevision } from './history.ts';
 import { LeaseKeeper } from './leases.ts';
+import { askEach } from './members.ts';
 import { listPages, listShort, readKeys } from './ranges.ts';
 import type { ServerInfo } from './server-info.ts';
 import { readServerInfo } from './server-info.ts';
@@ -166,11 +167,11 @@ export class EtcdCellStore implements CellStore {
   }
 
   history(prefix: string, fromRevision: number): AsyncIterable<Revision> {
-    return readHistory(this.#etcd, prefix, fromRevision);
+    return readHistory(this.#etcd, prefix, fromRevision, this.#options.endpoints.length);
   }
 
   oldestRevision(): Promise<number> {
-    return readOldestRevision(this.#etcd, this.#canaryKey);
+    return this.#reading(() => readOldestRevision(this.#etcd, this.#canaryKey));
   }
 
   async close(): Promise<void> {
@@ -182,12 +183,9 @@ export class EtcdCellStore implements CellStore {
     this.#watching.close();
   }
 
-  async #reading<T>(read: () => Promise<T>): Promise<T> {
-    try {
-      return await read();
-    } catch (error) {
-      throw storeErrorOf(error);
-    }
+  /** A read may be made again: the next member is asked when one does not answer. */
+  #reading<T>(read: () => Promise<T>): Promise<T> {
+    return askEach(this.#options.endpoints.length, read);
   }
 
   readonly #check = (reply: { readonly header: { readonly cluster_id: string } }): void =>

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { noop } from 'cockatiel';
 import { DirectEtcd } from './direct-client.ts';
+import { Members } from './members.ts';
 
 export interface EtcdClientOptions {
   /** `http://127.0.0.1:2379`; one or several members of one cluster. */
@@ -27,13 +28,15 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
  *
  * By default this client re-sends any recoverable failure three times, transactions included, so that a commit whose reply
  * was lost comes back as "compare failed" though it was applied; and its circuit breaker, opened by one `no space`, stops
- * reads too. Both are replaced by nothing. What a fault means is decided by whoever made the call.
+ * reads too. Both are replaced: a member that does not answer is passed over for a while, and that is all. What a fault
+ * means is decided by whoever made the call.
  */
 export function etcdClient(options: EtcdClientOptions): DirectEtcd {
+  const members = new Members(() => performance.now());
   const credentials = options.tls === undefined ? undefined : readCredentials(options.tls);
   return new DirectEtcd({
     hosts: [...options.endpoints],
-    faultHandling: { host: () => noop, global: noop },
+    faultHandling: { host: () => (options.endpoints.length > 1 ? members.add() : noop), global: noop },
     callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
     grpcOptions: {
       // grpc-js has retries of its own, below those of the client.

@@ -2,6 +2,7 @@ import type { Revision } from '../../ports/cell-store.ts';
 import type { StoreError } from '../../ports/cell-store.ts';
 import type { DirectEtcd } from './direct-client.ts';
 import { storeErrorOf } from './faults.ts';
+import { askEach } from './members.ts';
 import { endOf } from './txn-codec.ts';
 import { WatchStream } from './watch-stream.ts';
 
@@ -15,36 +16,46 @@ const FIRST_REVISION = 1;
  * A watch does not say that it has caught up (a server as old as 3.4.23 answers a progress request too early). So a mark
  * is written at the first key after the prefix, and the watch reaches over it: one watcher gets its events in order, so
  * when the mark comes, everything before it has come.
+ *
+ * @param members so many may be asked, one after the other
  */
 export async function* readHistory(
   etcd: DirectEtcd,
   prefix: string,
   fromRevision: number,
+  members: number,
 ): AsyncGenerator<Revision, void, undefined> {
   const mark = endOf(prefix);
-  const { header } = await etcd.kv
-    .put({ key: Buffer.from(mark), value: Buffer.alloc(0) })
-    .catch((error: unknown) => {
-      throw storeErrorOf(error);
-    });
+  const { header } = await askEach(members, () =>
+    etcd.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }),
+  );
   const markRevision = Number(header.revision);
   const queue: Revision[] = [];
   let wake = (): void => undefined;
   const state: { end: StoreError | null } = { end: null };
-  const stream = new WatchStream({
-    etcd,
-    range: { from: prefix, to: `${mark}\0` },
-    fromRevision,
-    onRevision: (changes, revision) => {
-      queue.push({ revision, changes });
-      if (queue.length > QUEUE_REVISIONS_MAX) stream.pause();
-      wake();
-    },
-    onEnd: (cause) => {
-      state.end = cause;
-      wake();
-    },
-  });
+  let from = fromRevision;
+  let cuts = 0;
+  const open = (): WatchStream =>
+    new WatchStream({
+      etcd,
+      range: { from: prefix, to: `${mark}\0` },
+      fromRevision: from,
+      onRevision: (changes, revision) => {
+        queue.push({ revision, changes });
+        from = revision + 1;
+        cuts = 0;
+        if (queue.length > QUEUE_REVISIONS_MAX) stream.pause();
+        wake();
+      },
+      onEnd: (cause) => {
+        cuts += 1;
+        // The past does not change: it may be read on from another member.
+        if (cause.code === 'unavailable' && cuts < members) stream = open();
+        else state.end = cause;
+        wake();
+      },
+    });
+  let stream = open();
   try {
     for (;;) {
       for (const past of queue.splice(0)) {
