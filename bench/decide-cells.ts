@@ -1,0 +1,175 @@
+import type { Claim } from '../src/core/claim.ts';
+import { CellState } from '../src/core/cell-state.ts';
+import { evictionHosts } from '../src/core/eviction-hosts.ts';
+import type { Host } from '../src/core/host.ts';
+import { allocatable } from '../src/core/host.ts';
+import type { Expression, Group } from '../src/core/job.ts';
+import { EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
+import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
+import { BINPACK, place } from '../src/core/placement.ts';
+import { NO_SCALARS } from '../src/core/resources.ts';
+import type { SeededRandom } from '../src/core/seeded-random.ts';
+import { chooseVictims } from '../src/core/victims.ts';
+
+/** Allocations on each host of a full cell. */
+const EACH = 12;
+
+function amounts(cpuMilli: number, memoryMib: number): Host['capacity'] {
+  return { cpuMilli, memoryMib, diskMib: 0, scalars: NO_SCALARS };
+}
+
+/** Four shapes of machines, three zones, forty racks, a tenth with fast disks. */
+function makeHost(n: number, random: SeededRandom): Host {
+  const size = 1 << random.below(4);
+  return {
+    id: `host-${String(n).padStart(6, '0')}`,
+    address: 'http://127.0.0.1:1',
+    capacity: { ...amounts(8000 * size, 32_768 * size), diskMib: 500_000 },
+    reserved: amounts(200, 512),
+    gpuModels: [],
+    portRange: { first: 20_000, last: 32_000 },
+    attributes: {
+      os: 'linux',
+      'driver.exec': 'true',
+      zone: `z${String(random.below(3))}`,
+      rack: `r${String(random.below(40))}`,
+      class: random.below(10) === 0 ? 'ssd' : 'disk',
+      serial: String(n),
+    },
+    bootId: 'b',
+    incarnation: 1,
+    agentVersion: '0',
+  };
+}
+
+export function makeGroup(part: Partial<Group>): Group {
+  return {
+    name: 'web',
+    count: 1,
+    parallelism: null,
+    gang: false,
+    ports: {},
+    constraints: [],
+    affinities: [],
+    spread: [],
+    distinct: [],
+    tasks: {},
+    restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
+    reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
+    deadlineMs: null,
+    waitMaxMs: null,
+    ...part,
+  };
+}
+
+export function makeRequest(
+  part: Partial<PlacementRequest>,
+  cpuMilli = 100,
+  memoryMib = 200,
+): PlacementRequest {
+  return {
+    namespace: 'default',
+    job: 'job',
+    group: makeGroup({}),
+    ask: { resources: amounts(cpuMilli, memoryMib), gpu: null, ports: {} },
+    precedence: 50,
+    count: 1,
+    hostsHeld: [],
+    avoidHosts: [],
+    ...part,
+  };
+}
+
+const expression = (attribute: string, operator: Expression['operator'], value: string): Expression => ({
+  attribute,
+  operator,
+  value,
+  text: `host.${attribute} ${operator} ${value}`,
+});
+
+/** Sets of two or three constraints, as different jobs write them; half of them leave less than a tenth of the hosts. */
+export function constraintsOf(n: number): Expression[] {
+  const some = [expression('os', '==', 'linux'), expression('zone', '==', `z${String(n % 3)}`)];
+  if (n % 2 === 0) some.push(expression('class', '==', n % 4 === 0 ? 'ssd' : 'disk'));
+  if (n % 10 === 5) some.push(expression('rack', 'in', `r${String(n)},r${String(n + 1)}`));
+  return some;
+}
+
+export class Cell {
+  readonly state = new CellState();
+  readonly #claims: string[] = [];
+  #made = 0;
+
+  constructor(hosts: number, random: SeededRandom) {
+    for (let n = 0; n < hosts; n++) {
+      const host = makeHost(n, random);
+      this.state.setHost(host);
+      this.state.setAlive(host.id, true);
+      const half = amounts(
+        random.below(host.capacity.cpuMilli - 1000),
+        random.below(host.capacity.memoryMib - 4000),
+      );
+      this.state.setLedger(host.id, { ...EMPTY_LEDGER, bands: { 50: half } }, 1);
+    }
+  }
+
+  /** One decision: as many places as the request wants, each assumed. */
+  decide(request: PlacementRequest, random: SeededRandom, policy: PlacementPolicy): number {
+    const { chosen } = place(this.state, request, random, policy);
+    for (const { host, known, gpus, ports } of chosen) {
+      const id = `claim-${String(this.#made++)}`;
+      const claim: Claim = {
+        id,
+        host,
+        precedence: request.precedence,
+        resources: request.ask.resources,
+        gpus,
+        ports,
+      };
+      this.state.assume(claim, known);
+      this.#claims.push(id);
+    }
+    return chosen.length;
+  }
+
+  forgetAll(): void {
+    for (const id of this.#claims.splice(0)) this.state.forget(id);
+  }
+}
+
+/** Hosts full to the brim, each with a dozen allocations of three precedences. */
+export class FullCell {
+  readonly #state = new CellState();
+  readonly #running = new Map<string, Claim[]>();
+
+  constructor(hosts: number, random: SeededRandom) {
+    for (let n = 0; n < hosts; n++) {
+      const host = makeHost(n, random);
+      const { cpuMilli, memoryMib } = allocatable(host);
+      const share = amounts(Math.floor(cpuMilli / EACH), Math.floor(memoryMib / EACH));
+      const running = Array.from({ length: EACH }, (_, index) => {
+        const precedence = [10, 30, 50][random.below(3)] ?? 50;
+        const id = `${host.id}-${String(index)}`;
+        return { id, host: host.id, precedence, resources: share, gpus: [], ports: {} };
+      });
+      this.#state.setHost(host);
+      this.#state.setAlive(host.id, true);
+      this.#state.setLedger(host.id, running.reduce(withClaim, EMPTY_LEDGER), 1);
+      this.#running.set(host.id, running);
+    }
+  }
+
+  evict(request: PlacementRequest, random: SeededRandom, passed: ReadonlySet<string>): number {
+    const [id] = evictionHosts(this.#state, request, random, BINPACK, { most: 4, passed });
+    const host = id === undefined ? undefined : this.#state.hostOf(id);
+    if (id === undefined || host === undefined) return 0;
+    const running = this.#running.get(id) ?? [];
+    const choice = chooseVictims(host, this.#state.ledgerOf(id), request, running, random);
+    if (choice === null) return 0;
+    // The newcomer counts until the commit would tell of both; then all is as before.
+    const claim = { id: 'newcomer', precedence: request.precedence, resources: request.ask.resources };
+    this.#state.assume({ ...claim, ...choice.placement });
+    this.#state.forget('newcomer');
+    return 1;
+  }
+}
