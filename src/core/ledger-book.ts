@@ -32,9 +32,10 @@ interface Page {
 
 /**
  * What became of news about a host: not newer than what is known; what we wrote ourselves, now known; put by, to be read
- * when somebody asks; or to be read and told to `observe` by whoever brought it.
+ * when somebody asks, in the place of older news of that kind or as the first of it; or to be read and told to `observe` by
+ * whoever brought it.
  */
-export type Heard = 'old' | 'own' | 'put-by' | 'to-read';
+export type Heard = 'old' | 'own' | 'put-by' | 'put-by-again' | 'to-read';
 
 /**
  * The newest ledger known of each host. Two sources fill it, the watch and the replies to our own commits; they overtake
@@ -89,8 +90,9 @@ export class LedgerBook {
       return 'own';
     }
     if (!waits(page.known, text)) return 'to-read';
+    const heard = page.unread === null ? 'put-by' : 'put-by-again';
     page.unread = { text, revision };
-    return 'put-by';
+    return heard;
   }
 
   #readUp(host: string, page: Page, { text, revision }: UnreadLedger): void {

@@ -10,7 +10,7 @@ export interface LedgerFeedOptions {
   readonly onLedger: (host: string) => void;
   readonly onBadRecord?: (error: RecordError, key: string) => void;
   /**
-   * The host's new ledger was put by in the book, unread. Most of what other schedulers write is about hosts that we do not
+   * The host's new ledger was put by in the book, unread; told once, until it is read. Most of what other schedulers write is about hosts that we do not
    * look at before they change again. Ledgers that show or change a verdict are always read, and so is everything while
    * this is absent or `mayWait` says no.
    */
@@ -70,7 +70,7 @@ export class LedgerFeed {
   #read({ key, value, modRevision }: Entry): void {
     const host = key.slice(this.#prefix.length);
     const heard = this.#book.hear(host, value, modRevision, this.#waits);
-    if (heard === 'old') return;
+    if (heard === 'old' || heard === 'put-by-again') return;
     if (heard === 'put-by') this.#options.onUnread?.(host);
     else if (heard === 'own') this.#options.onLedger(host);
     else {
