@@ -6,15 +6,17 @@ import { runSeeds } from './run-seeds.ts';
 import { seedSetting } from './setting.ts';
 
 /**
- * `npm run sim -- --seeds FROM..TO [--minutes M] [--every MS] [--calm] [--workers N] [--keep-going]`
+ * `npm run sim -- --seeds FROM..TO [--minutes M] [--minutes-max M] [--every MS] [--calm] [--workers N] [--keep-going]`
  *
  * Runs the small cell once for each seed, on all cores, and prints every seed that fails, then one line for all. Ends with
- * 1 when one failed. With `--minutes` it goes on after TO until the time is over.
+ * 1 when one failed. With `--minutes` it goes on after TO until the time is over; with `--minutes-max` it ends then, whether it has
+ * come to TO or not.
  */
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1..200' },
     minutes: { type: 'string' },
+    'minutes-max': { type: 'string' },
     every: { type: 'string' },
     calm: { type: 'boolean', default: false },
     workers: { type: 'string', default: String(availableParallelism()) },
@@ -28,7 +30,9 @@ const range = /^(\d+)\.\.(\d+)$/.exec(values.seeds);
 if (range === null) throw new Error('--seeds FROM..TO');
 const hostile = seedSetting(values.every === undefined ? undefined : Number(values.every));
 const startMs = performance.now();
-const untilMs = values.minutes === undefined ? null : startMs + Number(values.minutes) * MINUTE_MS;
+const timeFor = (minutes: string | undefined): number =>
+  minutes === undefined ? Infinity : startMs + Number(minutes) * MINUTE_MS;
+const untilMs = Math.min(timeFor(values.minutes), timeFor(values['minutes-max']));
 
 function onRun({ seed, violations }: SeedReport, failure: Failure | null): boolean {
   if (failure === null) return true;
@@ -42,9 +46,9 @@ function onRun({ seed, violations }: SeedReport, failure: Failure | null): boole
 const tally = await runSeeds({
   setting: values.calm ? { ...hostile, faults: {} } : hostile,
   from: Number(range[1]),
-  to: untilMs === null ? Number(range[2]) : Infinity,
+  to: values.minutes === undefined ? Number(range[2]) : Infinity,
   workers: Number(values.workers),
-  isOver: () => untilMs !== null && performance.now() >= untilMs,
+  isOver: () => performance.now() >= untilMs,
   onRun,
 });
 const seconds = (performance.now() - startMs) / 1000;
