@@ -7,9 +7,10 @@ export interface KnownLedger {
   readonly revision: number;
 }
 
+/** Rewritten in place: most hosts change many times before anybody looks. */
 interface UnreadLedger {
-  readonly text: string;
-  readonly revision: number;
+  text: string;
+  revision: number;
 }
 
 interface SentLedger {
@@ -73,15 +74,10 @@ export class LedgerBook {
   }
 
   /**
-   * News about the host from the watch.
-   * @param waits may it be put by, going by what is known of the host and the text of the news?
+   * News about the host from the watch. Of a host that is not known to be ready all news is to be read.
+   * @param waits may it be put by, going by its text?
    */
-  hear(
-    host: string,
-    text: string,
-    revision: number,
-    waits: (known: KnownLedger, text: string) => boolean,
-  ): Heard {
+  hear(host: string, text: string, revision: number, waits: (text: string) => boolean): Heard {
     const page = this.#pages.get(host);
     if (page === undefined) return 'to-read';
     if (revision <= newestOf(page) || revision <= page.absentSince) return 'old';
@@ -89,10 +85,16 @@ export class LedgerBook {
       know(page, page.sent.ledger, revision);
       return 'own';
     }
-    if (!waits(page.known, text)) return 'to-read';
-    const heard = page.unread === null ? 'put-by' : 'put-by-again';
-    page.unread = { text, revision };
-    return heard;
+    const { unread } = page;
+    // What was put by before tells that the host was ready; to look at its ledger again would cost more than all of this.
+    if ((unread === null && !isReady(page.known)) || !waits(text)) return 'to-read';
+    if (unread === null) {
+      page.unread = { text, revision };
+      return 'put-by';
+    }
+    unread.text = text;
+    unread.revision = revision;
+    return 'put-by-again';
   }
 
   #readUp(host: string, page: Page, { text, revision }: UnreadLedger): void {
@@ -153,6 +155,10 @@ const NEVER = -1;
 
 function newestOf({ known, unread }: Page): number {
   return unread === null ? known.revision : unread.revision;
+}
+
+function isReady({ ledger, revision }: KnownLedger): boolean {
+  return revision > 0 && ledger.state === 'ready';
 }
 
 function know(page: Page, ledger: Ledger, revision: number): void {

@@ -1,6 +1,6 @@
 import type { CellKeys } from '../core/keys.ts';
 import type { Ledger } from '../core/ledger.ts';
-import type { KnownLedger, LedgerBook } from '../core/ledger-book.ts';
+import type { LedgerBook } from '../core/ledger-book.ts';
 import type { CellStore, Entry, Following } from '../ports/cell-store.ts';
 import { RecordError } from '../wire/codec.ts';
 import { ledgerCodec } from '../wire/records.ts';
@@ -57,10 +57,9 @@ export class LedgerFeed {
     this.#following.close();
   }
 
-  readonly #waits = (known: KnownLedger, text: string): boolean => {
+  readonly #waits = (text: string): boolean => {
     const { onUnread, mayWait } = this.#options;
-    if (onUnread === undefined || known.revision === 0 || known.ledger.state !== 'ready') return false;
-    return !text.includes(VERDICT) && mayWait?.() !== false;
+    return onUnread !== undefined && !text.includes(VERDICT) && mayWait?.() !== false;
   };
 
   #gone(host: string, revision: number): void {
