@@ -7,7 +7,7 @@ import type { CellKeys } from '../src/core/keys.ts';
 import type { Ledger } from '../src/core/ledger.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
 import type { Pool, SharedResource } from '../src/core/shared-resource.ts';
-import type { CellStore, Change, Following, Snapshot } from '../src/ports/cell-store.ts';
+import type { CellStore, Change, Entry, Following, Snapshot } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import type { RunRecord } from '../src/wire/monitor-api.ts';
 import {
@@ -54,8 +54,13 @@ export type CellChange = { [K in RoomName]: { readonly room: K } & RowChange<Roo
 
 export interface CellCopyHandlers {
   onChange(change: CellChange): void;
-  /** A snapshot replaced what was known: changes in between may have been missed. `first` at the start. */
+  /**
+   * A snapshot is about to replace what was known: changes before its revision may have been missed. What it shows of them
+   * follows, in the order of revisions; of the first one nothing.
+   */
   onGap(revision: number, first: boolean): void;
+  /** It has. */
+  onReplaced(): void;
 }
 
 /**
@@ -217,17 +222,20 @@ export class CellCopy {
   #replace(snapshot: Snapshot): void {
     const first = this.#first;
     this.#first = false;
+    this.#handlers.onGap(snapshot.revision, first);
     const keys = new Set(snapshot.entries.keys());
     const ordinals = new Map<number, number>();
-    for (const entry of snapshot.entries.values()) {
+    for (const entry of first ? snapshot.entries.values() : byRevision(snapshot)) {
       const ordinal = ordinals.get(entry.modRevision) ?? 0;
       ordinals.set(entry.modRevision, ordinal + 1);
       this.#roomOf(entry.key)?.put(entry, entry.modRevision, ordinal);
     }
-    for (const room of this.#rooms) room.keepOnly(keys, snapshot.revision);
+    // No two changes have the same place, of whichever rooms they are.
+    let ordinal = ordinals.get(snapshot.revision) ?? 0;
+    for (const room of this.#rooms) ordinal = room.keepOnly(keys, snapshot.revision, ordinal);
     this.#advance(snapshot.revision);
     this.#quiet = false;
-    this.#handlers.onGap(snapshot.revision, first);
+    this.#handlers.onReplaced();
   }
 
   #apply(changes: readonly Change[], revision: number): void {
@@ -251,6 +259,10 @@ export class CellCopy {
   #roomOf(key: string): Room<unknown> | undefined {
     return this.#rooms.find((room) => key.startsWith(room.prefix));
   }
+}
+
+function byRevision({ entries }: Snapshot): readonly Entry[] {
+  return [...entries.values()].sort((a, b) => a.modRevision - b.modRevision);
 }
 
 /** More earlier specs than this say nothing about what runs now. */

@@ -207,9 +207,9 @@ export function eventOfReport(
 
 export function eventOfScheduler(event: SchedulerEvent): CellEvent | null {
   if (SEEN_IN_STORE.has(event.kind)) return null;
-  const { seq, atMs, scheduler, kind, namespace, job, allocation, slot, host, detail } = event;
+  const { life, seq, atMs, scheduler, kind, namespace, job, allocation, slot, host, detail } = event;
   return {
-    id: `${scheduler}:${String(seq)}`,
+    id: `${scheduler}:${String(life)}.${String(seq)}`,
     ...{ atMs, kind, source: scheduler, namespace, job, detail },
     ...(allocation === undefined ? {} : { allocation }),
     ...(slot === undefined ? {} : { slot }),

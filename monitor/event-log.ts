@@ -60,7 +60,8 @@ export class EventLog {
   /**
    * Events after `since`, then, when `follow`, all that come; `null` is a heartbeat.
    * @param since an event id, exclusive; `0` for all that is held; absent or `now` for none of it. An id that is no longer
-   *   held, or never was, begins with a gap and what there is.
+   *   held, or never was, begins with a gap and what there is; one that is not known yet with a gap, since this monitor
+   *   may tell again what another one has told.
    */
   async *read(since: string | undefined, follow: boolean, signal: AbortSignal): AsyncGenerator<Item> {
     let first = this.#after(since);
@@ -91,15 +92,18 @@ export class EventLog {
     const position = held.findLastIndex((event) => event.id === since);
     if (position >= 0) return held.slice(position + 1);
     const wanted = placeOf(since);
-    const floor = placeOf(this.#floor) ?? [0, 0];
-    if (wanted === null || before(wanted, floor))
+    // Of the floor's own revision nobody knows how much was told elsewhere.
+    const [floor] = placeOf(this.#floor) ?? [0];
+    if (wanted === null || (floor > 0 && wanted[0] <= floor))
       return [this.#gap('older events are no longer held'), ...held];
     // An id that made no event here (another kind of change): everything of the store after it, and whatever else came.
     const next = held.findIndex((event) => {
       const place = placeOf(event.id);
       return place !== null && before(wanted, place);
     });
-    return next < 0 ? [] : held.slice(next);
+    return next < 0
+      ? [this.#gap('this monitor has not come so far yet; events may come twice')]
+      : held.slice(next);
   }
 
   #cut(): void {

@@ -174,7 +174,9 @@ export class Monitor {
     const follower = this.#makeFollower();
     const copy = new CellCopy(store, keys, log, {
       onChange: (change) => this.#onChange(change),
-      onGap: (revision, first) => this.#onGap(revision, first),
+      onGap: (revision, first) =>
+        this.state.events.missed(revision, 'the watch of the store was interrupted', first),
+      onReplaced: () => this.#onReplaced(),
     });
     const book = new JobBook(copy, follower.view);
     const watch = new JobWatch();
@@ -230,10 +232,9 @@ export class Monitor {
     });
   }
 
-  #onGap(revision: number, first: boolean): void {
-    const { copy, events, book } = this.state;
+  #onReplaced(): void {
+    const { copy, book } = this.state;
     for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
-    events.missed(revision, 'the watch of the store was interrupted', first);
     book.changedAll();
     this.#refreshSoon();
   }

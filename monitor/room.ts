@@ -82,13 +82,14 @@ export class Room<T> {
     this.#options.onChange({ name, now: undefined, before, revision, ordinal });
   }
 
-  /** After a gap: what the snapshot does not hold is gone. */
-  keepOnly(keys: ReadonlySet<string>, revision: number): void {
-    let ordinal = 0;
+  /** After a gap: what the snapshot does not hold is gone. @returns the next ordinal, from the given one on */
+  keepOnly(keys: ReadonlySet<string>, revision: number, first: number): number {
+    let ordinal = first;
     for (const name of [...this.#rows.keys()]) {
       const key = this.prefix + name;
       if (!keys.has(key)) this.delete(key, revision, ordinal++);
     }
+    return ordinal;
   }
 
   #decoded({ key, value, createRevision, modRevision }: Entry): Row<T> | null {

@@ -23,6 +23,15 @@ const RECONNECT = { firstMs: 100, maxMs: 5_000 };
 /** A line of these is a sentence with some names. */
 const LINE_LENGTH_MAX = 64 * 1024;
 
+/** More schedulers than live at once; of those that left the oldest are forgotten. */
+const HEARD_MAX = 256;
+
+/** The last event that was passed on. */
+interface Heard {
+  readonly life: number;
+  readonly seq: number;
+}
+
 interface Watching {
   readonly address: string;
   readonly stop: AbortController;
@@ -33,6 +42,8 @@ interface Watching {
 export class SchedulerWatch {
   readonly #deps: SchedulerWatchDeps;
   readonly #watching = new Map<string, Watching>();
+  /** By scheduler, also of those that left: who comes back tells again what it kept. */
+  readonly #heard = new Map<string, Heard>();
   #closed = false;
 
   constructor(deps: SchedulerWatchDeps) {
@@ -63,7 +74,6 @@ export class SchedulerWatch {
 
   async #follow(id: string, address: string, signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(RECONNECT, this.#deps.random);
-    let last = -1;
     while (!signal.aborted) {
       try {
         const stream = await this.#deps.http.stream({
@@ -79,9 +89,7 @@ export class SchedulerWatch {
             if (signal.aborted) return;
             for (const value of parser.push(chunk)) {
               backoff.reset();
-              if (!isEvent(value) || value.seq <= last) continue;
-              last = value.seq;
-              this.#deps.onEvent(value);
+              if (isEvent(value) && this.#isNew(value)) this.#deps.onEvent(value);
             }
           }
       } catch (error) {
@@ -90,12 +98,25 @@ export class SchedulerWatch {
       await sleep(this.#deps.clock, backoff.nextMs(), signal);
     }
   }
+
+  #isNew({ scheduler: id, life, seq }: SchedulerEvent): boolean {
+    const last = this.#heard.get(id);
+    if (last?.life === life && seq <= last.seq) return false;
+    this.#heard.delete(id);
+    this.#heard.set(id, { life, seq });
+    for (const [oldest] of this.#heard) {
+      if (this.#heard.size <= HEARD_MAX) break;
+      this.#heard.delete(oldest);
+    }
+    return true;
+  }
 }
 
 function isEvent(value: unknown): value is SchedulerEvent {
   if (typeof value !== 'object' || value === null) return false;
   const event = value as Partial<Record<keyof SchedulerEvent, unknown>>;
   return (
+    typeof event.life === 'number' &&
     typeof event.seq === 'number' &&
     typeof event.atMs === 'number' &&
     typeof event.detail === 'string' &&

@@ -12,6 +12,7 @@ const READER_QUEUE_MAX = 4_096;
 export class SchedulerEvents {
   readonly #scheduler: string;
   readonly #clock: Clock;
+  readonly #life: number;
   readonly #all = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
   /** For those who watch the store. */
   readonly #unseen = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
@@ -21,11 +22,13 @@ export class SchedulerEvents {
   constructor(scheduler: string, clock: Clock) {
     this.#scheduler = scheduler;
     this.#clock = clock;
+    this.#life = Math.floor(clock.nowMs());
   }
 
-  say(event: Omit<SchedulerEvent, 'seq' | 'atMs' | 'scheduler'>): void {
+  say(event: Omit<SchedulerEvent, 'life' | 'seq' | 'atMs' | 'scheduler'>): void {
     this.#seq += 1;
     const whole = {
+      life: this.#life,
       seq: this.#seq,
       atMs: Math.floor(this.#clock.nowMs()),
       scheduler: this.#scheduler,

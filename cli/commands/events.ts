@@ -1,4 +1,5 @@
 import { slotName } from '../../src/core/ids.ts';
+import { EventCursor } from '../../src/clients/event-cursor.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { CellEvent } from '../../src/wire/monitor-api.ts';
 import { readDuration } from '../../src/wire/units.ts';
@@ -26,11 +27,11 @@ export async function events(context: Context, options: EventsOptions): Promise<
   const api = await context.api();
   // Without following, what is held is what was asked for; a follower wants what comes.
   const start = readSince(options.since ?? (options.follow ? 'now' : '0'), terminal.nowMs());
-  let { since } = start;
+  const cursor = new EventCursor(start.since);
   while (!interrupted.aborted) {
     try {
-      for await (const event of api.events(since, { follow: options.follow })) {
-        since = event.id;
+      for await (const event of api.events(cursor.since, { follow: options.follow })) {
+        cursor.saw(event);
         if (event.atMs >= start.fromMs && wanted(event, options)) terminal.out(render(event, context));
       }
       if (!options.follow) return 0;

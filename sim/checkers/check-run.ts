@@ -7,6 +7,7 @@ import { checkCauses } from './causes.ts';
 import { beforeOf, ComparedWritesChecker } from './compared-writes.ts';
 import { checkEndings } from './endings.ts';
 import { checkEscrow } from './escrow.ts';
+import { checkEventStreams } from './event-streams.ts';
 import { checkEvents } from './events.ts';
 import { GangChecker } from './gangs.ts';
 import { checkGroundRoom } from './ground-room.ts';
@@ -80,6 +81,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   checkViews(history, book, findings);
   checkAdoptions(history, book, findings);
   checkEvents(history, book, findings);
+  checkEventStreams(history, setting.keys, findings);
   checkRestores(history, book, end, findings);
   if (setting.liveness !== null)
     checkLiveness({ book, cell: end.cell, alive: end.alive, times: setting.liveness }, findings);

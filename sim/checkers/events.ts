@@ -1,22 +1,28 @@
-import type { RecordedHistory, Stamp } from '../history/history.ts';
+import type { ExitFact } from '../history/facts.ts';
+import type { RecordedHistory, Stamped } from '../history/history.ts';
 import type { AllocationStory, RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
 /**
- * I52: a client is told of each event once, and every end is in the history: an allocation that ran, and whose record was
- * to be kept, never leaves the store without its outcome.
+ * I52: every end is in the history: an allocation that ran, and whose record was to be kept, never leaves the store without
+ * its outcome. And what a client was told that waited for a job's end is what the store holds.
  */
 export function checkEvents(history: RecordedHistory, book: RunBook, findings: Findings): void {
-  const seen = new Map<string, Stamp>();
-  for (const event of history.events) {
-    const { client, monitor, event: told } = event.fact;
-    const key = `${client} ${monitor} ${told.id}`;
-    const before = seen.get(key);
-    if (before !== undefined)
-      findings.prove('I52', told.id, `${client} was told twice by ${monitor}: ${told.kind}`, [before, event]);
-    seen.set(key, event);
-  }
   for (const story of book.allocations.values()) checkKept(story, book, findings);
+  for (const told of history.exits) checkTold(told, book, findings);
+}
+
+function checkTold(told: Stamped<ExitFact>, book: RunBook, findings: Findings): void {
+  const { client, exit } = told.fact;
+  const outcome = exit.allocation === null ? undefined : book.outcomes.get(exit.allocation);
+  // Its host may have been declared lost between its word and the release.
+  if (outcome === undefined || outcome.fact.state === 'lost') return;
+  const { state, exit: status = null } = outcome.fact;
+  if (state !== exit.state || JSON.stringify(status) !== JSON.stringify(exit.exit))
+    findings.prove('I23', exit.allocation ?? '', `${client} was told ${exit.state}, and it was ${state}`, [
+      told,
+      outcome,
+    ]);
 }
 
 function checkKept(story: AllocationStory, book: RunBook, findings: Findings): void {

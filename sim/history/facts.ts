@@ -2,7 +2,7 @@ import type { Job } from '../../src/core/job.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import type { RoleKind } from '../../src/core/role.ts';
 import type { TicketBody } from '../../src/core/ticket.ts';
-import type { CellEvent } from '../../src/wire/monitor-api.ts';
+import type { CellEvent, RunExit } from '../../src/wire/monitor-api.ts';
 
 /** An actor: a role's process by its id (`service-1`, `host-3`, `monitor-2`), `client-1`, `operator`, or `reaper`. */
 export type ActorKind = RoleKind | 'client';
@@ -66,11 +66,22 @@ export interface ListingFact {
   readonly reports: readonly AllocationReport[];
 }
 
-/** An event of a monitor's event stream, as a client read it. */
+/**
+ * An event as a client read it. `stream`: the connection, from 1; each goes on after the last event of the store that came
+ * before it (`EventCursor`).
+ */
 export interface EventFact {
   readonly client: string;
-  readonly monitor: string;
+  readonly stream: number;
   readonly event: CellEvent;
+}
+
+/** How a job ended, as a client was told that waited for it. */
+export interface ExitFact {
+  readonly client: string;
+  readonly namespace: string;
+  readonly job: string;
+  readonly exit: RunExit;
 }
 
 /** One fault of the plan. `fault` is its number in the plan; `what` says it in words: `cut host-2 from monitor-1`. */

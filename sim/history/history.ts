@@ -4,6 +4,7 @@ import type {
   ApiAnswer,
   ApiCall,
   EventFact,
+  ExitFact,
   GrantFact,
   ListingFact,
   NemesisFact,
@@ -46,6 +47,7 @@ export interface RecordedHistory {
   readonly views: readonly Stamped<ViewFact>[];
   readonly listings: readonly Stamped<ListingFact>[];
   readonly events: readonly Stamped<EventFact>[];
+  readonly exits: readonly Stamped<ExitFact>[];
   readonly nemesis: readonly Stamped<NemesisFact>[];
   readonly phases: readonly Stamped<PhaseFact>[];
   readonly restores: readonly Stamped<RestoreFact>[];
@@ -69,6 +71,7 @@ export class History implements RecordedHistory {
   readonly views: Stamped<ViewFact>[] = [];
   readonly listings: Stamped<ListingFact>[] = [];
   readonly events: Stamped<EventFact>[] = [];
+  readonly exits: Stamped<ExitFact>[] = [];
   readonly nemesis: Stamped<NemesisFact>[] = [];
   readonly phases: Stamped<PhaseFact>[] = [];
   readonly restores: Stamped<RestoreFact>[] = [];
@@ -160,6 +163,10 @@ export class History implements RecordedHistory {
 
   event(fact: EventFact): void {
     this.events.push(this.#stamped(fact));
+  }
+
+  exit(fact: ExitFact): void {
+    this.exits.push(this.#stamped(fact));
   }
 
   fault(fact: NemesisFact): void {

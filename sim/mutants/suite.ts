@@ -5,6 +5,7 @@ import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.
 import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
+import { followedFaults } from './followed.ts';
 import { burst, restless } from './requests.ts';
 
 /**
@@ -14,7 +15,8 @@ import { burst, restless } from './requests.ts';
  * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
  * `refused` with hosts that cannot take what was placed on them, `restored` with a store that is lost, or restored from a
  * snapshot, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
- * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used.
+ * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
+ * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off.
  */
 export const THEMES = [
   'any',
@@ -30,12 +32,14 @@ export const THEMES = [
   'hushed',
   'quota',
   'restless',
+  'followed',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
 /** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
 const WHOLE: Scenario = { ...SMALL_CELL, quietLeastMs: SMALL_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
+const FOLLOWED: Scenario = { ...SHORT, followed: true };
 /** Where every answer takes its time, less is done in it. */
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 /** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
@@ -104,6 +108,12 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       return { seed, scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) };
     case 'restless':
       return { seed, scenario: SLOW, faults: RACE, requests: restless(random, SLOW.activeMs) };
+    case 'followed':
+      return {
+        ...{ seed, scenario: FOLLOWED, faults: { store: { watchLags: 0.3, watchLagMs: 1_000 } } },
+        faultPlan: followedFaults(random, SHORT.activeMs),
+        requests: burst(random, SHORT.activeMs),
+      };
     case 'restored':
       return restoredOptions(seed, random);
     case 'lost':

@@ -32,6 +32,8 @@ export interface Scenario {
   readonly quietLeastMs: number;
   /** What an operator says that hosts share, before anything else. */
   readonly shared: readonly SharedResource[];
+  /** Does somebody follow the events? Absent: in the worlds of every fourth seed. */
+  readonly followed?: boolean;
   /** A run in which less was done has tested nothing, and fails. */
   readonly least: WorkLeast;
 }
@@ -51,6 +53,11 @@ export const SMALL_CELL: Scenario = {
 /** As `Scenario.gangMax` says. The gangs of `requestsOf` have up to four members. */
 export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
   return gangMax ?? (seed % 3 === 2 ? 1 : 4);
+}
+
+/** As `Scenario.followed` says. */
+export function isFollowed({ followed }: Scenario, seed: number): boolean {
+  return followed ?? seed % 4 === 0;
 }
 
 /** One thing that a client asks for. `file` is a job file. */

@@ -19,13 +19,14 @@ import type { Fault } from '../nemesis/fault.ts';
 import type { Actor } from './actor.ts';
 import { clientActor } from './client.ts';
 import { arbiterActor, CELL, monitorActor, schedulerActor } from './control-roles.ts';
+import { followerActor } from './follower.ts';
 import type { Ground } from './ground.ts';
 import { hostActor } from './host-role.ts';
 import type { WorldOptions } from './options.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
 import type { Request, Scenario } from './scenario.ts';
-import { gangMaxOf } from './scenario.ts';
+import { gangMaxOf, isFollowed } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
 const SESSION_TTL_MS = 10_000;
@@ -67,6 +68,7 @@ export class World {
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario.shared);
+    if (isFollowed(scenario, seed)) this.#add(followerActor(this.ground, 'client-2', this.#monitorNames));
     this.#setQuota(scenario);
   }
 
@@ -95,6 +97,10 @@ export class World {
     this.ground.store.life.end();
     this.ground.life.end();
     this.ground.store.abandonAll();
+  }
+
+  get #monitorNames(): readonly string[] {
+    return [...this.actors.values()].filter(({ role }) => role === 'monitor').map(({ name }) => name);
   }
 
   #addHost(host: string, { scenario }: WorldOptions): void {
@@ -128,7 +134,7 @@ export class World {
   #addClient(requests: readonly Request[], plan: readonly Fault[], shared: Scenario['shared']): void {
     const restores = plan.filter(({ kind }) => kind === 'restore' || kind === 'store-lost');
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
-    const monitors = [...this.actors.keys()].filter((name) => name.startsWith('monitor-'));
+    const monitors = this.#monitorNames;
     this.#unserved = requests.length;
     const onServed = (): void => void (this.#unserved -= 1);
     this.#add(

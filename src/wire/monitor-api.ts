@@ -30,7 +30,8 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
  *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
  *                                              `0` for all that is held, `now` (default) for none of it;
- *                                              `follow=false` ends after what is held. Kind `gap`: some were left out
+ *                                              `follow=false` ends after what is held. Kind `gap`: some were left out,
+ *                                              or some may come twice. To go on elsewhere: `clients/event-cursor.ts`
  *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
  *                                              source for others
  *   GET  /v1/schema/job.json                   JSON Schema 2020-12 of a job file, for editors

@@ -64,7 +64,9 @@ export interface WhyGroup {
 
 /** Something that a scheduler did, for the event stream of the monitors. */
 export interface SchedulerEvent {
-  /** Grows by one with each event of this instance. */
+  /** When the process began that says it, by its own clock: two lives of one scheduler never say the same. */
+  readonly life: number;
+  /** Grows by one with each event of this life. */
   readonly seq: number;
   readonly atMs: number;
   readonly scheduler: string;

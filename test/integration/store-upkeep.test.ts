@@ -39,7 +39,11 @@ describe('a store with a small quota', () => {
     const keys = cellKeys(etcd.cellName());
     const store = etcd.store();
     const upkeep = new EtcdUpkeep({ endpoints: [etcd.url] });
-    const copy = new CellCopy(store, keys, silentLog, { onChange: () => undefined, onGap: () => undefined });
+    const copy = new CellCopy(store, keys, silentLog, {
+      onChange: () => undefined,
+      onGap: () => undefined,
+      onReplaced: () => undefined,
+    });
     const clock = new ManualClock();
     const keeper = new StoreKeeper({
       ...{ self: 'm1', upkeep, copy, clock, log: silentLog, metrics: silentMetrics },
@@ -73,7 +77,11 @@ describe('a store with a small quota', () => {
     const keys = cellKeys(etcd.cellName());
     const store = etcd.store();
     const upkeep = new EtcdUpkeep({ endpoints: [etcd.url] });
-    const copy = new CellCopy(store, keys, silentLog, { onChange: () => undefined, onGap: () => undefined });
+    const copy = new CellCopy(store, keys, silentLog, {
+      onChange: () => undefined,
+      onGap: () => undefined,
+      onReplaced: () => undefined,
+    });
     await copy.ready;
     const clock = new ManualClock();
     const keeper = new StoreKeeper({

@@ -60,7 +60,7 @@ describe('events', () => {
 
   it('hands on what schedulers alone know, once though they repeat it', async () => {
     const conflict: SchedulerEvent = {
-      ...{ seq: 7, atMs: 1, scheduler: 's1', kind: 'conflict', namespace: 'default', job: 'web' },
+      ...{ life: 1, seq: 7, atMs: 1, scheduler: 's1', kind: 'conflict', namespace: 'default', job: 'web' },
       detail: 'lost h1 to s2: cpu needed 2500, available 1000',
     };
     const { monitor, address } = await world.monitor();
@@ -70,6 +70,8 @@ describe('events', () => {
       path: '/v1/events',
       handle: async () => {
         asked += 1;
+        // Then it has been started anew, and counts from the beginning.
+        if (asked > 2) return { status: 200, stream: lines({ ...conflict, life: 2, seq: 1 }) };
         return { status: 200, stream: lines(conflict, { ...conflict, seq: 8, kind: 'placed' }) };
       },
     } as const;
@@ -90,8 +92,13 @@ describe('events', () => {
     await until(() => asked === 1);
     await world.clock.advance(10_000);
     await until(() => asked > 1);
+    await world.clock.advance(10_000);
+    await until(() => asked > 2);
     const told = (await held(address)).filter((event) => event.id.startsWith('s1:'));
-    expect(told.map((event) => [event.id, event.kind])).toEqual([['s1:7', 'conflict']]);
+    expect(told.map((event) => [event.id, event.kind])).toEqual([
+      ['s1:1.7', 'conflict'],
+      ['s1:2.1', 'conflict'],
+    ]);
     expect(monitor.state.events.readers).toBe(0);
   });
 

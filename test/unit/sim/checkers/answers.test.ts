@@ -18,6 +18,9 @@ beforeEach(() => {
 
 const quick = { liveness: null, least: {} };
 
+const detailsOf = (wanted: string): readonly string[] =>
+  run.check(quick).violations.flatMap(({ invariant, detail }) => (invariant === wanted ? [detail] : []));
+
 describe('I19 I20 I46 what clients were told', () => {
   const once = (key: string, answered: string, stored = answered): void => {
     const answer = run.history.called({ kind: 'run', client: 'client-1', key, job: run.job('hello') });
@@ -102,11 +105,54 @@ describe('I48 I50 I51 views', () => {
 describe('I52 ends in the history', () => {
   it('I52 an event that a client is told twice', () => {
     const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
-    run.history.event({ client: 'client-1', monitor: 'monitor-1', event });
-    run.history.event({ client: 'client-1', monitor: 'monitor-2', event });
+    const gap = { ...event, id: '6.0', kind: 'gap' };
+    run.history.event({ client: 'client-1', stream: 1, event });
+    run.history.event({ client: 'client-1', stream: 2, event: gap });
+    run.history.event({ client: 'client-1', stream: 2, event });
+    run.history.event({ client: 'client-2', stream: 1, event });
     expect(run.broken(quick)).toEqual([]);
-    run.history.event({ client: 'client-1', monitor: 'monitor-1', event });
+    run.history.event({ client: 'client-2', stream: 2, event });
     expect(run.broken(quick)).toEqual(['I52']);
+  });
+
+  it('I52 an end that a follower is not told of, and one that is told after what came later', () => {
+    run.end(one, run.launch(one, job));
+    const told = (id: string): void =>
+      run.history.event({
+        client: 'client-1',
+        stream: 1,
+        event: { id, atMs: 1, kind: 'placed', source: 'x', detail: '' },
+      });
+    told('1.0');
+    told('2.0');
+    run.release(one);
+    told('900.0');
+    expect(detailsOf('I52')).toEqual(['client-1 was not told of its end, nor of a gap']);
+    told('3.0');
+    expect(detailsOf('I52')).toContain('client-1 was told of it after what came later');
+  });
+
+  it('I52 nobody complains of an end that a gap stands for', () => {
+    run.end(one, run.launch(one, job));
+    const told = (id: string, kind: string): void =>
+      run.history.event({
+        client: 'client-1',
+        stream: 1,
+        event: { id, atMs: 1, kind, source: 'x', detail: '' },
+      });
+    told('1.0', 'placed');
+    run.release(one);
+    told('800.0', 'gap');
+    told('900.0', 'placed');
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I23 an end that a client was told otherwise than the store holds it', () => {
+    run.end(one, run.launch(one, job));
+    run.release(one);
+    const exit = { state: 'failed', exit: { code: 3 }, reason: '', host: 'host-1', allocation: one.id };
+    run.history.exit({ client: 'client-1', namespace: 'default', job: 'job', exit });
+    expect(run.broken(quick)).toEqual(['I23']);
   });
 
   it('I52 a task that ran and left no outcome', () => {
