@@ -6,25 +6,32 @@ export class NdjsonError extends Error {
   override readonly name = 'NdjsonError';
 }
 
-/** Cuts byte chunks into lines and parses each as JSON; empty lines are skipped. */
-export class NdjsonParser {
+const NEWLINE = 0x0a;
+
+/** Cuts byte chunks into lines and reads each, by default as JSON; empty lines are skipped. */
+export class NdjsonParser<T = unknown> {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   readonly #lineLengthMax: number;
+  readonly #read: (line: string) => T;
+  /** The last chunk ended with a line, so no character is cut. */
+  #isAtStart = true;
   /** Pieces of the line that is not yet complete: joined once, so a long line costs no quadratic copying. */
   #pieces: string[] = [];
   #length = 0;
 
-  constructor(lineLengthMax = NDJSON_LINE_BYTES_MAX) {
+  /** @param read may throw: the line is none of ours */
+  constructor(lineLengthMax = NDJSON_LINE_BYTES_MAX, read: (line: string) => T = JSON.parse) {
     this.#lineLengthMax = lineLengthMax;
+    this.#read = read;
   }
 
   /**
    * @returns the values whose lines end within this chunk
    * @throws NdjsonError
    */
-  push(chunk: Uint8Array): unknown[] {
+  push(chunk: Uint8Array): T[] {
     const text = this.#decode(chunk);
-    const values: unknown[] = [];
+    const values: T[] = [];
     let start = 0;
     for (;;) {
       const end = text.indexOf('\n', start);
@@ -34,14 +41,17 @@ export class NdjsonParser {
       this.#pieces = [];
       this.#length = 0;
       start = end + 1;
-      if (line.trim() !== '') values.push(parse(line));
+      if (line.trim() !== '') values.push(this.#parse(line));
     }
     if (start < text.length) this.#keep(text.slice(start));
     return values;
   }
 
   #decode(chunk: Uint8Array): string {
+    const wasAtStart = this.#isAtStart;
+    this.#isAtStart = chunk.at(-1) === NEWLINE;
     try {
+      if (wasAtStart && this.#isAtStart) return WHOLE.decode(chunk);
       return this.#decoder.decode(chunk, { stream: true });
     } catch (error) {
       throw new NdjsonError('not UTF-8', { cause: error });
@@ -54,15 +64,18 @@ export class NdjsonParser {
       throw new NdjsonError(`a line is longer than ${String(this.#lineLengthMax)}`);
     this.#pieces.push(piece);
   }
-}
 
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch (error) {
-    throw new NdjsonError('a line is not JSON', { cause: error });
+  #parse(line: string): T {
+    try {
+      return this.#read(line);
+    } catch (error) {
+      throw new NdjsonError('a line is not JSON', { cause: error });
+    }
   }
 }
+
+/** For chunks of whole lines, which nearly all are: a decoder that has to remember nothing takes a third of the time. */
+const WHOLE = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * The values of an NDJSON stream, one by one. A last line without its end is a cut message and is dropped.

@@ -31,6 +31,17 @@ describe('canonicalJson', () => {
     );
   });
 
+  it('quotes every text as JSON does', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(canonicalJson(text)).toBe(JSON.stringify(text));
+        expect(canonicalJson({ [text]: text })).toBe(JSON.stringify(Object.fromEntries([[text, text]])));
+      }),
+    );
+    for (const text of ['"', '\\', '\u007f', '\u2028', '\ud800', '\n', ' ~!#[]'])
+      expect(canonicalJson(text)).toBe(JSON.stringify(text));
+  });
+
   it('refuses what JSON would change silently', () => {
     for (const value of [NaN, Infinity, 1n, () => 1, undefined, { a: NaN }])
       expect(() => canonicalJson(value)).toThrow('no canonical JSON');
