@@ -20,6 +20,10 @@ export interface WorkerOrder {
   readonly inFlight: number;
   readonly seed: number;
   readonly seconds: number;
+  /** What each lands before the time is taken. */
+  readonly warmUp: number;
+  /** What each placement takes of a pool of the whole cell; null: nothing. */
+  readonly shared: Readonly<Record<string, number>> | null;
   /** null: it does not know of the others, and draws from all hosts. */
   readonly part: Part | null;
 }
@@ -40,12 +44,6 @@ export interface WorkerReport {
   readonly ids: readonly string[];
 }
 
-/**
- * What each lands before the time is taken. By then the compiler is done with nearly all, however many processes share
- * the processors: after a time alone, many would be measured while they compile.
- */
-const WARM_UP = 40_000;
-
 const order = JSON.parse(process.argv[2] ?? '') as WorkerOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
 const ids: string[] = [];
@@ -61,13 +59,14 @@ const path = await makeWholePath({
   ...{ inFlight: order.inFlight, seed: order.seed, name: order.name },
   ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
   ...(order.part === null ? {} : { part: order.part }),
+  ...(order.shared === null ? {} : { shared: order.shared }),
   resources: { cpuMilli: 100, memoryMib: 400, diskMib: 0, scalars: NO_SCALARS },
   onPlan: (end) => {
     sums.committed += end.committed.length;
     sums.rebased += end.rebased.length;
     sums.conflicted += end.conflicted.length;
     ids.push(...end.committed, ...end.rebased);
-    if (ids.length >= WARM_UP) warm();
+    if (ids.length >= order.warmUp) warm();
     if (!counting) return;
     counted += end.committed.length + end.rebased.length;
     durationsMs.push(end.durationMs);

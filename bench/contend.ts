@@ -12,7 +12,8 @@ import { systemClock } from '../src/adapters/system/clock.ts';
 import { silentLog } from '../src/adapters/telemetry/silent.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import { cellKeys } from '../src/core/keys.ts';
-import { allocationCodec } from '../src/wire/records.ts';
+import type { SharedResource } from '../src/core/shared-resource.ts';
+import { allocationCodec, sharedResourceCodec } from '../src/wire/records.ts';
 import { checkHistory } from '../sim/checkers/check-history.ts';
 import type { WorkerOrder, WorkerReport } from './contend-worker.ts';
 import { fillHalf } from './half-full.ts';
@@ -34,11 +35,16 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     /** The schedulers do not know of each other. */
     strangers: { type: 'boolean', default: false },
+    /** Every placement takes some of one pool, which the whole cell shares. */
+    pool: { type: 'boolean', default: false },
+    warmUp: { type: 'string', default: '40000' },
   },
 });
 const hosts = Number(values.hosts);
 const seed = Number(values.seed);
 const counts = values.processes.split(',').map(Number);
+/** More than anybody takes. */
+const POOL: SharedResource = { name: 'uplink', unit: '', by: null, capacity: 1e12, capacities: {} };
 
 interface Result {
   readonly perSecond: number;
@@ -67,7 +73,7 @@ try {
       results.set(count, [...(results.get(count) ?? []), result]);
     }
   }
-  const sizes = `hosts=${String(hosts)} together=${values.together} in_flight=${values.inFlight} strangers=${String(values.strangers)}`;
+  const sizes = `hosts=${String(hosts)} together=${values.together} in_flight=${values.inFlight} strangers=${String(values.strangers)} pool=${String(values.pool)}`;
   for (const [count, all] of results) {
     const of = (pick: (result: Result) => number): number => median(all.map(pick));
     const durations = all.flatMap((result) => result.durationsMs);
@@ -100,6 +106,11 @@ if (failed) process.exitCode = 1;
 
 async function contend(count: number, keys: CellKeys): Promise<Result> {
   await fillHalf(store, keys, hosts, seed);
+  if (values.pool) {
+    const key = keys.sharedResource(POOL.name);
+    const writes = [{ kind: 'put', key, value: sharedResourceCodec.encode(POOL) }] as const;
+    await store.attempt({ compares: [], writes, readBack: [] });
+  }
   const workers = Array.from({ length: count }, (_, n) => start(n, count, keys));
   await Promise.all(workers.map(({ ready }) => ready));
   const etcdBeforeUs = etcdCpuUs();
@@ -137,6 +148,10 @@ function start(part: number, parts: number, keys: CellKeys): Worker {
     ...{ endpoints, cell: keys.root.split('/').at(-2) ?? '', name: `contend-${String(number)}`, hosts },
     ...{ together: Number(values.together), inFlight: Number(values.inFlight), seed: seed * 1000 + number },
     seconds: Number(values.seconds),
+    // By then the compiler is done with nearly all, however many processes share the processors: after a time alone, many
+    // would be measured while they compile.
+    warmUp: Number(values.warmUp),
+    shared: values.pool ? { [POOL.name]: 1 } : null,
     part: values.strangers ? null : { part, parts },
   };
   const child = fork(fileURLToPath(new URL('./contend-worker.js', import.meta.url)), [JSON.stringify(order)]);

@@ -35,6 +35,7 @@ function makeHost(n: number, random: SeededRandom): Host {
       rack: `r${String(random.below(40))}`,
       class: random.below(10) === 0 ? 'ssd' : 'disk',
       serial: String(n),
+      ...Object.fromEntries(POOL_COUNTS.map((count) => [`of${String(count)}`, `p${String(n % count)}`])),
     },
     bootId: 'b',
     incarnation: 1,
@@ -95,12 +96,20 @@ export function constraintsOf(n: number): Expression[] {
   return some;
 }
 
+/** Shared resources of so many pools each. */
+export const POOL_COUNTS = [1, 100, 1000];
+
 export class Cell {
   readonly state = new CellState();
   readonly #claims: string[] = [];
   #made = 0;
 
   constructor(hosts: number, random: SeededRandom) {
+    for (const count of POOL_COUNTS) {
+      const name = `shared${String(count)}`;
+      const of = { name, unit: '', capacity: 1e9, capacities: {} };
+      this.state.pools.define(name, { ...of, by: `host.of${String(count)}` }, 1);
+    }
     for (let n = 0; n < hosts; n++) {
       const host = makeHost(n, random);
       this.state.setHost(host);
@@ -125,11 +134,17 @@ export class Cell {
         resources: request.ask.resources,
         gpus,
         ports,
+        ...this.#sharedOn(host, request),
       };
       this.state.assume(claim, known);
       this.#claims.push(id);
     }
     return chosen.length;
+  }
+
+  #sharedOn(id: string, { ask }: PlacementRequest): Pick<Claim, 'shared'> | null {
+    const host = ask.shared === undefined ? undefined : this.state.hostOf(id);
+    return host === undefined ? null : { shared: this.state.pools.useOn(host, ask.shared ?? {}) };
   }
 
   forgetAll(): void {

@@ -6,7 +6,7 @@ import { BINPACK, place } from '../src/core/placement.ts';
 import { rankByWalk } from '../src/core/reference.ts';
 import type { SeededRandom } from '../src/core/seeded-random.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
-import { Cell, constraintsOf, FullCell, makeGroup, makeRequest } from './decide-cells.ts';
+import { Cell, constraintsOf, FullCell, makeGroup, makeRequest, POOL_COUNTS } from './decide-cells.ts';
 
 /**
  * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
@@ -106,6 +106,7 @@ const scenarios: Record<string, Scenario> = {
       const group = makeGroup({ constraints: constraintsOf(n % CONSTRAINT_SETS) });
       return cell.decide(makeRequest({ group }, 100 + random.below(900)), random, BINPACK);
     }),
+  ...Object.fromEntries(POOL_COUNTS.map((count) => [`pools-${String(count)}`, poolsOf(count)])),
   spread: (cell, random, hosts) =>
     measure(cell, DECISIONS, (n) => {
       const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
@@ -147,6 +148,15 @@ const scenarios: Record<string, Scenario> = {
       () => place(cell.state, makeRequest({}, 64_000, 300_000), random, BINPACK).unplaced,
     ),
 };
+
+/** Single tasks, each of which takes some of its host's pool. */
+function poolsOf(count: number): Scenario {
+  return (cell, random) =>
+    measure(cell, DECISIONS, () => {
+      const ask = { ...makeRequest({}).ask, shared: { [`shared${String(count)}`]: 1 } };
+      return cell.decide(makeRequest({ ask }), random, BINPACK);
+    });
+}
 
 function slice(hosts: KnownHost[], n: number, count: number): KnownHost[] {
   const start = (n * 7919) % Math.max(1, hosts.length - count);
@@ -239,6 +249,11 @@ function compare(figures: readonly Figure[]): void {
     for (const hosts of sizes)
       ratio(`${what}-to-single-hosts-${String(hosts)}`, rate('single', hosts), rate(what, hosts), '<=5');
   }
+  for (const count of POOL_COUNTS)
+    for (const hosts of sizes) {
+      const what = `pools-${String(count)}`;
+      ratio(`${what}-to-single-hosts-${String(hosts)}`, rate('single', hosts), rate(what, hosts), 'none');
+    }
 }
 
 function ratio(name: string, above: number | undefined, below: number | undefined, wanted: string): void {

@@ -20,6 +20,8 @@ import { packSplit } from './pack-split.ts';
  *
  *   node dist/bench/pack.js --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
  *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
+ *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
+ *                                      what keeps the rest out
  */
 const { values } = parseArgs({
   options: {
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     policies: { type: 'string', default: '' },
     seeds: { type: 'string', default: '5' },
     schedulers: { type: 'string', default: '' },
+    once: { type: 'boolean', default: false },
   },
 });
 if (values.traces === undefined) throw new Error('say where the lists lie: --traces FOLDER');
@@ -74,8 +77,8 @@ const amounts = (cpuMilli: number, memoryMib: number): Host['capacity'] => ({
   scalars: NO_SCALARS,
 });
 
-function readHosts(): Host[] {
-  return rowsOf('openb_node_list_gpu_node.csv').map((row) => ({
+function readHosts(file = 'openb_node_list_gpu_node.csv'): Host[] {
+  return rowsOf(file).map((row) => ({
     id: row['sn'] ?? '',
     address: '',
     capacity: amounts(Number(row['cpu_milli']), Number(row['memory_mib'])),
@@ -209,6 +212,54 @@ function packBy(
   return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs, conflictsPerCommit };
 }
 
+/**
+ * Each pod once in random order, and what is left: the devices' free parts, and why those without a place have none.
+ * `order` 0 is the order of the file.
+ */
+function once(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPolicy, order: number): string {
+  const state = new CellState();
+  for (const host of hosts) {
+    state.setHost(host);
+    state.setAlive(host.id, true);
+  }
+  const chance = chanceFor(policy.score, seededRandom(order + 1000), () => ({ part: 0, parts: 1 }));
+  const out: Pod[] = [];
+  let given = 0;
+  const inOrder = order === 0 ? pods : shuffled(pods, order);
+  for (const [n, pod] of inOrder.entries()) {
+    const request = requestOf(pod);
+    const [chosen] = place(state, request, chance, policy).chosen;
+    if (chosen === undefined) out.push(pod);
+    else {
+      state.assume({ id: String(n), precedence: 50, resources: request.ask.resources, ...chosen });
+      given += gpuOf(pod);
+    }
+  }
+  const devices = hosts.flatMap(({ id, gpuModels }) =>
+    gpuModels.map((_, device) => GPU_MILLI_PER_DEVICE - (state.ledgerOf(id).gpuMilli[device] ?? 0)),
+  );
+  const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0) / 1000;
+  const whole = devices.filter((free) => free === GPU_MILLI_PER_DEVICE).length;
+  const withGpu = out.filter(({ gpu }) => gpu !== null);
+  return (
+    `placed=${String(pods.length - out.length)} of=${String(pods.length)} without_place=${String(out.length)} ` +
+    `of_these_with_gpu=${String(withGpu.length)} gpus_asked=${sum(pods.map(gpuOf)).toFixed(1)} ` +
+    `gpus=${String(devices.length)} given=${(given / 1000).toFixed(1)} refused=${sum(out.map(gpuOf)).toFixed(1)} ` +
+    `free=${sum(devices).toFixed(1)} of_which_whole=${String(whole)} ` +
+    `gpus_each_refused_pod=${(sum(withGpu.map(gpuOf)) / Math.max(1, withGpu.length)).toFixed(2)}`
+  );
+}
+
+function shuffled<T>(list: readonly T[], seed: number): T[] {
+  const random = seededRandom(seed);
+  const result = [...list];
+  for (let last = result.length - 1; last > 0; last--) {
+    const other = random.below(last + 1);
+    [result[last], result[other]] = [result[other]!, result[last]!];
+  }
+  return result;
+}
+
 function mixOf(pods: readonly Pod[]): TaskMix {
   const kinds = new Map<string, { cpuMilli: number; gpu: GpuRequest | null; weight: number }>();
   for (const { cpuMilli, gpu } of pods) {
@@ -250,6 +301,14 @@ for (const list of lists) {
     const policy = policies[name]?.(mix);
     if (policy === undefined)
       throw new Error(`no policy ${name}; there are ${Object.keys(policies).join(' ')}`);
+    if (values.once) {
+      const all = readHosts('openb_node_list_all_node.csv');
+      for (const order of [0, ...seeds]) {
+        const what = order === 0 ? 'file' : `seed-${String(order)}`;
+        console.log(`pack once list=${list} policy=${name} order=${what} ${once(all, pods, policy, order)}`);
+      }
+      continue;
+    }
     const runs = seeds.map((seed) => pack(hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), policy, seed));
     const [at100, at130] = [mean(runs.map((run) => run.at100)), mean(runs.map((run) => run.at130))];
     const known = published(list, name);

@@ -19,6 +19,7 @@ import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { CommitterStats } from '../src/runtime/commit-tally.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import { LedgerFeed, readerOf } from '../src/runtime/ledger-feed.ts';
+import { PoolFeed } from '../src/runtime/pool-feed.ts';
 import { createOnce } from '../src/runtime/read-back.ts';
 import { ownerCodec } from '../src/wire/records.ts';
 
@@ -37,6 +38,8 @@ export interface WholeOptions {
   readonly name?: string;
   /** What each task asks for; the smallest that a host can count when absent. */
   readonly resources?: Resources;
+  /** What each takes of a pool that all hosts share, which is defined already. */
+  readonly shared?: Readonly<Record<string, number>>;
   /** Which part of the hosts this one of several schedulers draws from first. */
   readonly part?: Part;
   /** Told of each plan's end and how long its commit took; without it a conflict is an error. */
@@ -66,7 +69,7 @@ const EPOCH = { incarnation: '6b1e7a3c-0000-4000-8000-000000000000', counter: 0 
 
 const SMALLEST: Resources = { cpuMilli: 10, memoryMib: 16, diskMib: 0, scalars: NO_SCALARS };
 
-const groupOf = (resources: Resources): Group => ({
+const groupOf = (resources: Resources, shared: WholeOptions['shared']): Group => ({
   ...{ name: 'bench', count: 0, parallelism: null, gang: false, ports: {}, constraints: [], affinities: [] },
   ...{ spread: [], distinct: ['id'], deadlineMs: null, waitMaxMs: null },
   restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
@@ -75,6 +78,7 @@ const groupOf = (resources: Resources): Group => ({
     bench: {
       ...{ name: 'bench', command: ['true'], env: {}, gpu: null, sidecar: false },
       resources,
+      ...(shared === undefined ? {} : { shared }),
       stop: { signal: 'SIGTERM', graceMs: 0 },
     },
   },
@@ -85,7 +89,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   const { store, keys, together, clock, random } = options;
   const name = options.name ?? 'bench';
   const scheduler = `${name}-1`;
-  const group = groupOf(options.resources ?? SMALLEST);
+  const group = groupOf(options.resources ?? SMALLEST, options.shared);
   const state = new CellState((host) => {
     const { ledger, revision } = book.get(host);
     state.setLedger(host, ledger, revision);
@@ -111,11 +115,14 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
       state.setLedger(host, ledger, revision);
     },
   });
-  await ledgers.ready;
+  const noSharing = { onRoom: () => undefined, onBadRecord: () => undefined };
+  const pools = options.shared === undefined ? null : new PoolFeed(store, keys, state.pools, noSharing);
+  await Promise.all([ledgers.ready, pools?.ready]);
   const committer = new Committer({
     ...{ store, keys, book, clock, random, log: options.log, metrics: options.metrics },
     hostOf: (id) => state.hostOf(id),
     ownerRevisionOf: () => owned.revision,
+    pools: state.pools,
     onLedger: (host, ledger, revision) => state.setLedger(host, ledger, revision),
     options: { conflictCheck: 'resource-fit', inFlightMax: options.inFlight, rebasesMax: 8 },
   });
@@ -130,6 +137,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
     const request = { namespace: 'default', job: name, group, ask, precedence: 50, count: together };
     const { chosen } = place(state, { ...request, hostsHeld: [], avoidHosts: [] }, chance, BINPACK);
     const places = chosen.map((one): Allocation => {
+      const host = ask.shared === undefined ? undefined : state.hostOf(one.host);
       const allocation: Allocation = {
         id: `${name === 'bench' ? 'alloc' : name}-${String((made += 1)).padStart(18, '0')}`,
         host: one.host,
@@ -148,6 +156,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
         planId,
         epoch: EPOCH,
         createdAtMs: 1_700_000_000_000,
+        ...(host === undefined ? null : { shared: state.pools.useOn(host, ask.shared ?? {}) }),
       };
       state.assume(allocation);
       return allocation;
@@ -187,6 +196,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
     close: async () => {
       await committer.idle();
       ledgers.close();
+      pools?.close();
     },
   };
 }

@@ -79,7 +79,7 @@ export class StrataSearch {
     this.#bestScore = -Infinity;
     if (this.#selection.strata.length === 0) return null;
     if (this.#selection.strata.length === 1) {
-      if (this.#isOver(0)) return null;
+      if (this.#isOver(0) || !this.#hasRoom(0)) return null;
       this.#look(0, 0, this.#sample);
       return this.#best;
     }
@@ -111,9 +111,13 @@ export class StrataSearch {
       this.#wishes[number] = this.#isOver(number) ? -Infinity : this.#group.wish(stratum.classes[0] ?? -1);
   }
 
-  #isOver(stratum: number): boolean {
+  /** Asked only of strata that are looked at: of a thousand pools a few give the whole sample. */
+  #hasRoom(stratum: number): boolean {
     const { strata, mixed } = this.#selection;
-    if (!mixed && !this.#group.hasRoom(strata[stratum]?.classes[0] ?? -1)) return true;
+    return mixed || this.#group.hasRoom(strata[stratum]?.classes[0] ?? -1);
+  }
+
+  #isOver(stratum: number): boolean {
     const candidates = this.#candidates[stratum];
     return candidates !== undefined && candidates.dry && candidates.hosts.length === 0;
   }
@@ -140,7 +144,7 @@ export class StrataSearch {
       const number = (start + step) % wishes.length;
       if (wishes[number] !== level) continue;
       if (this.#best !== null && this.#drawn >= this.#sample) return;
-      this.#look(number, level, share);
+      if (this.#hasRoom(number)) this.#look(number, level, share);
     }
   }
 

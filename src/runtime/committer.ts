@@ -26,6 +26,11 @@ import { sleep } from './sleep.ts';
 
 /** While this many transactions are under way, more are sent only when they are full: waiting fills them. */
 const PARTIAL_IN_FLIGHT_MAX = 2;
+/**
+ * Lost races for a pool, before a unit is decided anew. Somebody wins each of them, and of many schedulers each loses
+ * many; its hosts are not contended, and a new decision would meet in the same pool.
+ */
+const POOL_RACES_MAX = 64;
 /** Store away: try again soon, then every few seconds. Placements wait; nothing is lost by it. */
 const STORE_AWAY = { firstMs: 50, maxMs: 5_000 };
 
@@ -302,11 +307,14 @@ export class Committer {
     };
     this.#readShared(batch.draft, reply);
     const again: PendingUnit[] = [];
+    const byPools = !Array.from(batch.draft.ledgers).some(
+      ({ host, before }) => found.ledgerRevision(host) !== before.revision,
+    );
     for (const pending of batch.units) {
       const { verdicts, moved } = judge(pending.unit, sent, found, options.conflictCheck === 'version');
       if (!this.#tally.refuse(pending, verdicts)) continue;
-      pending.refused(moved);
-      if (pending.refusals > options.rebasesMax)
+      pending.refused(moved, moved && byPools);
+      if (pending.refusals > options.rebasesMax || pending.poolRaces > POOL_RACES_MAX)
         this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));
       else again.push(pending);
     }

@@ -61,8 +61,10 @@ export class PendingUnit {
   unit: Unit;
   /** The pools that the unit takes something of or gives back to, when it was whole. */
   readonly pools: readonly string[];
-  /** Times that a transaction with this unit was refused. */
+  /** Times that a transaction with this unit was refused for something else than its pools. */
   refusals = 0;
+  /** Times that nothing but a pool had moved. */
+  poolRaces = 0;
   /** A ledger of the unit moved between the plan and now. */
   rebased = false;
   /** The ledgers were read afresh for this unit. */
@@ -77,8 +79,13 @@ export class PendingUnit {
     this.pools = poolsIn(unit);
   }
 
-  refused(moved: boolean): void {
-    this.refusals += 1;
+  /**
+   * @param byPools nothing but pools had moved: whoever takes of them meets there, so to share the transaction with fewer
+   *   others would only make more transactions meet
+   */
+  refused(moved: boolean, byPools: boolean): void {
+    if (byPools) this.poolRaces += 1;
+    else this.refusals += 1;
     this.rebased ||= moved;
   }
 
