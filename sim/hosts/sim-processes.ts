@@ -1,4 +1,4 @@
-import type { MarkedAttempt, ProcessIdentity, Processes } from '../../src/ports/process.ts';
+import type { MarkedAttempt, ProcessIdentity, Processes, ShimLink } from '../../src/ports/process.ts';
 import { ProcessError } from '../../src/ports/process.ts';
 import type { Life } from '../kernel/life.ts';
 import type { Machine } from './machine.ts';
@@ -44,9 +44,19 @@ export class SimProcesses implements Processes {
     return Promise.resolve(null);
   }
 
-  /** Shims here take orders by signal only. */
-  open(): Promise<null> {
-    return Promise.resolve(null);
+  /** Shims here take orders by signal; a link only tells them that their host is in contact. */
+  open(attempt: string): Promise<ShimLink | null> {
+    return this.#ask('ask shim', () => (this.#tasks.hasShim(attempt) ? this.#linkTo(attempt) : null));
+  }
+
+  #linkTo(attempt: string): ShimLink {
+    const silent = (): Promise<null> => Promise.resolve(null);
+    return {
+      ...{ state: silent, writeStdin: silent, endStdin: silent, signal: silent, resize: silent },
+      ...{ killTree: silent, freeze: silent, tail: silent, ended: Promise.resolve(), close: () => undefined },
+      renew: (forMs) =>
+        this.#ask('renew', () => (forMs !== null && this.#tasks.renew(attempt, forMs) ? 0 : null)),
+    };
   }
 
   signal(attempt: string, signal: string): Promise<boolean> {

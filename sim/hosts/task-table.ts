@@ -14,6 +14,10 @@ interface Running {
   /** false: the shim died, and nobody waits for the task. */
   shimAlive: boolean;
   cancelEnd: () => void;
+  /** Puts off what the shim does when nobody is in contact. */
+  cancelCutOff: () => void;
+  /** The shim has begun to stop the task by itself. */
+  cutOff: boolean;
 }
 
 const ENOENT = 2;
@@ -93,7 +97,7 @@ export class TaskTable {
     history.host({ kind: 'claimed', host, attempt, shim });
     const running: Running = {
       ...{ attempt, shim, launch, ports: portsOf(launch), process: null, shimAlive: true },
-      cancelEnd: () => undefined,
+      ...{ cancelEnd: () => undefined, cancelCutOff: () => undefined, cutOff: false },
     };
     this.#running.set(attempt, running);
     agenda.after(this.spawnDelayMs(), life, 'exec', () => this.#exec(running), attempt);
@@ -111,6 +115,14 @@ export class TaskTable {
     this.#signalled(running, running.process, signal);
     const stubborn = running.launch.env['SIM_IGNORES_SIGNALS'] !== undefined && signal !== 'SIGKILL';
     if (!stubborn) this.#endSoon(running, { signal });
+    return true;
+  }
+
+  /** Nobody needs to be in contact for so long. @returns false: there is no shim to hear it */
+  renew(attempt: string, forMs: number): boolean {
+    const running = this.#running.get(attempt);
+    if (running === undefined || !running.shimAlive) return false;
+    this.#putOffCutOff(running, forMs);
     return true;
   }
 
@@ -178,8 +190,35 @@ export class TaskTable {
     const started = { pid: process.pid, start: process.start, atMs: Math.round(time.nowMs()) };
     content.write(`attempts/${attempt}/${ATTEMPT_FILES.started}`, startedFile.encode(started), false);
     this.#tell(attempt);
+    if (launch.stopAfterDisconnectMs !== undefined) this.#putOffCutOff(running, launch.stopAfterDisconnectMs);
     const runMs = Number(launch.env['SIM_RUN_MS'] ?? 0);
     if (runMs > 0) this.#endAfter(running, runMs, { code: Number(launch.env['SIM_EXIT_CODE'] ?? 0) });
+  }
+
+  /** A deadline that was reached is not taken back. */
+  #putOffCutOff(running: Running, forMs: number): void {
+    if (running.cutOff) return;
+    const { agenda, life, time } = this.#machine;
+    running.cancelCutOff();
+    const cutOff = (): void => this.#cutOff(running);
+    running.cancelCutOff = agenda.after(time.trueDelayMs(forMs), life, 'cut off', cutOff, running.attempt);
+  }
+
+  /** As the agent would: the signal, and after the grace SIGKILL. */
+  #cutOff(running: Running): void {
+    const { attempt, launch, process } = running;
+    if (this.#running.get(attempt) !== running || !running.shimAlive || process === null) return;
+    const { agenda, life } = this.#machine;
+    const { signal, graceMs } = launch.stop ?? { signal: 'SIGTERM', graceMs: 0 };
+    running.cutOff = true;
+    this.#signalled(running, process, signal);
+    if (running.launch.env['SIM_IGNORES_SIGNALS'] === undefined) return this.#endSoon(running, { signal });
+    const kill = (): void => {
+      if (this.#running.get(attempt) !== running || !running.shimAlive) return;
+      this.#signalled(running, process, 'SIGKILL');
+      this.#endSoon(running, { signal: 'SIGKILL' });
+    };
+    agenda.after(graceMs, life, 'cut off', kill, attempt);
   }
 
   #endSoon(running: Running, exit: Exit): void {
@@ -199,10 +238,12 @@ export class TaskTable {
     if (this.#running.get(attempt) !== running) return;
     this.#running.delete(attempt);
     running.cancelEnd();
+    running.cancelCutOff();
     if (process !== null) this.#gone(running, process, running.shimAlive ? exit : { lost: 'no parent' });
     if (running.shimAlive) {
       const { content, time } = this.#machine;
-      const record = { ...exit, out: launch.outBase, err: launch.errBase };
+      const why = running.cutOff ? { stoppedBy: 'disconnect' as const } : {};
+      const record = { ...exit, ...why, out: launch.outBase, err: launch.errBase };
       const text = exitFile.encode({ ...record, atMs: Math.round(time.nowMs()), by: 'shim' });
       const path = `attempts/${attempt}/${ATTEMPT_FILES.exit}`;
       if (!content.has(path)) content.write(path, text, true);

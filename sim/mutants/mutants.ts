@@ -413,6 +413,24 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '  changed(report: AllocationReport): void {\n    this.#seq += this.#seq % 2;\n',
     breaks: ['I48', 'I50'],
   },
+  {
+    name: 'cut-off-is-not-awaited',
+    theme: 'lost',
+    slip: 'what may run on where nobody hears of it is replaced as soon as its host counts as lost, whatever its job says',
+    file: 'src/core/slot-table.ts',
+    find: '  if (group?.stopAfterDisconnectMs === undefined) return 0;\n',
+    replace: '  if (group?.stopAfterDisconnectMs === undefined || group.count > 0) return 0;\n',
+    breaks: ['I14'],
+  },
+  {
+    name: 'shims-are-not-told-of-contact',
+    theme: 'lost',
+    slip: 'an agent that is in contact does not say so to the shims that would stop their tasks without it',
+    file: 'host-agent/allocation-run.ts',
+    find: '    if (leftMs === null || leftMs === 0) return;\n',
+    replace: '    if (leftMs === null || leftMs >= 0) return;\n',
+    breaks: ['I16'],
+  },
   // --- monitors -------------------------------------------------------------------------------------------------------
   {
     name: 'merge-by-arrival',

@@ -158,7 +158,18 @@ function lostOptions(seed: number, random: SeededRandom): WorldOptions {
     atMs: 1_000,
     durationMs: 56_000,
   } as const;
-  return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests: longRequests(random) };
+  const requests = longRequests(random).map((request) => leaving(request, random));
+  return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests };
+}
+
+/** Every second service and list asks that nothing of it runs on for long where nobody hears of it. */
+function leaving(request: Request, random: SeededRandom): Request {
+  const own = random.split(`leaves ${request.name}`);
+  if (request.file['gang'] === true || own.below(2) > 0) return request;
+  const env = { ...(request.file['env'] as object), SIM_RUN_MS: String(own.below(2) * 60_000) };
+  // Long before its host counts as lost, and some time after.
+  const stopAfter = own.below(2) === 0 ? '15s' : '50s';
+  return { ...request, stopAfterMs: null, file: { ...request.file, env, disconnect: { stopAfter } } };
 }
 
 /** Silences a little longer than what counts as one, so that a host's first word after it is often about one release. */

@@ -68,6 +68,21 @@ describe('I16 I26 I30 signals', () => {
     expect(run.broken(quick)).toEqual(['I16']);
   });
 
+  it('I16 a task stops by itself where its host may be cut off, and nowhere else', () => {
+    const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
+    run.submit(leaving);
+    const two = run.allocation(leaving);
+    const started = run.launch(two, leaving);
+    run.nowMs += 20_000;
+    run.signal('host-1', started);
+    expect(run.broken(quick)).toEqual(['I16']);
+    const cut = { fault: 0, kind: 'isolate', phase: 'begin', targets: ['host-1'], what: '' } as const;
+    run.history.fault(cut);
+    run.nowMs += 20_000;
+    run.signal('host-1', started);
+    expect(run.check(quick).violationsTotal).toBe(1);
+  });
+
   it('I26 a task that ends by a signal that nobody sent', () => {
     run.end(one, run.launch(one, job), { signal: 'SIGKILL' });
     expect(run.broken(quick)).toEqual(['I26']);
