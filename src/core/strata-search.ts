@@ -67,7 +67,8 @@ export class StrataSearch {
     let most = group.companyCost < 0 ? Infinity : 1;
     for (const { weight } of hostAffinities) most += Math.max(0, weight / WEIGHT_FULL);
     this.#worthMax = most;
-    this.#keeps = group.companyCost <= 0 && policy.score !== 'spread';
+    // Where strata are mixed a pick changes what its neighbours are worth: the same few would take one after the other.
+    this.#keeps = group.companyCost <= 0 && policy.score !== 'spread' && !selection.mixed;
     const many = strata.length > 1;
     this.#wishes = many ? new Float64Array(strata.length) : NO_WISHES;
     this.#seen = many ? new Int32Array(strata.length) : ONE_SEEN;
