@@ -13,13 +13,13 @@ import type {
 } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { snapshotOf } from '../../src/adapters/memory/following.ts';
+import { RenewedSession } from '../../src/adapters/memory/session.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store-limits.ts';
 import type { History } from '../history/history.ts';
 import type { NetworkWeather } from '../network/weather.ts';
 import type { Speaker } from '../network/network.ts';
 import type { StoreServer } from './server.ts';
 import { SimFollowing } from './sim-following.ts';
-import { SimSession } from './sim-session.ts';
 
 /** A call that is not answered by then never will be. */
 const CALL_TIMEOUT_MS = 4_000;
@@ -40,7 +40,7 @@ export class SimStore implements CellStore {
   readonly limits: StoreLimits;
   readonly #parts: SimStoreParts;
   readonly #followings = new Set<SimFollowing>();
-  readonly #sessions = new Set<SimSession>();
+  readonly #sessions = new Set<RenewedSession>();
   #closed = false;
 
   constructor(parts: SimStoreParts) {
@@ -100,7 +100,7 @@ export class SimStore implements CellStore {
     const { server, speaker } = this.#parts;
     const sentAtMs = speaker.clock.monotonicMs();
     const id = await this.#ask('lease grant', '', () => server.grantLease(speaker.life.actor, options.ttlMs));
-    const session: SimSession = new SimSession({
+    const session: RenewedSession = new RenewedSession({
       ...{ id, ttlMs: options.ttlMs, sentAtMs, clock: speaker.clock },
       renew: () => this.#ask('lease renew', id, () => server.cell.renewLease(id)),
       revoke: () => this.#ask('lease revoke', id, () => server.endLease(speaker.life.actor, id)),

@@ -16,7 +16,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store-limits.ts';
 import { MemoryCell } from './cell.ts';
 import { MemoryFollowing, snapshotOf } from './following.ts';
-import { MemorySession } from './session.ts';
+import { RenewedSession } from './session.ts';
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;
@@ -34,7 +34,7 @@ export class MemoryCellStore implements CellStore {
   readonly #clock: Clock;
   readonly #deliver: (tell: () => void) => void;
   readonly #followings = new Set<MemoryFollowing>();
-  readonly #sessions = new Set<MemorySession>();
+  readonly #sessions = new Set<RenewedSession>();
   #closed = false;
   #cutOff = false;
 
@@ -89,11 +89,18 @@ export class MemoryCellStore implements CellStore {
 
   async openSession(options: SessionOptions): Promise<Session> {
     this.#check();
-    const session: MemorySession = new MemorySession({
-      cell: this.cell,
-      clock: this.#clock,
-      ttlMs: options.ttlMs,
-      reachable: () => !this.#cutOff && !this.#closed,
+    const { ttlMs } = options;
+    const id = this.cell.grantLease(ttlMs);
+    const session: RenewedSession = new RenewedSession({
+      ...{ id, ttlMs, clock: this.#clock, sentAtMs: this.#clock.monotonicMs() },
+      renew: async () => {
+        this.#check();
+        return this.cell.renewLease(id);
+      },
+      revoke: async () => {
+        this.#check();
+        this.cell.endLease(id);
+      },
       ended: () => this.#sessions.delete(session),
     });
     this.#sessions.add(session);

@@ -1,32 +1,36 @@
 import type { Session } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { MemoryCell } from './cell.ts';
 
 /** Three renewals in a TTL: two may be lost without harm. */
 const RENEWALS_PER_TTL = 3;
 /** We give ourselves up this part of the TTL after the last renewal: before the store can do it. */
 const OWN_DEADLINE_FRACTION = 0.8;
 
-export interface MemorySessionOptions {
-  readonly cell: MemoryCell;
-  readonly clock: Clock;
+export interface RenewedSessionParts {
+  readonly id: string;
   readonly ttlMs: number;
-  readonly reachable: () => boolean;
+  /** By the holder's monotonic clock. */
+  readonly sentAtMs: number;
+  readonly clock: Clock;
+  /** @returns false: the lease is gone. Rejects when the store cannot be reached. */
+  readonly renew: () => Promise<boolean>;
+  readonly revoke: () => Promise<void>;
   readonly ended: () => void;
 }
 
-export class MemorySession implements Session {
+/** A lease that is renewed through calls that may be lost: of a store in memory, and of the simulated one. */
+export class RenewedSession implements Session {
   readonly id: string;
-  readonly #options: MemorySessionOptions;
+  readonly #parts: RenewedSessionParts;
   readonly #lost = new AbortController();
   #cancelRenewal: () => void = () => undefined;
   #cancelDeadline: () => void = () => undefined;
   #renewedAtMs = 0;
 
-  constructor(options: MemorySessionOptions) {
-    this.#options = options;
-    this.id = options.cell.grantLease(options.ttlMs);
-    this.#renewed();
+  constructor(parts: RenewedSessionParts) {
+    this.id = parts.id;
+    this.#parts = parts;
+    this.#extend(parts.sentAtMs);
     this.#renewLater();
   }
 
@@ -40,32 +44,45 @@ export class MemorySession implements Session {
 
   async close(): Promise<void> {
     this.abandon();
-    if (this.#options.reachable()) this.#options.cell.endLease(this.id);
+    try {
+      await this.#parts.revoke();
+    } catch {
+      // It cannot be reached: the keys go when the lease runs out.
+    }
   }
 
   /** Stops renewing, as if the process had died: the keys stay until the lease runs out. */
   abandon(): void {
     this.#cancelRenewal();
     this.#cancelDeadline();
-    this.#options.ended();
+    this.#parts.ended();
     this.#lost.abort();
   }
 
   #renewLater(): void {
-    this.#cancelRenewal = this.#options.clock.after(this.#options.ttlMs / RENEWALS_PER_TTL, () => {
-      if (!this.#options.reachable()) this.#renewLater();
-      else if (this.#options.cell.renewLease(this.id)) {
-        this.#renewed();
-        this.#renewLater();
-      } else this.abandon();
+    const { clock, ttlMs } = this.#parts;
+    this.#cancelRenewal = clock.after(ttlMs / RENEWALS_PER_TTL, () => {
+      void this.#renew(clock.monotonicMs());
+      this.#renewLater();
     });
   }
 
-  #renewed(): void {
-    this.#renewedAtMs = this.#options.clock.monotonicMs();
+  async #renew(sentAtMs: number): Promise<void> {
+    try {
+      const there = await this.#parts.renew();
+      if (this.#lost.signal.aborted) return;
+      if (there) this.#extend(sentAtMs);
+      else this.abandon();
+    } catch {
+      // The next renewal tries again; until then the own deadline runs.
+    }
+  }
+
+  #extend(sentAtMs: number): void {
+    this.#renewedAtMs = sentAtMs;
+    const { clock, ttlMs } = this.#parts;
     this.#cancelDeadline();
-    this.#cancelDeadline = this.#options.clock.after(this.#options.ttlMs * OWN_DEADLINE_FRACTION, () =>
-      this.abandon(),
-    );
+    const leftMs = sentAtMs + ttlMs * OWN_DEADLINE_FRACTION - clock.monotonicMs();
+    this.#cancelDeadline = clock.after(Math.max(0, leftMs), () => this.abandon());
   }
 }
