@@ -1,8 +1,8 @@
 import type { HttpClient } from '../ports/http.ts';
 import type { Log } from '../ports/telemetry.ts';
 import type { ReportFrame } from '../wire/report-frames.ts';
-import { reportFrames } from '../wire/report-frames.ts';
-import { NDJSON_LINE_BYTES_MAX, NdjsonParser } from './ndjson.ts';
+import { readReportFrame } from '../wire/report-frames.ts';
+import { NdjsonParser } from './ndjson.ts';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. */
@@ -64,10 +64,11 @@ export class ReportReader {
         signal,
       });
       if (stream.status !== 200) throw new SourceError(`${source.name} answered ${String(stream.status)}`);
-      const parser = new NdjsonParser(NDJSON_LINE_BYTES_MAX, reportFrames.read);
+      const parser = new NdjsonParser();
       for await (const chunk of stream.chunks) {
         if (signal.aborted) return;
-        for (const frame of parser.push(chunk)) {
+        for (const value of parser.push(chunk)) {
+          const frame = readReportFrame(value);
           if (frame === null) throw new SourceError(`${source.name} sent something that is no report`);
           take(frame);
           connected();

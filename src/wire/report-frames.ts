@@ -29,18 +29,12 @@ export interface ViewFrame {
   readonly synced: boolean;
 }
 
-/** The lines of such a stream. An object, so that a simulation can read each text once for all its readers. */
-export const reportFrames = {
-  /** @returns null when it is no frame. @throws when it is no JSON */
-  read: (line: string): ReportFrame | null => readReportFrame(JSON.parse(line)),
-};
-
 /**
  * Checks a received frame. By hand, since a monitor takes tens of thousands a second: what is indexed or compared is
  * checked, the rest is only shown to people.
  * @returns null when it is none: from a newer version, or broken
  */
-function readReportFrame(value: unknown): ReportFrame | null {
+export function readReportFrame(value: unknown): ReportFrame | null {
   if (!isObject(value)) return null;
   const kind = value['kind'];
   if (kind === 'view') return typeof value['complete'] === 'boolean' ? (value as unknown as ViewFrame) : null;
