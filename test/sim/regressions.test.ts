@@ -68,6 +68,15 @@ const REGRESSIONS: readonly {
     ],
     only: ['job-8', 'job-1', 'job-9', 'job-5', 'job-6', 'job-7', 'job-4'],
   },
+  {
+    what: 'I52 what a scheduler kept is told once, though it lost its session in between',
+    seed: 76,
+    plan: [
+      { kind: 'watches-lag', target: '', amount: 0.885, atMs: 1_048, durationMs: 56 },
+      { kind: 'replies-lost', target: '', amount: 0.1, atMs: 4_374, durationMs: 95 },
+      { kind: 'cut-from', target: 'service-1', other: 'store', atMs: 10_003, durationMs: 4_381 },
+    ],
+  },
 ];
 
 /** The same in the suite that looks for planted bugs. */
@@ -91,6 +100,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     what: 'I54 a restored record of what is over does not hold the room of what came after it',
     theme: 'restored',
     seed: 40,
+  },
+  {
+    what: 'I52 a follower of events that turns to a monitor that lags is told so, and of every end',
+    theme: 'followed',
+    seed: 1,
   },
 ];
 
