@@ -1,13 +1,17 @@
 import type { Clock } from '../src/ports/clock.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
+import { WaitingLine } from './waiting-line.ts';
 
 /** With so much to decide and to commit, the scheduler is busy: a decision and its commit are a few tens of microseconds. */
 const BUSY_MIN = 64;
 /** It is busy no longer when it was not for so long: work comes in gusts, and this bridges the gap between two. */
 const QUIET_MS = 150;
-/** Longest time before starts go all the same: a scheduler that is always busy must still start things. */
+/** A start that has waited for so long may go though the scheduler is busy: one that is always busy must still start things. */
 const HELD_MAX_MS = 2_000;
-/** Of those, so many a look: some 850 a second, which leave most of the processor to placing. */
+/**
+ * Of those, so many a look: some 850 a second, which leave most of the processor to placing. While more than that are placed
+ * a second, the wait grows beyond `HELD_MAX_MS`, until the scheduler is busy no longer.
+ */
 const STEP_BUSY_MAX = 128;
 /** Starts let go in one step afterwards; the queue of calls to hosts bounds what really runs at once. */
 const STEP_MAX = 512;
@@ -17,12 +21,6 @@ interface Held {
   readonly job: OwnedJob;
   readonly entry: Entry;
   readonly sinceMs: number;
-}
-
-/** What waits of one tenant: the first at `next`; emptied as a whole. */
-interface Line {
-  readonly held: Held[];
-  next: number;
 }
 
 /**
@@ -36,7 +34,7 @@ export class FreshStarts {
   readonly #backlog: () => number;
   readonly #start: (job: OwnedJob, entry: Entry) => void;
   /** By namespace; the one whose turn comes next is the first. */
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, WaitingLine<Held>>();
   #waiting = 0;
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
@@ -59,8 +57,8 @@ export class FreshStarts {
       return;
     }
     let line = this.#lines.get(job.namespace);
-    if (line === undefined) this.#lines.set(job.namespace, (line = { held: [], next: 0 }));
-    line.held.push({ job, entry, sinceMs: nowMs });
+    if (line === undefined) this.#lines.set(job.namespace, (line = new WaitingLine()));
+    line.push({ job, entry, sinceMs: nowMs });
     this.#waiting += 1;
     this.#cancel ??= this.#clock.after(QUIET_MS, () => this.#look());
   }
@@ -92,12 +90,12 @@ export class FreshStarts {
   /** The next one that has waited since then or longer, of the tenant whose turn it is; null: there is none. */
   #take(sinceMs: number): Held | null {
     for (const [namespace, line] of this.#lines) {
-      const first = line.held[line.next];
+      const { first } = line;
       if (first === undefined || first.sinceMs > sinceMs) continue;
-      line.next += 1;
+      line.shift();
       this.#waiting -= 1;
       this.#lines.delete(namespace);
-      if (line.next < line.held.length) this.#lines.set(namespace, line);
+      if (line.length > 0) this.#lines.set(namespace, line);
       return first;
     }
     return null;

@@ -70,6 +70,21 @@ describe('fresh starts', () => {
     expect(one.started).toBe(1_000);
   });
 
+  it('wait longer than that where more come than may go, and all go in their order', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let n = 0; n < 40; n++) {
+      for (let i = 0; i < 200; i++) one.starts.add(job, entry);
+      await one.clock.advance(150);
+    }
+    expect(one.started).toBeGreaterThan(0);
+    expect(one.started).toBeLessThan(200 * 25);
+    expect(one.started + one.starts.waiting).toBe(200 * 40);
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    expect(one.started).toBe(200 * 40);
+  });
+
   it('S3.47 take turns by tenant', async () => {
     const one = world();
     one.backlog = 500;
