@@ -28,7 +28,7 @@ export interface RoleEnd {
 }
 
 const READY_TIMEOUT_MS = 30_000;
-/** All that it said is read by then; only what it left running may hold its pipes for longer. */
+/** All that it said is read by then; only what it left running may hold its pipes for longer, and that is logged too. */
 const LAST_WORDS_MS = 500;
 /** Of its log, in the message about its end. */
 const LINES_TOLD = 5;
@@ -97,7 +97,8 @@ export class RoleProcess {
       log.write(`${line}\n`);
       this.#lastLines = [...this.#lastLines.slice(1 - LINES_TOLD), line];
     });
-    void this.ended.then(() => log.end());
+    // Not when the process ends: what it left running may hold the pipe, must not block on it, and can still say something.
+    stderr.once('close', () => log.end());
   }
 
   #waitUntilReady(name: string, stdout: Readable): Promise<ReadyLine> {
