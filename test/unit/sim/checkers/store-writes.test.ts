@@ -200,13 +200,18 @@ describe('I18 hosts that are declared lost', () => {
 });
 
 describe('I11 retries', () => {
-  const refuse = (times: number): void => {
+  const LEDGER = KEYS.ledger('host-1');
+  const [POOL, POWER] = [KEYS.pool('power/cell'), KEYS.sharedResource('power')];
+  const INTENT = KEYS.intent('default', 'crunch', 'i');
+
+  /** None of what is compared is there, and `moved` was expected to be. */
+  const refuse = (times: number, moved: readonly string[]): void => {
+    const compares = [LEDGER, POOL, POWER, INTENT].map((key) => {
+      return { key, target: 'modRevision' as const, equals: moved.includes(key) ? 99 : 0 };
+    });
+    const key = KEYS.allocation('default', 'crunch', one.id);
+    const attempt = { compares, writes: [{ kind: 'put' as const, key, value: '{}' }], readBack: [] };
     for (let n = 0; n < times; n++) {
-      const attempt = {
-        compares: [{ key: KEYS.ledger('host-1'), target: 'modRevision' as const, equals: 99 }],
-        writes: [{ kind: 'put' as const, key: KEYS.allocation('default', 'crunch', one.id), value: '{}' }],
-        readBack: [],
-      };
       const from = run.history.asking();
       const revision = run.history.revisions.at(-1)?.fact.revision ?? 0;
       run.history.attempted('batch-1', from, attempt, { outcome: 'refused', revision, found: new Map() });
@@ -214,9 +219,32 @@ describe('I11 retries', () => {
   };
 
   it('I11 a claim that is tried without end', () => {
-    refuse(9);
+    refuse(9, [LEDGER]);
     expect(run.broken(quick)).toEqual([]);
-    refuse(1);
+    refuse(1, [LEDGER]);
+    expect(run.broken(quick)).toEqual(['I11']);
+  });
+
+  it('I11 what moved is neither ledger nor pool, without end', () => {
+    refuse(10, [INTENT]);
+    expect(run.broken(quick)).toEqual(['I11']);
+  });
+
+  it('I11 races for a pool without end', () => {
+    refuse(5, [LEDGER]);
+    refuse(40, [POOL]);
+    refuse(4, [LEDGER]);
+    refuse(24, [POWER]);
+    expect(run.broken(quick)).toEqual([]);
+    refuse(1, [POOL]);
+    expect(run.broken(quick)).toEqual(['I11']);
+  });
+
+  it('I11 a claim that is tried without end for its host, and loses a race for a pool each time', () => {
+    refuse(64, [POOL]);
+    refuse(9, [LEDGER, POOL]);
+    expect(run.broken(quick)).toEqual([]);
+    refuse(1, [LEDGER, POOL]);
     expect(run.broken(quick)).toEqual(['I11']);
   });
 });
