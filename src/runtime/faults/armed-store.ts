@@ -21,7 +21,10 @@ export function armedStore(port: string, points: FailPoints, store: CellStore): 
   const one = <T>(method: string, subject: string, go: () => Promise<T>): Promise<T> =>
     around(points, `${port}.${method}/${subject}`, unavailable, go);
   return {
-    limits: store.limits,
+    // They may change when the store has answered.
+    get limits() {
+      return store.limits;
+    },
     read: (keys) => one('read', subjectOfKeys(keys), () => store.read(keys)),
     list: (prefix, at) => one('list', subjectOfKeys([prefix]), () => store.list(prefix, at)),
     listMany: (prefixes) => one('listMany', subjectOfKeys(prefixes), () => store.listMany(prefixes)),

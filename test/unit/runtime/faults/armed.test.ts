@@ -48,6 +48,16 @@ const put = (key: string) => ({
 const [LEDGER, ALLOC] = ['/moorage/c/ledger/h1', '/moorage/c/allocs/d/j/a'];
 
 describe('F1 the store', () => {
+  it('has the limits of the one within, also when those change', () => {
+    const within = new MemoryCellStore({ clock, cell: new MemoryCell({ clock }) });
+    let limits = { operationsMax: 128, bytesMax: 1_000 };
+    Object.defineProperty(within, 'limits', { get: () => limits });
+    const { store } = armed('scheduler', new Points(), { store: within });
+    expect(store.limits).toEqual({ operationsMax: 128, bytesMax: 1_000 });
+    limits = { ...limits, operationsMax: 512 };
+    expect(store.limits).toEqual({ operationsMax: 512, bytesMax: 1_000 });
+  });
+
   it('surely does nothing when an attempt fails before, and may have done it when it fails after', async () => {
     const points = new Points();
     const store = armedStore(points, new MemoryCell({ clock }));
