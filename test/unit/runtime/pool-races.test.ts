@@ -17,10 +17,15 @@ const POWER = { name: 'power', unit: 'W', by: null, capacity: 1_000, capacities:
 type Moved = 'ledger' | 'pool' | null;
 
 /**
- * Places one on each host, each of which takes of the pool.
+ * Places one on each host.
  * @param movedBefore what has moved just before the n-th attempt, counted from 1
+ * @param takes whether the one on the host takes of the pool
  */
-async function place(hostCount: number, movedBefore: (n: number) => Moved) {
+async function place(
+  hostCount: number,
+  movedBefore: (n: number) => Moved,
+  takes: (host: number) => boolean = () => true,
+) {
   const clock = new InstantClock();
   const cell = new MemoryCell({ clock });
   const store = new MemoryCellStore({ clock, cell });
@@ -45,7 +50,10 @@ async function place(hostCount: number, movedBefore: (n: number) => Moved) {
   const world = committerWorld({ store: raced, keys, hosts, clock, random, pools, rebasesMax: 8 });
   await own(store, keys, world, 'job');
   const places = ids.map((host, index) =>
-    testAllocation(`a${String(index)}`, host, { job: 'job', index, shared: { 'power/cell': 2 } }),
+    testAllocation(`a${String(index)}`, host, {
+      ...{ job: 'job', index },
+      ...(takes(index) ? { shared: { 'power/cell': 2 } } : {}),
+    }),
   );
   const ends = [...(await world.committer.commit(planOf('p', { places }))).values()];
   const record = (await store.read([POOL])).entries.get(POOL);
