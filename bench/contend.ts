@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import type { EtcdProcess } from '../src/adapters/etcd/etcd-process.ts';
 import { startEtcd } from '../src/adapters/etcd/etcd-process.ts';
 import { findEtcd } from '../src/adapters/etcd/find-etcd.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { silentLog } from '../src/adapters/telemetry/silent.ts';
-import type { CellKeys } from '../src/core/keys.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import type { SharedResource } from '../src/core/shared-resource.ts';
 import { allocationCodec, sharedResourceCodec } from '../src/wire/records.ts';
@@ -57,22 +57,40 @@ interface Result {
   readonly durationsMs: readonly number[];
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
 const found = await findEtcd({ env: process.env });
-const etcd = await startEtcd({ binary: found.path, dataFolder: folder });
-const endpoints = [etcd.clientUrl];
-const store = new EtcdCellStore({ endpoints, clock: systemClock, log: silentLog });
+const CELL = 'contend';
+const keys = cellKeys(CELL);
 let failed = false;
 
-try {
-  const results = new Map<number, Result[]>();
-  for (let round = 1; round <= Number(values.rounds); round++) {
-    for (const count of counts) {
-      const keys = cellKeys(`contend-${String(round)}-${String(count)}`);
-      const result = await contend(count, keys);
-      results.set(count, [...(results.get(count) ?? []), result]);
-    }
+const results = new Map<number, Result[]>();
+for (let round = 1; round <= Number(values.rounds); round++)
+  for (const count of counts) {
+    const result = await onNewStore((ground) => contend(count, ground));
+    results.set(count, [...(results.get(count) ?? []), result]);
   }
+report(results);
+if (failed) process.exitCode = 1;
+
+interface Ground {
+  readonly etcd: EtcdProcess;
+  readonly store: EtcdCellStore;
+}
+
+/** Each measurement has an etcd of its own: one that holds what the ones before wrote takes twice the time for a write. */
+async function onNewStore<T>(work: (ground: Ground) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const etcd = await startEtcd({ binary: found.path, dataFolder: folder });
+  const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
+  try {
+    return await work({ etcd, store });
+  } finally {
+    await store.close();
+    await etcd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function report(results: ReadonlyMap<number, readonly Result[]>): void {
   const sizes = `hosts=${String(hosts)} together=${values.together} in_flight=${values.inFlight} strangers=${String(values.strangers)} pool=${String(values.pool)}`;
   for (const [count, all] of results) {
     const of = (pick: (result: Result) => number): number => median(all.map(pick));
@@ -97,29 +115,24 @@ try {
         `rounds=${range}${count === 4 ? ' wanted=>=0.90' : ''}`,
     );
   }
-} finally {
-  await store.close();
-  await etcd.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
-if (failed) process.exitCode = 1;
 
-async function contend(count: number, keys: CellKeys): Promise<Result> {
+async function contend(count: number, { etcd, store }: Ground): Promise<Result> {
   await fillHalf(store, keys, hosts, seed);
   if (values.pool) {
     const key = keys.sharedResource(POOL.name);
     const writes = [{ kind: 'put', key, value: sharedResourceCodec.encode(POOL) }] as const;
     await store.attempt({ compares: [], writes, readBack: [] });
   }
-  const workers = Array.from({ length: count }, (_, n) => start(n, count, keys));
+  const workers = Array.from({ length: count }, (_, n) => start(n, count, etcd));
   await Promise.all(workers.map(({ ready }) => ready));
-  const etcdBeforeUs = etcdCpuUs();
+  const etcdBeforeUs = etcdCpuUs(etcd);
   for (const { child } of workers) child.send('begin');
   await Promise.all(workers.map(({ warm }) => warm));
   for (const { child } of workers) child.send('measure');
   const reports = await Promise.all(workers.map(({ report }) => report));
-  const etcdUs = etcdCpuUs() - etcdBeforeUs;
-  await prove(keys, reports);
+  const etcdUs = etcdCpuUs(etcd) - etcdBeforeUs;
+  await prove(store, reports);
   const sum = (pick: (report: WorkerReport) => number): number =>
     reports.reduce((all, report) => all + pick(report), 0);
   const commits = sum((one) => one.committed + one.rebased);
@@ -142,10 +155,10 @@ interface Worker {
   readonly report: Promise<WorkerReport>;
 }
 
-function start(part: number, parts: number, keys: CellKeys): Worker {
+function start(part: number, parts: number, etcd: EtcdProcess): Worker {
   const number = part + 1;
   const order: WorkerOrder = {
-    ...{ endpoints, cell: keys.root.split('/').at(-2) ?? '', name: `contend-${String(number)}`, hosts },
+    ...{ endpoints: [etcd.clientUrl], cell: CELL, name: `contend-${String(number)}`, hosts },
     ...{ together: Number(values.together), inFlight: Number(values.inFlight), seed: seed * 1000 + number },
     seconds: Number(values.seconds),
     // By then the compiler is done with nearly all, however many processes share the processors: after a time alone, many
@@ -172,7 +185,7 @@ function start(part: number, parts: number, keys: CellKeys): Worker {
 }
 
 /** Nothing that was said to be committed is missing, nothing else is there, and the history keeps the laws. */
-async function prove(keys: CellKeys, reports: readonly WorkerReport[]): Promise<void> {
+async function prove(store: EtcdCellStore, reports: readonly WorkerReport[]): Promise<void> {
   const { entries } = await store.list(keys.allocations);
   const stored = new Set<string>();
   for (const { value } of entries.values()) {
@@ -197,7 +210,7 @@ function median(numbers: readonly number[]): number {
 }
 
 /** CPU time of etcd since it started, from the kernel's hundredths of a second. */
-function etcdCpuUs(): number {
+function etcdCpuUs(etcd: EtcdProcess): number {
   const stat = readFileSync(`/proc/${String(etcd.pid)}/stat`, 'utf8');
   const [, , , , , , , , , , , user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(user) + Number(system)) * 10_000;
