@@ -17,8 +17,8 @@ export interface CommitQueueParts {
   readonly knowledge: CellKnowledge;
   readonly book: LedgerBook;
   readonly tally: CommitTally;
-  /** Bound on the operations of one transaction. */
-  readonly operationsMax: number;
+  /** Bound on the operations of one transaction: the store's, which may change. */
+  readonly operationsMax: () => number;
   /** The ledgers known to us do not hold what the unit frees: they are to be read, and the unit given back. */
   readonly refresh: (pending: PendingUnit) => void;
 }
@@ -72,7 +72,8 @@ export class CommitQueue {
 
   /** Takes out what can go into one transaction now; null when all of it waits for busy hosts. */
   nextBatch(): Batch | null {
-    const { knowledge, operationsMax } = this.#parts;
+    const { knowledge } = this.#parts;
+    const operationsMax = this.#parts.operationsMax();
     const draft = new TransactionDraft(knowledge, operationsMax);
     const batch: Batch = { draft, units: [] };
     const blocked = new Set<string>();

@@ -1,3 +1,4 @@
+import type { Found } from '../core/commit.ts';
 import { allOf, judge, unitsOf } from '../core/commit.ts';
 import type { Host } from '../core/host.ts';
 import type { IntentRef } from '../core/intent.ts';
@@ -98,7 +99,7 @@ export class Committer {
         intentRevisionOf: (intent) => deps.intentRevisionOf?.(intent),
         pools: this.#pools,
       },
-      ...{ book: deps.book, tally: this.#tally, operationsMax: deps.store.limits.operationsMax },
+      ...{ book: deps.book, tally: this.#tally, operationsMax: () => deps.store.limits.operationsMax },
       refresh: (pending) => void this.#refresh(pending),
     });
   }
@@ -307,13 +308,11 @@ export class Committer {
     };
     this.#readShared(batch.draft, reply);
     const again: PendingUnit[] = [];
-    const byPools = !Array.from(batch.draft.ledgers).some(
-      ({ host, before }) => found.ledgerRevision(host) !== before.revision,
-    );
+    const byPools = isPoolRace(batch.draft, found);
     for (const pending of batch.units) {
       const { verdicts, moved } = judge(pending.unit, sent, found, options.conflictCheck === 'version');
       if (!this.#tally.refuse(pending, verdicts)) continue;
-      pending.refused(moved, moved && byPools);
+      pending.refused(moved, byPools);
       if (pending.refusals > options.rebasesMax || pending.poolRaces > POOL_RACES_MAX)
         this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));
       else again.push(pending);
@@ -342,4 +341,14 @@ export class Committer {
       this.#queue.giveBack(batch.units);
     }
   }
+}
+
+/** Nothing but a pool, or what is known of one, had moved: whoever takes of it meets there, and no host is contended. */
+function isPoolRace(draft: TransactionDraft, found: Found): boolean {
+  for (const { host, before } of draft.ledgers)
+    if (found.ledgerRevision(host) !== before.revision) return false;
+  for (const { pool, before } of draft.pools) if (found.poolRevision(pool) !== before.revision) return true;
+  for (const { name, modRevision } of draft.resources)
+    if (found.resourceRevision(name) !== modRevision) return true;
+  return false;
 }

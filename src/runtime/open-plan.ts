@@ -63,7 +63,7 @@ export class PendingUnit {
   readonly pools: readonly string[];
   /** Times that a transaction with this unit was refused for something else than its pools. */
   refusals = 0;
-  /** Times that nothing but a pool had moved. */
+  /** Times that nothing but a pool had moved, of this unit or of one that shared its transaction. */
   poolRaces = 0;
   /** A ledger of the unit moved between the plan and now. */
   rebased = false;

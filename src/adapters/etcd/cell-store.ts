@@ -184,8 +184,12 @@ export class EtcdCellStore implements CellStore {
   }
 
   /** A read may be made again: the next member is asked when one does not answer. */
-  #reading<T>(read: () => Promise<T>): Promise<T> {
-    return askEach(this.#options.endpoints.length, read);
+  async #reading<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await askEach(this.#options.endpoints.length, read);
+    } catch (error) {
+      throw storeErrorOf(this.#limit.faultOf(error));
+    }
   }
 
   readonly #check = (reply: { readonly header: { readonly cluster_id: string } }): void =>

@@ -21,6 +21,7 @@ export class TxnLimit {
   readonly #key: string;
   #limits = DEFAULT_STORE_LIMITS;
   #isAsked = false;
+  #wasRaised = false;
 
   constructor(etcd: DirectEtcd, key: string) {
     this.#etcd = etcd;
@@ -38,18 +39,21 @@ export class TxnLimit {
     const compare = { key: this.#key, target: 'createRevision', equals: 0 } as const;
     const compares = Array.from({ length: OPERATIONS_WANTED }, () => compare);
     this.#etcd.transact(encodeTxn({ compares, writes: [], readBack: [] })).then(
-      () => (this.#limits = { ...this.#limits, operationsMax: OPERATIONS_WANTED }),
+      () => {
+        this.#wasRaised = true;
+        this.#limits = { ...this.#limits, operationsMax: OPERATIONS_WANTED };
+      },
       () => undefined,
     );
   }
 
   /**
    * @returns what to tell of a transaction that failed: when one member of the cluster takes fewer operations than the one that
-   *   was asked, all are held to etcd's default from now on, and the same in smaller parts will do
+   *   was asked, all are held to etcd's default from now on, and the same in smaller parts will do. Of several that were under
+   *   way each is told so.
    */
   faultOf(error: unknown): unknown {
-    const isRaised = this.#limits.operationsMax > DEFAULT_STORE_LIMITS.operationsMax;
-    if (!isRaised || !isTooManyOperations(error)) return error;
+    if (!this.#wasRaised || !isTooManyOperations(error)) return error;
     this.#limits = DEFAULT_STORE_LIMITS;
     const message = 'a member of the store takes fewer operations in a transaction than another';
     return new StoreError('unavailable', message, { retryable: true, cause: error });

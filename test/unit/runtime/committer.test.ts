@@ -3,6 +3,7 @@ import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
+import type { Plan } from '../../../src/core/plan.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
 import { allocationCodec, outcomeCodec } from '../../../src/wire/records.ts';
 import {
@@ -70,6 +71,26 @@ describe('committer', () => {
       ),
     );
     expect(committer.stats).toMatchObject({ committed: 64, transactions: 1 });
+  });
+
+  it('goes by the limits that the store has now, and not by those that it had at first', async () => {
+    const cell = await cellOf(64);
+    const limits = { operationsMax: 16, bytesMax: 1_000_000 };
+    const changing = new MemoryCellStore({ clock: cell.clock, cell: cell.cell, limits });
+    const gang = (plan: string, size: number): Plan =>
+      planOf(plan, {
+        atomicity: 'all-or-nothing',
+        places: Array.from({ length: size }, (_, n) => place(`${plan}${String(n)}`, `h${String(n)}`)),
+      });
+    const { committer } = await cell.scheduler({ store: changing });
+    const kinds = async (plan: Plan): Promise<Set<string>> =>
+      new Set([...(await committer.commit(plan)).values()].map(({ kind }) => kind));
+    expect(await kinds(gang('early', 20))).toEqual(new Set(['conflicted']));
+    limits.operationsMax = 64;
+    expect(await kinds(gang('late', 20))).toEqual(new Set(['committed']));
+    limits.operationsMax = 16;
+    expect(await kinds(gang('lowered', 20))).toEqual(new Set(['conflicted']));
+    expect(committer.stats).toMatchObject({ committed: 20, transactions: 1 });
   });
 
   it('lets a host in flight wait its turn, and never conflicts with itself', async () => {
