@@ -33,7 +33,8 @@ export type Verdicts = ReadonlyMap<string, ConflictReason>;
 /**
  * The units of a plan, in the order in which they should be tried: releases first, they make room. Under `incremental`
  * every host stands alone, and its releases apart from its places, since one says nothing about the other. A host with
- * more than one transaction can hold is cut.
+ * more than one transaction can hold is cut, unless somebody yields there to a gang that may come to nothing: whoever takes
+ * him back finds him by the members on his host, so all of them land together or nobody.
  */
 export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
   if (plan.atomicity === 'all-or-nothing') {
@@ -67,6 +68,8 @@ function releasesMax(part: HostPart, operationsMax: number): number {
 function placingUnits(part: HostPart, operationsMax: number): Unit[] {
   const { host, places, evictions } = part;
   if (places.length + evictions.length === 0) return [];
+  if (evictions.some(({ yields }) => yields !== undefined))
+    return [{ atomic: true, parts: [{ host, places, evictions, releases: [] }] }];
   // One write is the ledger's; in the worst case each place has an owner of its own to compare. Each pool is compared and
   // written, and what an operator says of its resource compared.
   const room = operationsMax - 1 - 2 * poolsOf(places).length;
@@ -256,7 +259,7 @@ export function judge(
       const held = sent.ownerRevision(place.namespace, place.job);
       if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
         verdicts.set(place.id, { reason: 'not-owner' });
-      else if (isIntentGone(place, sent, found)) verdicts.set(place.id, { reason: 'intent-gone' });
+      else if (isGone(intentOf(place), sent, found)) verdicts.set(place.id, { reason: 'intent-gone' });
       else if (version && (partMoved || sharedMoved)) verdicts.set(place.id, { reason: 'version' });
     }
   }
@@ -273,14 +276,14 @@ function poolMoved(places: readonly Allocation[], sent: Sent, found: Found): boo
   });
 }
 
-function isIntentGone(place: Allocation, sent: Sent, found: Found): boolean {
-  const intent = intentOf(place);
+function isGone(intent: IntentRef | undefined, sent: Sent, found: Found): boolean {
   return intent !== undefined && found.intentRevision(intent) !== sent.intentRevision(intent);
 }
 
 function judgeRecords(part: HostPart, sent: Sent, found: Found, verdicts: Map<string, ConflictReason>): void {
-  for (const { victim, victimRevision } of part.evictions) {
+  for (const { victim, victimRevision, yields } of part.evictions) {
     if (found.allocationRevision(victim) !== victimRevision) verdicts.set(victim.id, { reason: 'changed' });
+    else if (isGone(yields?.intent, sent, found)) verdicts.set(victim.id, { reason: 'intent-gone' });
   }
   for (const { allocation, revision, voidedAt, takesBack } of part.releases) {
     const { id, namespace, job } = allocation;

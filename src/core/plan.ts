@@ -27,7 +27,10 @@ export interface Eviction {
   /** The mod revision at which the victim was read; the commit compares it. */
   readonly victimRevision: number;
   readonly cause: string;
-  /** It gives way to a gang by intent, and is taken back when that comes to nothing. */
+  /**
+   * It gives way to a gang by intent, which the commit compares, and is taken back when that comes to nothing. It lands
+   * together with all places and evictions of its host, or none of them does.
+   */
   readonly yields?: Yield;
 }
 
@@ -77,7 +80,7 @@ export type ConflictReason =
   | { readonly reason: 'plan-refused' }
   /** The number of rebases in a row reached its bound. */
   | { readonly reason: 'contended' }
-  /** More than one transaction can hold, and it may not be split: an all-or-nothing plan. */
+  /** More than one transaction can hold, and it may not be split: an all-or-nothing plan, or a host on which somebody yields. */
   | { readonly reason: 'too-large' };
 
 /** By allocation id: every place, eviction and release of the plan exactly once (I5, and the law of total partition). */

@@ -1,18 +1,17 @@
 import type { Allocation, Outcome } from './allocation.ts';
-import type { Claim } from './claim.ts';
 import type { HostPart, Unit, Verdicts } from './commit.ts';
 import { allOf, poolsIn } from './commit.ts';
-import { evictedBy, keptBy, takenBack } from './giving-way.ts';
+import { evictedBy, takenBack } from './giving-way.ts';
 import type { Host } from './host.ts';
 import type { IntentRef } from './intent.ts';
 import { intentOf } from './intent.ts';
 import type { Ledger } from './ledger.ts';
-import { fitShortfall, holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from './ledger.ts';
+import { fitShortfall, withClaim } from './ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import type { ConflictReason, Eviction, TakeBack } from './plan.ts';
+import { afterEviction, afterRelease, afterTakeBack } from './ledger-changes.ts';
+import type { ConflictReason } from './plan.ts';
 import type { KnownPool, PoolBook } from './pool-book.ts';
 import { sharedDimension } from './pool-book.ts';
-import { NO_PORTS } from './port-choice.ts';
 import { capacityOf, partsOfPool } from './shared-resource.ts';
 
 /** What a draft asks about the cell while it is filled. */
@@ -210,6 +209,8 @@ export class TransactionDraft {
         compares += takesBack?.length ?? 0;
         writes += takesBack?.length ?? 0;
       }
+      // The way back goes in one transaction too, and compares each member.
+      if (part.evictions.some(({ yields }) => yields !== undefined)) compares += part.places.length;
     }
     return Math.max(compares, writes);
   }
@@ -244,14 +245,15 @@ export class TransactionDraft {
       const isThere = this.#intents.has(intent.id) || more.some((other) => other.intent.id === intent.id);
       if (!isThere) more.push({ intent, modRevision });
     };
+    const addOpen = (intent: IntentRef | undefined, id: string): void => {
+      if (intent === undefined) return;
+      const modRevision = this.#knowledge.intentRevisionOf(intent);
+      if (modRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'intent-gone' });
+      else add(intent, modRevision);
+    };
     for (const part of unit.parts) {
-      for (const place of part.places) {
-        const intent = intentOf(place);
-        if (intent === undefined) continue;
-        const modRevision = this.#knowledge.intentRevisionOf(intent);
-        if (modRevision === undefined) (verdicts ??= new Map()).set(place.id, { reason: 'intent-gone' });
-        else add(intent, modRevision);
-      }
+      for (const place of part.places) addOpen(intentOf(place), place.id);
+      for (const { victim, yields } of part.evictions) addOpen(yields?.intent, victim.id);
       for (const { allocation, voidedAt } of part.releases) {
         const intent = intentOf(allocation);
         if (voidedAt !== undefined && intent !== undefined) add(intent, voidedAt);
@@ -314,14 +316,14 @@ export class TransactionDraft {
     let ledger = draft?.after ?? before.ledger;
     for (const { allocation } of part.releases) {
       if (this.#freed.has(allocation.id)) return 'waits';
-      const freed = withoutAllocation(ledger, allocation);
+      const freed = afterRelease(ledger, allocation);
       if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
       ledger = freed;
     }
     for (const { allocation, takesBack } of part.releases)
       for (const back of takesBack ?? []) {
         if (this.#freed.has(back.victim.id)) return 'waits';
-        const returned = withVictim(ledger, back);
+        const returned = afterTakeBack(ledger, back);
         if (returned === null) return draft === undefined ? missing(allocation) : 'waits';
         ledger = returned;
       }
@@ -330,8 +332,9 @@ export class TransactionDraft {
       if (this.#freed.has(victim.id)) return 'waits';
       // A victim that gives way already has nothing left to give.
       if (victim.desired === 'evict') return { ...missing(victim), missing: false };
-      if (!holdsUse(ledger, victim)) return draft === undefined ? missing(victim) : 'waits';
-      ledger = withoutVictim(ledger, eviction);
+      const rest = afterEviction(ledger, eviction);
+      if (rest === null) return draft === undefined ? missing(victim) : 'waits';
+      ledger = rest;
     }
     if (part.places.length === 0) return { host: part.host, before, after: ledger };
     const host = this.#knowledge.hostOf(part.host);
@@ -387,39 +390,4 @@ function missing(allocation: Allocation): { readonly verdicts: Verdicts; readonl
 
 function ownerKey(namespace: string, job: string): string {
   return `${namespace}/${job}`;
-}
-
-/** The ledger after a release; null when it does not hold what would be released. */
-function withoutAllocation(ledger: Ledger, allocation: Allocation): Ledger | null {
-  if (!holdsPorts(ledger, allocation)) return null;
-  if (allocation.desired === 'evict') {
-    const rest = withoutKept(ledger, allocation);
-    return rest === null ? null : withoutPorts(rest, allocation);
-  }
-  return holdsUse(ledger, allocation) ? withoutClaim(ledger, allocation) : null;
-}
-
-/** The ledger without what one that gives way kept; null when it does not hold that. */
-function withoutKept(ledger: Ledger, allocation: Allocation): Ledger | null {
-  const kept = keptBy(allocation);
-  if (kept === null) return ledger;
-  return holdsUse(ledger, kept) ? withoutUse(ledger, kept) : null;
-}
-
-/** The ledger with the victim giving way. */
-function withoutVictim(ledger: Ledger, eviction: Eviction): Ledger {
-  const rest = withoutUse(ledger, eviction.victim);
-  const kept = keptBy(evictedBy(eviction));
-  return kept === null ? rest : withClaim(rest, kept);
-}
-
-/** The ledger with one that yielded as it was before; its ports never left it. */
-function withVictim(ledger: Ledger, { victim }: TakeBack): Ledger | null {
-  const rest = withoutKept(ledger, victim);
-  return rest === null ? null : withClaim(rest, { ...victim, ports: NO_PORTS });
-}
-
-function holdsPorts(ledger: Ledger, claim: Claim): boolean {
-  for (const label in claim.ports) if (!ledger.ports.includes(claim.ports[label] as number)) return false;
-  return true;
 }

@@ -208,7 +208,10 @@ class Owner {
     return 'given-up';
   }
 
-  /** Makes as many of the lows give way on each host as its members need, going by what the store says now. */
+  /**
+   * Makes as many of the lows give way on each host as its members need, going by what the store says now. Members that fit
+   * without that take nobody's place, and may be beside others that do.
+   */
   async #withRoom(
     members: readonly Allocation[],
     intent: Intent,
@@ -229,7 +232,9 @@ class Owner {
       const host = `h${String(n)}`;
       const here = rows.filter(({ victim }) => victim.host === host);
       const some = members.filter((member) => member.host === host);
-      let used = here.reduce((sum, { victim }) => sum + counted(victim), MEMBER.cpuMilli * some.length);
+      const before = here.reduce((sum, { victim }) => sum + counted(victim), 0);
+      const fitting = Math.max(0, Math.floor((HOST_CPU_MILLI - before) / MEMBER.cpuMilli));
+      let used = before + MEMBER.cpuMilli * some.length;
       const evicts: string[] = [];
       for (const row of here) {
         if (used <= HOST_CPU_MILLI || row.victim.job !== 'low' || row.victim.desired !== 'run') continue;
@@ -237,7 +242,7 @@ class Owner {
         evicts.push(row.victim.id);
         evictions.push(row);
       }
-      places.push(...some.map((member) => (evicts.length === 0 ? member : { ...member, evicts })));
+      places.push(...some.map((member, n) => (n < fitting ? member : withEvicts(member, evicts))));
     }
     const displaced = displacing(places, evictions);
     const named = places.map((place) => {
@@ -253,6 +258,10 @@ class Owner {
       ...{ planId: `p-${this.#name}`, scheduler: this.#name, resources: MEMBER },
     });
   }
+}
+
+function withEvicts(member: Allocation, evicts: readonly string[]): Allocation {
+  return evicts.length === 0 ? member : { ...member, evicts };
 }
 
 function counted(allocation: Allocation): number {

@@ -5,6 +5,7 @@ import type { Allocation } from '../../../src/core/allocation.ts';
 import { allOf, idsOf, judge, prune, unitsOf } from '../../../src/core/commit.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
 import type { ConflictReason, Plan } from '../../../src/core/plan.ts';
+import { NO_RESOURCES } from '../../../src/core/resources.ts';
 import { TransactionDraft } from '../../../src/core/transaction-draft.ts';
 import { planOf, testAllocation, testHost } from '../../support/commit-world.ts';
 
@@ -93,6 +94,21 @@ describe('units of a plan', () => {
     );
   });
 
+  it('S3.10 I6 land or fail whole on a host where somebody yields to a gang by intent', () => {
+    // One fits as it is, another takes the places of two: whoever gives the gang up finds them by that one only.
+    const plan = planOf('p', {
+      places: [fitting, taking],
+      evictions: [yieldingOne('v1'), yieldingOne('v2')],
+    });
+    for (const bad of ['v1', 'v2', 'fitting', 'taking']) {
+      const [unit, ...more] = unitsOf(plan, 128);
+      expect(more).toEqual([]);
+      const { rest, refused } = prune(unit!, new Map([[bad, WHY]]));
+      expect([rest, [...refused.keys()].sort()]).toEqual([null, ['fitting', 'taking', 'v1', 'v2']]);
+    }
+    expect(unitsOf(plan, 4).map(idsOf)).toEqual([['fitting', 'taking', 'v1', 'v2']]);
+  });
+
   it('send nobody away when all newcomers are refused', () => {
     const victim = testAllocation('victim', 'h1');
     const [unit] = unitsOf(
@@ -110,6 +126,16 @@ describe('units of a plan', () => {
     ]);
   });
 });
+
+const intent = { namespace: 'default', job: 'web', id: 'i' };
+const fitting = testAllocation('fitting', 'h4', { intent: 'i' });
+const taking = testAllocation('taking', 'h4', { intent: 'i', evicts: ['v1', 'v2'] });
+
+function yieldingOne(id: string, of = intent) {
+  const victim = testAllocation(id, 'h4', { job: 'low', precedence: 10 });
+  const keeps = { resources: NO_RESOURCES, gpus: [] };
+  return { victim, victimRevision: 3, cause: 'why', yields: { intent: of, keeps } };
+}
 
 const bigHost = testHost('h', { capacity: { cpuMilli: 1e9, memoryMib: 1e9, diskMib: 0, scalars: {} } });
 
@@ -179,6 +205,23 @@ describe('a transaction draft', () => {
     expect(draft.puts[0]).toMatchObject({ id: 'victim', desired: 'evict', cause: 'why' });
   });
 
+  it('S3.10 I6 who yields does so to an open intent, and no more on one host than one transaction takes back', () => {
+    const evictions = [yieldingOne('v1'), yieldingOne('v2')];
+    const ledger = evictions.reduce((sum, { victim }) => withClaim(sum, victim), EMPTY_LEDGER);
+    ledgers.set('h4', { ledger, revision: 5 });
+    const gone = yieldingOne('v1', { ...intent, id: 'gone' });
+    const late = draftOf().add(unitOf({ evictions: [gone] }));
+    expect(typeof late === 'object' && [...late.verdicts]).toEqual([['v1', { reason: 'intent-gone' }]]);
+    const alone = draftOf();
+    expect(alone.add(unitOf({ evictions }))).toBe('added');
+    expect([...alone.intents]).toEqual([{ intent, modRevision: 9 }]);
+    // The way back compares the ledger, the intent, the members and their victims.
+    const unit = unitOf({ places: [fitting, taking], evictions });
+    const small = draftOf(6).add(unit);
+    expect(typeof small === 'object' && small.verdicts).toEqual(allOf(unit, { reason: 'too-large' }));
+    expect(draftOf(7).add(unit)).toBe('added');
+  });
+
   it('says when the ledger does not hold what it should free', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
@@ -209,6 +252,14 @@ describe('judging a refused unit', () => {
     expect(judge(unit!, sent, { ...found, ledgerRevision: () => 5 }, true)).toEqual({
       ...{ verdicts: new Map(), moved: false },
     });
+  });
+
+  it('I6 lets nobody yield to an intent that is not open any more', () => {
+    const [yielded] = unitsOf(planOf('p', { evictions: [yieldingOne('v1')] }), 128);
+    const unchanged = { ...found, allocationRevision: () => 3 };
+    expect(judge(yielded!, sent, unchanged, false).verdicts).toEqual(new Map());
+    const voided = { ...unchanged, intentRevision: () => 4 };
+    expect([...judge(yielded!, sent, voided, false).verdicts]).toEqual([['v1', { reason: 'intent-gone' }]]);
   });
 
   it('voids the work of a job whose owner key is another or gone', () => {
