@@ -36,6 +36,8 @@ export interface EvictingPlan {
   readonly id: string;
   readonly entries: readonly Entry[];
   readonly evictions: readonly Eviction[];
+  /** Where somebody is to give way: no other eviction is begun there until this one has ended. */
+  readonly hosts: readonly string[];
   readonly atomicity: Atomicity;
 }
 
@@ -108,7 +110,7 @@ export class Evictor {
     state.parkedSinceMs = null;
     this.#parts.parking.unparked(job);
     return this.#parts.launch(job, plan).finally(() => {
-      for (const { allocation } of plan.entries) this.#under.delete(allocation.host);
+      for (const host of plan.hosts) this.#under.delete(host);
     });
   }
 
@@ -154,7 +156,7 @@ export class Evictor {
       const evicts = evictions.map(({ victim }) => victim.id);
       const made = { planId: this.#newId(), placement: choice.placement, evicts };
       const entries = [this.#parts.placer.assume(job, group, fill, made)];
-      return { id: made.planId, entries, evictions, atomicity: this.#term.options.atomicity };
+      return { id: made.planId, entries, evictions, hosts: [host], atomicity: this.#term.options.atomicity };
     }
     return null;
   }

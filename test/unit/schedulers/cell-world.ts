@@ -47,7 +47,7 @@ export class CellWorld {
   readonly hosts = new Map<string, FakeHost>();
   readonly members: Member[] = [];
   /** A test may decide what becomes of calls. */
-  fate: (call: HttpCall, from: string) => Fate = () => 'pass';
+  fate: (call: HttpCall, from: string) => Fate | Promise<Fate> = () => 'pass';
   #seed = 1;
 
   constructor() {

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addResources, NO_RESOURCES } from '../../../src/core/resources.ts';
 import { switchesCodec } from '../../../src/wire/records.ts';
 import type { Job } from '../../../src/core/job.ts';
+import type { Write } from '../../../src/ports/cell-store.ts';
+import { withAttempt } from '../../support/mortal-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 const COMES_BACK = { attempts: 3, delayMs: 0, delayMaxMs: 0, onHostLost: true };
@@ -135,4 +137,62 @@ describe('making room by precedence', () => {
     await world.until(() => jobsRunning().join() === 'late', 'the newcomer');
     expect(host.stops[0]?.request.mode).toBe('evict');
   });
+
+  it('begins no second eviction on a host when a gang that came there has landed', async () => {
+    for (const id of ['h1', 'h2']) await world.host(id, 10_000);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('low', { precedence: 10, type: 'service' }, { count: 6 }, 3_000));
+    await world.until(() => world.running().length === 6, 'the low');
+    const gates = new Map<string, Gate>();
+    const gate = (job: string): Gate => {
+      const made = makeGate();
+      gates.set(`${keys.allocations}default/${job}/`, made);
+      return made;
+    };
+    const [gang, first] = [gate('gang'), gate('first')];
+    const { events } = await world.scheduler({ id: 'batch-1' }, (store) =>
+      withAttempt(store, async (attempt) => {
+        for (const [prefix, { reached, opened }] of gates)
+          if (attempt.writes.some(({ key }) => key.startsWith(prefix))) {
+            reached(attempt.writes);
+            await opened;
+          }
+        return store.attempt(attempt);
+      }),
+    );
+    // One member fits on each host, and for the third somebody goes on one of them.
+    await world.submit(makeJob('gang', { precedence: 80 }, { count: 3, gang: true }, 1_000));
+    await world.until(() => gang.writes !== null, 'the gang');
+    const victim = (gang.writes ?? []).find(({ key }) => key.startsWith(`${keys.allocations}default/low/`));
+    const cleared = world.allocations().find(({ id }) => victim?.key.endsWith(id) === true)?.host;
+    const other = cleared === 'h1' ? 'h2' : 'h1';
+    const only = { attribute: 'id', operator: '==', value: other, text: `host.id == ${other}` } as const;
+    const pinned = (name: string): Job => makeJob(name, { precedence: 80 }, { constraints: [only] }, 3_000);
+    const isEvicting = (job: string): boolean =>
+      events.some((event) => event.kind === 'evicting' && event.job === job);
+    await world.submit(pinned('first'));
+    await world.until(() => isEvicting('first'), 'the eviction beside the gang');
+    gang.open();
+    await world.until(() => first.writes !== null, 'its commit');
+    await world.submit(pinned('second'));
+    await world.clock.advance(10_000);
+    expect(isEvicting('second')).toBe(false);
+    first.open();
+    await world.until(() => isEvicting('second'), 'the next one', 120_000);
+  });
 });
+
+interface Gate {
+  writes: readonly Write[] | null;
+  readonly reached: (writes: readonly Write[]) => void;
+  readonly opened: Promise<void>;
+  readonly open: () => void;
+}
+
+/** Holds an attempt up until it is opened. */
+function makeGate(): Gate {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const gate: Gate = { writes: null, opened, open, reached: (writes) => (gate.writes = writes) };
+  return gate;
+}

@@ -64,6 +64,44 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.allocations()).toHaveLength(100);
   });
 
+  it('hosts that answer late cost nobody a place, and the gang holds what it found for no longer', async () => {
+    await filled(90, 1_000);
+    await world.scheduler({ id: 'batch-1' });
+    // Eight hosts are asked at once, and their room is not enough: the next ones would come too late.
+    const late = () => new Promise<'pass'>((resolve) => world.clock.after(15_000, () => resolve('pass')));
+    world.fate = ({ method, url }, from) =>
+      from === 'batch-1' && method === 'GET' && url.endsWith('/v1/allocations') ? late() : 'pass';
+    await world.submit(gang(95));
+    await world.clock.advance(35_000);
+    nobodyWent(90);
+    await world.submit(makeJob('small', { precedence: 5 }, { count: 10 }, 1_000));
+    await world.until(() => world.running().length === 100, 'the use of what it gave back');
+    world.fate = () => 'pass';
+    await world.until(() => membersRunning() === 95, 'the gang', 120_000);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('one host takes no more members and victims than one transaction, with those that fit as it is', async () => {
+    await world.host('h0', 200_000);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('low', { precedence: 10, type: 'service' }, {}, 100_000));
+    await world.until(() => world.running().length === 1, 'the one of lower precedence');
+    let isBegun = false;
+    await world.scheduler({ id: 'batch-1' }, (store) =>
+      before(store, ({ writes }) => {
+        isBegun ||= writes.some(({ key }) => key.startsWith(keys.intents));
+      }),
+    );
+    // A hundred fit beside it; the rest would be few enough, but for these.
+    await world.submit(gang(150));
+    await world.clock.advance(60_000);
+    expect(isBegun).toBe(false);
+    nobodyWent(1);
+    await world.submit(makeJob('smaller', { precedence: 80 }, { count: 120, gang: true }, 1_000));
+    await world.until(() => world.running().length === 120, 'one that is small enough');
+    expect([isBegun, world.ledgersAreTrue()]).toEqual([true, true]);
+  });
+
   it('a gang that lost its last step gives back the places of all who would have gone', async () => {
     await filled(20, 5_000);
     let voided = false;

@@ -1,0 +1,229 @@
+import { evictionHosts } from '../src/core/eviction-hosts.ts';
+import { makeId } from '../src/core/ids.ts';
+import type { Group } from '../src/core/job.ts';
+import type { PlacementRequest } from '../src/core/placement-request.ts';
+import type { Placement } from '../src/core/placement.ts';
+import type { Eviction } from '../src/core/plan.ts';
+import type { Fill } from '../src/core/slot-view.ts';
+import { CAUSES } from '../src/core/slot-view.ts';
+import type { Term } from './context.ts';
+import type { EvictingPlan } from './evictor.ts';
+import { Floor } from './gang-floor.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import type { Placer } from './placer.ts';
+import type { VictimReader } from './victim-reader.ts';
+
+/** Hosts tried for a member, before the gang waits for room to come by itself. */
+const HOSTS_MAX = 4;
+/** Hosts asked for each missing member, likewise. */
+const HOSTS_A_MEMBER_MAX = 4;
+/** Hosts asked at once: that many members are the next to need one, and a large gang needs thousands. */
+const ASKED_AT_ONCE_MAX = 8;
+
+const NO_HOSTS: ReadonlySet<string> = new Set();
+
+export interface GangSearchParts {
+  readonly placer: Placer;
+  readonly victims: VictimReader;
+  /** Hosts on which this scheduler makes somebody give way; the gang's are among them until its plan has ended. */
+  readonly under: Set<string>;
+  /** An operator has paused eviction. */
+  readonly isPaused: () => boolean;
+  /** What the job wants now. */
+  readonly fillsOf: (job: OwnedJob) => readonly Fill[];
+}
+
+interface GangSearchTerms {
+  /** Those that the store did not show as running. */
+  readonly leaving: Set<string>;
+  /** By the monotonic clock. */
+  readonly untilMs: number;
+}
+
+/** One try to make room for a gang in memory, from the first member to the last. */
+export class GangSearch {
+  readonly #term: Term;
+  readonly #parts: GangSearchParts;
+  readonly #job: OwnedJob;
+  readonly #group: Group;
+  readonly #terms: GangSearchTerms;
+  readonly #id: string;
+  readonly #record: unknown;
+  readonly #entries: Entry[] = [];
+  /** Members on each host that fit there as it is. */
+  readonly #fitting = new Map<string, number>();
+  readonly #floors = new Map<string, Floor>();
+  /** Asked together with the one before, and not tried yet. */
+  #untried: readonly Floor[] = [];
+  /** Hosts that have no room for one more, whoever goes. */
+  readonly #full = new Set<string>();
+  #hostsLeft = 0;
+
+  constructor(term: Term, parts: GangSearchParts, job: OwnedJob, group: Group, terms: GangSearchTerms) {
+    this.#term = term;
+    this.#parts = parts;
+    this.#job = job;
+    this.#group = group;
+    this.#terms = terms;
+    this.#record = job.record;
+    const { clock, random } = term.world;
+    this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
+  }
+
+  /** Whether anybody still wants it, after others were asked, and there is time left. */
+  get isWanted(): boolean {
+    const { dropped, stale, finishing, record } = this.#job;
+    if (this.#term.signal.aborted || dropped || stale || finishing) return false;
+    if (this.#term.world.clock.monotonicMs() >= this.#terms.untilMs) return false;
+    return record === this.#record && !this.#parts.isPaused();
+  }
+
+  /** @returns false: there is no place for all of them */
+  async placeAll(fills: readonly Fill[]): Promise<boolean> {
+    const { placer } = this.#parts;
+    this.#entries.push(...placer.place(this.#job, this.#group, fills, this.#id));
+    for (const { allocation } of this.#entries)
+      this.#fitting.set(allocation.host, (this.#fitting.get(allocation.host) ?? 0) + 1);
+    const placed = new Set(this.#entries.map(({ allocation }) => allocation.index));
+    const missing = fills.filter(({ index }) => !placed.has(index));
+    this.#hostsLeft = HOSTS_A_MEMBER_MAX * missing.length;
+    for (const [at, fill] of missing.entries())
+      if (!(await this.#makeRoom(fill, missing.length - at))) return false;
+    return true;
+  }
+
+  async #makeRoom(fill: Fill, missing: number): Promise<boolean> {
+    if (this.#takeRest(fill)) return true;
+    const request = this.#parts.placer.request(this.#job, this.#group, 1, fill);
+    for (let tries = 0; tries < HOSTS_MAX; tries++) {
+      const floor = this.#nextUntried(fill) ?? (await this.#ask(request, missing));
+      if (floor === null || !this.isWanted) return false;
+      const placement = floor.rest(request) ?? floor.clear(request);
+      if (placement !== null) return this.#assume(floor, fill, placement);
+      this.#full.add(floor.host);
+    }
+    return false;
+  }
+
+  /** A place beside an earlier member, for which nobody more has to go. */
+  #takeRest(fill: Fill): boolean {
+    for (const floor of this.#floors.values()) {
+      if (!floor.hasRest) continue;
+      const request = this.#allowedOn(floor, fill);
+      const placement = request === null ? null : floor.rest(request);
+      if (placement === null) floor.hasRest = false;
+      else return this.#assume(floor, fill, placement);
+    }
+    return false;
+  }
+
+  #nextUntried(fill: Fill): Floor | null {
+    const floor = this.#untried.find((one) => this.#allowedOn(one, fill) !== null);
+    if (floor === undefined) return null;
+    this.#untried = this.#untried.filter((one) => one !== floor);
+    return floor;
+  }
+
+  /** What is asked of this host alone; null: the rules exclude it by now. */
+  #allowedOn({ host }: Floor, fill: Fill): PlacementRequest | null {
+    const { cell, options, world } = this.#term;
+    const request = this.#parts.placer.request(this.#job, this.#group, 1, { ...fill, host });
+    const limit = { most: 1, passed: NO_HOSTS };
+    const isAllowed = evictionHosts(cell.state, request, world.random, options.placement, limit).length > 0;
+    return isAllowed ? request : null;
+  }
+
+  /**
+   * The best host that is drawn for the member, which is asked what runs on it. Members after it need theirs too: as many
+   * more are drawn and asked at the same time.
+   * @returns null: there is none, or too many were asked
+   */
+  async #ask(request: PlacementRequest, missing: number): Promise<Floor | null> {
+    const { cell, options, world } = this.#term;
+    const passed = new Set(this.#full);
+    for (const host of this.#parts.under) if (!this.#floors.has(host)) passed.add(host);
+    const asked: Floor[] = [];
+    while (asked.length < Math.min(missing, ASKED_AT_ONCE_MAX)) {
+      const limit = { most: 1, passed };
+      const [host] = evictionHosts(cell.state, request, world.random, options.placement, limit);
+      const known = host === undefined ? undefined : this.#floors.get(host);
+      // Asked before: more may have to go there.
+      if (known !== undefined && asked.length === 0) return known;
+      if (host === undefined || known !== undefined || this.#hostsLeft <= 0) break;
+      this.#hostsLeft -= 1;
+      this.#parts.under.add(host);
+      passed.add(host);
+      const floor = new Floor(this.#term, host, this.#fitting.get(host) ?? 0);
+      this.#floors.set(host, floor);
+      asked.push(floor);
+    }
+    await Promise.all(asked.map((floor) => this.#askOne(floor)));
+    const [first, ...others] = asked;
+    this.#untried = [...this.#untried, ...others];
+    return first ?? null;
+  }
+
+  async #askOne(floor: Floor): Promise<void> {
+    const running = await this.#parts.victims.runningOn(floor.host);
+    floor.offer(running.filter(({ id }) => !this.#terms.leaving.has(id)));
+  }
+
+  #assume(floor: Floor, fill: Fill, placement: Placement): true {
+    const made = { planId: this.#id, placement, evicts: [] };
+    const entry = this.#parts.placer.assume(this.#job, this.#group, fill, made);
+    floor.entries.push(entry);
+    this.#entries.push(entry);
+    return true;
+  }
+
+  /** Who gives way, as the store has them; null: some of them do so already. @throws StoreError */
+  async evictions(): Promise<readonly Eviction[] | null> {
+    for (const floor of this.#floors.values()) floor.spareNeedless();
+    const chosen = [...this.#floors.values()].flatMap(({ victims }) => victims);
+    const read = await this.#parts.victims.read(chosen, `${CAUSES.evicted} ${this.#job.key}`);
+    const evictions: Eviction[] = [];
+    let all = true;
+    for (const { id } of chosen) {
+      const eviction = read.get(id);
+      if (eviction?.victim.desired === 'run') evictions.push(eviction);
+      else {
+        this.#terms.leaving.add(id);
+        all = false;
+      }
+    }
+    return all ? evictions : null;
+  }
+
+  /** While room was made for some, others may have ended: all are placed together or none (I6). */
+  isWhole(): boolean {
+    if (!this.isWanted) return false;
+    return this.#parts.fillsOf(this.#job).every((fill) => fill.group !== this.#group.name);
+  }
+
+  plan(evictions: readonly Eviction[]): EvictingPlan {
+    const hosts: string[] = [];
+    for (const { host, victims, entries } of this.#floors.values()) {
+      const evicts = victims.map(({ id }) => id);
+      for (const entry of entries) entry.allocation = withEvicts(entry.allocation, evicts);
+      if (entries.length > 0) hosts.push(host);
+      else this.#parts.under.delete(host);
+    }
+    return { id: this.#id, entries: this.#entries, evictions, hosts, atomicity: 'all-or-nothing' };
+  }
+
+  takeBack(): void {
+    for (const host of this.#floors.keys()) this.#parts.under.delete(host);
+    for (const entry of this.#entries) {
+      this.#term.cell.state.forget(entry.allocation.id);
+      this.#term.room(entry.allocation.host, entry.allocation.shared);
+      this.#term.dropEntry(this.#job, entry);
+    }
+  }
+}
+
+/** Each member on a host waits for all who give way there. */
+function withEvicts(allocation: Entry['allocation'], evicts: readonly string[]): Entry['allocation'] {
+  if (evicts.length > 0) return { ...allocation, evicts };
+  const { evicts: _evicts, ...plain } = allocation;
+  return plain;
+}
