@@ -72,6 +72,14 @@ describe('races for a pool', () => {
     expect(used).toBe(races + 2 * hosts);
   });
 
+  it('S3.15 are not paid for by those who take of no pool, and share the transaction', async () => {
+    const [hosts, races] = [20, 20];
+    const takes = (host: number): boolean => host % 2 === 1;
+    const { ends, used } = await place(hosts, (n) => (n <= races ? 'pool' : null), takes);
+    expect(ends.map(({ kind }) => kind)).toEqual(ends.map((_, n) => (takes(n) ? 'rebased' : 'committed')));
+    expect(used).toBe(races + hosts);
+  });
+
   const contended = [{ kind: 'conflicted', why: { reason: 'contended' } }];
 
   it('I11 are a conflict at the 65th', async () => {
