@@ -53,7 +53,8 @@ export type RoomName = keyof Rooms;
 export type CellChange = { [K in RoomName]: { readonly room: K } & RowChange<Rooms[K]> }[RoomName];
 
 export interface CellCopyHandlers {
-  onChange(change: CellChange): void;
+  /** @param listed a snapshot shows it: its ordinal is not that of the change in its revision */
+  onChange(change: CellChange, listed: boolean): void;
   /**
    * A snapshot is about to replace what was known: changes before its revision may have been missed. What it shows of them
    * follows, in the order of revisions; of the first one nothing.
@@ -101,6 +102,8 @@ export class CellCopy {
   #first = true;
   /** During the first snapshot everything is new and nothing is news. */
   #quiet = true;
+  /** What comes now is from a snapshot. */
+  #listing = false;
 
   constructor(store: CellStore, keys: CellKeys, log: Log, handlers: CellCopyHandlers) {
     this.#handlers = handlers;
@@ -194,7 +197,7 @@ export class CellCopy {
 
   #onChange(change: CellChange): void {
     this.#reindex(change);
-    if (!this.#quiet) this.#handlers.onChange(change);
+    if (!this.#quiet) this.#handlers.onChange(change, this.#listing);
   }
 
   #reindex(change: CellChange): void {
@@ -223,6 +226,7 @@ export class CellCopy {
     const first = this.#first;
     this.#first = false;
     this.#handlers.onGap(snapshot.revision, first);
+    this.#listing = true;
     const keys = new Set(snapshot.entries.keys());
     const ordinals = new Map<number, number>();
     for (const entry of first ? snapshot.entries.values() : byRevision(snapshot)) {
@@ -235,6 +239,7 @@ export class CellCopy {
     for (const room of this.#rooms) ordinal = room.keepOnly(keys, snapshot.revision, ordinal);
     this.#advance(snapshot.revision);
     this.#quiet = false;
+    this.#listing = false;
     this.#handlers.onReplaced();
   }
 

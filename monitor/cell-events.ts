@@ -20,9 +20,16 @@ type Told = Omit<CellEvent, 'id' | 'atMs'>;
 /**
  * The event of a change in the store; null for changes that tell nobody anything (a renewal, a ledger). Those that come by
  * the thousand are put into words later, if at all.
+ * @param listedBy the monitor in whose listing it was found: a listing does not show the order within a revision, so it is the
+ *   monitor that says so, not the store; null: the watch told it
  */
-export function eventOfChange(change: CellChange, atMs: number): CellEvent | EventToCome | null {
-  const id = `${String(change.revision)}.${String(change.ordinal)}`;
+export function eventOfChange(
+  change: CellChange,
+  atMs: number,
+  listedBy: string | null,
+): CellEvent | EventToCome | null {
+  const place = `${String(change.revision)}.${String(change.ordinal)}`;
+  const id = listedBy === null ? place : `${listedBy}:${place}`;
   switch (change.room) {
     case 'jobs':
     case 'owners':

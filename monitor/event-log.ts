@@ -1,5 +1,7 @@
 import type { Clock } from '../src/ports/clock.ts';
 import { Broadcast } from '../src/runtime/broadcast.ts';
+import type { EventPlace } from '../src/wire/event-place.ts';
+import { behind, eventPlaceOf, isBefore } from '../src/wire/event-place.ts';
 import type { CellEvent } from '../src/wire/monitor-api.ts';
 import { every } from './every.ts';
 
@@ -24,18 +26,23 @@ export interface EventToCome {
 export class EventLog {
   readonly #source: string;
   readonly #clock: Clock;
+  readonly #revision: () => number;
   readonly #live = new Broadcast<Item>(EVENT_QUEUE_MAX);
   readonly #stopBeat: () => void;
   /** Oldest first; cut to `EVENTS_MAX` now and then, not at every event. */
   #held: (CellEvent | EventToCome)[] = [];
-  /** The last event that is no longer held: what a gap names. */
-  #floor = '0.0';
+  /** Up to here something may be missing. It only grows: what was missed once does not come back. */
+  #floor: EventPlace = { revision: 0, ordinal: 0 };
   #closed = false;
 
-  /** @param source who speaks in gap events: this monitor */
-  constructor(source: string, clock: Clock) {
+  /**
+   * @param source who speaks in gap events: this monitor
+   * @param revision up to which all that the store did was added
+   */
+  constructor(source: string, clock: Clock, revision: () => number) {
     this.#source = source;
     this.#clock = clock;
+    this.#revision = revision;
     this.#stopBeat = every(clock, EVENT_BEAT_MS, () => this.#live.send(null));
   }
 
@@ -51,29 +58,25 @@ export class EventLog {
     if (told !== null) this.#live.send(told);
   }
 
-  /** What came before is not known to this log: it starts, or the store's watch was interrupted. */
-  missed(revision: number, detail: string, silent: boolean): void {
-    this.#floor = `${String(revision)}.0`;
-    if (!silent) this.add(this.#gap(detail));
+  /**
+   * What came before is not known to this log: the store's watch was interrupted, or it starts. Of a start those are told
+   * who read already; whoever comes later begins with a gap anyway.
+   */
+  missed(revision: number, detail: string, starts: boolean): void {
+    this.#raiseFloor(behind(revision));
+    if (!starts || this.#live.readers > 0) this.add(this.#gap(detail));
   }
 
   /**
-   * Events after `since`, then, when `follow`, all that come; `null` is a heartbeat.
-   * @param since an event id, exclusive; `0` for all that is held; absent or `now` for none of it. An id that is no longer
-   *   held, or never was, begins with a gap and what there is; one that is not known yet with a gap, since this monitor
-   *   may tell again what another one has told.
+   * Events after `since`, then, when `follow`, all that come from this call on, however late they are read; `null` is a
+   * heartbeat.
+   * @param since an event id, exclusive, or a revision, of which all is known; `0` for all that is held; absent or `now` for
+   *   none of it. An id that is no longer held, or never was, begins with a gap and what there is; one that is not known
+   *   yet with a gap, since this monitor may tell again what another one has told.
    */
-  async *read(since: string | undefined, follow: boolean, signal: AbortSignal): AsyncGenerator<Item> {
-    let first = this.#after(since);
-    if (!follow) {
-      yield* first;
-      return;
-    }
-    for (;;) {
-      yield* this.#live.subscribe(signal, first);
-      if (signal.aborted || this.#closed) return;
-      first = [this.#gap('this reader was too slow; events were left out')];
-    }
+  read(since: string | undefined, follow: boolean, signal: AbortSignal): AsyncIterable<Item> {
+    const first = this.#after(since);
+    return follow ? this.#follow(this.#live.subscribe(signal, first), signal) : each(first);
   }
 
   close(): void {
@@ -82,53 +85,63 @@ export class EventLog {
     this.#live.close();
   }
 
+  async *#follow(first: AsyncIterable<Item>, signal: AbortSignal): AsyncGenerator<Item> {
+    for (let items = first; ;) {
+      yield* items;
+      if (signal.aborted || this.#closed) return;
+      items = this.#live.subscribe(signal, [this.#gap('this reader was too slow; events were left out')]);
+    }
+  }
+
   #after(since: string | undefined): readonly CellEvent[] {
     return this.#heldAfter(since).flatMap((event) => inWords(event) ?? []);
   }
 
   #heldAfter(since: string | undefined): readonly (CellEvent | EventToCome)[] {
     if (since === undefined || since === 'now') return [];
-    const held = this.#held.slice(-EVENTS_MAX);
+    const held = this.#held;
+    const wanted = eventPlaceOf(since);
+    // Also where an event of this name is held: what was told elsewhere up to it may be missing here.
+    if (wanted !== null && isBefore(wanted, this.#floor)) return this.#allHeld();
     const position = held.findLastIndex((event) => event.id === since);
     if (position >= 0) return held.slice(position + 1);
-    const wanted = placeOf(since);
-    // Of the floor's own revision nobody knows how much was told elsewhere.
-    const [floor] = placeOf(this.#floor) ?? [0];
-    if (wanted === null || (floor > 0 && wanted[0] <= floor))
-      return [this.#gap('older events are no longer held'), ...held];
+    if (wanted === null) return this.#allHeld();
     // An id that made no event here (another kind of change): everything of the store after it, and whatever else came.
     const next = held.findIndex((event) => {
-      const place = placeOf(event.id);
-      return place !== null && before(wanted, place);
+      const place = eventPlaceOf(event.id);
+      return place !== null && isBefore(wanted, place);
     });
-    return next < 0
-      ? [this.#gap('this monitor has not come so far yet; events may come twice')]
-      : held.slice(next);
+    if (next >= 0) return held.slice(next);
+    return wanted.revision <= this.#revision()
+      ? []
+      : [this.#gap('this monitor has not come so far yet; events may come twice')];
+  }
+
+  #allHeld(): readonly (CellEvent | EventToCome)[] {
+    return [this.#gap('older events are no longer held'), ...this.#held.slice(-EVENTS_MAX)];
   }
 
   #cut(): void {
     const gone = this.#held.splice(0, this.#held.length - EVENTS_MAX);
-    const last = gone.findLast((event) => placeOf(event.id) !== null);
-    if (last !== undefined) this.#floor = last.id;
+    const last = gone.map(({ id }) => eventPlaceOf(id)).findLast((place) => place !== null);
+    if (last !== undefined && last !== null) this.#raiseFloor(last);
+  }
+
+  #raiseFloor(place: EventPlace): void {
+    if (isBefore(this.#floor, place)) this.#floor = place;
   }
 
   #gap(detail: string): CellEvent {
-    return { id: this.#floor, atMs: this.#clock.nowMs(), kind: 'gap', source: this.#source, detail };
+    // Whoever goes on after a gap is told of it again: it is never behind the floor.
+    const id = `${String(this.#floor.revision)}.0`;
+    return { id, atMs: this.#clock.nowMs(), kind: 'gap', source: this.#source, detail };
   }
+}
+
+async function* each(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items;
 }
 
 function inWords(event: CellEvent | EventToCome): CellEvent | null {
   return 'tell' in event ? event.tell() : event;
-}
-
-type Place = readonly [revision: number, ordinal: number];
-
-/** The place of a store event; null for what a role said, which has no place among revisions. */
-function placeOf(id: string): Place | null {
-  const match = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(id);
-  return match === null ? null : [Number(match[1]), Number(match[2] ?? 0)];
-}
-
-function before(a: Place, b: Place): boolean {
-  return a[0] === b[0] ? a[1] < b[1] : a[0] < b[0];
 }

@@ -13,6 +13,7 @@ import type { HostChange, HostSight } from '../src/runtime/cell-view.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import { ReportFollower } from '../src/runtime/report-follower.ts';
 import type { CellEvent, SubmitAnswer } from '../src/wire/monitor-api.ts';
+import { REVISION_HEADER } from '../src/wire/monitor-api.ts';
 import { BulkWrites } from './bulk-writes.ts';
 import type { CellChange } from './cell-copy.ts';
 import { CellCopy } from './cell-copy.ts';
@@ -173,7 +174,7 @@ export class Monitor {
     const keys = cellKeys(this.#deps.cell);
     const follower = this.#makeFollower();
     const copy = new CellCopy(store, keys, log, {
-      onChange: (change) => this.#onChange(change),
+      onChange: (change, listed) => this.#onChange(change, listed),
       onGap: (revision, first) =>
         this.state.events.missed(revision, 'the watch of the store was interrupted', first),
       onReplaced: () => this.#onReplaced(),
@@ -195,7 +196,7 @@ export class Monitor {
         ...{ copy, view: follower.view, watch, hosts, clock, random },
         hasEnded: (jobKey) => copy.jobs.get(jobKey) === undefined || book.exit(jobKey) !== null,
       }),
-      events: new EventLog(id, clock),
+      events: new EventLog(id, clock, () => copy.revision),
       schedulers: new SchedulerQuestions(copy, http),
     };
   }
@@ -239,8 +240,9 @@ export class Monitor {
     this.#refreshSoon();
   }
 
-  #onChange(change: CellChange): void {
-    this.#tell(eventOfChange(change, this.#deps.clock.nowMs()));
+  #onChange(change: CellChange, listed: boolean): void {
+    const { clock, id } = this.#deps;
+    this.#tell(eventOfChange(change, clock.nowMs(), listed ? id : null));
     switch (change.room) {
       case 'ledgers':
         this.#ledgers.observe(
@@ -329,7 +331,7 @@ function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[]
     ...route,
     handle: guarded(async (request) => {
       const reply = await route.handle(request);
-      return { ...reply, headers: { 'x-revision': String(state.copy.revision), ...reply.headers } };
+      return { ...reply, headers: { [REVISION_HEADER]: String(state.copy.revision), ...reply.headers } };
     }),
   }));
 }

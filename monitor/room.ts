@@ -13,7 +13,7 @@ export interface RowChange<T> {
   readonly name: string;
   readonly now: Row<T> | undefined;
   readonly before: Row<T> | undefined;
-  /** Which change of which revision it is: the same at every monitor. */
+  /** Which change of which revision it is: the same at every monitor, but for what a snapshot showed. */
   readonly revision: number;
   readonly ordinal: number;
 }

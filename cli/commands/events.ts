@@ -2,6 +2,7 @@ import { slotName } from '../../src/core/ids.ts';
 import { EventCursor } from '../../src/clients/event-cursor.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { CellEvent } from '../../src/wire/monitor-api.ts';
+import { eventPlaceOf } from '../../src/wire/event-place.ts';
 import { readDuration } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
 import { usageError } from '../exit.ts';
@@ -18,8 +19,8 @@ export interface EventsOptions {
 }
 
 const RETRY_MS = 500;
-/** A place among the store's changes, or what a role numbered, as `batch-1:17`. */
-const EVENT_ID = /^\d+(\.\d+)?$|^[\w.-]+:[\w.-]+$/;
+/** What a role numbered, as `batch-1:17`. */
+const SAID_BY_ROLE = /^[\w.-]+:[\w.-]+$/;
 
 /** What happened in the cell, one line each; goes on at another monitor after the last one seen. */
 export async function events(context: Context, options: EventsOptions): Promise<number> {
@@ -30,7 +31,8 @@ export async function events(context: Context, options: EventsOptions): Promise<
   const cursor = new EventCursor(start.since);
   while (!interrupted.aborted) {
     try {
-      for await (const event of api.events(cursor.since, { follow: options.follow })) {
+      const onBegin = (place: string): void => cursor.began(place);
+      for await (const event of api.events(cursor.since, { follow: options.follow, onBegin })) {
         cursor.saw(event);
         if (event.atMs >= start.fromMs && wanted(event, options)) terminal.out(render(event, context));
       }
@@ -46,7 +48,8 @@ export async function events(context: Context, options: EventsOptions): Promise<
 
 /** @returns the id to read after, and from which time on what it gives is shown */
 function readSince(text: string, nowMs: number): { since: string; fromMs: number } {
-  if (text === 'now' || EVENT_ID.test(text)) return { since: text, fromMs: 0 };
+  if (text === 'now' || eventPlaceOf(text) !== null || SAID_BY_ROLE.test(text))
+    return { since: text, fromMs: 0 };
   const reading = readDuration(text);
   if (reading.ok) return { since: '0', fromMs: nowMs - reading.value };
   throw usageError(

@@ -2,7 +2,7 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { ndjsonLine } from '../../src/runtime/ndjson.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/host-api.ts';
 import type { CellEvent } from '../../src/wire/monitor-api.ts';
-import { LOG_ALLOCATION_HEADER, LOG_TASK_HEADER } from '../../src/wire/monitor-api.ts';
+import { LOG_ALLOCATION_HEADER, LOG_TASK_HEADER, REVISION_HEADER } from '../../src/wire/monitor-api.ts';
 import type { LogQuery } from '../log-target.ts';
 import type { MonitorState } from '../monitor-state.ts';
 import { countIn, flagIn, idIn, refuse } from '../refusals.ts';
@@ -70,6 +70,8 @@ function events(state: MonitorState, request: RouteRequest): RouteReply {
   const asSse = (request.headers['accept'] ?? '').includes('text/event-stream');
   return {
     status: 200,
+    // As it is at this moment: what comes after it is in the stream.
+    headers: { [REVISION_HEADER]: String(state.copy.revision) },
     contentType: asSse ? 'text/event-stream' : 'application/x-ndjson',
     stream: texts(items, asSse ? sseText : ndjsonText),
   };

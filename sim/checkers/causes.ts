@@ -31,6 +31,10 @@ export function checkCauses(history: RecordedHistory, book: RunBook, findings: F
 
 /** No clock runs faster than this, see `clock-rate`. */
 const FAST = 2;
+/** Without faults no more time passes between two contacts: a third of a session's 10 s, and a beat until it is told on. */
+const RENEWAL_MS = 5_000;
+/** After a fault: a call that was under way runs into its deadline, and the next try waits up to 5 s. */
+const RETURN_MS = 10_000;
 /** Of the faults of the whole network those that keep nobody from anything. */
 const HARMLESS: ReadonlySet<string> = new Set(['doubling-network', 'watches-lag', 'watches-break']);
 
@@ -48,21 +52,50 @@ function isPastDeadline(id: string, at: Stamp, book: RunBook): boolean {
   return deadlineMs != null && at.seq > first.started.seq;
 }
 
-/** The job says how long a host may be cut off: something may have kept it from the cell, and that long ago at least. */
+/** The job says how long a host may be cut off, and something may have kept it from the cell all that time. */
 function isCutOff(id: string, at: Stamp, book: RunBook, history: RecordedHistory): boolean {
   const story = book.allocations.get(id);
   const first = book.processesOf.get(id)?.[0];
   if (story === undefined || first === undefined) return false;
   const { stopAfterDisconnectMs } = book.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
   if (stopAfterDisconnectMs === undefined) return false;
-  const longAgoMs = at.atMs - stopAfterDisconnectMs / FAST;
-  const isNear = (target: string): boolean => target === first.host || target === 'store';
-  return history.nemesis.some(
-    ({ atMs, fact }) =>
-      atMs <= longAgoMs &&
-      !HARMLESS.has(fact.kind) &&
-      (fact.targets.length === 0 || fact.targets.some(isNear)),
-  );
+  const faults = faultsOf(history);
+  const fast = faults.some(({ kind, targets }) => kind === 'clock-rate' && targets.includes(first.host));
+  const sinceMs = at.atMs - stopAfterDisconnectMs / (fast ? FAST : 1);
+  const near = faults.filter(({ kind, targets }) => !HARMLESS.has(kind) && isNear(targets, first.host));
+  return isCovered(near, sinceMs + RENEWAL_MS, at.atMs);
+}
+
+function isNear(targets: readonly string[], host: string): boolean {
+  return targets.length === 0 || targets.includes(host) || targets.includes('store');
+}
+
+/** A fault with its time; one that nothing ended lasts. */
+interface Spell {
+  readonly kind: string;
+  readonly targets: readonly string[];
+  readonly fromMs: number;
+  toMs: number;
+}
+
+/** In the order in which they began. */
+function faultsOf({ nemesis }: RecordedHistory): readonly Spell[] {
+  const spells = new Map<number, Spell>();
+  for (const { atMs, fact } of nemesis) {
+    const { fault, kind, targets, phase } = fact;
+    const begun = spells.get(fault);
+    if (phase === 'begin') spells.set(fault, { kind, targets, fromMs: atMs, toMs: Infinity });
+    else if (begun !== undefined) begun.toMs = atMs;
+  }
+  return [...spells.values()];
+}
+
+/** Was there at every moment of this time one of them, or one from which the host was still on its way back? */
+function isCovered(spells: readonly Spell[], fromMs: number, toMs: number): boolean {
+  let coveredMs = fromMs;
+  for (const spell of spells)
+    if (spell.fromMs <= coveredMs) coveredMs = Math.max(coveredMs, spell.toMs + RETURN_MS);
+  return coveredMs >= toMs;
 }
 
 function hasEndedTask(id: string, at: Stamp, book: RunBook): boolean {

@@ -1,8 +1,11 @@
 import type { CellKeys } from '../../src/core/keys.ts';
+import { eventPlaceOf } from '../../src/wire/event-place.ts';
+import type { CellEvent } from '../../src/wire/monitor-api.ts';
 import type { EventFact } from '../history/facts.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../history/history.ts';
+import { toldUntilMs } from './due.ts';
 import { pushTo } from './run-book.ts';
-import type { Findings } from './violations.ts';
+import { Findings } from './violations.ts';
 
 /** An end, as the store holds it. */
 interface End extends Stamp {
@@ -13,16 +16,31 @@ interface End extends Stamp {
 /**
  * I52 for those who follow the cell's events: no stream tells an event twice, and what the store tells comes in its order,
  * once, without anything left out, over all streams of a follower, but where a gap says so. Of what may be left out the ends
- * are looked at.
+ * are looked at: each when something later is told, the rest when the quiet time is over.
  */
 export function checkEventStreams(history: RecordedHistory, keys: CellKeys, findings: Findings): void {
+  judgeStreams(history, keys, toldUntilMs(history), findings);
+}
+
+/** Has every follower heard of all ends by now, or of a gap? */
+export function allTold(history: RecordedHistory, keys: CellKeys): boolean {
+  const open = new Findings();
+  judgeStreams(history, keys, Infinity, open);
+  return open.count === 0;
+}
+
+/** @param untilMs what happened up to this time must have been told */
+function judgeStreams(history: RecordedHistory, keys: CellKeys, untilMs: number, findings: Findings): void {
   if (history.events.length === 0) return;
   const ends = endsIn(history, keys);
   const readers = new Map<string, Stamped<EventFact>[]>();
   for (const event of history.events) pushTo(readers, event.fact.client, event);
-  for (const [client, events] of readers) {
+  for (const [client, facts] of readers) {
     const reader = new Reader(client, ends, findings);
-    for (const event of events) reader.hears(event);
+    for (const { seq, atMs, fact } of facts)
+      if ('event' in fact) reader.hears(fact.event, fact.stream, { seq, atMs });
+      else reader.begins(fact.began, { seq, atMs });
+    reader.finishes(untilMs);
   }
 }
 
@@ -52,8 +70,11 @@ class Reader {
   /** Since the last gap: what the store told, by id, and which ends. */
   #told = new Map<string, Stamp>();
   #toldEnds = new Set<string>();
-  #first = 0;
-  #last: { readonly place: Place; readonly at: Stamp } | null = null;
+  /** Of this revision a part may have been told before. */
+  #partly = 0;
+  #last: { readonly revision: number; readonly at: Stamp } | null = null;
+  /** The last gap, or else the first that was heard: whatever happens after it is told. */
+  #since: Stamp | null = null;
 
   constructor(client: string, ends: readonly End[], findings: Findings) {
     this.#client = client;
@@ -61,62 +82,68 @@ class Reader {
     this.#findings = findings;
   }
 
-  hears(at: Stamped<EventFact>): void {
-    const { stream, event } = at.fact;
+  /** With `now`, at a monitor that is at this place. Whoever says `now` again has forgotten where he was. */
+  begins(place: string, at: Stamp): void {
+    const began = eventPlaceOf(place);
+    if (began === null || this.#since !== null) return;
+    this.#since = at;
+    this.#partly = began.revision;
+    this.#last = { revision: began.revision, at };
+  }
+
+  hears(event: CellEvent, stream: number, at: Stamp): void {
     if (stream !== this.#stream) this.#inStream = new Map();
     this.#stream = stream;
-    if (event.kind === 'gap') return this.#forget();
-    const place = placeOf(event.id);
+    if (event.kind === 'gap') return this.#forget(at);
+    this.#since ??= at;
+    const place = eventPlaceOf(event.id);
     const before = this.#inStream.get(event.id) ?? (place === null ? undefined : this.#told.get(event.id));
     if (before !== undefined)
       this.#prove(event.id, `${this.#client} was told twice: ${event.kind}`, [before, at]);
     this.#inStream.set(event.id, at);
-    if (place === null) return;
-    this.#told.set(event.id, at);
-    this.#follows(place, at);
+    if (place !== null) {
+      this.#told.set(event.id, at);
+      this.#follows(place.revision, event.id, at);
+    }
     if (event.kind === 'ended') this.#toldEnds.add(event.allocation ?? '');
   }
 
-  #forget(): void {
+  /** @param untilMs what happened up to this time must have been told */
+  finishes(untilMs: number): void {
+    const since = this.#since;
+    if (since === null) return;
+    for (const end of this.#ends)
+      if (this.#isAhead(end) && end.atMs <= untilMs) this.#wants(end, [since, end]);
+  }
+
+  #forget(at: Stamp): void {
     this.#told = new Map();
     this.#toldEnds = new Set();
     this.#last = null;
+    this.#since = at;
   }
 
-  #follows(place: Place, at: Stamped<EventFact>): void {
+  #follows(revision: number, id: string, at: Stamp): void {
     const last = this.#last;
-    this.#last = { place, at };
-    if (last === null) {
-      this.#first = place.revision;
-      return;
-    }
-    if (place.revision < last.place.revision)
-      this.#prove(at.fact.event.id, `${this.#client} was told of it after what came later`, [last.at, at]);
-    if (place.revision <= last.place.revision) return;
-    // Of the first revision a part may have been told before.
-    for (const end of this.#ends) {
-      if (end.revision >= place.revision) break;
-      if (end.revision < last.place.revision || end.revision === this.#first) continue;
-      if (!this.#toldEnds.has(end.allocation))
-        this.#prove(end.allocation, `${this.#client} was not told of its end, nor of a gap`, [
-          end,
-          last.at,
-          at,
-        ]);
-    }
+    if (last === null) this.#partly = revision;
+    else if (revision < last.revision)
+      this.#prove(id, `${this.#client} was told of it after what came later`, [last.at, at]);
+    for (const end of this.#ends)
+      if (end.revision < revision && this.#isAhead(end)) this.#wants(end, [end, last?.at ?? at, at]);
+    this.#last = { revision, at };
+  }
+
+  /** Does it come after all that was told by now? */
+  #isAhead(end: End): boolean {
+    return this.#last === null ? end.seq > (this.#since?.seq ?? 0) : end.revision >= this.#last.revision;
+  }
+
+  #wants({ allocation, revision }: End, evidence: readonly [Stamp, ...Stamp[]]): void {
+    if (revision === this.#partly || this.#toldEnds.has(allocation)) return;
+    this.#prove(allocation, `${this.#client} was not told of its end, nor of a gap`, evidence);
   }
 
   #prove(key: string, detail: string, evidence: readonly [Stamp, ...Stamp[]]): void {
     this.#findings.prove('I52', key, detail, evidence);
   }
-}
-
-interface Place {
-  readonly revision: number;
-}
-
-/** Where among the store's changes the event is; null for what a role said. */
-function placeOf(id: string): Place | null {
-  const match = /^(\d+)\.\d+$/.exec(id);
-  return match === null ? null : { revision: Number(match[1]) };
 }

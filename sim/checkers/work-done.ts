@@ -12,6 +12,8 @@ export interface WorkDone {
   readonly faults: number;
   /** Views compared with the hosts after the quiet period. */
   readonly finalViews: number;
+  /** Events that a follower read. */
+  readonly events: number;
 }
 
 /** The least of each that a scenario must see; what is absent may be none. */
@@ -28,6 +30,7 @@ export function workDoneIn(history: RecordedHistory, book: RunBook): WorkDone {
     ended,
     faults: history.nemesis.filter(({ fact }) => fact.phase === 'begin').length,
     finalViews: history.views.filter(({ seq }) => seq > quiet).length,
+    events: history.events.filter(({ fact }) => 'event' in fact).length,
   };
 }
 

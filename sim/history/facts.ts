@@ -70,11 +70,11 @@ export interface ListingFact {
  * An event as a client read it. `stream`: the connection, from 1; each goes on after the last event of the store that came
  * before it (`EventCursor`).
  */
-export interface EventFact {
-  readonly client: string;
-  readonly stream: number;
-  readonly event: CellEvent;
-}
+export type EventFact = { readonly client: string; readonly stream: number } & (
+  | { readonly event: CellEvent }
+  /** It had asked for what comes from now on, and the monitor was at this place of the store's changes. */
+  | { readonly began: string }
+);
 
 /** How a job ended, as a client was told that waited for it. */
 export interface ExitFact {

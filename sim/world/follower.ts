@@ -12,21 +12,34 @@ import type { Ground } from './ground.ts';
 
 /** As `moorage events --follow`, which begins anew soon after a stream broke. */
 const AGAIN_MS = 500;
+/** Longer silence is a dead connection: more than the monitors' beat, and soon enough to be seen in the quiet time. */
+const IDLE_MS = 20_000;
 /** A long poll for an end, as `moorage run` asks; then it asks again. */
 const EXIT_WAIT_MS = 10_000;
 
-/** Somebody who follows the cell's events from the beginning, at one monitor after another, and waits for the end of each list. */
-export function followerActor(ground: Ground, name: string, monitors: readonly string[]): Actor {
+/** From which event on somebody follows, and when. */
+export interface Following {
+  readonly since: '0' | 'now';
+  readonly afterMs: number;
+}
+
+/** Somebody who follows the cell's events, at one monitor after another, and waits for the end of each list. */
+export function followerActor(
+  ground: Ground,
+  name: string,
+  monitors: readonly string[],
+  { since, afterMs }: Following,
+): Actor {
   return new Actor(ground, {
     name,
     role: 'client',
-    boot: (ports) => {
+    boot: async (ports) => {
       const http = ground.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
       // The last one first, since whoever asks for work begins with the first.
       const urls = monitors.map((monitor) => SimNetwork.addressOf(monitor)).reverse();
       const client = new MonitorClient(http, { urls, from: name });
-      void new EventFollower(ground, name, client, ports).follow();
-      return Promise.resolve();
+      if (afterMs > 0) await sleep(ports.clock, afterMs);
+      void new EventFollower(ground, name, client, ports).follow(since);
     },
   });
 }
@@ -45,13 +58,19 @@ class EventFollower {
     this.#ports = ports;
   }
 
-  async follow(): Promise<void> {
+  async follow(since: Following['since']): Promise<void> {
     const { history } = this.#ground;
-    const cursor = new EventCursor('0');
+    const client = this.#name;
+    const cursor = new EventCursor(since);
     for (let stream = 1; ; stream++) {
+      const onBegin = (began: string): void => {
+        if (cursor.since === 'now') history.event({ client, stream, began });
+        cursor.began(began);
+      };
+      const call = { follow: true, idleTimeoutMs: IDLE_MS, onBegin };
       try {
-        for await (const event of this.#client.events(cursor.since, { follow: true })) {
-          history.event({ client: this.#name, stream, event });
+        for await (const event of this.#client.events(cursor.since, call)) {
+          history.event({ client, stream, event });
           cursor.saw(event);
           const { kind, namespace = '', job = '' } = event;
           if (kind === 'owned') void this.#untilExit({ namespace, job });

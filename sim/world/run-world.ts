@@ -1,5 +1,6 @@
 import type { RunReport } from '../checkers/check-run.ts';
 import { checkRun } from '../checkers/check-run.ts';
+import { allTold } from '../checkers/event-streams.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
 import { isSettled } from '../checkers/settled.ts';
 import { drive } from '../kernel/drive.ts';
@@ -9,6 +10,7 @@ import { digest } from './digest.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
 import { planOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
+import { leastOf } from './scenario.ts';
 import { shareRecords } from './shared-records.ts';
 import { viewsAgree, witnessViews } from './view-witness.ts';
 import { workDone } from './work.ts';
@@ -75,7 +77,8 @@ async function quiet(world: World, { activeMs, quietMs, quietLeastMs }: Scenario
   const endMs = activeMs + quietMs;
   if (random.split('quiet').below(WHOLE_EVERY) === 0) return drive(agenda, { untilMs: endMs });
   const horizon = { keys, hosts: world.machines.size, times: LIVENESS, endMs };
-  const isOver = (): boolean => world.isServed && viewsAgree(world) && isSettled(history, horizon);
+  const isOver = (): boolean =>
+    world.isServed && viewsAgree(world) && allTold(history, keys) && isSettled(history, horizon);
   for (let untilMs = activeMs + quietLeastMs; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
     await drive(agenda, { untilMs });
     if (untilMs >= endMs || isOver()) return;
@@ -85,9 +88,10 @@ async function quiet(world: World, { activeMs, quietMs, quietLeastMs }: Scenario
 /** After the last fault: a session of 10 s runs out, another scheduler takes over, and then places and starts. */
 const LIVENESS: LivenessTimes = { placeMs: 22_000, stopMs: 22_000 };
 
-function checked(world: World, { scenario }: WorldOptions): RunReport {
+function checked(world: World, { scenario, seed }: WorldOptions): RunReport {
   const { history, keys } = world.ground;
-  const { enforcement, quietMs, least } = scenario;
+  const { enforcement, quietMs } = scenario;
+  const least = leastOf(scenario, seed);
   const liveness = quietMs >= LIVENESS.placeMs ? LIVENESS : null;
   return checkRun(history, { keys, enforcement, digest, liveness, least });
 }

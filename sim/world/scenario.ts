@@ -60,6 +60,19 @@ export function isFollowed({ followed }: Scenario, seed: number): boolean {
   return followed ?? seed % 4 === 0;
 }
 
+/** Does whoever follows the events come while something is going on already, and ask for what comes then? */
+export function isFollowedFromNow(seed: number): boolean {
+  return (seed >> 2) % 2 === 1;
+}
+
+/** A run in which a follower read fewer has tested nothing: some jobs alone make more, most runs five times as many. */
+const EVENTS_LEAST = 30;
+
+/** As `Scenario.least` says, and of the events where somebody follows them. */
+export function leastOf(scenario: Scenario, seed: number): WorkLeast {
+  return isFollowed(scenario, seed) ? { events: EVENTS_LEAST, ...scenario.least } : scenario.least;
+}
+
 /** One thing that a client asks for. `file` is a job file. */
 export interface Request {
   readonly atMs: number;

@@ -26,7 +26,7 @@ import type { WorldOptions } from './options.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
 import type { Request, Scenario } from './scenario.ts';
-import { gangMaxOf, isFollowed } from './scenario.ts';
+import { gangMaxOf, isFollowed, isFollowedFromNow } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
 const SESSION_TTL_MS = 10_000;
@@ -68,7 +68,7 @@ export class World {
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario.shared);
-    if (isFollowed(scenario, seed)) this.#add(followerActor(this.ground, 'client-2', this.#monitorNames));
+    if (isFollowed(scenario, seed)) this.#addFollower(options);
     this.#setQuota(scenario);
   }
 
@@ -140,6 +140,14 @@ export class World {
     this.#add(
       clientActor(this.ground, { name: 'client-1', monitors, requests, shared, restoredMs, onServed }),
     );
+  }
+
+  #addFollower({ scenario, seed }: WorldOptions): void {
+    const own = this.ground.random.split('follower');
+    const following = isFollowedFromNow(seed)
+      ? { since: 'now' as const, afterMs: (own.fraction() * scenario.activeMs) / 4 }
+      : { since: '0' as const, afterMs: 0 };
+    this.#add(followerActor(this.ground, 'client-2', this.#monitorNames, following));
   }
 
   #setQuota({ quota }: Scenario): void {

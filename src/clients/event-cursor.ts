@@ -1,7 +1,5 @@
+import { eventPlaceOf } from '../wire/event-place.ts';
 import type { CellEvent } from '../wire/monitor-api.ts';
-
-/** Of an event that the store tells: `<revision>.<ordinal>`. What hosts and schedulers say has no place among them. */
-const PLACE = /^\d{1,15}\.\d{1,9}$/;
 
 /**
  * From where a follower of events goes on, at whichever monitor: after the last one that the store told. These are the same
@@ -20,7 +18,12 @@ export class EventCursor {
     return this.#since;
   }
 
+  /** A stream began while its monitor was at this place: whoever asked for `now` goes on from there. */
+  began(place: string): void {
+    if (this.#since === 'now' && eventPlaceOf(place) !== null) this.#since = place;
+  }
+
   saw({ id, kind }: CellEvent): void {
-    if (kind !== 'gap' && PLACE.test(id)) this.#since = id;
+    if (kind !== 'gap' && eventPlaceOf(id) !== null) this.#since = id;
   }
 }

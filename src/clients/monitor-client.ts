@@ -20,6 +20,7 @@ import type {
   SubmitAnswer,
   VersionAnswer,
 } from '../wire/monitor-api.ts';
+import { REVISION_HEADER } from '../wire/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/cell-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
 import type { CellUsage } from '../wire/usage-api.ts';
@@ -78,6 +79,10 @@ export interface LogPart {
 export interface EventsCall {
   readonly follow: boolean;
   readonly signal?: AbortSignal;
+  /** Longer silence is a dead connection; a monitor sends a beat every 15 s. Default 45 s. */
+  readonly idleTimeoutMs?: number;
+  /** Told before the first event what the monitor knows at this moment, as a place to go on from (`EventCursor.began`). */
+  readonly onBegin?: (place: string) => void;
 }
 
 const CALL_TIMEOUT_MS = 15_000;
@@ -264,9 +269,11 @@ export class MonitorClient {
       path: `/v1/events${query({ since, follow: call.follow })}`,
       headers: { accept: 'application/x-ndjson' },
       timeoutMs: CALL_TIMEOUT_MS,
-      idleTimeoutMs: EVENTS_IDLE_MS,
+      idleTimeoutMs: call.idleTimeoutMs ?? EVENTS_IDLE_MS,
       signal,
     });
+    const place = stream.headers[REVISION_HEADER];
+    if (place !== undefined) call.onBegin?.(place);
     try {
       for await (const event of ndjson(stream.chunks)) yield event as CellEvent;
     } catch (error) {

@@ -7,7 +7,8 @@ import type { Problem } from './problem.ts';
 import type { SchedulerStatus } from './scheduler-api.ts';
 
 /**
- * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`.
+ * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`: the monitor knows
+ * all up to there.
  *
  *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
  *                                              `If-Match: <version>` guards; 409 when another version is there
@@ -29,7 +30,8 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
  *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
- *                                              `0` for all that is held, `now` (default) for none of it;
+ *                                              `0` for all that is held, `now` (default) for none of it, a revision for
+ *                                              what came after all of it: `now` begins after `x-revision`;
  *                                              `follow=false` ends after what is held. Kind `gap`: some were left out,
  *                                              or some may come twice. To go on elsewhere: `clients/event-cursor.ts`
  *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
@@ -71,6 +73,8 @@ export interface JobSummary {
   readonly phase: JobPhase;
   readonly counts: AllocationCounts;
 }
+
+export const REVISION_HEADER = 'x-revision';
 
 /** Of a log answer: which allocation, and which of its tasks, the bytes are of. */
 export const LOG_ALLOCATION_HEADER = 'x-allocation';
@@ -160,7 +164,10 @@ export interface EligibilityRequest {
 }
 
 export interface CellEvent {
-  /** `<revision>.<n>` for what the store did; `<role>:<seq>` for what a role said. */
+  /**
+   * `<revision>.<n>` for what the store did (`event-place.ts`); `<role>:<seq>` for what a role said: a monitor what it found
+   * in a new listing.
+   */
   readonly id: string;
   readonly atMs: number;
   /** `job-submitted`, `placed`, `conflict`, `running`, `complete`, `host-joined`, ... */

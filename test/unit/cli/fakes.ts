@@ -44,6 +44,8 @@ export type Handler = (call: HttpCall, path: string) => Partial<HttpAnswer> | Ch
 
 export interface Chunks {
   readonly offset?: number;
+  /** Up to which revision the monitor knows everything. */
+  readonly revision?: number;
   /** The piece `cut` breaks the connection. */
   readonly chunks: readonly string[];
 }
@@ -66,7 +68,7 @@ export class FakeHttp implements HttpClient {
   stream(call: HttpCall): Promise<HttpStream> {
     const answer = this.#ask(call);
     if ('chunks' in answer) {
-      const headers = { 'x-offset': String(answer.offset ?? 0) };
+      const headers = { 'x-offset': String(answer.offset ?? 0), 'x-revision': String(answer.revision ?? 0) };
       return Promise.resolve({ status: 200, headers, chunks: bytes(answer.chunks) });
     }
     const body = answer.body === undefined ? [] : [JSON.stringify(answer.body)];

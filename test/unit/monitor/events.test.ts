@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EVENT_QUEUE_MAX, EventLog, EVENTS_MAX } from '../../../monitor/event-log.ts';
+import { EventCursor } from '../../../src/clients/event-cursor.ts';
+import { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { ndjson } from '../../../src/runtime/ndjson.ts';
 import type { CellEvent } from '../../../src/wire/monitor-api.ts';
 import type { SchedulerEvent } from '../../../src/wire/scheduler-api.ts';
@@ -56,6 +58,43 @@ describe('events', () => {
     const idOf = async (address: string) =>
       (await held(address)).find((event) => event.kind === 'placed')?.id;
     expect(await idOf(one.address)).toBe(await idOf(two.address));
+  });
+
+  it('I52 what only a new listing shows has an id of the monitor, not a place among the changes', async () => {
+    const store = world.newStore();
+    const { monitor, address } = await world.monitor('m1', { store });
+    store.cutOff();
+    await world.place(allocationOf('h1', 'a1'));
+    await world.end(allocationOf('h1', 'a1'));
+    store.reconnect();
+    await until(() => monitor.state.copy.outcomes.size === 1);
+    await world.place(allocationOf('h1', 'a2'));
+    await until(() => monitor.state.copy.allocations.size === 1);
+    const revision = world.cell.revision;
+    const [gap, ended, placed] = (await held(address)).slice(-3);
+    expect(gap?.kind).toBe('gap');
+    expect(ended).toMatchObject({ kind: 'ended', id: expect.stringMatching(/^m1:\d+\.\d+$/) as string });
+    expect(placed).toMatchObject({ kind: 'placed', id: `${String(revision)}.1` });
+  });
+
+  it('I52 says with a stream where it begins, and what comes after it is there for whoever goes on', async () => {
+    const { monitor, address } = await world.monitor();
+    const client = new MonitorClient(world.http, { urls: [address], from: 'a test' });
+    const cursor = new EventCursor('now');
+    const leave = new AbortController();
+    const onBegin = (place: string): void => {
+      cursor.began(place);
+      leave.abort();
+    };
+    const call = { follow: true, signal: leave.signal, onBegin };
+    const first = client.events(cursor.since, call).next();
+    await first.catch(() => undefined);
+    expect(cursor.since).toBe(String(monitor.state.copy.revision));
+    await world.place(allocationOf('h1', 'a1'));
+    await until(() => monitor.state.copy.allocations.size === 1);
+    const missed: string[] = [];
+    for await (const { kind } of client.events(cursor.since, { follow: false })) missed.push(kind);
+    expect(missed).toEqual(['placed']);
   });
 
   it('hands on what schedulers alone know, once though they repeat it', async () => {
@@ -142,7 +181,7 @@ describe('EventLog', () => {
   }
 
   it('is exclusive, and says when older events are no longer held', async () => {
-    const log = new EventLog('m1', new ManualClock());
+    const log = new EventLog('m1', new ManualClock(), () => 13);
     log.missed(10, 'start', true);
     for (let n = 11; n <= 13; n++) log.add(event(n));
     expect(await read(log, '12.0')).toEqual(['13.0']);
@@ -157,8 +196,62 @@ describe('EventLog', () => {
     log.close();
   });
 
+  it('I52 an id at or below what it missed is not taken for the one that a listing happens to show', async () => {
+    const log = new EventLog('m2', new ManualClock(), () => 480);
+    log.missed(470, 'start', true);
+    log.missed(480, 'the watch broke', false);
+    // As a listing numbers them: elsewhere 480.0 and 480.1 are other changes of the same revision.
+    for (const ordinal of [0, 1]) log.add({ ...event(480), id: `480.${String(ordinal)}` });
+    for (const since of ['475.0', '480.0', '480.1', '480.7'])
+      expect(await read(log, since)).toEqual(['gap', 'gap', '480.0', '480.1']);
+    // Whoever knows all of the revision has missed nothing.
+    expect(await read(log, '480')).toEqual([]);
+    expect(await read(log, '481')).toEqual(['gap']);
+    log.close();
+  });
+
+  it('I52 what it missed stays missed when it forgets events that are older still', async () => {
+    const log = new EventLog('m2', new ManualClock(), () => 480);
+    log.missed(1, 'start', true);
+    for (let n = 2; n <= 400; n++) log.add(event(n));
+    log.missed(480, 'the watch broke', true);
+    for (let n = 0; n < 2 * EVENTS_MAX; n++) log.add({ ...event(0), id: `batch-1:1.${String(n)}` });
+    log.add(event(481));
+    expect((await read(log, '470.0'))[0]).toBe('gap');
+    log.close();
+  });
+
+  it('I52 goes on after an id that is older than what it shows to newcomers, with nothing left out', async () => {
+    const log = new EventLog('m1', new ManualClock(), () => 2 * EVENTS_MAX);
+    log.missed(1, 'start', true);
+    for (let n = 2; n < EVENTS_MAX + 1_000; n++) log.add(event(n));
+    expect((await read(log, '10.0'))[0]).toBe('11.0');
+    expect((await read(log, '10.5'))[0]).toBe('11.0');
+    log.close();
+  });
+
+  it('I52 tells whoever reads before it knows anything that something may be missing', async () => {
+    const log = new EventLog('m1', new ManualClock(), () => 0);
+    const leave = new AbortController();
+    const stream = log.read('now', true, leave.signal)[Symbol.asyncIterator]();
+    log.missed(480, 'start', true);
+    expect((await stream.next()).value).toMatchObject({ kind: 'gap' });
+    leave.abort();
+    log.close();
+  });
+
+  it('I52 a stream holds what comes after it was asked for, however late it is read', async () => {
+    const log = new EventLog('m1', new ManualClock(), () => 1);
+    const leave = new AbortController();
+    const stream = log.read('now', true, leave.signal);
+    log.add(event(2));
+    expect((await stream[Symbol.asyncIterator]().next()).value).toMatchObject({ id: '2.0' });
+    leave.abort();
+    log.close();
+  });
+
   it('S2.5 I58 a reader that is too slow gets a gap, not unbounded memory', async () => {
-    const log = new EventLog('m1', new ManualClock());
+    const log = new EventLog('m1', new ManualClock(), () => 0);
     const leave = new AbortController();
     const reader = log.read('now', true, leave.signal)[Symbol.asyncIterator]();
     const first = reader.next();

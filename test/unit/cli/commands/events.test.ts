@@ -31,3 +31,18 @@ test('what is neither an id nor a time is refused, and says what is meant', asyn
     message: expect.stringContaining('yesterday') as string,
   });
 });
+
+test('I52 who follows from now on goes on after a break from where the first stream began', async () => {
+  const asked: string[] = [];
+  const leave = new AbortController();
+  const http = new FakeHttp({
+    [A]: (_call, path) => {
+      asked.push(new URL(path, A).searchParams.get('since') ?? '');
+      if (asked.length === 3) leave.abort();
+      return { revision: 479 + asked.length, chunks: ['\n', 'cut'] };
+    },
+  });
+  const { context } = fakeContext(http, [A]);
+  expect(await events({ ...context, interrupted: leave.signal }, { follow: true })).toBe(0);
+  expect(asked).toEqual(['now', '480', '480']);
+});

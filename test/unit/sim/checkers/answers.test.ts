@@ -147,6 +147,66 @@ describe('I52 ends in the history', () => {
     expect(run.broken(quick)).toEqual([]);
   });
 
+  it('I52 an end after which a follower hears nothing any more, though nothing is wrong for long', () => {
+    const told = (id: string, kind: string): void =>
+      run.history.event({
+        client: 'client-1',
+        stream: 1,
+        event: { id, atMs: 1, kind, source: 'x', detail: '' },
+      });
+    told('1.0', 'placed');
+    told('2.0', 'placed');
+    run.end(one, run.launch(one, job));
+    run.release(one);
+    run.quiet(20_000);
+    run.history.phase('end');
+    // Too soon to be sure.
+    expect(run.broken(quick)).toEqual([]);
+    run.nowMs += 10_000;
+    run.history.phases.pop();
+    run.history.phase('end');
+    expect(detailsOf('I52')).toEqual(['client-1 was not told of its end, nor of a gap']);
+    told('900.0', 'gap');
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I52 an end after the last gap, or after the place at which a follower began', () => {
+    const gap = { id: '1.0', atMs: 1, kind: 'gap', source: 'x', detail: '' };
+    run.history.event({ client: 'client-1', stream: 1, event: gap });
+    run.history.event({ client: 'client-2', stream: 1, began: '2' });
+    run.end(one, run.launch(one, job));
+    run.release(one);
+    const { revision = 0 } = run.history.revisions.at(-1)?.fact ?? {};
+    run.history.event({ client: 'client-3', stream: 1, began: String(revision) });
+    expect(run.broken(quick)).toEqual([]);
+    run.quiet();
+    run.history.phase('end');
+    expect(detailsOf('I52')).toEqual(
+      ['client-1', 'client-2'].map((client) => `${client} was not told of its end, nor of a gap`),
+    );
+  });
+
+  it('I52 a run in which nobody read any events', () => {
+    const least = { events: 1 };
+    expect(run.check({ ...quick, least })).toMatchObject({ verdict: 'too-little' });
+    run.history.event({ client: 'client-1', stream: 1, began: '2' });
+    expect(run.check({ ...quick, least })).toMatchObject({ verdict: 'too-little' });
+    const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
+    run.history.event({ client: 'client-1', stream: 1, event });
+    expect(run.check({ ...quick, least })).toMatchObject({ verdict: 'holds' });
+  });
+
+  it('I23 an end that a client was told and that nothing says', () => {
+    run.launch(one, job);
+    const exit = { state: 'complete', exit: { code: 0 }, reason: '', host: 'host-1', allocation: one.id };
+    run.history.exit({ client: 'client-1', namespace: 'default', job: 'job', exit });
+    // Its outcome may still come.
+    expect(run.broken(quick)).toEqual([]);
+    run.quiet();
+    run.history.phase('end');
+    expect(run.broken(quick)).toContain('I23');
+  });
+
   it('I23 an end that a client was told otherwise than the store holds it', () => {
     run.end(one, run.launch(one, job));
     run.release(one);

@@ -83,6 +83,34 @@ describe('I16 I26 I30 signals', () => {
     expect(run.check(quick).violationsTotal).toBe(1);
   });
 
+  it('I16 a fault that was over long before excuses nobody, nor one that did not last long enough', () => {
+    const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
+    run.submit(leaving);
+    const two = run.allocation(leaving);
+    const started = run.launch(two, leaving);
+    const cut = { kind: 'cut', targets: ['host-1', 'store'], what: '' } as const;
+    const spell = (fault: number, lastsMs: number): void => {
+      run.history.fault({ ...cut, fault, phase: 'begin' });
+      run.nowMs += lastsMs;
+      run.history.fault({ ...cut, fault, phase: 'end' });
+    };
+    spell(0, 20_000);
+    run.signal('host-1', started);
+    expect(run.broken(quick)).toEqual([]);
+    run.nowMs += 60_000;
+    run.signal('host-1', started);
+    expect(run.check(quick).violationsTotal).toBe(1);
+    run.nowMs += 60_000;
+    spell(1, 4_000);
+    run.signal('host-1', started);
+    expect(run.check(quick).violationsTotal).toBe(2);
+    // One after the other, with no time between in which it could have come back.
+    run.nowMs += 60_000;
+    for (const fault of [2, 3, 4]) spell(fault, 7_000);
+    run.signal('host-1', started);
+    expect(run.check(quick).violationsTotal).toBe(2);
+  });
+
   it('I26 a task that ends by a signal that nobody sent', () => {
     run.end(one, run.launch(one, job), { signal: 'SIGKILL' });
     expect(run.broken(quick)).toEqual(['I26']);
