@@ -88,6 +88,11 @@ export class ProtoWriter {
     this.#at += size;
   }
 
+  /** Makes the last byte that was written one more: of a key, the first one after all that it begins. */
+  bumpLast(): void {
+    this.#bytes[this.#at - 1]! += 1;
+  }
+
   #number(value: number): void {
     let rest = value;
     for (; rest >= 0x8000_0000; rest = Math.floor(rest / 0x80))

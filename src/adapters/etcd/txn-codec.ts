@@ -49,14 +49,15 @@ function writeCompare({ key, target, equals }: Compare): void {
 
 /** Every key of the range was created at revision 0: there is none. */
 function writeEmpty(prefix: string): void {
-  const end = endOf(prefix);
-  const fromSize = textSize(prefix);
-  const endSize = textSize(end);
-  writer.nested(TXN.compare, 2 + fieldSize(fromSize) + 2 + 1 + fieldSize(endSize));
+  checkEnd(prefix);
+  // The end differs from the prefix by its last character alone, which is a plain one.
+  const size = textSize(prefix);
+  writer.nested(TXN.compare, 2 + fieldSize(size) + 2 + 1 + fieldSize(size));
   writer.varint(COMPARE.target, TARGET.createRevision);
-  writer.text(COMPARE.key, prefix, fromSize);
+  writer.text(COMPARE.key, prefix, size);
   writer.varint(COMPARE.createRevision, 0);
-  writer.text(COMPARE.end, end, endSize);
+  writer.text(COMPARE.end, prefix, size);
+  writer.bumpLast();
 }
 
 function writeOperation(write: Write): void {
@@ -154,9 +155,14 @@ function readFound(reader: ProtoReader, found: Map<string, Entry>): void {
 
 /** The first key after all those with the prefix. */
 export function endOf(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(checkEnd(prefix) + 1);
+}
+
+/** @returns the last character's code, which has a next one of the same size */
+function checkEnd(prefix: string): number {
   const last = prefix.charCodeAt(prefix.length - 1);
-  if (!(last < 0x7f)) throw new Error(`prefix ${JSON.stringify(prefix)} does not end in a plain character`);
-  return prefix.slice(0, -1) + String.fromCharCode(last + 1);
+  if (last < 0x7f) return last;
+  throw new Error(`prefix ${JSON.stringify(prefix)} does not end in a plain character`);
 }
 
 /** A list of what lies in each of the ranges, as one `TxnRequest`. @param limit keys of one list */

@@ -48,6 +48,11 @@ const attempt: fc.Arbitrary<Attempt> = fc.record({
     ),
     { maxLength: 130 },
   ),
+  // Prefixes end in a plain character.
+  empty: fc.array(
+    text.map((folder) => `${folder}/`),
+    { maxLength: 10 },
+  ),
   readBack: fc.array(text, { maxLength: 130 }),
 });
 const entry: fc.Arbitrary<Entry> = fc.record({
@@ -68,14 +73,18 @@ describe('transactions on the wire', () => {
     fc.assert(
       fc.property(attempt, (made) => {
         const read = txn.requestDeserialize(encodeTxn(made)) as Record<string, object[]>;
-        expect(read['compare'] ?? []).toMatchObject(
-          made.compares.map(({ key, target, equals }) => ({
+        expect(read['compare'] ?? []).toMatchObject([
+          ...made.compares.map(({ key, target, equals }) => ({
             ...{ key: bytes(key), result: 'Equal' },
             ...(target === 'modRevision'
               ? { target: 'Mod', target_union: 'mod_revision', mod_revision: String(equals) }
               : { target: 'Create', target_union: 'create_revision', create_revision: String(equals) }),
           })),
-        );
+          ...(made.empty ?? []).map((prefix) => ({
+            ...{ key: bytes(prefix), range_end: bytes(`${prefix.slice(0, -1)}0`), result: 'Equal' },
+            ...{ target: 'Create', target_union: 'create_revision', create_revision: '0' },
+          })),
+        ]);
         expect(read['success'] ?? []).toMatchObject(
           made.writes.map((write) =>
             write.kind === 'delete'
