@@ -81,10 +81,15 @@ function poolsHaveRoom(cell: CellAt, host: Host, asked: Readonly<Record<string, 
   return Object.entries(asked).every(([name, amount]) => {
     const resource = cell.shared.get(name);
     const pool = resource === undefined ? null : poolOn(host, resource);
-    if (resource === undefined || pool === null) return false;
-    const free = capacityOf(resource, partsOfPool(pool).value) - (cell.pools.get(pool)?.used ?? 0);
-    return amount <= free;
+    return pool !== null && poolTakes(cell, pool, amount);
   });
+}
+
+/** Is so much left of the pool? */
+export function poolTakes(cell: CellAt, pool: string, amount: number): boolean {
+  const { resource: name, value } = partsOfPool(pool);
+  const resource = cell.shared.get(name);
+  return resource !== undefined && amount <= capacityOf(resource, value) - (cell.pools.get(pool)?.used ?? 0);
 }
 
 function isHeld(cell: CellAt, { job }: JobRecord, group: Group, host: Host): boolean {

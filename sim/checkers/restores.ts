@@ -1,6 +1,7 @@
 import type { RecordedHistory, Stamp } from '../history/history.ts';
 import type { CellAt } from './cell-replay.ts';
-import type { ProcessStory, RunBook } from './run-book.ts';
+import { poolTakes } from './feasible.ts';
+import type { AllocationStory, ProcessStory, RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
 /**
@@ -19,7 +20,12 @@ export function checkRestores(
   for (const process of book.processes) {
     const story = book.allocations.get(process.allocation);
     if (story === undefined || !end.cell.jobs.has(story.jobKey)) continue;
-    if (process.ended === null && story.lost !== null && end.alive.has(process.host))
+    if (
+      process.ended === null &&
+      story.lost !== null &&
+      end.alive.has(process.host) &&
+      mayBeTaken(story, end)
+    )
       findings.prove(id, process.allocation, `runs on ${process.host}, and the store does not know of it`, [
         process.started,
         story.lost,
@@ -27,6 +33,14 @@ export function checkRestores(
       ]);
     if (process.started.seq > restore.seq) checkRevived(id, process, restore, book, findings);
   }
+}
+
+/**
+ * Others may have taken of a pool meanwhile, as nobody knew what the task takes of it: then its claim waits until there is
+ * room again. Not so on its host: nothing is decided there before the host was heard.
+ */
+function mayBeTaken({ allocation }: AllocationStory, { cell }: { readonly cell: CellAt }): boolean {
+  return Object.entries(allocation.shared ?? {}).every(([pool, amount]) => poolTakes(cell, pool, amount));
 }
 
 /** A task of a list that had ended well before the restore, and runs once more after it. */

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
+import { poolCodec, sharedResourceCodec } from '../../../../src/wire/records.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
 
@@ -51,6 +52,27 @@ describe('I53 I54 a store that is lost or restored', () => {
     loseRecord(null);
     expect(broken()).toEqual(['I53']);
   });
+
+  for (const [used, told] of [
+    [6, false],
+    [5, true],
+  ] as const)
+    it(`I54 ${told ? '' : 'not '}a task whose pool has ${told ? '' : 'no '}room for it`, () => {
+      one = { ...one, shared: { 'power/cell': 5 } };
+      run.launch(one, job);
+      loseRecord(1);
+      const power = { name: 'power', unit: 'W', by: null, capacity: 10, capacities: {} };
+      run.write(
+        null,
+        [
+          { kind: 'put', key: KEYS.sharedResource('power'), value: sharedResourceCodec.encode(power) },
+          { kind: 'put', key: KEYS.pool('power/cell'), value: poolCodec.encode({ used }) },
+        ],
+        [],
+      );
+      // What others take of the pool is not written here, which the checker of pools objects to.
+      expect(broken().includes('I54')).toBe(told);
+    });
 
   it('I54 a task that had come to its end, and runs again', () => {
     run.end(one, run.launch(one, job));
