@@ -3,13 +3,14 @@ import { CellState } from '../src/core/cell-state.ts';
 import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import type { Host } from '../src/core/host.ts';
 import { allocatable } from '../src/core/host.ts';
-import type { Expression, Group } from '../src/core/job.ts';
+import type { Expression } from '../src/core/job.ts';
 import { EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { BINPACK, place } from '../src/core/placement.ts';
 import { NO_SCALARS } from '../src/core/resources.ts';
 import type { SeededRandom } from '../src/core/seeded-random.ts';
 import { chooseVictims } from '../src/core/victims.ts';
+import { makeGroup } from './plain-group.ts';
 
 /** Allocations on each host of a full cell. */
 const EACH = 12;
@@ -40,26 +41,6 @@ function makeHost(n: number, random: SeededRandom): Host {
     bootId: 'b',
     incarnation: 1,
     agentVersion: '0',
-  };
-}
-
-export function makeGroup(part: Partial<Group>): Group {
-  return {
-    name: 'web',
-    count: 1,
-    parallelism: null,
-    gang: false,
-    ports: {},
-    constraints: [],
-    affinities: [],
-    spread: [],
-    distinct: [],
-    tasks: {},
-    restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
-    reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
-    deadlineMs: null,
-    waitMaxMs: null,
-    ...part,
   };
 }
 

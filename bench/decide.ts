@@ -6,7 +6,8 @@ import { BINPACK, place } from '../src/core/placement.ts';
 import { rankByWalk } from '../src/core/reference.ts';
 import type { SeededRandom } from '../src/core/seeded-random.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
-import { Cell, constraintsOf, FullCell, makeGroup, makeRequest, POOL_COUNTS } from './decide-cells.ts';
+import { Cell, constraintsOf, FullCell, makeRequest, POOL_COUNTS } from './decide-cells.ts';
+import { makeGroup } from './plain-group.ts';
 
 /**
  * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing

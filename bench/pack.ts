@@ -5,13 +5,13 @@ import { CellState } from '../src/core/cell-state.ts';
 import type { TaskMix } from '../src/core/fragmentation.ts';
 import { chanceFor } from '../schedulers/own-part.ts';
 import type { Host } from '../src/core/host.ts';
-import type { Group } from '../src/core/job.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { BINPACK, keepGpusWhole, place, RANDOM_FIT } from '../src/core/placement.ts';
 import type { GpuRequest } from '../src/core/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../src/core/resources.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
 import { packSplit } from './pack-split.ts';
+import { makeGroup } from './plain-group.ts';
 
 /**
  * How much of a real GPU cluster the policies give away: the upstream experiment of "Beware of Fragmentation" on its
@@ -125,22 +125,7 @@ function offered(pods: readonly Pod[], gpuMilli: number, seed: number): Pod[] {
   return result;
 }
 
-const GROUP: Group = {
-  name: 'pod',
-  count: 1,
-  parallelism: null,
-  gang: false,
-  ports: {},
-  constraints: [],
-  affinities: [],
-  spread: [],
-  distinct: [],
-  tasks: {},
-  restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
-  reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
-  deadlineMs: null,
-  waitMaxMs: null,
-};
+const GROUP = makeGroup({ name: 'pod' });
 
 function requestOf(pod: Pod): PlacementRequest {
   return {

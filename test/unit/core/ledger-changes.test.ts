@@ -8,7 +8,7 @@ import { testAllocation } from '../../support/commit-world.ts';
 
 const intent = { namespace: 'default', job: 'huge', id: 'i' };
 const amount = fc.integer({ min: 0, max: 3_000 });
-const any = fc.record({
+const amounts = fc.record({
   cpuMilli: amount,
   memoryMib: amount,
   diskMib: fc.constant(0),
@@ -16,10 +16,10 @@ const any = fc.record({
 });
 
 describe('a ledger while somebody yields', () => {
-  const someone = fc.record({ victim: any, member: any, other: any }).map((amounts) => {
-    const victim = testAllocation('v', 'h', { resources: amounts.victim, ports: { http: 20_001 } });
-    const member = testAllocation('m', 'h', { precedence: 80, resources: amounts.member, evicts: ['v'] });
-    const other = testAllocation('o', 'h', { resources: amounts.other });
+  const someone = fc.record({ victim: amounts, member: amounts, other: amounts }).map((of) => {
+    const victim = testAllocation('v', 'h', { resources: of.victim, ports: { http: 20_001 } });
+    const member = testAllocation('m', 'h', { precedence: 80, resources: of.member, evicts: ['v'] });
+    const other = testAllocation('o', 'h', { resources: of.other });
     const plain = { victim, victimRevision: 3, cause: 'why' };
     return { victim, other, member, eviction: yielding([member], [plain], intent)[0]! };
   });

@@ -21,6 +21,12 @@ const quick = { liveness: null, least: {} };
 const detailsOf = (wanted: string): readonly string[] =>
   run.check(quick).violations.flatMap(({ invariant, detail }) => (invariant === wanted ? [detail] : []));
 
+/** An event that a follower read. */
+function told(id: string, kind: string): void {
+  const event = { id, atMs: 1, kind, source: 'x', detail: '' };
+  run.history.event({ client: 'client-1', stream: 1, event });
+}
+
 describe('I19 I20 I46 what clients were told', () => {
   const once = (key: string, answered: string, stored = answered): void => {
     const answer = run.history.called({ kind: 'run', client: 'client-1', key, job: run.job('hello') });
@@ -117,29 +123,17 @@ describe('I52 ends in the history', () => {
 
   it('I52 an end that a follower is not told of, and one that is told after what came later', () => {
     run.end(one, run.launch(one, job));
-    const told = (id: string): void =>
-      run.history.event({
-        client: 'client-1',
-        stream: 1,
-        event: { id, atMs: 1, kind: 'placed', source: 'x', detail: '' },
-      });
-    told('1.0');
-    told('2.0');
+    told('1.0', 'placed');
+    told('2.0', 'placed');
     run.release(one);
-    told('900.0');
+    told('900.0', 'placed');
     expect(detailsOf('I52')).toEqual(['client-1 was not told of its end, nor of a gap']);
-    told('3.0');
+    told('3.0', 'placed');
     expect(detailsOf('I52')).toContain('client-1 was told of it after what came later');
   });
 
   it('I52 nobody complains of an end that a gap stands for', () => {
     run.end(one, run.launch(one, job));
-    const told = (id: string, kind: string): void =>
-      run.history.event({
-        client: 'client-1',
-        stream: 1,
-        event: { id, atMs: 1, kind, source: 'x', detail: '' },
-      });
     told('1.0', 'placed');
     run.release(one);
     told('800.0', 'gap');
@@ -148,12 +142,6 @@ describe('I52 ends in the history', () => {
   });
 
   it('I52 an end after which a follower hears nothing any more, though nothing is wrong for long', () => {
-    const told = (id: string, kind: string): void =>
-      run.history.event({
-        client: 'client-1',
-        stream: 1,
-        event: { id, atMs: 1, kind, source: 'x', detail: '' },
-      });
     told('1.0', 'placed');
     told('2.0', 'placed');
     run.end(one, run.launch(one, job));
