@@ -39,11 +39,11 @@ export interface GangResult {
   readonly faults: readonly string[];
   /** Gangs that came about, that were given up, and lives that ended in the middle. */
   readonly made: number;
+  readonly givenUp: number;
+  readonly cutShort: number;
   /** Those who gave way for good, and those whose marks were taken back. */
   readonly evicted: number;
   readonly kept: number;
-  readonly givenUp: number;
-  readonly cutShort: number;
 }
 
 const HOSTS = 5;
@@ -86,13 +86,13 @@ export async function tryGangs(trial: GangTrial): Promise<GangResult> {
       await later(trial.clock, 1);
     }
   })();
-  await Promise.all(owners);
-  isOver = true;
-  await sweeper;
+  await Promise.all([Promise.all(owners).finally(() => (isOver = true)), sweeper]);
   await trial.landed();
   const last = committerWorld({ ...trial, store: direct, hosts });
   for (const intent of await intentsUnder(direct, keys.intents))
     await sweep(trial, direct, last, intent, 'end');
+  // Those who gave way to the last gangs have no later owner to release them.
+  await releaseEvicted(trial, last, 'end-low');
   const faults = await judge(trial, hosts, begin);
   return { ...faults, ...counts };
 }

@@ -18,6 +18,9 @@ export interface TestEtcd {
   cellName(): string;
 }
 
+/** Of a machine that stands still for seconds the store is not to be told: who tests deadlines gives shorter ones. */
+const CALL_TIMEOUT_MS = 30_000;
+
 /** One etcd for all tests of a file, on free ports and a folder of its own; gone when they have run. */
 export function useEtcd(options: Partial<StartEtcdOptions> = {}): TestEtcd {
   const stores: EtcdCellStore[] = [];
@@ -56,6 +59,7 @@ export function useEtcd(options: Partial<StartEtcdOptions> = {}): TestEtcd {
         endpoints: [running().clientUrl],
         clock: systemClock,
         log: silentLog,
+        callTimeoutMs: CALL_TIMEOUT_MS,
         ...more,
       });
       stores.push(store);
