@@ -5,17 +5,18 @@ import { EXIT } from '../exit.ts';
 import { csvOf } from '../omega/csv.ts';
 import { OutFolder } from '../omega/out-folder.ts';
 import { pageHtml } from '../omega/plot/page.ts';
-import type { NamedResult } from '../omega/run-page.ts';
+import type { NamedResult } from '../omega/named-runs.ts';
+import { namedResults, partialText } from '../omega/named-runs.ts';
 import { runPage } from '../omega/run-page.ts';
 import type { RunDesign, RunFlags } from '../omega/run-spec.ts';
 import { specOf } from '../omega/run-spec.ts';
 import type { SummaryRow } from '../omega/summary.ts';
 import { SUMMARY_COLUMNS, summaryRows } from '../omega/summary.ts';
 import { sweep } from '../omega/sweep.ts';
-import { keyOf } from '../omega/task.ts';
 import type { WorkloadOptions } from '../omega/workload.ts';
 import { readWorkload } from '../omega/workload.ts';
 import { printList } from '../output/print.ts';
+import { plural } from '../output/words.ts';
 
 export interface SimRunOptions extends RunFlags, WorkloadOptions {
   readonly out: string;
@@ -41,15 +42,8 @@ export async function simRun(
   const cpu = process.cpuUsage();
   const threads = options.threads ?? availableParallelism();
   const swept = await sweep(context, folder, tasks, { threads, resume: options.resume });
-  const results = tasks.flatMap((task): NamedResult[] => {
-    const point = swept.points.get(keyOf(task));
-    return point === undefined ? [] : [{ label: task.name, result: point.result }];
-  });
-  const missing = tasks.length - results.length;
-  const partial =
-    missing === 0
-      ? null
-      : `Partial: interrupted before ${String(missing)} of ${String(tasks.length)} runs were over.`;
+  const results = namedResults(tasks, swept);
+  const partial = partialText(tasks, results);
   const curves = results.map(({ label, result }) => ({
     label,
     cell: 'example' as const,
@@ -60,11 +54,14 @@ export async function simRun(
   await print(context, results);
   const { user, system } = process.cpuUsage(cpu);
   terminal.err(`${((user + system) / 1e6).toFixed(1)} s of CPU; report: ${file}\n`);
-  if (missing > 0)
-    terminal.err(
-      'interrupted: runs that were over are kept; the same command with --resume runs the others\n',
-    );
-  return missing === 0 ? EXIT.ok : EXIT.signalBase + 2;
+  if (partial === null) return EXIT.ok;
+  const whole = swept.points.size;
+  const next =
+    whole === 0
+      ? 'the same command begins again'
+      : `${plural(whole, 'whole run')} kept; the same command with --resume takes them up and runs the others from the beginning`;
+  terminal.err(`${partial}\n${next}\n`);
+  return EXIT.signalBase + 2;
 }
 
 async function print({ terminal, output }: Context, results: readonly NamedResult[]): Promise<void> {

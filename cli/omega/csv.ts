@@ -2,6 +2,7 @@ import type { ElasticResult } from '../../sim/omega/elastic/meter.ts';
 import type { CurveResult } from '../../sim/omega/figures/figure.ts';
 import { conflictFractionOf, overSchedulers, schedulersFor } from '../../sim/omega/figures/measures.ts';
 import type { ClassResult, PointResult, SchedulerResult } from '../../sim/omega/model/result.ts';
+import { simulatedSeconds } from '../../sim/omega/model/result.ts';
 
 type Cell = string | number | null;
 
@@ -13,7 +14,7 @@ const COLUMNS: readonly (readonly [title: string, of: (result: PointResult, one:
   ['atomicity', ({ spec }) => spec.atomicity],
   ['schedulers', (result, one) => schedulersFor(result, one.work).length],
   ['hosts', ({ hosts }) => hosts],
-  ['simulated_seconds', ({ spec }) => spec.horizonSeconds],
+  ['simulated_seconds', simulatedSeconds],
   ['seed', ({ spec }) => spec.seed],
   ['busyness_median', average((one) => one.busyness.median)],
   ['busyness_mad', average((one) => one.busyness.deviation)],

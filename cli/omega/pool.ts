@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { onAbort } from '../../src/ports/on-abort.ts';
-import type { FinishedPoint, PointTask } from './task.ts';
+import { StopFlag } from './stop-flag.ts';
+import type { FinishedPoint, PointTask, ThreadOrder } from './task.ts';
 
 type Said =
   | { readonly kind: 'progress'; readonly done: number }
@@ -9,48 +10,50 @@ type Said =
 
 export interface PoolOptions<T extends PointTask> {
   readonly threads: number;
-  /** Ends all threads; what was not finished is lost. */
+  /** No other task is begun then, and those under way end with what they have. */
   readonly signal: AbortSignal;
   /** How far all tasks under way are together, in tasks. */
   readonly onProgress: (underWay: number) => void;
   readonly onFinished: (task: T, point: FinishedPoint) => Promise<void>;
 }
 
-/** Runs tasks in threads, in their order, until all are done or the signal says stop. */
+/** Runs tasks in threads, in their order, until all are done or stopped. */
 export async function runAll<T extends PointTask>(
   tasks: readonly T[],
   options: PoolOptions<T>,
 ): Promise<void> {
   const waiting = [...tasks];
+  const stop = new StopFlag();
+  const forget = onAbort(options.signal, () => stop.raise());
   const underWay = new Map<number, number>();
   const told = (): void => options.onProgress([...underWay.values()].reduce((sum, done) => sum + done, 0));
   const threads = Array.from({ length: Math.min(options.threads, tasks.length) }, async (_, number) => {
     const thread = new Thread();
-    const forget = onAbort(options.signal, () => void thread.end());
     try {
       for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
-        if (options.signal.aborted) return;
+        if (stop.isRaised) return;
         const { spec, trace } = task;
-        const point = await thread.run({ spec, trace }, (done) => {
+        const point = await thread.run({ task: { spec, trace }, stop: stop.shared }, (done) => {
           underWay.set(number, done);
           told();
         });
         underWay.delete(number);
-        if (point === null) return;
         await options.onFinished(task, point);
       }
     } finally {
-      forget();
       await thread.end();
     }
   });
-  await Promise.all(threads);
+  try {
+    await Promise.all(threads);
+  } finally {
+    forget();
+  }
 }
 
 interface Running {
   readonly onProgress: (done: number) => void;
-  /** null: the thread was ended. */
-  readonly finish: (point: FinishedPoint | null) => void;
+  readonly finish: (point: FinishedPoint) => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -58,31 +61,24 @@ interface Running {
 class Thread {
   readonly #worker: Worker;
   #running: Running | null = null;
-  #ended = false;
 
   constructor() {
     const built = import.meta.url.endsWith('.js');
     this.#worker = new Worker(new URL(built ? './worker/main.js' : './worker/main.ts', import.meta.url));
     this.#worker.on('message', (said: Said) => this.#hear(said));
     this.#worker.on('error', (error) => this.#running?.fail(error));
-    this.#worker.on('exit', () => this.#running?.finish(null));
+    this.#worker.on('exit', () => this.#running?.fail(new Error('the thread of a run ended before the run')));
   }
 
-  /** @returns null: the thread was ended meanwhile */
-  run(task: PointTask, onProgress: (done: number) => void): Promise<FinishedPoint | null> {
+  run(order: ThreadOrder, onProgress: (done: number) => void): Promise<FinishedPoint> {
     return new Promise((resolve, reject) => {
-      if (this.#ended) {
-        resolve(null);
-        return;
-      }
       this.#running = { onProgress, finish: resolve, fail: reject };
-      this.#worker.postMessage(task);
+      this.#worker.postMessage(order);
     });
   }
 
   async end(): Promise<void> {
-    if (this.#ended) return;
-    this.#ended = true;
+    this.#running = null;
     await this.#worker.terminate();
   }
 

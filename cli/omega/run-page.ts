@@ -1,18 +1,15 @@
 import type { PointResult } from '../../sim/omega/model/result.ts';
+import { simulatedSeconds } from '../../sim/omega/model/result.ts';
 import { schedulersFor } from '../../sim/omega/figures/measures.ts';
 import type { WorkClass } from '../../sim/omega/load/workload.ts';
 import { WORK_CLASSES } from '../../sim/omega/load/workload.ts';
 import { mean } from '../../sim/omega/model/statistics.ts';
 import { FOOTNOTES } from './footnotes.ts';
+import type { NamedResult } from './named-runs.ts';
 import type { Page } from './plot/page.ts';
 import type { Plot, PlotSeries } from './plot/svg.ts';
 import { SUMMARY_COLUMNS, summaryRows } from './summary.ts';
 import type { Workload } from './workload.ts';
-
-export interface NamedResult {
-  readonly label: string;
-  readonly result: PointResult;
-}
 
 const HOUR_SECONDS = 3600;
 
@@ -46,10 +43,11 @@ export function runPage(workload: Workload, results: readonly NamedResult[], par
   };
 }
 
-function setUpOf({ spec, hosts }: PointResult): string {
+function setUpOf(result: PointResult): string {
+  const { spec, hosts } = result;
   const { batch, service } = spec.decision;
   return (
-    `${String(hosts)} hosts, ${String(Math.round(spec.horizonSeconds / 36) / 100)} simulated hours, seed ${String(spec.seed)}; decision time ${String(batch.jobSeconds)} s a job and ` +
+    `${String(hosts)} hosts, ${String(Math.round(simulatedSeconds(result) / 36) / 100)} simulated hours, seed ${String(spec.seed)}; decision time ${String(batch.jobSeconds)} s a job and ` +
     `${String(batch.taskSeconds)} s a task for batch, ${String(service.jobSeconds)} s and ${String(service.taskSeconds)} s for services.`
   );
 }

@@ -1,10 +1,15 @@
+import type { RunOptions } from '../../sim/omega/model/run-point.ts';
 import { runPoint } from '../../sim/omega/model/run-point.ts';
 import type { FinishedPoint, PointTask } from './task.ts';
 import { openTrace } from './trace.ts';
 
-export async function runTask(task: PointTask, onProgress: (done: number) => void): Promise<FinishedPoint> {
+/** Runs the task to its end, or until it is told to stop. */
+export async function runTask(
+  { spec, trace }: PointTask,
+  options: Pick<RunOptions, 'onProgress' | 'stops'> = {},
+): Promise<FinishedPoint> {
   const startMs = performance.now();
-  const jobs = task.trace === null ? null : await openTrace(task.trace);
-  const result = runPoint(task.spec, jobs === null ? { onProgress } : { onProgress, jobs });
+  const jobs = trace === null ? null : await openTrace(trace);
+  const result = runPoint(spec, jobs === null ? options : { ...options, jobs });
   return { result, wallSeconds: (performance.now() - startMs) / 1000 };
 }

@@ -10,6 +10,12 @@ export interface PointTask {
   readonly trace: TraceRef | null;
 }
 
+/** What a thread is given to do, and the flag that ends it. */
+export interface ThreadOrder {
+  readonly task: PointTask;
+  readonly stop: SharedArrayBuffer;
+}
+
 export interface FinishedPoint {
   readonly result: PointResult;
   /** How long it took on its thread. */

@@ -35,6 +35,44 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Cl
   return ended(child);
 }
 
+export interface CliProcess {
+  /** All that it printed so far, errors too. */
+  readonly output: () => string;
+  /** Resolves when the output holds the text; fails when it ends without. */
+  readonly says: (text: string | RegExp) => Promise<void>;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  readonly end: Promise<CliResult>;
+}
+
+/** The built command line under way in `cwd`. */
+export function startCli(args: readonly string[], { cwd, env }: CliOptions): CliProcess {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd,
+    env: { ...process.env, NO_COLOR: '1', ...env },
+  });
+  child.stdin.end();
+  const end = ended(child);
+  let output = '';
+  const listeners = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      for (const listener of listeners) listener();
+    });
+  const says = (text: string | RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (typeof text === 'string' ? !output.includes(text) : !text.test(output)) return;
+        listeners.delete(look);
+        resolve();
+      };
+      listeners.add(look);
+      look();
+      void end.then((result) => reject(new Error(`it ended: ${result.stdout}\n${result.stderr}`)));
+    });
+  return { output: () => output, says, kill: (signal) => void child.kill(signal), end };
+}
+
 function ended(child: ChildProcess): Promise<CliResult> {
   let stdout = '';
   let stderr = '';
@@ -82,40 +120,19 @@ async function startDev(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<DevCellProcess> {
-  const child = spawn(process.execPath, [CLI, 'dev', ...args], {
-    cwd: folder,
-    env: { ...process.env, NO_COLOR: '1', ...env },
-  });
-  const end = ended(child);
-  let output = '';
-  const listeners = new Set<() => void>();
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-    for (const listener of listeners) listener();
-  });
-  const says = (text: string | RegExp): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const look = (): void => {
-        if (typeof text === 'string' ? !output.includes(text) : !text.test(output)) return;
-        listeners.delete(look);
-        resolve();
-      };
-      listeners.add(look);
-      look();
-      void end.then((result) => reject(new Error(`the cell ended: ${result.stdout}\n${result.stderr}`)));
-    });
+  const { output, says, kill, end } = startCli(['dev', ...args], { cwd: folder, env });
   await says('Ctrl-C stops it');
-  const cellFile = /data: (.*)$/m.exec(output)?.[1] ?? '';
+  const cellFile = /data: (.*)$/m.exec(output())?.[1] ?? '';
   const path = join(folder, cellFile, 'cell.json');
-  if (!existsSync(path)) throw new Error(`no cell file at ${path}:\n${output}`);
+  if (!existsSync(path)) throw new Error(`no cell file at ${path}:\n${output()}`);
   const file = JSON.parse(readFileSync(path, 'utf8')) as CellFile;
   return {
     folder,
     file,
-    output: () => output,
+    output,
     says,
     stop: () => {
-      child.kill('SIGINT');
+      kill('SIGINT');
       return end;
     },
   };

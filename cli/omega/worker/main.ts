@@ -1,12 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import { runTask } from '../run-task.ts';
-import type { PointTask } from '../task.ts';
+import { StopFlag } from '../stop-flag.ts';
+import type { ThreadOrder } from '../task.ts';
 
-// A thread that runs one point after the other. The simulation never yields, so that an interrupt ends the thread.
+// A thread that runs one point after the other. The simulation never yields: it looks at the flag instead.
 const port = parentPort;
 if (port === null) throw new Error('this is a worker thread of: moorage sim');
-port.on('message', (task: PointTask) => {
-  void runTask(task, (done) => port.postMessage({ kind: 'progress', done })).then(
+port.on('message', ({ task, stop }: ThreadOrder) => {
+  const flag = new StopFlag(stop);
+  const onProgress = (done: number): void => port.postMessage({ kind: 'progress', done });
+  void runTask(task, { onProgress, stops: () => flag.isRaised }).then(
     (point) => port.postMessage({ kind: 'finished', point }),
     (error: unknown) =>
       port.postMessage({ kind: 'failed', message: error instanceof Error ? error.message : String(error) }),

@@ -1,5 +1,6 @@
 import { quantileOf } from '../load/distribution.ts';
-import type { SchedulerMeter, Slices } from '../model/meters.ts';
+import type { SchedulerMeter, Slices, Span } from '../model/meters.ts';
+import { shareOf } from '../model/meters.ts';
 import { mean, standardDeviation } from '../model/statistics.ts';
 import type { SharedCell } from '../model/shared-cell.ts';
 import type { UseMeter, World } from '../model/world.ts';
@@ -59,12 +60,11 @@ export class ElasticMeter {
     this.#workersAtMost += running.workersMost;
   }
 
-  result(horizonSeconds: number, whole: Pick<SharedCell, 'cpuMilliTotal' | 'memoryMibTotal'>): ElasticResult {
+  result(span: Span, whole: Pick<SharedCell, 'cpuMilliTotal' | 'memoryMibTotal'>): ElasticResult {
     const ascending = this.#speedUps.sort((a, b) => a - b);
     const { useful, wasted, succeeded, failed } = this.scheduler;
-    const sum = (slices: Slices): number => slices.sums.reduce((total, one) => total + one, 0);
-    const shares = ({ sums, seconds }: Slices, all: number): number[] =>
-      sums.map((one) => one / seconds / all);
+    const shares = (slices: Slices, all: number): number[] =>
+      slices.sums.slice(0, slices.seen(span.stoppedAtSeconds)).map((one) => one / slices.seconds / all);
     const cpuUse = shares(this.#use.cpuMilli, whole.cpuMilliTotal);
     return {
       policy: this.#policy,
@@ -77,7 +77,7 @@ export class ElasticMeter {
       gainedShare: mean(ascending.map((one) => (one >= GAIN ? 1 : 0))) ?? 0,
       workersAsked: this.#workersAsked,
       workersAtMost: this.#workersAtMost,
-      busyness: (sum(useful) + sum(wasted)) / horizonSeconds,
+      busyness: shareOf(useful.total + wasted.total, span.seconds),
       conflictFraction: succeeded + failed === 0 ? null : failed / Math.max(1, succeeded),
       useSliceSeconds: this.#use.cpuMilli.seconds,
       cpuUse,

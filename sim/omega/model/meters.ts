@@ -1,6 +1,16 @@
 import type { WorkClass } from '../load/workload.ts';
 import type { Landed } from './core-commit.ts';
 
+/** The time that a result is about. */
+export interface Span {
+  readonly seconds: number;
+  /** null: the run went to its horizon. */
+  readonly stoppedAtSeconds: number | null;
+}
+
+/** Nothing of no time at all: a run may be stopped before anything happened. */
+export const shareOf = (sum: number, whole: number): number => (whole === 0 ? 0 : sum / whole);
+
 /** Sums of something over equal slices of the run. */
 export class Slices {
   readonly seconds: number;
@@ -21,6 +31,20 @@ export class Slices {
       // The end of a slice as a number may lie a hair before its beginning.
       at = end > at ? end : to;
     }
+  }
+
+  /** Over all slices. */
+  get total(): number {
+    return this.sums.reduce((total, one) => total + one, 0);
+  }
+
+  /**
+   * How many of the slices say something of a run that went so far: those that it saw whole, or the first, when it was stopped
+   * within that.
+   */
+  seen(stoppedAtSeconds: number | null): number {
+    if (stoppedAtSeconds === null) return this.sums.length;
+    return Math.min(this.sums.length, Math.max(1, Math.floor(stoppedAtSeconds / this.seconds)));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ElasticMeter, ElasticResult } from '../elastic/meter.ts';
 import type { WorkClass } from '../load/workload.ts';
-import type { ClassMeter, SchedulerMeter, SchedulerWork, Slices } from './meters.ts';
+import type { ClassMeter, SchedulerMeter, SchedulerWork, Slices, Span } from './meters.ts';
+import { shareOf } from './meters.ts';
 import type { PointSpec } from './spec.ts';
 import { mean, median, medianDeviation, percentile } from './statistics.ts';
 import type { World } from './world.ts';
@@ -9,6 +10,8 @@ import type { World } from './world.ts';
 export interface PointResult {
   readonly spec: PointSpec;
   readonly hosts: number;
+  /** The run was ended there, before its horizon; everything is about the time up to then. Absent: it went to its end. */
+  readonly stoppedAtSeconds?: number;
   readonly sliceSeconds: number;
   readonly schedulers: readonly SchedulerResult[];
   readonly classes: readonly ClassResult[];
@@ -19,7 +22,10 @@ export interface PointResult {
   readonly elastic: ElasticResult | null;
 }
 
-/** A share for each slice of the run (each day, if it is long enough), their median and median absolute deviation. */
+/**
+ * A share for each slice of the run (each day, if it is long enough), their median and median absolute deviation. Of a run
+ * that was stopped: for each slice that it saw whole.
+ */
 export interface Series {
   readonly median: number;
   readonly deviation: number;
@@ -71,36 +77,45 @@ export interface ClassResult {
   readonly slowdownMean: number | null;
 }
 
+/** How much simulated time the result is about. */
+export function simulatedSeconds({ spec, stoppedAtSeconds }: PointResult): number {
+  return stoppedAtSeconds ?? spec.horizonSeconds;
+}
+
+/** @param stoppedAtSeconds null: the run went to its horizon */
 export function resultOf(
   world: World,
   schedulers: readonly SchedulerMeter[],
   classes: readonly ClassMeter[],
   elastic: ElasticMeter | null,
+  stoppedAtSeconds: number | null,
 ): PointResult {
   const { cell, spec } = world;
+  const span = { seconds: stoppedAtSeconds ?? spec.horizonSeconds, stoppedAtSeconds };
   return {
     spec,
     hosts: cell.size,
+    ...(stoppedAtSeconds === null ? {} : { stoppedAtSeconds }),
     sliceSeconds: world.used.cpuMilli.seconds,
-    schedulers: schedulers.map((meter) => schedulerResult(meter, spec.horizonSeconds)),
+    schedulers: schedulers.map((meter) => schedulerResult(meter, span)),
     classes: classes.filter(({ submitted }) => submitted > 0).map(classResult),
-    cpuUse: seriesOf([world.used.cpuMilli], cell.cpuMilliTotal),
-    memoryUse: seriesOf([world.used.memoryMib], cell.memoryMibTotal),
+    cpuUse: seriesOf([world.used.cpuMilli], cell.cpuMilliTotal, span),
+    memoryUse: seriesOf([world.used.memoryMib], cell.memoryMibTotal, span),
     events: world.time.events,
-    elastic: elastic?.result(spec.horizonSeconds, cell) ?? null,
+    elastic: elastic?.result(span, cell) ?? null,
   };
 }
 
-function schedulerResult(meter: SchedulerMeter, horizonSeconds: number): SchedulerResult {
+function schedulerResult(meter: SchedulerMeter, span: Span): SchedulerResult {
   const { succeeded, failed, tasksCommitted, tasksConflicted } = meter;
   const tasks = tasksCommitted + tasksConflicted;
   return {
     name: meter.name,
     work: meter.work,
-    busyness: seriesOf([meter.useful, meter.wasted], 1),
-    occupied: seriesOf([meter.useful, meter.wasted, meter.noRoom], 1),
-    wasted: meter.wasted.sums.reduce((sum, one) => sum + one, 0) / horizonSeconds,
-    noConflictBusyness: meter.thinkSecondsWanted / horizonSeconds,
+    busyness: seriesOf([meter.useful, meter.wasted], 1, span),
+    occupied: seriesOf([meter.useful, meter.wasted, meter.noRoom], 1, span),
+    wasted: shareOf(meter.wasted.total, span.seconds),
+    noConflictBusyness: shareOf(meter.thinkSecondsWanted, span.seconds),
     succeeded,
     failed,
     conflictFraction: succeeded + failed === 0 ? null : failed / Math.max(1, succeeded),
@@ -132,12 +147,18 @@ function classResult(meter: ClassMeter): ClassResult {
 }
 
 /** Sums by slice as shares of `whole`. */
-function seriesOf(added: readonly Slices[], whole: number): Series {
-  const { seconds, sums } = added[0] as Slices;
-  const slices = sums.map((_, slice) => {
+function seriesOf(added: readonly Slices[], whole: number, { seconds, stoppedAtSeconds }: Span): Series {
+  const first = added[0] as Slices;
+  const sliceSeconds = Math.min(first.seconds, seconds);
+  const slices = first.sums.slice(0, first.seen(stoppedAtSeconds)).map((_, slice) => {
     const sum = added.reduce((total, one) => total + (one.sums[slice] ?? 0), 0);
-    return sum / seconds / whole;
+    return shareOf(sum, sliceSeconds) / whole;
   });
-  const middle = median(slices);
-  return { median: middle, deviation: medianDeviation(slices), mean: mean(slices) ?? 0, slices };
+  const total = added.reduce((all, one) => all + one.total, 0);
+  return {
+    median: median(slices),
+    deviation: medianDeviation(slices),
+    mean: shareOf(total, seconds) / whole,
+    slices,
+  };
 }

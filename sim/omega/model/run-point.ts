@@ -28,6 +28,8 @@ export interface RunOptions {
   readonly jobs?: JobSource;
   /** Told a hundred times on the way. */
   readonly onProgress?: (done: number) => void;
+  /** Asked before each event: is it to end here, with what it has? */
+  readonly stops?: () => boolean;
   /** See `CommitOptions`. */
   readonly judgeAll?: boolean;
 }
@@ -37,7 +39,7 @@ const DAY_SECONDS = 86_400;
 const SLICES_OF_SHORT = 8;
 const PROGRESS_STEPS = 100;
 
-/** Simulates one point. The same spec gives the same result, whatever runs beside it. */
+/** Simulates one point. The same spec gives the same result, whatever runs beside it, unless it is stopped on the way. */
 export function runPoint(spec: PointSpec, options: RunOptions = {}): PointResult {
   const random = seededRandom(spec.seed);
   const world = worldOf(spec, random);
@@ -55,17 +57,24 @@ export function runPoint(spec: PointSpec, options: RunOptions = {}): PointResult
   });
   const elastic =
     spec.elastic === null ? null : addElastic(world.world, spec.elastic, random.split('elastic'));
-  for (let step = 1; step <= PROGRESS_STEPS; step++) {
-    time.runTo((spec.horizonSeconds * step) / PROGRESS_STEPS);
-    options.onProgress?.(step / PROGRESS_STEPS);
-  }
+  const stopped = !runToHorizon(time, options);
   world.world.countUse();
   return resultOf(
     world.world,
     schedulers.all.map(({ meter }) => meter),
     [classes.batch, classes.service],
     elastic,
+    stopped ? time.nowSeconds : null,
   );
+}
+
+/** @returns false: it was stopped on the way */
+function runToHorizon(time: VirtualTime, { onProgress, stops = () => false }: RunOptions): boolean {
+  for (let step = 1; step <= PROGRESS_STEPS; step++) {
+    if (!time.runTo((time.horizonSeconds * step) / PROGRESS_STEPS, stops)) return false;
+    onProgress?.(step / PROGRESS_STEPS);
+  }
+  return true;
 }
 
 /** Sets up the scheduler of elastic jobs beside the others, and their submissions. */

@@ -27,8 +27,15 @@ export class VirtualTime {
     this.#agenda.after(seconds * MS, this.#life, what, run);
   }
 
-  /** Lets everything happen up to then. */
-  runTo(seconds: number): void {
-    while (this.#agenda.step(seconds * MS));
+  /**
+   * Lets everything happen up to then.
+   * @param stops asked before each event
+   * @returns false: it said so, and the time is that of the last event
+   */
+  runTo(seconds: number, stops: () => boolean): boolean {
+    do {
+      if (stops()) return false;
+    } while (this.#agenda.step(seconds * MS));
+    return true;
   }
 }

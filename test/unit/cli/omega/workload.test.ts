@@ -25,7 +25,7 @@ test('an SWF log, gzipped: gangs wait for room and are all placed', async () => 
   writeFileSync(join(folder, 'log.swf.gz'), gzipSync(text));
   const workload = await readWorkload(folder, 'log.swf.gz', OPTIONS);
   const spec = specOf(workload, 'shared-state', FLAGS);
-  const { result } = await runTask({ spec, trace: workload.trace }, () => undefined);
+  const { result } = await runTask({ spec, trace: workload.trace });
   // Six of eight cores each: one after the other.
   expect(result.classes[0]).toMatchObject({ submitted: 4, placed: 4, abandoned: 0 });
   expect(result.classes[0]?.placedP90).toBeGreaterThan(100);
@@ -42,10 +42,10 @@ test('a folder of openb: devices are given out and no pod is lost', async () => 
       'p1,1000,1000,1,600,T4,LS,Running,0,100,5\np2,1000,1000,1,600,,BE,Running,1,100,\np3,1000,1000,1,600,,BE,Running,2,50,4\n',
   );
   const workload = await readWorkload(folder, '.', OPTIONS);
-  const { result } = await runTask(
-    { spec: specOf(workload, 'shared-state', FLAGS), trace: workload.trace },
-    () => undefined,
-  );
+  const { result } = await runTask({
+    spec: specOf(workload, 'shared-state', FLAGS),
+    trace: workload.trace,
+  });
   expect(result.classes.map(({ work, submitted, placed }) => [work, submitted, placed])).toEqual([
     ['batch', 2, 2],
     ['service', 1, 1],
@@ -64,7 +64,7 @@ test('lines of jobs, under each design', async () => {
   const workload = await readWorkload(folder, 'jobs.ndjson', OPTIONS);
   for (const design of ['monolithic', 'multi-path', 'two-level', 'shared-state'] as const) {
     const spec = specOf(workload, design, FLAGS);
-    const { result } = await runTask({ spec, trace: workload.trace }, () => undefined);
+    const { result } = await runTask({ spec, trace: workload.trace });
     const batch = result.classes.find(({ work }) => work === 'batch');
     expect(batch, design).toMatchObject({ submitted: 1, placed: 1, tasksPlaced: 3 });
     // Behind the service's five seconds only where there is one queue.
