@@ -101,10 +101,9 @@ function checkRevisions(
   const gangs = new GangChecker();
   const quotas = new QuotaChecker();
   const losses = new LossChecker(keys);
-  const restores = new Set(history.restores.map(({ fact }) => fact.revision));
   for (const at of history.revisions) {
     findings.enter(at);
-    const step = state.take(at.fact.revision, at.fact.changes, restores.has(at.fact.revision));
+    const step = state.take(at.fact.revision, at.fact.changes, at.fact.isRestore);
     book.take(step, at);
     losses.check(step, state.cell, at, findings);
     const isNew = ({ id }: { readonly id: string }): boolean =>

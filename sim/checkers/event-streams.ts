@@ -9,6 +9,7 @@ import { Findings } from './violations.ts';
 
 /** An end, as the store holds it. */
 interface End extends Stamp {
+  readonly generation: number;
   readonly revision: number;
   readonly allocation: string;
 }
@@ -36,7 +37,7 @@ function judgeStreams(history: RecordedHistory, keys: CellKeys, untilMs: number,
   const readers = new Map<string, Stamped<EventFact>[]>();
   for (const event of history.events) pushTo(readers, event.fact.client, event);
   for (const [client, facts] of readers) {
-    const reader = new Reader(client, ends, findings);
+    const reader = new Reader(client, ends, history.restores, findings);
     for (const { seq, atMs, fact } of facts)
       if ('event' in fact) reader.hears(fact.event, fact.stream, { seq, atMs });
       else reader.begins(fact.began, { seq, atMs });
@@ -44,17 +45,16 @@ function judgeStreams(history: RecordedHistory, keys: CellKeys, untilMs: number,
   }
 }
 
-function endsIn({ revisions, restores }: RecordedHistory, { outcomes }: CellKeys): readonly End[] {
-  const restored = new Set(restores.map(({ fact }) => fact.revision));
+function endsIn({ revisions }: RecordedHistory, { outcomes }: CellKeys): readonly End[] {
   const ends: End[] = [];
   for (const { seq, atMs, fact } of revisions) {
-    const { revision, changes } = fact;
-    if (restored.has(revision)) continue;
+    const { generation, revision, changes } = fact;
+    if (fact.isRestore) continue;
     for (const change of changes)
       if (change.kind === 'put' && change.entry.createRevision === revision)
         if (change.entry.key.startsWith(outcomes)) {
           const allocation = change.entry.key.slice(change.entry.key.lastIndexOf('/') + 1);
-          ends.push({ seq, atMs, revision, allocation });
+          ends.push({ seq, atMs, generation, revision, allocation });
         }
   }
   return ends;
@@ -63,7 +63,10 @@ function endsIn({ revisions, restores }: RecordedHistory, { outcomes }: CellKeys
 class Reader {
   readonly #client: string;
   readonly #ends: readonly End[];
+  readonly #restores: RecordedHistory['restores'];
   readonly #findings: Findings;
+  /** The store's, when a gap was told last: only a gap says that it was restored. */
+  #generation = 0;
   #stream = 0;
   /** By id, in the present stream. */
   #inStream = new Map<string, Stamp>();
@@ -76,9 +79,15 @@ class Reader {
   /** The last gap, or else the first that was heard: whatever happens after it is told. */
   #since: Stamp | null = null;
 
-  constructor(client: string, ends: readonly End[], findings: Findings) {
+  constructor(
+    client: string,
+    ends: readonly End[],
+    restores: RecordedHistory['restores'],
+    findings: Findings,
+  ) {
     this.#client = client;
     this.#ends = ends;
+    this.#restores = restores;
     this.#findings = findings;
   }
 
@@ -121,6 +130,7 @@ class Reader {
     this.#toldEnds = new Set();
     this.#last = null;
     this.#since = at;
+    this.#generation = this.#restores.findLast(({ seq }) => seq < at.seq)?.fact.generation ?? 0;
   }
 
   #follows(revision: number, id: string, at: Stamp): void {
@@ -129,12 +139,14 @@ class Reader {
     else if (revision < last.revision)
       this.#prove(id, `${this.#client} was told of it after what came later`, [last.at, at]);
     for (const end of this.#ends)
-      if (end.revision < revision && this.#isAhead(end)) this.#wants(end, [end, last?.at ?? at, at]);
+      if (end.seq < at.seq && end.revision < revision && this.#isAhead(end))
+        this.#wants(end, [end, last?.at ?? at, at]);
     this.#last = { revision, at };
   }
 
   /** Does it come after all that was told by now? */
   #isAhead(end: End): boolean {
+    if (end.generation !== this.#generation) return end.generation > this.#generation;
     return this.#last === null ? end.seq > (this.#since?.seq ?? 0) : end.revision >= this.#last.revision;
   }
 

@@ -26,7 +26,7 @@ export function isSettled(history: RecordedHistory, { keys, hosts, times, endMs 
   const losses = new LossChecker(keys);
   const findings = new Findings();
   for (const at of history.revisions) {
-    const step = replay.apply(at.fact.revision, at.fact.changes);
+    const step = replay.apply(at.fact.revision, at.fact.changes, at.fact.isRestore);
     book.take(step, at);
     losses.check(step, replay.cell, at, findings);
   }

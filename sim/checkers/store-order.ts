@@ -1,6 +1,6 @@
 import type { Entry } from '../../src/ports/cell-store.ts';
-import type { RecordedHistory, Stamp } from '../history/history.ts';
-import type { StoreCall } from '../history/store-facts.ts';
+import type { RecordedHistory, Stamp, Stamped } from '../history/history.ts';
+import type { RevisionFact, StoreCall } from '../history/store-facts.ts';
 import type { Findings } from './violations.ts';
 
 /** What the store holds of one key. */
@@ -12,7 +12,7 @@ interface Held {
 
 /**
  * Was what went through the store one order? Every reply carries a revision, so no search is needed: the calls are laid
- * beside the revisions and replayed once. Checked are: revisions rise one by one; each applied attempt made the revision
+ * beside the revisions and replayed once, those of each generation of a restored store by themselves. Checked are: revisions rise one by one; each applied attempt made the revision
  * that it was told, alone, with just its writes; its compares held there, and one of a refused one's did not; all values
  * that were read are those of the revision that came with them; and nothing was answered with a revision older than one
  * that was complete before it was asked.
@@ -28,9 +28,10 @@ class StoreReplay {
   readonly #history: RecordedHistory;
   readonly #findings: Findings;
   readonly #held = new Map<string, Held>();
-  /** Calls by the revision that they were answered with. */
-  readonly #calls: (StoreCall[] | undefined)[] = [];
+  /** Calls of each generation, by the revision that they were answered with. */
+  readonly #callsOf = new Map<number, Calls>();
   readonly #counts: PrefixCounts;
+  #generation = 0;
   /** What proves what is being looked at. */
   #at: Stamp = { seq: 0, atMs: 0 };
 
@@ -41,9 +42,10 @@ class StoreReplay {
     for (const call of history.storeCalls) {
       const revision = revisionOf(call);
       if (revision === null) continue;
-      const calls = this.#calls[revision];
-      if (calls === undefined) this.#calls[revision] = [call];
-      else calls.push(call);
+      const calls = this.#callsIn(call.generation);
+      const same = calls[revision];
+      if (same === undefined) calls[revision] = [call];
+      else same.push(call);
       if (call.kind === 'attempt') {
         for (const prefix of call.attempt.empty ?? []) prefixes.add(prefix);
       } else if (call.prefix !== null) prefixes.add(call.prefix);
@@ -57,25 +59,64 @@ class StoreReplay {
     for (let revision = 0; revision < first; revision++) this.#checkAt(revision, null);
     let last = first - 1;
     for (const stamped of revisions) {
+      const { revision, generation } = stamped.fact;
+      if (generation !== this.#generation) {
+        this.#checkAfter(last);
+        this.#generation = generation;
+        for (let before = 0; before < revision; before++) this.#checkAt(before, null);
+      }
       this.#at = stamped;
-      const { revision, changes, actor } = stamped.fact;
-      if (revision !== last + 1)
-        this.#findings.prove(
-          'order',
-          String(revision),
-          `revision ${String(revision)} after ${String(last)}`,
-          [stamped],
-        );
+      if (stamped.fact.isRestore) this.#becomes(stamped.fact);
+      else this.#follows(last, stamped);
       last = revision;
-      const applied = this.#calls[revision]?.filter(isApplied) ?? [];
-      for (const call of applied) this.#checkCompares(call, revision, true);
-      for (const change of changes)
-        if (change.kind === 'delete') this.#forget(change.key);
-        else this.#keep(change.entry);
-      this.#checkAt(revision, actor);
     }
-    for (let revision = last + 1; revision < this.#calls.length; revision++) this.#checkAt(revision, null);
+    this.#checkAfter(last);
     this.#checkRealTime();
+  }
+
+  #follows(last: number, stamped: Stamped<RevisionFact>): void {
+    const { revision, changes, actor } = stamped.fact;
+    if (revision !== last + 1)
+      this.#findings.prove('order', String(revision), `revision ${String(revision)} after ${String(last)}`, [
+        stamped,
+      ]);
+    const applied = this.#calls[revision]?.filter(isApplied) ?? [];
+    for (const call of applied) this.#checkCompares(call, revision, true);
+    for (const change of changes)
+      if (change.kind === 'delete') this.#forget(change.key);
+      else this.#keep(change.entry);
+    this.#checkAt(revision, actor);
+  }
+
+  /** The store is restored: keys are of the revisions that they had, and nothing is left of what came later. */
+  #becomes({ revision, changes }: RevisionFact): void {
+    for (const change of changes) {
+      if (change.kind === 'delete') {
+        this.#forget(change.key);
+        continue;
+      }
+      const { key, modRevision: mod, createRevision: create, value } = change.entry;
+      if (!this.#held.has(key)) this.#counts.add(key, 1);
+      this.#held.set(key, { mod, create, value });
+    }
+    for (const [key, { mod }] of this.#held)
+      if (mod > revision) this.#wrong(revision, key, `was restored as of ${String(mod)}`);
+    this.#checkAt(revision, null);
+  }
+
+  get #calls(): Calls {
+    return this.#callsIn(this.#generation);
+  }
+
+  #callsIn(generation: number): Calls {
+    let calls = this.#callsOf.get(generation);
+    if (calls === undefined) this.#callsOf.set(generation, (calls = []));
+    return calls;
+  }
+
+  /** What was answered with a revision that there never was. */
+  #checkAfter(last: number): void {
+    for (let revision = last + 1; revision < this.#calls.length; revision++) this.#checkAt(revision, null);
   }
 
   #keep({ key, modRevision: mod, createRevision: create, value }: Entry): void {
@@ -180,24 +221,44 @@ class StoreReplay {
   #checkRealTime(): void {
     const calls = this.#history.storeCalls;
     const asked = isSorted(calls) ? calls : [...calls].sort((a, b) => a.from - b.from);
-    let newest = 0;
+    const newest = new Newest();
     let next = 0;
     for (const call of asked) {
       for (let answer = calls[next]; answer !== undefined && answer.to < call.from; answer = calls[++next])
-        newest = Math.max(newest, revisionOf(answer) ?? 0);
-      const revision = revisionOf(call);
+        newest.take(answer);
+      const known = newest.knownBefore(call);
+      if (known === null) continue;
       this.#at = { seq: call.to, atMs: call.atMs };
-      if (revision !== null && revision < newest)
-        this.#wrong(
-          revision,
-          call.actor,
-          `was answered with ${String(revision)} after ${String(newest)} was known`,
-        );
+      const revision = revisionOf(call) ?? 0;
+      this.#wrong(revision, call.actor, `was answered with ${String(revision)} after ${known} was known`);
     }
   }
 
   #wrong(revision: number, key: string, detail: string): void {
     this.#findings.prove('order', key, `revision ${String(revision)}: ${detail}`, [this.#at]);
+  }
+}
+
+type Calls = (StoreCall[] | undefined)[];
+
+/** The newest that was answered: the last generation, and its last revision. */
+class Newest {
+  #generation = 0;
+  #revision = 0;
+
+  take(call: StoreCall): void {
+    const revision = revisionOf(call);
+    if (revision === null || call.generation < this.#generation) return;
+    this.#revision = Math.max(revision, call.generation > this.#generation ? 0 : this.#revision);
+    this.#generation = call.generation;
+  }
+
+  /** @returns null: the call was answered with nothing older */
+  knownBefore(call: StoreCall): string | null {
+    const revision = revisionOf(call);
+    if (revision === null || call.generation > this.#generation) return null;
+    if (call.generation === this.#generation && revision >= this.#revision) return null;
+    return `${String(this.#revision)}${this.#generation === call.generation ? '' : ' of a restored store'}`;
   }
 }
 

@@ -46,7 +46,7 @@ export class WriterChecker {
       { prefix: keys.quotaKeeper, roles: ['arbiter'] },
       // An operator writes them by hand, and a test world is one.
       { prefix: keys.limits, roles: ['client', 'monitor'], operator: true },
-      { prefix: keys.meta, roles: ['scheduler', 'monitor', 'arbiter', 'agent', 'client'] },
+      { prefix: keys.meta, roles: ['scheduler', 'monitor', 'arbiter', 'agent', 'client'], operator: true },
     ];
   }
 

@@ -77,6 +77,7 @@ export class History implements RecordedHistory {
   readonly restores: Stamped<RestoreFact>[] = [];
   readonly #trueNowMs: () => number;
   #seq = 0;
+  #generation = 0;
 
   /** @param trueNowMs the world's time in milliseconds, of which every host's clock may differ */
   constructor(trueNowMs: () => number) {
@@ -88,11 +89,6 @@ export class History implements RecordedHistory {
     return this.#seq;
   }
 
-  /** The last revision up to a time; 1 before the first. */
-  revisionAt(atMs: number): number {
-    return this.revisions.findLast((revision) => revision.atMs <= atMs)?.fact.revision ?? 1;
-  }
-
   /** A revision came to be. Call it in the order of revisions. @param attempt null: a session ended */
   revision(
     revision: number,
@@ -100,7 +96,17 @@ export class History implements RecordedHistory {
     changes: readonly Change[],
     attempt: Attempt | null = null,
   ): void {
-    this.revisions.push(this.#stamped({ revision, actor, changes, attempt }));
+    const generation = this.#generation;
+    this.revisions.push(this.#stamped({ generation, revision, actor, changes, attempt, isRestore: false }));
+  }
+
+  /** The store became an older one of itself. @param changes by which it differs from what it was */
+  restored({ revision, to }: Omit<RestoreFact, 'generation'>, changes: readonly Change[]): void {
+    const generation = (this.#generation += 1);
+    this.restores.push(this.#stamped({ generation, revision, to }));
+    this.revisions.push(
+      this.#stamped({ generation, revision, actor: null, changes, attempt: null, isRestore: true }),
+    );
   }
 
   /** A call to the store begins. @returns what `attempted` and `read` take */
@@ -108,17 +114,34 @@ export class History implements RecordedHistory {
     return (this.#seq += 1);
   }
 
-  attempted(actor: string, from: number, attempt: Attempt, reply: AttemptReply): void {
+  /** @param generation the store's when it answered */
+  attempted(
+    actor: string,
+    from: number,
+    attempt: Attempt,
+    reply: AttemptReply,
+    generation = this.#generation,
+  ): void {
     const atMs = this.#trueNowMs();
-    this.storeCalls.push({ kind: 'attempt', actor, from, to: this.asking(), atMs, attempt, reply });
+    const to = this.asking();
+    this.storeCalls.push({ kind: 'attempt', actor, generation, from, to, atMs, attempt, reply });
   }
 
-  /** @param of the keys that were asked for, or the prefix */
-  read(actor: string, from: number, of: readonly string[] | string, snapshot: Snapshot): void {
+  /**
+   * @param of the keys that were asked for, or the prefix
+   * @param generation the store's when it answered
+   */
+  read(
+    actor: string,
+    from: number,
+    of: readonly string[] | string,
+    snapshot: Snapshot,
+    generation = this.#generation,
+  ): void {
     const keys = typeof of === 'string' ? null : of;
     const prefix = typeof of === 'string' ? of : null;
     const [to, atMs] = [this.asking(), this.#trueNowMs()];
-    this.storeCalls.push({ kind: 'read', actor, from, to, atMs, keys, prefix, snapshot });
+    this.storeCalls.push({ kind: 'read', actor, generation, from, to, atMs, keys, prefix, snapshot });
   }
 
   host(fact: HostFact): void {
@@ -171,10 +194,6 @@ export class History implements RecordedHistory {
 
   fault(fact: NemesisFact): void {
     this.nemesis.push(this.#stamped(fact));
-  }
-
-  restored(fact: RestoreFact): void {
-    this.restores.push(this.#stamped(fact));
   }
 
   phase(phase: PhaseFact['phase']): void {

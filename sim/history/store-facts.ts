@@ -2,29 +2,37 @@ import type { Attempt, AttemptReply, Change, Snapshot } from '../../src/ports/ce
 
 /** One revision of the store, as the store itself made it: the state witness. */
 export interface RevisionFact {
+  /** How often the store had been restored: revisions of another generation may come before or after, or be the same. */
+  readonly generation: number;
   readonly revision: number;
   /** Whose write it was: an actor's name; null when a session of nobody any more ended. */
   readonly actor: string | null;
   readonly changes: readonly Change[];
   /** The attempt that made it; null when the end of a session did. */
   readonly attempt: Attempt | null;
+  /** The store was restored: it is at this revision now, and differs by these changes from what it was. */
+  readonly isRestore: boolean;
 }
 
-/** The store became an older one of itself, or empty, by this revision. */
+/** The store became an older one of itself, or empty. */
 export interface RestoreFact {
+  /** That begins with it. */
+  readonly generation: number;
+  /** Where the store is now: that of the snapshot, or one past all that was ever seen. */
   readonly revision: number;
-  /** The revision that it was restored to; null: all was lost. */
+  /** At which the snapshot was saved; null: all was lost. */
   readonly to: number | null;
 }
 
 /**
- * One call that went through the store, as its caller saw it. `from` and `to` are stamps of the call and of its answer:
+ * One call that went through the store, as its caller saw it. `generation` is the store's when it answered. `from` and `to` are stamps of the call and of its answer:
  * what was answered before something was asked came before it in real time. `atMs` is the true time of the answer.
  */
 export type StoreCall =
   | {
       readonly kind: 'attempt';
       readonly actor: string;
+      readonly generation: number;
       readonly from: number;
       readonly to: number;
       readonly atMs: number;
@@ -35,6 +43,7 @@ export type StoreCall =
       /** Keys or a range; a read of the past is left out. `keys` are those that were asked for, null for a prefix. */
       readonly kind: 'read';
       readonly actor: string;
+      readonly generation: number;
       readonly from: number;
       readonly to: number;
       readonly atMs: number;

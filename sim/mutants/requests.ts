@@ -67,6 +67,30 @@ function nextVersion(request: Request, random: SeededRandom): Request {
   };
 }
 
+const PLAIN = 4;
+const GANGS = 8;
+
+/** Work that fills the cell, and gangs of three precedences that come into it one after the other, until `untilMs`. */
+export function gangs(random: SeededRandom, untilMs: number): readonly Request[] {
+  const plain = Array.from({ length: PLAIN }, (_, n) => urgent(n, random.below(1_000), random)).map(
+    (request) => ({ ...request, file: { ...request.file, priority: 30 } }),
+  );
+  const all = Array.from({ length: GANGS }, (_, n) => gangOf(n, 500 + random.below(untilMs), random));
+  return [...plain, ...all].sort((a, b) => a.atMs - b.atMs);
+}
+
+function gangOf(n: number, atMs: number, random: SeededRandom): Request {
+  const file = {
+    ...{ name: `gang-${String(n)}`, type: 'batch', count: 2 + random.below(3), gang: true, waitMax: '60s' },
+    priority: [30, 50, 80][random.below(3)] ?? 50,
+    resources: { cpu: `${String(300 + 100 * random.below(4))}m`, memory: '128Mi' },
+    command: ['work'],
+    env: { SIM_RUN_MS: String(100 + random.below(1_500)) },
+    stop: { signal: 'SIGTERM', grace: '500ms' },
+  };
+  return { atMs, kind: 'submit', name: file.name, file, stopAfterMs: null };
+}
+
 const RESTLESS = 4;
 const VERSIONS = 4;
 

@@ -6,7 +6,7 @@ import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
-import { burst, restless } from './requests.ts';
+import { burst, gangs, restless } from './requests.ts';
 
 /**
  * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
@@ -14,7 +14,7 @@ import { burst, restless } from './requests.ts';
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
  * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
  * `refused` with hosts that cannot take what was placed on them, `restored` with a store that is lost, or restored from a
- * snapshot, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
+ * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
  * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off.
  */
@@ -29,6 +29,7 @@ export const THEMES = [
   'race',
   'refused',
   'restored',
+  'begun',
   'hushed',
   'quota',
   'restless',
@@ -116,6 +117,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       };
     case 'restored':
       return restoredOptions(seed, random);
+    case 'begun':
+      return begunOptions(seed, random);
     case 'lost':
       return lostOptions(seed, random);
   }
@@ -188,13 +191,33 @@ function lingering(request: Request): Request {
   return { ...request, file: { ...request.file, ports: { http: 'auto' }, env } };
 }
 
-/** Half of the stores come back as they were some seconds before, the others empty. */
+/** Time for the store to be away longer than any session, and for hosts to be asked after it. */
+const RESTORED: Scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
+
+/** Half of the stores come back as they were some seconds before, of these every other one bumped; the others empty. */
 function restoredOptions(seed: number, random: SeededRandom): WorldOptions {
-  const kind = random.below(2) === 0 ? 'restore' : 'store-lost';
+  const back = random.split('back').below(2) === 0 ? 'restore' : 'restore-bumped';
+  const kind = random.below(2) === 0 ? back : 'store-lost';
   const atMs = 3_000 + random.below(6_000);
   const restore = { kind, target: '', atMs, durationMs: 12_000, amount: 500 + random.below(5_000) } as const;
-  const scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
-  return { seed, scenario, faults: {}, faultPlan: [restore], requests: burst(random, 14_000).map(slower) };
+  return {
+    seed,
+    scenario: RESTORED,
+    faults: {},
+    faultPlan: [restore],
+    requests: burst(random, 14_000).map(slower),
+  };
+}
+
+/** Gangs that go by intent, some of which make room for themselves, in a cell whose store is slow enough to be saved meanwhile. */
+function begunOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = random.below(3) === 0 ? 'restore-bumped' : 'restore';
+  const atMs = 4_000 + random.below(5_000);
+  const amount = 1_000 + random.below(3_000);
+  const restore = { kind, target: '', atMs, durationMs: 12_000, amount, code: 'gang-open' } as const;
+  const scenario = { ...RESTORED, gangMax: 1 };
+  const requests = gangs(random, atMs).map(slower);
+  return { seed, scenario, faults: { store: { delayMaxMs: 150 } }, faultPlan: [restore], requests };
 }
 
 /** Ten times as long: what is there when the store is lost shall be there when it is back. */

@@ -1,5 +1,6 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import type { Fault, FaultKind } from './fault.ts';
+import { RESTORES } from './fault.ts';
 
 export interface NemesisSettings {
   /** On average one fault begins in such a time. */
@@ -69,6 +70,7 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
   'store-down': world,
   'store-full': world,
   restore: share(0, 5_000),
+  'restore-bumped': share(0, 5_000),
   'store-lost': world,
   'replies-lost': share(0.05, 0.5),
   'requests-lost': share(0.05, 0.5),
@@ -99,9 +101,7 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
 };
 
 /** All but those that take more time than most runs have. */
-const OFTEN = (Object.keys(DRAWS) as FaultKind[]).filter(
-  (kind) => kind !== 'restore' && kind !== 'store-lost',
-);
+const OFTEN = (Object.keys(DRAWS) as FaultKind[]).filter((kind) => !RESTORES.has(kind));
 
 /** A plan of faults, all over by `endMs`. */
 export function drawFaults(

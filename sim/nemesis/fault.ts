@@ -30,10 +30,12 @@ export const FAULT_KINDS = [
   /** Writes that add something are refused. */
   'store-full',
   /**
-   * The store is down; at the end it is what it was `amount` ms before the beginning, or empty. Both last longer than any
-   * session (`docs/restoring.md`).
+   * The store is down; at the end it is what it was `amount` ms before the beginning (`code` `gang-open`: at a moment from
+   * then on at which a gang lay reserved), or empty. It is another cluster then and its revisions go back; bumped, it is the
+   * same, and they go on. All last longer than any session (`docs/restoring.md`).
    */
   'restore',
+  'restore-bumped',
   'store-lost',
   /** Answers to this share of the attempts are lost; requests are; they land late. */
   'replies-lost',
@@ -69,6 +71,9 @@ export const FAULT_KINDS = [
 
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
+/** After these the store is not what it was. */
+export const RESTORES: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped', 'store-lost']);
+
 export interface Fault {
   readonly kind: FaultKind;
   readonly atMs: number;
@@ -78,7 +83,7 @@ export interface Fault {
   readonly other?: string;
   /** In the kind's own unit. */
   readonly amount?: number;
-  readonly code?: 'full' | 'read-only' | 'io';
+  readonly code?: 'full' | 'read-only' | 'io' | 'gang-open';
 }
 
 /** The fault in words: `cut host-2 monitor-1`. */

@@ -1,7 +1,9 @@
+import type { SavedCell } from '../../src/adapters/memory/cell.ts';
 import type { Actor } from '../world/actor.ts';
 import type { Ground } from '../world/ground.ts';
 import type { Machine } from '../hosts/machine.ts';
 import type { Fault, FaultKind } from './fault.ts';
+import { backUp } from './backup.ts';
 import { wordsOf } from './fault.ts';
 import { loseStore } from './restoring.ts';
 
@@ -13,7 +15,8 @@ export interface Victims {
 }
 
 type Undo = () => void;
-type Deed = (fault: Fault, victims: Victims) => Undo;
+/** @param backup what the store is restored from */
+type Deed = (fault: Fault, victims: Victims, backup: () => SavedCell | null) => Undo;
 
 /** Enters all faults of the plan into the agenda. */
 export function unleash(plan: readonly Fault[], victims: Victims): void {
@@ -21,9 +24,10 @@ export function unleash(plan: readonly Fault[], victims: Victims): void {
   for (const [number, fault] of plan.entries()) {
     const what = wordsOf(fault);
     const targets = [fault.target, fault.other ?? ''].filter((name) => name !== '');
+    const backup = backUp(fault, victims.ground);
     const begin = (): void => {
       history.fault({ fault: number, kind: fault.kind, phase: 'begin', targets, what });
-      const undo = DEEDS[fault.kind](fault, victims);
+      const undo = DEEDS[fault.kind](fault, victims, backup);
       const end = (): void => {
         undo();
         history.fault({ fault: number, kind: fault.kind, phase: 'end', targets, what });
@@ -103,9 +107,9 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
   'doubling-network': ({ amount = 0 }, { ground }) => ground.network.weather.lay({ double: amount }),
   'store-down': (_fault, { ground }) => ground.store.weather.lay({ down: true }),
   'store-full': (_fault, { ground }) => ground.store.weather.lay({ full: true }),
-  restore: ({ amount = 0 }, { ground }) =>
-    loseStore(ground, ground.history.revisionAt(ground.agenda.nowMs - amount)),
-  'store-lost': (_fault, { ground }) => loseStore(ground, null),
+  restore: (_fault, { ground }, backup) => loseStore(ground, backup, 'older'),
+  'restore-bumped': (_fault, { ground }, backup) => loseStore(ground, backup, 'bumped'),
+  'store-lost': (_fault, { ground }, backup) => loseStore(ground, backup, 'older'),
   'replies-lost': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ replyLost: amount }),
   'requests-lost': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ requestLost: amount }),
   'attempts-late': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ late: amount }),
@@ -124,7 +128,7 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
   },
   'disk-fails': (fault, victims) => {
     const { disk, history, host } = machineOf(fault, victims);
-    const undo = disk.lay({ fault: fault.code ?? 'io' });
+    const undo = disk.lay({ fault: diskFaultOf(fault) });
     history.host({ kind: 'disk', host, fault: disk.fault });
     return () => {
       undo();
@@ -152,6 +156,10 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
     return NOTHING;
   },
 };
+
+function diskFaultOf({ code }: Fault): 'full' | 'read-only' | 'io' {
+  return code === 'gang-open' ? 'io' : (code ?? 'io');
+}
 
 function actorOf({ target }: Fault, { actors }: Victims): Actor {
   const actor = actors.get(target);

@@ -1,32 +1,47 @@
-import type { Write } from '../../src/ports/cell-store.ts';
+import type { SavedCell } from '../../src/adapters/memory/cell.ts';
 import { renewed } from '../../src/runtime/cell-meta.ts';
 import { metaCodec } from '../../src/wire/records.ts';
 import { WALL_START_MS } from '../kernel/virtual-clock.ts';
 import type { Ground } from '../world/ground.ts';
 
+/** More than what was under way can have made. */
+const BUMP = 1_000;
+
 /**
- * The store is away, and comes back as it was at an earlier revision, or empty; then an operator renews the cell's record.
- * @param toRevision null: everything is lost
+ * The store is away, and comes back as it was when it was saved, or empty. Before anybody else reaches it an operator renews
+ * the cell's record (docs/restoring.md).
+ * @param backup what it is restored from; null: everything is lost
+ * @param revisions `older`: it is another cluster, and they go back; `bumped`: it is the same, and they are past all that was seen
  * @returns what ends it
  */
 export function loseStore(
-  { store, keys, history, agenda, random }: Ground,
-  toRevision: number | null,
+  ground: Ground,
+  backup: () => SavedCell | null,
+  revisions: 'older' | 'bumped',
 ): () => void {
+  const { store, history } = ground;
   const undo = store.weather.lay({ down: true });
-  const leased = [keys.alive, keys.roles, keys.owners, keys.quotaKeeper];
-  const makeUuid = (): string => `restored-${random.split('restore').bytes(8).join('')}`;
-  const renew = (writes: readonly Write[]): readonly Write[] => {
-    const known = toRevision === null ? undefined : store.cell.get(keys.meta);
-    const meta = known === undefined ? undefined : metaCodec.decode(known.value);
-    const value = metaCodec.encode(
-      renewed(meta, { nowMs: Math.floor(WALL_START_MS + agenda.nowMs), makeUuid }),
-    );
-    return [...writes.filter(({ key }) => key !== keys.meta), { kind: 'put', key: keys.meta, value }];
-  };
   return () => {
     undo();
-    const revision = store.restore(toRevision, (key) => leased.some((room) => key.startsWith(room)), renew);
-    history.restored({ revision, to: toRevision });
+    const saved = backup();
+    const changes = store.restore(saved, revisions === 'bumped' ? store.cell.revision + BUMP : undefined);
+    history.restored({ revision: store.cell.revision, to: saved?.revision ?? null }, changes);
+    renewCell(ground);
   };
+}
+
+/** As `moorage restored`. */
+function renewCell({ store, keys, agenda, random }: Ground): void {
+  const own = random.split(`restore ${String(store.generation)}`);
+  const makeUuid = (): string => `restored-${own.bytes(8).join('')}`;
+  const known = store.cell.get(keys.meta);
+  const meta = known === undefined ? undefined : metaCodec.decode(known.value);
+  const value = metaCodec.encode(
+    renewed(meta, { nowMs: Math.floor(WALL_START_MS + agenda.nowMs), makeUuid }),
+  );
+  store.apply('operator', {
+    compares: [{ key: keys.meta, target: 'modRevision', equals: known?.modRevision ?? 0 }],
+    writes: [{ kind: 'put', key: keys.meta, value }],
+    readBack: [],
+  });
 }

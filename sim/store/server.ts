@@ -1,6 +1,6 @@
-import type { Applied } from '../../src/adapters/memory/cell.ts';
+import type { Applied, SavedCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
-import type { Attempt, Change, Write } from '../../src/ports/cell-store.ts';
+import type { Attempt, Change, Entry } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Agenda } from '../kernel/agenda.ts';
@@ -39,6 +39,8 @@ export class StoreServer {
   readonly #watches = new Set<() => void>();
   readonly #sessions = new Set<Abandonable>();
   readonly #holders = new Map<string, string>();
+  #cluster = 1;
+  #generation = 0;
   #writer: string | null = null;
   #attempt: Attempt | null = null;
 
@@ -82,32 +84,28 @@ export class StoreServer {
     for (const session of [...this.#sessions]) session.abandon();
   }
 
+  /** By its id. Clients that knew another one want nothing to do with this. */
+  get cluster(): number {
+    return this.#cluster;
+  }
+
+  /** How often it was restored: revisions of two generations say nothing of each other. */
+  get generation(): number {
+    return this.#generation;
+  }
+
   /**
-   * Everything is again as it was at the revision, null: nothing is there. All leases have ended, with their keys, and an operator has renewed the
-   * cell's record. It is one revision more, since restored stores are bumped past all that was ever seen
-   * (docs/restoring.md). @returns that revision
+   * The store becomes what was saved of it, null: empty, as another cluster, and its revision goes back.
+   * @param bumpedTo it goes on from this revision instead, and is the same cluster
+   * @returns by what it differs from what it was
    */
-  restore(
-    toRevision: number | null,
-    isLeased: (key: string) => boolean,
-    renew: (writes: readonly Write[]) => readonly Write[],
-  ): number {
-    for (const id of [...this.#holders.keys()]) this.cell.endLease(id);
-    this.#holders.clear();
-    const kept =
-      toRevision === null ? [] : this.cell.listAt('', Math.max(toRevision, this.cell.oldestRevision));
-    const then = new Map(kept.map((entry) => [entry.key, entry.value]));
-    const writes: Write[] = [];
-    for (const { key, value } of this.cell.list('')) {
-      const was = then.get(key);
-      if (was === undefined || isLeased(key)) writes.push({ kind: 'delete', key });
-      else if (was !== value) writes.push({ kind: 'put', key, value: was });
-      then.delete(key);
-    }
-    for (const [key, value] of then) if (!isLeased(key)) writes.push({ kind: 'put', key, value });
-    this.cell.apply({ compares: [], writes: renew(writes), readBack: [] });
+  restore(saved: SavedCell | null, bumpedTo?: number): readonly Change[] {
     this.breakWatches();
-    return this.cell.revision;
+    const before = this.cell.list('');
+    this.cell.load(saved, bumpedTo);
+    this.#generation += 1;
+    if (bumpedTo === undefined) this.#cluster += 1;
+    return changesBetween(before, this.cell.list(''));
   }
 
   /** The leases of an actor end before their time. */
@@ -160,4 +158,20 @@ export class StoreServer {
       },
     };
   }
+}
+
+function changesBetween(before: readonly Entry[], after: readonly Entry[]): readonly Change[] {
+  const now = new Map(after.map((entry) => [entry.key, entry]));
+  const was = new Map(before.map((entry) => [entry.key, entry]));
+  const gone = before.filter(({ key }) => !now.has(key));
+  return [
+    ...gone.map(({ key }) => ({ kind: 'delete', key }) as const),
+    ...after
+      .filter((entry) => !isSame(was.get(entry.key), entry))
+      .map((entry) => ({ kind: 'put', entry }) as const),
+  ];
+}
+
+function isSame(a: Entry | undefined, b: Entry): boolean {
+  return a?.modRevision === b.modRevision && a.createRevision === b.createRevision && a.value === b.value;
 }

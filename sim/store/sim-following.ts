@@ -14,6 +14,8 @@ export interface SimFollowingParts {
 
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
+/** A canary is written every 2 s, and missed as long after. */
+const CANARY_MS = 4_000;
 
 /**
  * A follow as over etcd: list, then watch from the next revision, and after every break of the watch from the start. What
@@ -92,9 +94,12 @@ export class SimFollowing implements Following {
   #listen(watch: number, fromRevision: number): void {
     const { server, speaker } = this.#parts;
     const { cell } = server;
-    if (server.weather.down || cell.oldestRevision > fromRevision || cell.revision < fromRevision - 1)
-      return this.#break(watch);
-    const stop = cell.listen(this.#prefix, (changes, revision) => this.#tell(watch, changes, revision));
+    if (server.weather.down || cell.oldestRevision > fromRevision) return this.#break(watch);
+    if (cell.revision < fromRevision - 1) this.#expectCanary(watch);
+    // A watch that begins in the future, since the store went back, waits for it without a word.
+    const stop = cell.listen(this.#prefix, (changes, revision) => {
+      if (revision >= fromRevision) this.#tell(watch, changes, revision);
+    });
     const forget = server.onBreak(() => this.#break(watch));
     this.#stopWatch = () => {
       stop();
@@ -103,6 +108,13 @@ export class SimFollowing implements Following {
     speaker.life.onEnd(this.#stopWatch);
     for (const { changes, revision } of cell.past(this.#prefix, fromRevision))
       this.#tell(watch, changes, revision);
+  }
+
+  /** What every watch must see does not come: the client's own clock finds it. */
+  #expectCanary(watch: number): void {
+    this.#parts.speaker.clock.after(CANARY_MS, () => {
+      if (watch === this.#watch && !this.#closed) this.#break(watch);
+    });
   }
 
   /** In the server's life: a change goes on its way. */

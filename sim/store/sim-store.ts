@@ -12,6 +12,7 @@ import type {
   StoreLimits,
 } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
+import type { Applied } from '../../src/adapters/memory/cell.ts';
 import { snapshotOf } from '../../src/adapters/memory/following.ts';
 import { RenewedSession } from '../../src/adapters/memory/session.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store-limits.ts';
@@ -33,6 +34,16 @@ export interface SimStoreParts {
   readonly speaker: Speaker;
   readonly history?: History;
   readonly limits?: StoreLimits;
+  /** As `EtcdStoreOptions.onWrongServer`. */
+  readonly onWrongServer?: (error: StoreError) => void;
+}
+
+/** What the server says, with what it was when it said it. */
+interface Answered<T> {
+  readonly value: T;
+  /** null: it said nothing. */
+  readonly cluster: number | null;
+  readonly generation: number;
 }
 
 /** One client of the store, on virtual time: every call is a message there and, if all goes well, one back. */
@@ -42,6 +53,9 @@ export class SimStore implements CellStore {
   readonly #followings = new Set<SimFollowing>();
   readonly #sessions = new Set<RenewedSession>();
   #closed = false;
+  /** That of the first answer. */
+  #cluster: number | null = null;
+  #isStrange = false;
 
   constructor(parts: SimStoreParts) {
     this.#parts = parts;
@@ -63,7 +77,7 @@ export class SimStore implements CellStore {
   list(prefix: string, atRevision?: number): Promise<Snapshot> {
     const { cell } = this.#parts.server;
     if (atRevision === undefined) return this.#reading('store list', prefix, () => snapshotOf(cell, prefix));
-    return this.#ask('store list', prefix, () => {
+    return this.#known('store list', prefix, () => {
       const entries = cell.listAt(prefix, atRevision).map((entry) => [entry.key, entry] as const);
       return { revision: atRevision, entries: new Map(entries) };
     });
@@ -72,7 +86,7 @@ export class SimStore implements CellStore {
   listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
     const { cell } = this.#parts.server;
     const note = `${String(prefixes.length)} ${prefixes[0] ?? ''}`;
-    return this.#ask('store list', note, () => prefixes.map((prefix) => snapshotOf(cell, prefix)));
+    return this.#known('store list', note, () => prefixes.map((prefix) => snapshotOf(cell, prefix)));
   }
 
   async attempt(attempt: Attempt): Promise<AttemptReply> {
@@ -80,8 +94,9 @@ export class SimStore implements CellStore {
     this.#checkOpen();
     const { history, speaker } = this.#parts;
     const from = history?.asking() ?? 0;
-    const reply = await this.#send(attempt);
-    history?.attempted(speaker.life.actor, from, attempt, reply);
+    const { value: reply, ...server } = await this.#send(attempt);
+    history?.attempted(speaker.life.actor, from, attempt, reply, server.generation);
+    this.#checkCluster(server.cluster);
     return reply;
   }
 
@@ -137,9 +152,31 @@ export class SimStore implements CellStore {
     const { history, speaker } = this.#parts;
     const from = history?.asking() ?? 0;
     const note = typeof of === 'string' ? of : of.join(' ');
-    const snapshot = await this.#ask(kind, note, work);
-    history?.read(speaker.life.actor, from, of, snapshot);
+    const { value: snapshot, ...server } = await this.#asked(kind, note, work);
+    history?.read(speaker.life.actor, from, of, snapshot, server.generation);
+    this.#checkCluster(server.cluster);
     return snapshot;
+  }
+
+  async #known<T>(kind: string, note: string, work: () => T): Promise<T> {
+    const { value, cluster } = await this.#asked(kind, note, work);
+    this.#checkCluster(cluster);
+    return value;
+  }
+
+  #asked<T>(kind: string, note: string, work: () => T): Promise<Answered<T>> {
+    const { server } = this.#parts;
+    return this.#ask(kind, note, () => answered(server, work()));
+  }
+
+  /** As `EtcdCellStore` does. @throws StoreError `wrong-server` */
+  #checkCluster(cluster: number | null): void {
+    this.#cluster ??= cluster;
+    if (cluster === null || this.#cluster === cluster) return;
+    const error = new StoreError('wrong-server', 'another cluster answers than before', { retryable: false });
+    if (!this.#isStrange) this.#parts.onWrongServer?.(error);
+    this.#isStrange = true;
+    throw error;
   }
 
   /** A call that changes nothing that matters when it is done without being answered. */
@@ -175,14 +212,15 @@ export class SimStore implements CellStore {
     });
   }
 
-  #send(attempt: Attempt): Promise<AttemptReply> {
+  #send(attempt: Attempt): Promise<Answered<AttemptReply>> {
     const { server, network, speaker } = this.#parts;
     const { agenda, weather } = server;
     const { life } = speaker;
     const { actor } = life;
     const fate = network.isCut(actor, server.actor) ? 'request-lost' : weather.attemptFate();
     return new Promise((resolve, reject) => {
-      const giveUp = (): void => resolve({ outcome: 'unknown', cause: new Error(`no answer: ${fate}`) });
+      const giveUp = (): void =>
+        resolve({ ...UNHEARD, value: { outcome: 'unknown', cause: new Error(`no answer: ${fate}`) } });
       const stop = speaker.clock.after(CALL_TIMEOUT_MS, giveUp);
       if (fate === 'request-lost') return;
       const answer = (settle: () => void): void => {
@@ -196,14 +234,8 @@ export class SimStore implements CellStore {
         if (weather.down)
           return answer(() => reject(new StoreError('unavailable', 'no leader', { retryable: true })));
         try {
-          const reply = server.apply(actor, attempt);
-          answer(() =>
-            resolve(
-              reply.applied
-                ? { outcome: 'applied', revision: reply.revision }
-                : { outcome: 'refused', revision: reply.revision, found: reply.found },
-            ),
-          );
+          const reply = answered(server, replyOf(server.apply(actor, attempt)));
+          answer(() => resolve(reply));
         } catch (error) {
           if (!(error instanceof StoreError)) throw error;
           answer(() => reject(error));
@@ -213,6 +245,19 @@ export class SimStore implements CellStore {
       agenda.after(delayMs, server.life, 'store attempt', serve, `${actor} ${noteOf(attempt)}`);
     });
   }
+}
+
+const UNHEARD = { cluster: null, generation: 0 } as const;
+
+function answered<T>({ cluster, generation }: StoreServer, value: T): Answered<T> {
+  return { value, cluster, generation };
+}
+
+function replyOf(applied: Applied): AttemptReply {
+  const { revision } = applied;
+  return applied.applied
+    ? { outcome: 'applied', revision }
+    : { outcome: 'refused', revision, found: applied.found };
 }
 
 function noteOf(attempt: Attempt): string {

@@ -45,8 +45,8 @@ export function monitorActor(ground: Ground, id: string, onUp: (monitor: Monitor
   return new Actor(ground, {
     name: id,
     role: 'monitor',
-    boot: async (life) => {
-      const { server, store, http, clock, random, log } = rolePorts(ground, life);
+    boot: async (life, failed) => {
+      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
       const monitor = new Monitor({
         ...{ cell: CELL, id, version: VERSION, listen: LISTEN, store, http, server },
         ...{ clock, random, log, metrics: silentMetrics },

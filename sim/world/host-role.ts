@@ -42,7 +42,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
     time: machine.time,
     mayStart: () => !machine.life.ended,
     boot: async (ports, failed) => {
-      const { life, store, server, clock, random, log } = rolePorts(ground, ports);
+      const { life, store, server, clock, random, log } = rolePorts(ground, ports, failed);
       const agentPorts = {
         ...{ disk: new SimDisk(machine, life), processes: new SimProcesses(machine, life) },
         ...{ clock, random, log, metrics: silentMetrics },
@@ -74,7 +74,6 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
       agent.setAddress(listener.address);
       startRounds(clock, log, [agent], ROUNDS, registrar);
       await registrar.start();
-      void failed;
     },
   });
 }

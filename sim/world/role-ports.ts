@@ -1,4 +1,4 @@
-import type { CellStore } from '../../src/ports/cell-store.ts';
+import type { CellStore, StoreError } from '../../src/ports/cell-store.ts';
 import type { HttpClient, HttpServer } from '../../src/ports/http.ts';
 import type { LifePorts } from './actor.ts';
 import type { Ground } from './ground.ts';
@@ -10,14 +10,24 @@ export interface RolePorts extends LifePorts {
   readonly server: HttpServer;
 }
 
-/** The ports that every role has, for one life. */
-export function rolePorts(ground: Ground, ports: LifePorts): RolePorts {
+/**
+ * The ports that every role has, for one life.
+ * @param onWrongServer as `EtcdStoreOptions.onWrongServer`, where the role's `main.ts` gives it
+ */
+export function rolePorts(
+  ground: Ground,
+  ports: LifePorts,
+  onWrongServer?: (error: StoreError) => void,
+): RolePorts {
   const { life, clock, log } = ports;
   const speaker = { life, clock, log };
   const { network, history } = ground;
   return {
     ...ports,
-    store: new SimStore({ server: ground.store, network: network.weather, speaker, history }),
+    store: new SimStore({
+      ...{ server: ground.store, network: network.weather, speaker, history },
+      ...(onWrongServer === undefined ? {} : { onWrongServer }),
+    }),
     http: network.client(speaker),
     server: network.server(speaker),
   };

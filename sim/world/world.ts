@@ -16,6 +16,7 @@ import { CALM_NETWORK, NetworkWeather } from '../network/weather.ts';
 import { StoreServer } from '../store/server.ts';
 import { CALM_STORE, StoreWeather } from '../store/weather.ts';
 import type { Fault } from '../nemesis/fault.ts';
+import { RESTORES } from '../nemesis/fault.ts';
 import type { Actor } from './actor.ts';
 import { clientActor } from './client.ts';
 import { arbiterActor, CELL, monitorActor, schedulerActor } from './control-roles.ts';
@@ -132,7 +133,7 @@ export class World {
   }
 
   #addClient(requests: readonly Request[], plan: readonly Fault[], shared: Scenario['shared']): void {
-    const restores = plan.filter(({ kind }) => kind === 'restore' || kind === 'store-lost');
+    const restores = plan.filter(({ kind }) => RESTORES.has(kind));
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = this.#monitorNames;
     this.#unserved = requests.length;

@@ -94,7 +94,8 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
       const log = at('logs/batch-1.log');
       while (!readFileSync(log, 'utf8').includes('starting over from the store')) await pause(100);
       // Another cluster by its id, and older: whoever was connected begins anew, and tasks run on meanwhile.
-      await etcdctl('snapshot', 'restore', snapshot, '--data-dir', at('restored/data'));
+      const token = ['--initial-cluster-token', `restored-${CELL}`];
+      await etcdctl('snapshot', 'restore', snapshot, '--data-dir', at('restored/data'), ...token);
       await serveStore(at('restored'), Number(new URL(url).port));
       const told = await runCli(['restored', '--etcd', url, '--cell', CELL], { cwd: folder.path });
       expect(told).toMatchObject({ code: 0 });

@@ -41,6 +41,11 @@ export const HAND_SETTING: RunSetting = {
   least: { committed: 1, started: 1, finalViews: 1 },
 };
 
+export interface SavedStore {
+  readonly revision: number;
+  readonly entries: ReadonlyMap<string, Entry>;
+}
+
 export interface Started {
   readonly attempt: string;
   readonly process: ProcessIdentity;
@@ -53,7 +58,7 @@ export interface Started {
 export class HandRun {
   readonly history: History;
   nowMs = 1_000;
-  readonly #entries = new Map<string, Entry>();
+  #entries = new Map<string, Entry>();
   readonly #tickets = new Map<string, TicketBody>();
   readonly #reports = new Map<string, Map<string, AllocationReport>>();
   readonly #seqs = new Map<string, number>();
@@ -103,6 +108,27 @@ export class HandRun {
     this.history.revision(revision, actor, changes, actor === null ? null : attempt);
     if (actor !== null) this.history.attempted(actor, from, attempt, { outcome: 'applied', revision });
     return revision;
+  }
+
+  /** What is there now, to be given back to `restore`. */
+  save(): SavedStore {
+    return { revision: this.#revision, entries: new Map(this.#entries) };
+  }
+
+  /**
+   * The store becomes what was saved, and its revisions go back.
+   * @param to null: all was lost, and what is saved was said again at once
+   */
+  restore(saved: SavedStore, to: number | null = saved.revision): void {
+    const then = saved.entries;
+    const changes: Change[] = [...this.#entries.keys()]
+      .filter((key) => !then.has(key))
+      .map((key) => ({ kind: 'delete', key }));
+    for (const entry of then.values())
+      if (this.#entries.get(entry.key) !== entry) changes.push({ kind: 'put', entry });
+    this.#entries = new Map(then);
+    this.#revision = saved.revision;
+    this.history.restored({ revision: this.#revision, to }, changes);
   }
 
   put(actor: string, key: string, value: string, guard: 'same' | 'absent' | 'none'): number {

@@ -13,6 +13,23 @@ export type Applied =
 
 export type CellListener = (changes: readonly Change[], revision: number) => void;
 
+/** What a snapshot of the store holds, as `etcdctl snapshot save` writes one: all that is kept of the past, and the leases. */
+export interface SavedCell {
+  readonly revision: number;
+  readonly oldestRevision: number;
+  readonly base: ReadonlyMap<string, Entry>;
+  readonly history: readonly Revision[];
+  /** The lease of each key that has one. */
+  readonly leaseOf: ReadonlyMap<string, string>;
+  readonly leaseTtlsMs: ReadonlyMap<string, number>;
+}
+
+/** A store to which nobody has written yet. */
+const EMPTY: SavedCell = {
+  ...{ revision: FIRST_REVISION, oldestRevision: FIRST_REVISION, base: new Map(), history: [] },
+  ...{ leaseOf: new Map(), leaseTtlsMs: new Map() },
+};
+
 interface Lease {
   readonly ttlMs: number;
   readonly keys: Set<string>;
@@ -121,6 +138,38 @@ export class MemoryCell {
     this.#history = this.#history.filter((past) => past.revision >= this.#oldest);
   }
 
+  save(): SavedCell {
+    const leaseTtlsMs = new Map([...this.#leases].map(([id, { ttlMs }]) => [id, ttlMs]));
+    return {
+      ...{ revision: this.#revision, oldestRevision: this.#oldest, base: new Map(this.#base) },
+      ...{ history: [...this.#history], leaseOf: new Map(this.#leaseOf), leaseTtlsMs },
+    };
+  }
+
+  /**
+   * Becomes what was saved, as after `etcdctl snapshot restore`: keys have the revisions that they had, the next change makes
+   * the revision after the saved one, and leases live once more for their whole time. Leases granted later are never
+   * named as one before. Listeners are not told: a server ends its watches first.
+   * @param saved null: nothing, as a new store
+   * @param bumpedTo a revision from which to go on instead, with the past compacted (`--bump-revision --mark-compacted`)
+   */
+  load(saved: SavedCell | null, bumpedTo?: number): void {
+    const { revision, oldestRevision, base, history, leaseOf, leaseTtlsMs } = saved ?? EMPTY;
+    for (const { cancelExpiry } of this.#leases.values()) cancelExpiry();
+    for (const rows of [this.#leases, this.#leaseOf, this.#folders, this.#base]) rows.clear();
+    for (const [key, entry] of base) this.#base.set(key, entry);
+    this.#history = [...history];
+    [this.#revision, this.#oldest] = [revision, oldestRevision];
+    const entries = new Map(base);
+    for (const { changes } of history) applyChanges(entries, changes);
+    for (const entry of entries.values()) this.#folderFor(entry.key).set(entry.key, entry);
+    for (const [id, ttlMs] of leaseTtlsMs) this.#grant(id, ttlMs);
+    for (const [key, id] of leaseOf) this.#attach(key, id);
+    if (bumpedTo === undefined) return;
+    this.#revision = bumpedTo;
+    this.compact(bumpedTo);
+  }
+
   #checkKept(revision: number): void {
     if (revision < this.#oldest)
       throw new StoreError('compacted', `revision ${String(revision)} is no longer kept`, {
@@ -131,9 +180,13 @@ export class MemoryCell {
   grantLease(ttlMs: number): string {
     this.#leaseCount += 1;
     const id = `lease-${String(this.#leaseCount)}`;
+    this.#grant(id, ttlMs);
+    return id;
+  }
+
+  #grant(id: string, ttlMs: number): void {
     this.#leases.set(id, { ttlMs, keys: new Set(), cancelExpiry: () => undefined });
     this.renewLease(id);
-    return id;
   }
 
   /** @returns false: there is no such lease (any more) */
@@ -183,9 +236,7 @@ export class MemoryCell {
   }
 
   #put(key: string, value: string, lease: string | undefined, revision: number): Change {
-    const folder = folderOf(key);
-    let keys = this.#folders.get(folder);
-    if (keys === undefined) this.#folders.set(folder, (keys = new Map<string, Entry>()));
+    const keys = this.#folderFor(key);
     const entry: Entry = {
       key,
       value,
@@ -195,6 +246,13 @@ export class MemoryCell {
     keys.set(key, entry);
     this.#attach(key, lease);
     return { kind: 'put', entry };
+  }
+
+  #folderFor(key: string): Map<string, Entry> {
+    const folder = folderOf(key);
+    let keys = this.#folders.get(folder);
+    if (keys === undefined) this.#folders.set(folder, (keys = new Map<string, Entry>()));
+    return keys;
   }
 
   #delete(key: string): boolean {

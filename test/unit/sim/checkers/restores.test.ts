@@ -2,29 +2,26 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
 import { poolCodec, sharedResourceCodec } from '../../../../src/wire/records.ts';
+import type { SavedStore } from '../../../support/hand-run.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
 
 let run: HandRun;
 let job: Job;
 let one: Allocation;
+let before: SavedStore;
 
 beforeEach(() => {
   run = new HandRun();
   job = run.job('crunch');
   run.submit(job);
   one = run.allocation(job);
+  before = run.save();
 });
 
-/** The store comes back without what it says of the allocation. */
-function loseRecord(to: number | null): void {
-  const keys = [KEYS.allocation('default', 'crunch', one.id), KEYS.ledger(one.host)];
-  const revision = run.write(
-    null,
-    keys.map((key) => ({ kind: 'delete', key })),
-    [],
-  );
-  run.history.restored({ revision, to });
+/** The store comes back as it was before the allocation, at a revision that comes twice. */
+function loseRecord(to?: null): void {
+  run.restore(before, to);
 }
 
 function broken(): string[] {
@@ -36,14 +33,14 @@ function broken(): string[] {
 describe('I53 I54 a store that is lost or restored', () => {
   it('lets what ran come back under its own id', () => {
     run.launch(one, job);
-    loseRecord(1);
+    loseRecord();
     run.commit(true, one);
     expect(broken()).toEqual([]);
   });
 
   it('I54 a task that runs, and of which the restored store does not learn', () => {
     run.launch(one, job);
-    loseRecord(1);
+    loseRecord();
     expect(broken()).toEqual(['I54']);
   });
 
@@ -60,7 +57,7 @@ describe('I53 I54 a store that is lost or restored', () => {
     it(`I54 ${told ? '' : 'not '}a task whose pool has ${told ? '' : 'no '}room for it`, () => {
       one = { ...one, shared: { 'power/cell': 5 } };
       run.launch(one, job);
-      loseRecord(1);
+      loseRecord();
       const power = { name: 'power', unit: 'W', by: null, capacity: 10, capacities: {} };
       run.write(
         null,
@@ -76,7 +73,7 @@ describe('I53 I54 a store that is lost or restored', () => {
 
   it('I54 a task that had come to its end, and runs again', () => {
     run.end(one, run.launch(one, job));
-    loseRecord(1);
+    loseRecord();
     run.launch(run.allocation(job, { attempt: 2 }), job);
     expect(broken()).toEqual(['I54']);
   });

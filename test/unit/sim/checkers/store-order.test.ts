@@ -72,6 +72,40 @@ describe('the order of the store', () => {
     ]);
   });
 
+  it('holds over a restore, after which revisions come twice', () => {
+    const saved = run.save();
+    run.drop('host-1', key);
+    run.read('batch-1', [key, KEYS.meta]);
+    run.restore(saved);
+    run.read('batch-1', [key, KEYS.meta]);
+    run.alive('host-2');
+    run.list('batch-1', KEYS.hosts);
+    expect(wrongs()).toEqual([]);
+  });
+
+  it('finds a view from before the restore: a value that is gone, and an answer of the older generation', () => {
+    const saved = run.save();
+    run.alive('host-1');
+    const from = run.history.asking();
+    const { revision: seen, entries } = run.save();
+    run.restore(saved);
+    run.history.read('batch-1', from, [key], { revision: saved.revision, entries });
+    run.history.read('batch-1', run.history.asking(), KEYS.alive, { revision: seen, entries }, 0);
+    expect(wrongs()).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('was read as of'),
+        expect.stringMatching(/^was answered with .* of a restored store was known$/),
+      ]),
+    );
+  });
+
+  it('finds a key that is newer than the snapshot from which it is said to come', () => {
+    const saved = run.save();
+    run.alive('host-1');
+    run.restore({ ...saved, entries: run.save().entries });
+    expect(wrongs()).toEqual([expect.stringContaining('was restored as of')]);
+  });
+
   it('finds a revision that is missing', () => {
     run.history.revision(revision() + 2, 'host-1', []);
     expect(wrongs()).toEqual([expect.stringMatching(/^revision \d+ after \d+$/)]);

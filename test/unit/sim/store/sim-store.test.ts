@@ -3,12 +3,17 @@ import { Agenda } from '../../../../sim/kernel/agenda.ts';
 import { drive } from '../../../../sim/kernel/drive.ts';
 import { Life } from '../../../../sim/kernel/life.ts';
 import { VirtualClock } from '../../../../sim/kernel/virtual-clock.ts';
+import type { Speaker } from '../../../../sim/network/network.ts';
 import { NetworkWeather } from '../../../../sim/network/weather.ts';
 import { StoreServer } from '../../../../sim/store/server.ts';
+import { SimFollowing } from '../../../../sim/store/sim-following.ts';
 import { SimStore } from '../../../../sim/store/sim-store.ts';
 import { StoreWeather } from '../../../../sim/store/weather.ts';
+import { snapshotOf } from '../../../../src/adapters/memory/following.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../../src/core/seeded-random.ts';
+import type { Session } from '../../../../src/ports/cell-store.ts';
+import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { cellStoreContract, Recorder } from '../../../contract/cell-store.ts';
 
 const SEED = 7;
@@ -22,10 +27,10 @@ class StoreWorld {
   });
   #over = false;
 
-  client(name: string): { readonly store: SimStore; readonly life: Life } {
+  client(name: string): { readonly store: SimStore; readonly life: Life; readonly speaker: Speaker } {
     const life = new Life(name);
     const speaker = { life, clock: new VirtualClock(this.agenda, life), log: silentLog };
-    return { life, store: new SimStore({ server: this.server, network: this.network, speaker }) };
+    return { life, speaker, store: new SimStore({ server: this.server, network: this.network, speaker }) };
   }
 
   /** Lets virtual time pass as fast as it can, until `stop`; keeps an entry ahead, so that time never stands still. */
@@ -92,6 +97,89 @@ describe('the weaknesses of the simulated store', () => {
     await drive(world.agenda, { untilMs: 2_000 });
     expect(seen.state()).toEqual({ missed: 'x' });
     expect(seen.snapshots).toHaveLength(2);
+  });
+
+  it('is restored as etcd does it: keys have their old revisions, leases live once more, another cluster answers', async () => {
+    const world = new StoreWorld();
+    const [before, after] = [world.client('before'), world.client('after')];
+    const lease = world.server.grantLease('before', 3_000);
+    const session = { id: lease } as Session;
+    world.server.apply('before', put('/a/kept'));
+    world.server.apply('before', {
+      ...put(''),
+      writes: [{ kind: 'put', key: '/a/leased', value: 'x', session }],
+    });
+    const first = before.store.list('/a/');
+    await drive(world.agenda, { untilMs: 100 });
+    expect((await first).entries.size).toBe(2);
+    const saved = world.server.cell.save();
+    world.server.apply('before', put('/a/kept', 'newer'));
+    world.server.apply('before', put('/a/later'));
+    world.server.endLease('before', lease);
+    world.server.restore(saved);
+
+    expect(world.server.cell.revision).toBe(saved.revision);
+    expect(world.server.cell.get('/a/kept')).toMatchObject({ value: 'x', modRevision: 2, createRevision: 2 });
+    expect(world.server.cell.list('/a/').map(({ key }) => key)).toEqual(['/a/kept', '/a/leased']);
+    const strange = before.store.attempt(put('/a/strange')).catch((error: unknown) => error);
+    const heard = after.store.read(['/a/kept']);
+    await drive(world.agenda, { untilMs: 200 });
+    expect(await strange).toMatchObject({ code: 'wrong-server', retryable: false });
+    expect((await heard).entries.size).toBe(1);
+    // What was asked of the other cluster was done all the same.
+    expect(world.server.cell.get('/a/strange')?.modRevision).toBe(saved.revision + 1);
+    const gone = (): boolean => world.server.cell.get('/a/leased') === undefined;
+    await drive(world.agenda, { untilMs: 10_000, done: gone });
+    expect(gone()).toBe(true);
+    expect(world.server.grantLease('after', 3_000)).not.toBe(lease);
+  });
+
+  it('is restored past all that was seen: the same cluster, and a past that is compacted', async () => {
+    const world = new StoreWorld();
+    const { store } = world.client('one');
+    world.server.apply('one', put('/a/kept'));
+    const seen = new Recorder();
+    store.follow('/a/', seen);
+    await drive(world.agenda, { untilMs: 100 });
+    const saved = world.server.cell.save();
+    world.server.apply('one', put('/a/later'));
+    world.server.restore(saved, 1_000);
+    expect(() => world.server.cell.past('/a/', 999)).toThrow(StoreError);
+    await drive(world.agenda, { untilMs: 2_000 });
+    expect(seen.state()).toEqual({ kept: 'x' });
+    const reply = store.attempt(put('/a/next'));
+    await drive(world.agenda, { untilMs: 2_100 });
+    expect(await reply).toEqual({ outcome: 'applied', revision: 1_001 });
+  });
+
+  it('lets a watch from a revision that is not there yet wait without a word, until its client misses the canary', async () => {
+    const world = new StoreWorld();
+    const paused = world.client('paused');
+    for (let n = 0; n < 20; n++) world.server.apply('other', put('/a/old', String(n)));
+    const saved = world.server.cell.save();
+    for (let n = 0; n < 20; n++) world.server.apply('other', put('/a/new', String(n)));
+    const seen = new Recorder();
+    const follow = new SimFollowing(
+      {
+        ...{ server: world.server, network: world.network, speaker: paused.speaker, ended: () => undefined },
+        // Its answer lay there while it was paused.
+        list: async (prefix) => {
+          const snapshot = snapshotOf(world.server.cell, prefix);
+          if (seen.snapshots.length === 0) world.server.restore(saved);
+          return snapshot;
+        },
+      },
+      '/a/',
+      seen,
+    );
+    await drive(world.agenda, { untilMs: 1_000 });
+    world.server.apply('other', put('/a/unheard'));
+    await drive(world.agenda, { untilMs: 2_000 });
+    expect(seen.state()).toMatchObject({ new: '19' });
+    expect(seen.state()).not.toHaveProperty('unheard');
+    await drive(world.agenda, { untilMs: 6_000 });
+    expect(seen.state()).toEqual({ old: '19', unheard: 'x' });
+    follow.close();
   });
 
   it('ends the session of whoever dies after its time, and not before; and of whoever is cut off itself first', async () => {
