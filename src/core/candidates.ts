@@ -12,7 +12,7 @@ export interface Judge {
   readonly need: Float64Array;
   /** What is free now, a row a host. */
   readonly rows: Float64Array;
-  /** May the host of the stratum, whose row shows enough, be chosen? */
+  /** May the host of the stratum, whose row shows enough, be chosen? What the group has of it may be asked later. */
   accepts(host: number, stratum: number): boolean;
   /** Does the row of a host that no tree has checked show enough? */
   shows(host: number): boolean;
@@ -29,6 +29,8 @@ export interface Judge {
 export class Candidates {
   readonly hosts: number[] = [];
   readonly scores: number[] = [];
+  /** The place of the best, as long as nobody else can have become better; −1: to be looked for. */
+  #top = -1;
   readonly #source: Source;
   readonly #stratum: number;
   readonly #judge: Judge;
@@ -83,6 +85,7 @@ export class Candidates {
 
   /** The place of the best candidate in `hosts`; −1 when there is none. */
   best(): number {
+    if (this.#top >= 0) return this.#top;
     let best = -1;
     let bestScore = -Infinity;
     const { scores } = this;
@@ -93,11 +96,19 @@ export class Candidates {
         bestScore = score;
       }
     }
+    this.#top = best;
     return best;
+  }
+
+  /** The candidate is worth something else from now on. */
+  setScore(place: number, score: number): void {
+    if (place !== this.#top || score < this.scores[place]!) this.#top = -1;
+    this.scores[place] = score;
   }
 
   /** Removes a candidate for good. */
   drop(place: number): void {
+    this.#top = -1;
     const host = this.hosts.pop();
     const score = this.scores.pop();
     if (host === undefined || score === undefined || place === this.hosts.length) return;
@@ -114,7 +125,7 @@ export class Candidates {
   rescore(): void {
     for (let place = 0; place < this.hosts.length; place++) {
       const host = this.hosts[place]!;
-      this.scores[place] = this.#judge.worth(host, this.#judge.rows, host * ROW);
+      this.setScore(place, this.#judge.worth(host, this.#judge.rows, host * ROW));
     }
   }
 
@@ -125,7 +136,8 @@ export class Candidates {
 
   #drawFromTree(tree: CapacityTree, count: number): void {
     const { need } = this.#judge;
-    while (this.hosts.length < count) {
+    if (!tree.mayHold(need)) this.#lapped = true;
+    while (!this.#lapped && this.hosts.length < count) {
       const position = tree.seek(this.#cursor, need);
       if (position < 0 || position >= this.#until) {
         if (!this.#turn()) return;
@@ -170,6 +182,7 @@ export class Candidates {
   }
 
   #add(host: number, rows: Rows, offset: number): void {
+    this.#top = -1;
     this.hosts.push(host);
     this.scores.push(this.#judge.worth(host, rows, offset));
   }

@@ -87,6 +87,11 @@ export class CapacityTree {
     if (changed) this.#climb(this.#leaves + position);
   }
 
+  /** False: no host has enough; true: one may have. */
+  mayHold(need: Float64Array): boolean {
+    return this.#shows(ROW, need);
+  }
+
   /** The first position from `from` on whose host shows all of `need` free; −1 when there is none up to the end. */
   seek(from: number, need: Float64Array): number {
     if (from >= this.#leaves) return -1;
@@ -112,6 +117,12 @@ export class CapacityTree {
       if (node === 0) return -1;
       node += 1;
     }
+  }
+
+  #shows(row: number, need: Float64Array): boolean {
+    for (let i = 0; i < DIMENSIONS; i++)
+      if (this.#values[row + i]! < Math.min(need[i]!, AMOUNT_MAX)) return false;
+    return true;
   }
 
   /** Carries a leaf's change up as far as it changes a maximum: two levels on average, as most are not the largest. */

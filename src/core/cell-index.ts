@@ -25,8 +25,6 @@ interface Part {
  */
 export class CellIndex {
   readonly classes = new HostClasses();
-  /** All hosts. */
-  readonly all = new CapacityTree();
   /** All hosts by what they would have free if the lower precedences gave way. */
   readonly evictable = new EvictableIndex(this);
   /** Scratch for the need of the request at hand: one decision is made at a time. */
@@ -40,6 +38,10 @@ export class CellIndex {
   /** How often the group at hand has each host: one decision is made at a time. */
   readonly company = new HostTally();
   readonly #slots: HostSlot[] = [];
+  readonly #all = new CapacityTree();
+  /** Hosts whose rows have changed since the trees last saw them, and 1 for each of these. */
+  readonly #stale: number[] = [];
+  #isStale = new Uint8Array(16);
   #shuffle = 1;
   #rows = new Float64Array(16 * ROW);
   #uses = 0;
@@ -51,6 +53,12 @@ export class CellIndex {
   /** What is free, a row of `ROW` numbers by host index. Read only. */
   get rows(): Float64Array {
     return this.#rows;
+  }
+
+  /** All hosts, by what is free on them now. */
+  get all(): CapacityTree {
+    this.catchUp();
+    return this.#all;
   }
 
   /** How many hosts there are: all indices are below. */
@@ -90,7 +98,7 @@ export class CellIndex {
     this.classes.remove(index);
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
-    this.all.resize(last);
+    this.#all.resize(last);
     this.evictable.mark(last, true);
     slot.index = -1;
   }
@@ -100,19 +108,33 @@ export class CellIndex {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, slot.host, this.#rows, slot.index * ROW);
     this.evictable.mark(slot.index, true);
-    this.#carry(slot.index);
+    this.#mark(slot.index);
   }
 
   /** Takes or gives back one use on the host. */
   shift(slot: HostSlot, use: Use, sign: 1 | -1): void {
     if (slot.index < 0) return;
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
-    this.#carry(slot.index);
+    this.evictable.mark(slot.index, false);
+    this.#mark(slot.index);
+  }
+
+  /**
+   * Brings the trees up to the rows. Done when a search begins, so that a host which many claims came to and went from
+   * meanwhile costs one climb; a search itself looks at no host of a tree again that it has taken.
+   */
+  catchUp(): void {
+    for (const host of this.#stale) {
+      this.#isStale[host] = 0;
+      if (host < this.size) this.#carry(host);
+    }
+    this.#stale.length = 0;
   }
 
   /** The tree over the hosts of some classes, kept up to date from now on. */
   partOf(key: string, classes: readonly number[]): CapacityTree {
     if (this.#partsVersion !== this.classes.version) this.#dropParts();
+    this.catchUp();
     const known = this.#parts.get(key);
     this.#uses += 1;
     if (known !== undefined) {
@@ -136,9 +158,14 @@ export class CellIndex {
     return tree;
   }
 
+  #mark(index: number): void {
+    if (this.#isStale[index] === 1) return;
+    this.#isStale[index] = 1;
+    this.#stale.push(index);
+  }
+
   #carry(index: number): void {
-    this.all.update(index, this.#rows, index * ROW);
-    this.evictable.mark(index, false);
+    this.#all.update(index, this.#rows, index * ROW);
     if (this.#parts.size === 0 || this.#partsVersion !== this.classes.version) return;
     const parts = this.#partsOfClass[this.classes.classOf[index] ?? -1];
     if (parts === undefined) return;
@@ -153,12 +180,12 @@ export class CellIndex {
     this.#rows.copyWithin(to * ROW, from * ROW, (from + 1) * ROW);
     this.unread[to] = this.unread[from] ?? 0;
     this.classes.move(from, to);
-    this.all.update(to, this.#rows, to * ROW);
+    this.#mark(to);
     this.evictable.mark(to, true);
   }
 
   #trim(keep: string): void {
-    const most = PART_HOSTS_FACTOR * this.all.size + PART_HOSTS_SPARE;
+    const most = PART_HOSTS_FACTOR * this.size + PART_HOSTS_SPARE;
     if (this.#partHosts <= most) return;
     const oldestFirst = [...this.#parts].sort(([, a], [, b]) => a.lastUse - b.lastUse);
     for (const [key, part] of oldestFirst) {
@@ -181,8 +208,9 @@ export class CellIndex {
   }
 
   #room(size: number): void {
-    this.all.resize(size);
+    this.#all.resize(size);
     this.unread = widened(this.unread, size);
+    this.#isStale = widened(this.#isStale, size);
     this.#rows = widened(this.#rows, size * ROW);
   }
 

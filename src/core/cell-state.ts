@@ -40,7 +40,7 @@ export class CellState {
 
   /** How many hosts are registered, fit for work or not. */
   get size(): number {
-    return this.index.all.size;
+    return this.index.size;
   }
 
   /** How many claims are assumed and neither settled nor forgotten. */

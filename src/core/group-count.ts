@@ -1,5 +1,7 @@
+import type { CellIndex } from './cell-index.ts';
 import type { CellState } from './cell-state.ts';
 import { plainAttribute } from './expression.ts';
+import type { KnownHost } from './host-slot.ts';
 import type { HostTally } from './host-tables.ts';
 import type { Spread } from './job.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
@@ -8,16 +10,26 @@ import { PoolRoom } from './pool-room.ts';
 import type { Selection } from './selection.ts';
 
 const NONE = new Int32Array(0);
+const NOBODY: readonly KnownHost[] = Object.freeze([]);
+
+/**
+ * Where hosts held only matter as themselves, and are no more than these, they are compared with the host that was found:
+ * in a large cell, to look each of them up costs more than to find it.
+ */
+const COMPARED_MAX = 64;
 
 /** What the group holds while its places are chosen, counted over classes; what it costs and forbids follows. */
 export class GroupCount {
   /** What one more allocation of the group on the same host costs. */
   readonly companyCost: number;
   readonly #selection: Selection;
+  readonly #index: CellIndex;
   readonly #classOf: Int32Array;
   /** Allocations by host; kept only where it matters. */
   readonly #byHost: HostTally | null;
   readonly #onePerHost: boolean;
+  /** Hosts that the group has, which are in no count: `isTaken` says. */
+  readonly #compared: readonly KnownHost[];
   /** By attribute of the selection, then by value number. */
   readonly #byValue: readonly Int32Array[];
   readonly #distinct: readonly number[];
@@ -29,6 +41,7 @@ export class GroupCount {
     const { index } = state;
     const { distinct, spread } = request.group;
     this.#selection = selection;
+    this.#index = index;
     this.#classOf = index.classes.classOf;
     this.companyCost =
       policy.sameHostCost + spread.reduce((sum, wish) => sum + (isId(wish) ? cost(wish) : 0), 0);
@@ -39,7 +52,15 @@ export class GroupCount {
     this.#byHost?.clear();
     this.#room = new PoolRoom(state.pools, selection, index, request.ask);
     this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
-    if (this.#counts) for (const known of request.hostsHeld) if (known.index >= 0) this.#count(known.index);
+    const { hostsHeld } = request;
+    const isCompared =
+      this.#onePerHost &&
+      this.companyCost === 0 &&
+      this.#byValue.length === 0 &&
+      hostsHeld.length <= COMPARED_MAX;
+    this.#compared = isCompared ? hostsHeld : NOBODY;
+    if (!isCompared && this.#counts)
+      for (const known of hostsHeld) if (known.index >= 0) this.#count(known.index);
   }
 
   /** Are there any wishes or rules that depend on what the group holds? */
@@ -79,6 +100,18 @@ export class GroupCount {
 
   /** Do `distinct` and the pools let one more onto the host? */
   allows(host: number): boolean {
+    return this.mayAllow(host) && !this.isTaken(host);
+  }
+
+  /** Has the group the host already, which only `distinct` on single hosts asks? */
+  isTaken(host: number): boolean {
+    if (this.#compared.length === 0) return false;
+    const slot = this.#index.slotAt(host);
+    return slot !== null && this.#compared.includes(slot);
+  }
+
+  /** False: `allows` says no as well. True: so does it, unless the host is taken. */
+  mayAllow(host: number): boolean {
     if (this.#onePerHost && this.#byHost!.of(host) > 0) return false;
     if (!this.#room.takes(this.#classOf[host] ?? -1)) return false;
     for (const at of this.#distinct) {

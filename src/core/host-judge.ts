@@ -84,6 +84,7 @@ export class HostJudge implements Judge {
   #fitsWhenRead(host: number): boolean {
     if (this.#index.unread[host] === 0) return true;
     this.#index.read(host);
+    this.#index.catchUp();
     return this.shows(host);
   }
 
@@ -119,7 +120,7 @@ export class HostJudge implements Judge {
   }
 
   #allowed(host: number): boolean {
-    if (this.#group.forbids && !this.#group.allows(host)) return false;
+    if (this.#group.forbids && !this.#group.mayAllow(host)) return false;
     if (this.#exactByRow) return true;
     const slot = this.#index.slot(host);
     return slot.host !== undefined && fitsBeyondRow(slot, slot.host, this.#request.ask, this.#selection);

@@ -14,9 +14,11 @@ export class HostTally {
   /** For each host: the round that counted it last, and the count of that round. */
   #counts = new Uint32Array(2);
   #round = 0;
+  #isEmpty = true;
 
   /** All counts are nought from now on. */
   clear(): void {
+    this.#isEmpty = true;
     this.#round += 1;
     if (this.#round <= ROUND_MAX) return;
     this.#counts.fill(0);
@@ -24,6 +26,7 @@ export class HostTally {
   }
 
   add(host: number): void {
+    this.#isEmpty = false;
     this.#counts = widened(this.#counts, 2 * (host + 1));
     const at = 2 * host;
     const counts = this.#counts;
@@ -32,6 +35,7 @@ export class HostTally {
   }
 
   of(host: number): number {
+    if (this.#isEmpty) return 0;
     return this.#counts[2 * host] === this.#round ? this.#counts[2 * host + 1]! : 0;
   }
 }

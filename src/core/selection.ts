@@ -185,7 +185,7 @@ function select(
     hostAffinities,
     hostsNamed: namedHosts(hostConstraints),
     mixed,
-    all: hostConstraints.length === 0 && strata.length === 1 && strata[0]?.hosts === index.all.size,
+    all: hostConstraints.length === 0 && strata.length === 1 && strata[0]?.hosts === index.size,
   };
 }
 

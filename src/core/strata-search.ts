@@ -76,6 +76,14 @@ export class StrataSearch {
 
   /** The best of the sample, or null when no host at all fits. */
   best(): Found | null {
+    for (;;) {
+      const found = this.#bestCandidate();
+      if (found === null || !this.#group.isTaken(found.candidates.hosts[found.place]!)) return found;
+      found.candidates.drop(found.place);
+    }
+  }
+
+  #bestCandidate(): Found | null {
     this.#best = null;
     this.#bestScore = -Infinity;
     if (this.#selection.strata.length === 0) return null;
@@ -103,7 +111,7 @@ export class StrataSearch {
       return;
     }
     // A host that is worth less after each pick must not keep the others of the sample out.
-    if (this.#keeps || candidates.dry) candidates.scores[place] = this.#judge.worthNow(host);
+    if (this.#keeps || candidates.dry) candidates.setScore(place, this.#judge.worthNow(host));
     else candidates.rest(place);
   }
 
