@@ -12,7 +12,7 @@ let cell: DevCellProcess;
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path);
-}, 60_000);
+});
 
 afterAll(async () => {
   const ended = await cell.stop();
@@ -51,7 +51,7 @@ describe('one-off runs', () => {
   });
 
   it('I24 says after --wait-max that no host can take it, and exits with 2', async () => {
-    const run = await moorage('run', '--cpu', '64', '--wait-max', '2s', '--', 'true');
+    const run = await moorage('run', '--cpu', '64', '--wait-max', '8s', '--', 'true');
     expect(run.code).toBe(2);
     expect(run.stderr).toMatch(/cpu/);
   });

@@ -15,7 +15,7 @@ describe('the demonstration', () => {
     expect(shown.stdout).toMatch(/won: {2}batch-\d with collide-/);
     expect(shown.stdout).toMatch(/lost: batch-\d with collide-.*cpu/);
     expect(readdirSync(join(folder.path, '.moorage', 'cells'))).toEqual([]);
-  }, 120_000);
+  });
 });
 
 describe('a second start', () => {
@@ -30,7 +30,7 @@ describe('a second start', () => {
       expect(stdout).toMatch(/hello from .*, part 3 on host-\d/);
       expect(stdout).toMatch(/won: {2}batch-\d with collide-/);
     }
-  }, 240_000);
+  });
 });
 
 describe('several cells from one folder', () => {
@@ -60,5 +60,5 @@ describe('several cells from one folder', () => {
     expect(run.code).toBe(0);
     expect((await again.stop()).code).toBe(0);
     expect(existsSync(join(folder.path, '.moorage', 'cells', 'dev', 'lock'))).toBe(false);
-  }, 120_000);
+  });
 });

@@ -14,7 +14,7 @@ let cell: DevCellProcess;
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
-}, 60_000);
+});
 
 afterAll(async () => {
   await cell.stop();

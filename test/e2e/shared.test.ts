@@ -13,7 +13,7 @@ const shared = async () => (JSON.parse((await moorage('status', '-o', 'json')).s
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path, ['--hosts', '2', '--monitors', '1']);
-}, 120_000);
+});
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);
   folder[Symbol.dispose]();
@@ -29,7 +29,7 @@ describe('what the hosts of a cell share', () => {
       writeFileSync(join(folder.path, `${name}.yaml`), JSON.stringify(job));
       expect((await moorage('run', '-d', join(folder.path, `${name}.yaml`))).stderr).toBe('');
       if (name === 'first')
-        expect((await moorage('wait', name, '--for', 'running', '--timeout', '60s')).code).toBe(0);
+        expect((await moorage('wait', name, '--for', 'running', '--timeout', '200s')).code).toBe(0);
     }
     await until(async () => (await moorage('why', 'second')).stdout.includes('licences/cell lacks 2 seats'));
     expect((await shared())[0]?.pools).toEqual([{ value: 'cell', capacity: 5, used: 4, hosts: 2 }]);
@@ -38,14 +38,14 @@ describe('what the hosts of a cell share', () => {
     expect((await moorage('status')).stdout).toMatch(
       /2 hosts, 2 alive; 2 jobs[^]*the store: [\d.]+ MiB of [^]*at revision/,
     );
-    expect((await moorage('stop', 'first', '--wait', '--timeout', '60s')).code).toBe(0);
-    expect((await moorage('wait', 'second', '--for', 'running', '--timeout', '60s')).code).toBe(0);
+    expect((await moorage('stop', 'first', '--wait', '--timeout', '200s')).code).toBe(0);
+    expect((await moorage('wait', 'second', '--for', 'running', '--timeout', '200s')).code).toBe(0);
     expect((await shared())[0]?.pools[0]?.used).toBe(3);
-    expect((await moorage('stop', 'second', '--wait', '--timeout', '60s')).code).toBe(0);
+    expect((await moorage('stop', 'second', '--wait', '--timeout', '200s')).code).toBe(0);
     expect((await moorage('shared', 'rm', 'licences')).code).toBe(0);
     expect(await shared()).toEqual([]);
     expect((await moorage('check')).stdout).toContain('no violation of');
-  }, 120_000);
+  });
 
   it('what makes no sense is told', async () => {
     expect((await moorage('shared', 'set', 'uplink', '--capacity', '5', '--of', 'r1=7')).code).toBe(64);

@@ -11,7 +11,7 @@ const LONG = ['--hours', '1000'];
 
 function workload(folder: string): string {
   const file = join(folder, 'cell.json');
-  const work = { tasks: { mean: 5 }, runtime: { mean: '60s' }, task: { cpu: 1, memory: '1Gi' } };
+  const work = { tasks: { mean: 5 }, runtime: { mean: '200s' }, task: { cpu: 1, memory: '1Gi' } };
   writeFileSync(
     file,
     JSON.stringify({

@@ -12,8 +12,6 @@ import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } fro
 import { killSpawner } from '../support/spawners.ts';
 
 const { shim, client } = shimAndClient();
-/** Two agents are started one after the other, each in a process of its own. */
-const TIMEOUT_MS = 120_000;
 
 /** Its output goes through its shim, without which it would end at its next word. */
 const TALKER = someTask({
@@ -31,67 +29,63 @@ function identityOf(report: AllocationReport | null): string {
 }
 
 describeNeeding(shim === null ? 'there is no C compiler' : null, 'S2.22 what one crash takes with it', () => {
-  it(
-    'I26 a shim its own task, the spawner and the agent none; the rest are the same processes and lose no word',
-    async () => {
-      using folder = stateFolder();
-      let agent = await startAgentChild(folder.path, shim ?? '');
-      const [victim, ...others] = [talker(), talker(), talker()] as const;
-      const before = new Map<string, string>();
-      for (const order of [victim, ...others]) {
-        const { id } = order.allocation;
-        expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
-        before.set(id, identityOf(await untilReport(client, agent.address, id, runs)));
-      }
-      /** The others go on: the same processes, and what they say has no gap. */
-      const goOn = async (): Promise<void> => {
-        for (const { allocation } of others) {
-          const { id } = allocation;
-          expect(identityOf(await untilReport(client, agent.address, id, runs))).toBe(before.get(id));
-          const said = await wordsOf(agent.address, id);
-          let now = said;
-          while (now.length <= said.length + 2) now = await wordsOf(agent.address, id);
-          expect(now).toEqual(now.map((_, n) => String(n + 1)));
-        }
-      };
-      /** The host takes new work. */
-      const startsAnew = async (): Promise<void> => {
-        const order = talker();
-        const { id } = order.allocation;
-        expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
-        await untilReport(client, agent.address, id, runs);
-        await client.stop(agent.address, id, someStop());
-        await untilReport(client, agent.address, id, (one) => one.released);
-      };
-
-      const attempt = `${victim.allocation.id}.main.1`;
-      const claim = claimFile.decode(readFileSync(join(folder.path, 'attempts', attempt, 'claim'), 'utf8'));
-      if (!('pid' in claim)) throw new Error('a task that runs has a shim');
-      process.kill(claim.pid, 'SIGKILL');
-      const lost = await untilReport(client, agent.address, victim.allocation.id, (one) => one.released);
-      expect(lost).toMatchObject({ state: 'lost', exit: { lost: 'shim-died' } });
-      expect(processesOf(attempt)).toEqual([]);
-      await goOn();
-      await startsAnew();
-
-      expect(killSpawner(folder.path, agent.pid)).toBe(1);
-      await goOn();
-      await startsAnew();
-
-      await agent.end('SIGKILL');
-      agent = await startAgentChild(folder.path, shim ?? '');
-      await goOn();
-      await startsAnew();
-      expect(await client.get(agent.address, victim.allocation.id)).toEqual(lost);
-
+  it('I26 a shim its own task, the spawner and the agent none; the rest are the same processes and lose no word', async () => {
+    using folder = stateFolder();
+    let agent = await startAgentChild(folder.path, shim ?? '');
+    const [victim, ...others] = [talker(), talker(), talker()] as const;
+    const before = new Map<string, string>();
+    for (const order of [victim, ...others]) {
+      const { id } = order.allocation;
+      expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
+      before.set(id, identityOf(await untilReport(client, agent.address, id, runs)));
+    }
+    /** The others go on: the same processes, and what they say has no gap. */
+    const goOn = async (): Promise<void> => {
       for (const { allocation } of others) {
-        await client.stop(agent.address, allocation.id, someStop());
-        await untilReport(client, agent.address, allocation.id, (one) => one.released);
+        const { id } = allocation;
+        expect(identityOf(await untilReport(client, agent.address, id, runs))).toBe(before.get(id));
+        const said = await wordsOf(agent.address, id);
+        let now = said;
+        while (now.length <= said.length + 2) now = await wordsOf(agent.address, id);
+        expect(now).toEqual(now.map((_, n) => String(n + 1)));
       }
-      await agent.end('SIGTERM');
-    },
-    TIMEOUT_MS,
-  );
+    };
+    /** The host takes new work. */
+    const startsAnew = async (): Promise<void> => {
+      const order = talker();
+      const { id } = order.allocation;
+      expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
+      await untilReport(client, agent.address, id, runs);
+      await client.stop(agent.address, id, someStop());
+      await untilReport(client, agent.address, id, (one) => one.released);
+    };
+
+    const attempt = `${victim.allocation.id}.main.1`;
+    const claim = claimFile.decode(readFileSync(join(folder.path, 'attempts', attempt, 'claim'), 'utf8'));
+    if (!('pid' in claim)) throw new Error('a task that runs has a shim');
+    process.kill(claim.pid, 'SIGKILL');
+    const lost = await untilReport(client, agent.address, victim.allocation.id, (one) => one.released);
+    expect(lost).toMatchObject({ state: 'lost', exit: { lost: 'shim-died' } });
+    expect(processesOf(attempt)).toEqual([]);
+    await goOn();
+    await startsAnew();
+
+    expect(killSpawner(folder.path, agent.pid)).toBe(1);
+    await goOn();
+    await startsAnew();
+
+    await agent.end('SIGKILL');
+    agent = await startAgentChild(folder.path, shim ?? '');
+    await goOn();
+    await startsAnew();
+    expect(await client.get(agent.address, victim.allocation.id)).toEqual(lost);
+
+    for (const { allocation } of others) {
+      await client.stop(agent.address, allocation.id, someStop());
+      await untilReport(client, agent.address, allocation.id, (one) => one.released);
+    }
+    await agent.end('SIGTERM');
+  });
 });
 
 /** Whole lines only: it may be writing one. */

@@ -38,7 +38,7 @@ function startAgent(folder: TestFolder, options: HostOptions = {}): Promise<Runn
     stateFolder: folder.path,
     requireTickets: false,
     stopTasksOnExit: true,
-    aliveTtlMs: 2_000,
+    aliveTtlMs: 60_000,
     portRange: { first: 1_024, last: 65_535 },
     store: new MemoryCellStore({ clock: systemClock, cell }),
     ...(options.shim === undefined ? {} : { shim: options.shim }),
@@ -177,8 +177,8 @@ describe.each(shims)('a host with %s', (_name, shim) => {
       const stream = await reader.stream({
         method: 'GET',
         url: `${agent.address}/v1/reports`,
-        timeoutMs: 5_000,
-        idleTimeoutMs: 5_000,
+        timeoutMs: 60_000,
+        idleTimeoutMs: 60_000,
         signal: stop.signal,
       });
       const states: string[] = [];

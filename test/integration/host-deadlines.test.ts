@@ -16,6 +16,8 @@ import { shimAndClient, stateFolder, untilReport } from '../support/real-host.ts
 
 const { shim: compiled, client } = shimAndClient();
 
+/** Long enough that it is seen to run, and its agent gone, before it is over. */
+const OVER_MS = 5_000;
 /** A start that would be done again and again by its restart policy. */
 const ALWAYS = { attempts: 100, windowMs: 60_000, delayMs: 0, on: 'always' as const };
 const SLEEPER = someTask({ command: ['sleep', '1000'], stop: { signal: 'SIGTERM', graceMs: 500 } });
@@ -34,8 +36,8 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
       listen: { host: '127.0.0.1', port: 0 },
       stateFolder: folder.path,
       shim: { kind: 'native', path: compiled ?? '' },
-      // Renewed three times as often.
-      aliveTtlMs: 600,
+      // Renewed three times as often, and lost by none that stands still for less than that.
+      aliveTtlMs: 3_000,
       rounds: { beatMs: 50 },
       store,
     });
@@ -63,7 +65,7 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
     const order = someStart({
       tasks: [SLEEPER],
       restart: ALWAYS,
-      deadlineMs: 1_500,
+      deadlineMs: OVER_MS,
     });
     const { id } = order.allocation;
     expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
@@ -82,19 +84,18 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
   });
 
   it('I16 a task that is to stop when cut off runs while the store is heard, and is stopped when it is not', async () => {
-    const stopAfterDisconnectMs = 1_500;
     const order = someStart({
       tasks: [SLEEPER],
       restart: ALWAYS,
-      stopAfterDisconnectMs,
+      stopAfterDisconnectMs: OVER_MS,
     });
     const stays = someStart({ tasks: [SLEEPER] });
     const { id } = order.allocation;
     for (const one of [order, stays])
       expect(await client.start(agent.address, one)).toMatchObject({ kind: 'started' });
     const { startedAtMs = 0 } = await until(id, runs);
-    // Twice as long as its shim would have let it without news.
-    await until(id, () => Date.now() > startedAtMs + 2 * stopAfterDisconnectMs);
+    // Longer than its shim would have let it without news.
+    await until(id, () => Date.now() > startedAtMs + 1.5 * OVER_MS);
     expect((await client.get(agent.address, id))?.state).toBe('running');
     store.cutOff();
     expect(await until(id, isReleased)).toMatchObject({
@@ -109,7 +110,7 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
     const order = someStart({
       tasks: [SLEEPER],
       restart: ALWAYS,
-      stopAfterDisconnectMs: 1_500,
+      stopAfterDisconnectMs: OVER_MS,
     });
     const { id } = order.allocation;
     expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });

@@ -24,8 +24,6 @@ function unsharingAs(uid: number): string | null {
 
 const needed = firstMissing(root(), ...['cc', 'bwrap', 'busybox'].map(program));
 
-/** Loads an agent's sources, several times. */
-const AGENTS_MS = 180_000;
 const NOBODY = 65_534;
 
 const isRunning = (report: AllocationReport): boolean => report.state === 'running';
@@ -184,104 +182,91 @@ touch /x 2>/dev/null && echo writes; ls /proc | grep -c '^[0-9]'; exit 9`,
     await world.stop(id);
   });
 
-  it(
-    'I26 I27 kill -9 of the agent: the container runs on, the next agent adopts it, enters it and ends it',
-    async () => {
-      const folder = stateFolder();
-      const shim = buildShim(folder.path) ?? '';
-      const options = {
-        artifactSources: [`file://${images.path}/`],
-        ociRuntime: runtime,
-        stopTasksOnExit: true,
-      };
-      let agent = await startAgent(folder.path, shim, options);
-      const order = container('echo $$; trap "exit 7" TERM; while :; do sleep 0.05; done');
-      const { id } = order.allocation;
-      await world.client.start(agent.address, order);
-      const before = await untilReport(world.client, agent.address, id, isRunning);
-      await agent.end('SIGKILL');
-      agent = await startAgent(folder.path, shim, options);
-      const after = await untilReport(world.client, agent.address, id, isRunning);
-      expect(after.tasks['main']?.pid).toBe(before.tasks['main']?.pid);
-      expect(await runInside(world.client, agent.address, id, 'cat /etc/motd')).toEqual({
-        ...{ code: 0, said: 'two layers\n' },
-      });
-      await world.client.stop(agent.address, id, someStop());
-      const end = await untilReport(world.client, agent.address, id, (report) => report.released);
-      expect(end).toMatchObject({ state: 'killed', exit: { code: 7 } });
-      expect(await leftOf(id)).toEqual([]);
-      expect(readdirSync(join(folder.path, 'oci', 'containers'))).toEqual([]);
-      await agent.end('SIGTERM');
-      folder[Symbol.dispose]();
-    },
-    AGENTS_MS,
-  );
+  it('I26 I27 kill -9 of the agent: the container runs on, the next agent adopts it, enters it and ends it', async () => {
+    const folder = stateFolder();
+    const shim = buildShim(folder.path) ?? '';
+    const options = {
+      artifactSources: [`file://${images.path}/`],
+      ociRuntime: runtime,
+      stopTasksOnExit: true,
+    };
+    let agent = await startAgent(folder.path, shim, options);
+    const order = container('echo $$; trap "exit 7" TERM; while :; do sleep 0.05; done');
+    const { id } = order.allocation;
+    await world.client.start(agent.address, order);
+    const before = await untilReport(world.client, agent.address, id, isRunning);
+    await agent.end('SIGKILL');
+    agent = await startAgent(folder.path, shim, options);
+    const after = await untilReport(world.client, agent.address, id, isRunning);
+    expect(after.tasks['main']?.pid).toBe(before.tasks['main']?.pid);
+    expect(await runInside(world.client, agent.address, id, 'cat /etc/motd')).toEqual({
+      ...{ code: 0, said: 'two layers\n' },
+    });
+    await world.client.stop(agent.address, id, someStop());
+    const end = await untilReport(world.client, agent.address, id, (report) => report.released);
+    expect(end).toMatchObject({ state: 'killed', exit: { code: 7 } });
+    expect(await leftOf(id)).toEqual([]);
+    expect(readdirSync(join(folder.path, 'oci', 'containers'))).toEqual([]);
+    await agent.end('SIGTERM');
+    folder[Symbol.dispose]();
+  });
 }
 
 describeNeeding(
   firstMissing(needed, program('runc'), unsharingAs(NOBODY)),
   'tasks from images without root',
   () => {
-    it(
-      'run as the user of the agent, with the same limits to what they see; an image of another user is refused',
-      async () => {
-        const folder = stateFolder();
-        const bytes = busyboxImage(folder.path, 'oci');
-        const other = busyboxImage(join(folder.path, 'other'), 'docker', [], '1000');
-        const [image, alien] = [bytes, other].map((archive, index) => {
-          const path = join(folder.path, `${String(index)}.image`);
-          writeFileSync(path, archive);
-          return {
-            source: `file://${path}`,
-            sha256: createHash('sha256').update(archive).digest('hex'),
-            unpack: true,
-          };
-        });
-        const shim = buildShim(folder.path) ?? '';
-        mkdirSync(join(folder.path, 'state'));
-        for (const path of [folder.path, join(folder.path, 'state')]) chownSync(path, NOBODY, NOBODY);
-        const agent = await startAgent(join(folder.path, 'state'), shim, {
-          ...{ runAs: NOBODY, stopTasksOnExit: true, artifactSources: [`file://${folder.path}/`] },
-        });
-        const http = hostClient();
-        const { client } = http;
-        const start = async (script: string, changes: Partial<Task>): Promise<string> => {
-          const task = someTask({ driver: 'oci', command: ['sh', '-c', script], ...changes });
-          const order = someStart({ tasks: [task] });
-          expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
-          return order.allocation.id;
+    it('run as the user of the agent, with the same limits to what they see; an image of another user is refused', async () => {
+      const folder = stateFolder();
+      const bytes = busyboxImage(folder.path, 'oci');
+      const other = busyboxImage(join(folder.path, 'other'), 'docker', [], '1000');
+      const [image, alien] = [bytes, other].map((archive, index) => {
+        const path = join(folder.path, `${String(index)}.image`);
+        writeFileSync(path, archive);
+        return {
+          source: `file://${path}`,
+          sha256: createHash('sha256').update(archive).digest('hex'),
+          unpack: true,
         };
-        const networks = ['none', 'host'] as const;
-        for (const network of networks) {
-          const id = await start('trap "exit 3" TERM; touch /work/mine; while :; do sleep 0.05; done', {
-            ...(image === undefined ? {} : { image }),
-            network,
-          });
-          const report = await untilReport(
-            client,
-            agent.address,
-            id,
-            (one) => isRunning(one) || one.released,
-          );
-          expect(report, report.reason).toMatchObject({ state: 'running' });
-          const look = `cat /etc/motd; id -u; grep -E '^(CapEff|Seccomp):' /proc/self/status; touch /x 2>/dev/null && echo writes`;
-          const { said } = await runInside(client, agent.address, id, look);
-          expect(said).toBe('two layers\n0\nCapEff:\t0000000000000000\nSeccomp:\t2\n');
-          const mine = join(folder.path, 'state', 'allocations', id, 'work', 'mine');
-          expect(statSync(mine).uid).toBe(NOBODY);
-          await client.stop(agent.address, id, someStop());
-          const end = await untilReport(client, agent.address, id, (one) => one.released);
-          expect(end).toMatchObject({ state: 'killed', exit: { code: 3 } });
-          expect(await leftOf(id)).toEqual([]);
-        }
-        const refused = await start('true', alien === undefined ? {} : { image: alien });
-        const { reason } = await untilReport(client, agent.address, refused, (one) => one.released);
-        expect(reason).toContain('its image runs as user 1000, and this host, which has no root');
-        await agent.end('SIGTERM');
-        await http.close();
-        folder[Symbol.dispose]();
-      },
-      AGENTS_MS,
-    );
+      });
+      const shim = buildShim(folder.path) ?? '';
+      mkdirSync(join(folder.path, 'state'));
+      for (const path of [folder.path, join(folder.path, 'state')]) chownSync(path, NOBODY, NOBODY);
+      const agent = await startAgent(join(folder.path, 'state'), shim, {
+        ...{ runAs: NOBODY, stopTasksOnExit: true, artifactSources: [`file://${folder.path}/`] },
+      });
+      const http = hostClient();
+      const { client } = http;
+      const start = async (script: string, changes: Partial<Task>): Promise<string> => {
+        const task = someTask({ driver: 'oci', command: ['sh', '-c', script], ...changes });
+        const order = someStart({ tasks: [task] });
+        expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
+        return order.allocation.id;
+      };
+      const networks = ['none', 'host'] as const;
+      for (const network of networks) {
+        const id = await start('trap "exit 3" TERM; touch /work/mine; while :; do sleep 0.05; done', {
+          ...(image === undefined ? {} : { image }),
+          network,
+        });
+        const report = await untilReport(client, agent.address, id, (one) => isRunning(one) || one.released);
+        expect(report, report.reason).toMatchObject({ state: 'running' });
+        const look = `cat /etc/motd; id -u; grep -E '^(CapEff|Seccomp):' /proc/self/status; touch /x 2>/dev/null && echo writes`;
+        const { said } = await runInside(client, agent.address, id, look);
+        expect(said).toBe('two layers\n0\nCapEff:\t0000000000000000\nSeccomp:\t2\n');
+        const mine = join(folder.path, 'state', 'allocations', id, 'work', 'mine');
+        expect(statSync(mine).uid).toBe(NOBODY);
+        await client.stop(agent.address, id, someStop());
+        const end = await untilReport(client, agent.address, id, (one) => one.released);
+        expect(end).toMatchObject({ state: 'killed', exit: { code: 3 } });
+        expect(await leftOf(id)).toEqual([]);
+      }
+      const refused = await start('true', alien === undefined ? {} : { image: alien });
+      const { reason } = await untilReport(client, agent.address, refused, (one) => one.released);
+      expect(reason).toContain('its image runs as user 1000, and this host, which has no root');
+      await agent.end('SIGTERM');
+      await http.close();
+      folder[Symbol.dispose]();
+    });
   },
 );

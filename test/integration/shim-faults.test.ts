@@ -145,7 +145,7 @@ describeNeeding(program('cc'), 'what is done to the native shim', () => {
     await world.close();
   });
 
-  it('no bytes on its socket make it fall, leak, or touch its task', { timeout: 60_000 }, async () => {
+  it('no bytes on its socket make it fall, leak, or touch its task', async () => {
     const world = new ShimWorld({ kind: 'native', path: checked });
     const name = await world.begin(['sleep', '1000'], { stdin: 'open' });
     const { pid, start } = await world.started(name);

@@ -22,6 +22,9 @@ for (const [kind, shim] of KINDS)
     if (shim !== null) holds(kind, shim);
   });
 
+/** A shell has said by then what shall become of its signals. */
+const UNTIL_DEAF_MS = 3_000;
+
 function holds(kind: string, shim: ShimProgram): void {
   const world = new ShimWorld(shim);
   const isNative = shim.kind === 'native';
@@ -120,10 +123,10 @@ function holds(kind: string, shim: ShimProgram): void {
 
   it('I16 stops a task at its own deadline, with nobody there: asked first, then killed', async () => {
     const stubborn = await world.shell('trap "" TERM; echo on; while :; do sleep 0.05; done', {
-      ...{ runMaxMs: 300, stop: { signal: 'SIGTERM', graceMs: 200 } },
+      ...{ runMaxMs: UNTIL_DEAF_MS, stop: { signal: 'SIGTERM', graceMs: 200 } },
     });
     const polite = await world.shell('trap "exit 3" INT; while :; do sleep 0.05; done', {
-      ...{ runMaxMs: 300, stop: { signal: 'SIGINT', graceMs: 20_000 } },
+      ...{ runMaxMs: UNTIL_DEAF_MS, stop: { signal: 'SIGINT', graceMs: 20_000 } },
     });
     expect(await world.exit(stubborn)).toMatchObject({ signal: 'SIGKILL', stoppedBy: 'run-max' });
     expect(await world.exit(polite)).toMatchObject({ code: 3, stoppedBy: 'run-max' });

@@ -66,7 +66,7 @@ describe('what etcd and its client hide', () => {
 
   for (const side of ['replies', 'requests'] as const) {
     it(`I5 ${String(CUTS)} of ${String(CUTS)} commits with cut ${side} resolve right`, async () => {
-      const { proxy, store } = await proxied({ callTimeoutMs: 5_000 });
+      const { proxy, store } = await proxied();
       const keys = cellKeys(etcd.cellName());
       const hosts = new Map([
         [
@@ -163,9 +163,9 @@ describe('what etcd and its client hide', () => {
   });
 
   it('trap 5: the holder of a session gives it up before the store does', async () => {
-    const { proxy, store, prefix } = await proxied({ callTimeoutMs: 500 });
+    const { proxy, store, prefix } = await proxied();
     const direct = etcd.store();
-    const session = await store.openSession({ ttlMs: 3_000 });
+    const session = await store.openSession({ ttlMs: 8_000 });
     await store.attempt({
       compares: [],
       writes: [{ kind: 'put', key: `${prefix}mine`, value: 'x', session }],
@@ -190,17 +190,18 @@ describe('what etcd and its client hide', () => {
   });
 
   it('a session lives on while it is renewed, over one stream', async () => {
+    const TTL_MS = 5_000;
     const store = etcd.store();
     const prefix = `/moorage/${etcd.cellName()}/`;
-    const sessions = await Promise.all([1, 2, 3].map(() => store.openSession({ ttlMs: 1_000 })));
+    const sessions = await Promise.all([1, 2, 3].map(() => store.openSession({ ttlMs: TTL_MS })));
     for (const [index, session] of sessions.entries())
       await store.attempt({
         compares: [],
         writes: [{ kind: 'put', key: `${prefix}${String(index)}`, value: 'x', session }],
         readBack: [],
       });
-    // etcd checks twice a second, and grants two seconds at least; three renewals must have come through by then.
-    await new Promise<void>((resolve) => systemClock.after(4_000, resolve));
+    // Longer than any of them would have lived without its renewals; etcd looks twice a second for what is over.
+    await new Promise<void>((resolve) => systemClock.after(TTL_MS + 2_000, resolve));
     expect((await store.list(prefix)).entries.size).toBe(3);
     expect(sessions.every((session) => !session.lost.aborted)).toBe(true);
     await Promise.all(sessions.map((session) => session.close()));
@@ -240,7 +241,7 @@ describe('what etcd and its client hide', () => {
   });
 
   it('fails call by call while etcd cannot be reached, and works again after', async () => {
-    const { proxy, store, prefix } = await proxied({ callTimeoutMs: 1_000 });
+    const { proxy, store, prefix } = await proxied();
     await store.read([]);
     proxy.refusing = true;
     proxy.cutAll();

@@ -52,7 +52,7 @@ describeNeeding(firstMissing(root(), program('cc'), noGroups), 'tasks held to th
     ]);
     const { report } = await world.run(order(write(8), 4));
     expect(report).toMatchObject({ state: 'failed', exit: { signal: 'SIGKILL' } });
-    expect(report.reason).toMatch(/^out of disk: its folder holds 9?8?Mi, and 4Mi were asked for$/);
+    expect(report.reason).toMatch(/^out of disk: its folder holds [5-9]Mi, and 4Mi were asked for$/);
     for (const id of [modest, unasked]) expect((await world.until(id, () => true)).state).toBe('running');
     await Promise.all([modest, unasked].map((id) => world.stop(id)));
   });

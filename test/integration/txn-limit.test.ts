@@ -12,6 +12,7 @@ import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { Attempt } from '../../src/ports/cell-store.ts';
 
+const PATIENCE_MS = 60_000;
 const cleanups: (() => Promise<void> | void)[] = [];
 
 afterEach(async () => {
@@ -37,7 +38,10 @@ function newFolder(): string {
 }
 
 function storeOf({ clientUrl }: EtcdProcess): EtcdCellStore {
-  const store = new EtcdCellStore({ endpoints: [clientUrl], clock: systemClock, log: silentLog });
+  const store = new EtcdCellStore({
+    ...{ endpoints: [clientUrl], clock: systemClock, log: silentLog },
+    callTimeoutMs: PATIENCE_MS,
+  });
   cleanups.push(() => store.close());
   return store;
 }
@@ -52,7 +56,7 @@ function puts(count: number): Attempt {
 }
 
 const raised = (store: EtcdCellStore): Promise<void> =>
-  vi.waitFor(() => expect(store.limits.operationsMax).toBe(OPERATIONS_WANTED), { timeout: 10_000 });
+  vi.waitFor(() => expect(store.limits.operationsMax).toBe(OPERATIONS_WANTED), { timeout: PATIENCE_MS });
 
 describe('how large a transaction may be', () => {
   it('is learnt from a server that takes more than the default', async () => {
@@ -82,7 +86,7 @@ describe('how large a transaction may be', () => {
     await raised(store);
     await before.stop();
     await server(folder, FEWER, Number(new URL(before.clientUrl).port));
-    await vi.waitFor(() => store.read([]), { timeout: 20_000 });
+    await vi.waitFor(() => store.read([]), { timeout: PATIENCE_MS });
     // All that were under way are told the same, reads too.
     const keys = puts(300).writes.map(({ key }) => key);
     const calls = [store.attempt(puts(300)), store.attempt(puts(300)), store.read(keys)];

@@ -12,7 +12,7 @@ it('a watch that begins far back reads all of it, whole revision by whole revisi
   const store = etcd.store();
   const prefix = `/moorage/${etcd.cellName()}/`;
   const { revision: before } = await store.read([]);
-  await vi.waitFor(() => expect(store.limits.operationsMax).toBe(OPERATIONS_WANTED), { timeout: 10_000 });
+  await vi.waitFor(() => expect(store.limits.operationsMax).toBe(OPERATIONS_WANTED), { timeout: 60_000 });
   for (let n = 0; n < REVISIONS; n++) {
     const writes = Array.from({ length: OPERATIONS_WANTED }, (_, key) => ({
       ...{ kind: 'put' as const, key: `${prefix}${String(key)}`, value: VALUE },
