@@ -1,3 +1,4 @@
+import { WAY_BACK_MAX } from '../src/core/giving-way.ts';
 import { fitShortfall, holdsUse, withoutUse } from '../src/core/ledger.ts';
 import type { Ledger } from '../src/core/ledger.ts';
 import type { PlacementRequest } from '../src/core/placement-request.ts';
@@ -85,7 +86,8 @@ export class Floor {
 
   /** All members and victims of one host come, and go back, together: is there room for one more, and more victims? */
   #isOneTransaction(more: number): boolean {
-    const { operationsMax } = this.#term.world.store.limits;
+    // The store may take less when they go back.
+    const operationsMax = Math.min(WAY_BACK_MAX, this.#term.world.store.limits.operationsMax);
     const shares = Object.keys(this.entries[0]?.allocation.shared ?? {}).length;
     const members = this.#fitting + this.entries.length + 1;
     const victims = this.#victims.length + more;

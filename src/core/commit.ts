@@ -89,6 +89,15 @@ function placingUnits(part: HostPart, operationsMax: number): Unit[] {
   return units;
 }
 
+/**
+ * Operations that it takes to release the places and to take back the marks of those who yield to them: one for each, the
+ * ledger's, the intent's and the pools'. 0: nobody yields there.
+ */
+export function wayBackOf({ places, evictions }: HostPart): number {
+  if (evictions.every(({ yields }) => yields === undefined)) return 0;
+  return places.length + evictions.length + poolsOf(places).length + 2;
+}
+
 function single(part: HostPart): Unit {
   return { atomic: false, parts: [part] };
 }

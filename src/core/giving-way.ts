@@ -19,6 +19,12 @@ export interface Yield {
   readonly keeps: Kept;
 }
 
+/**
+ * Operations that the way back of one host may take: it goes in one transaction, and what the store took when the members
+ * were reserved it need not take any more when they are to go. So many every store takes (etcd unless told otherwise).
+ */
+export const WAY_BACK_MAX = 128;
+
 /** Devices are told apart: what is kept of one cannot be kept of another. */
 export type Kept = Pick<Claim, 'resources' | 'gpus'>;
 

@@ -1,7 +1,7 @@
 import type { Allocation, Outcome } from './allocation.ts';
 import type { HostPart, Unit, Verdicts } from './commit.ts';
-import { allOf, poolsIn } from './commit.ts';
-import { evictedBy, takenBack } from './giving-way.ts';
+import { allOf, poolsIn, wayBackOf } from './commit.ts';
+import { evictedBy, takenBack, WAY_BACK_MAX } from './giving-way.ts';
 import type { Host } from './host.ts';
 import type { IntentRef } from './intent.ts';
 import { intentOf } from './intent.ts';
@@ -163,8 +163,10 @@ export class TransactionDraft {
     const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
     const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
     const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
-    if (this.#operationsWith(unit, more) > this.#operationsMax) {
-      if (!this.isEmpty) return 'full';
+    const wayBackMax = Math.min(WAY_BACK_MAX, this.#operationsMax);
+    const canReturn = unit.parts.every((part) => wayBackOf(part) <= wayBackMax);
+    if (!canReturn || this.#operationsWith(unit, more) > this.#operationsMax) {
+      if (canReturn && !this.isEmpty) return 'full';
       return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
     }
     const drafts: DraftLedger[] = [];
@@ -209,8 +211,6 @@ export class TransactionDraft {
         compares += takesBack?.length ?? 0;
         writes += takesBack?.length ?? 0;
       }
-      // The way back goes in one transaction too, and compares each member.
-      if (part.evictions.some(({ yields }) => yields !== undefined)) compares += part.places.length;
     }
     return Math.max(compares, writes);
   }

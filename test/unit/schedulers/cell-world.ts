@@ -2,6 +2,7 @@ import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import type { Fate } from '../../../src/adapters/memory/http.ts';
 import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
+import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store-limits.ts';
 import { callQueue } from '../../../src/adapters/system/call-queue.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
@@ -46,6 +47,8 @@ export class CellWorld {
   readonly network: MemoryNetwork;
   readonly hosts = new Map<string, FakeHost>();
   readonly members: Member[] = [];
+  /** Of all schedulers' stores, from now on. */
+  readonly limits = { ...DEFAULT_STORE_LIMITS };
   /** A test may decide what becomes of calls. */
   fate: (call: HttpCall, from: string) => Fate | Promise<Fate> = () => 'pass';
   #seed = 1;
@@ -75,7 +78,7 @@ export class CellWorld {
     settings: Partial<SchedulerSettings> & { readonly id: string },
     wrap: (store: CellStore) => CellStore = (store) => store,
   ): Promise<Member> {
-    const store = new MemoryCellStore({ clock: this.clock, cell: this.cell });
+    const store = new MemoryCellStore({ clock: this.clock, cell: this.cell, limits: this.limits });
     const world = {
       ...{ store: wrap(store), keys, http: this.network.client(settings.id), clock: this.clock },
       ...{ random: seededRandom(this.#seed++), log: silentLog, metrics: silentMetrics, digest: sha256Hex },

@@ -146,6 +146,31 @@ describe('making room for gangs larger than one transaction', () => {
     nobodyWent(20);
   });
 
+  it('S4.30 it is taken back by a store that takes less by then', async () => {
+    world.limits.operationsMax = 512;
+    for (const id of ['h0', 'h1', 'h2']) await world.host(id, 200_000);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('low', { precedence: 10, type: 'service' }, { count: 3 }, 200_000));
+    await world.until(() => world.running().length === 3, 'a full cell');
+    let isLast = false;
+    const dying = await world.scheduler({ id: 'batch-1' }, (store) =>
+      before(store, (attempt) => {
+        isLast ||= lastStepOf(attempt) !== undefined;
+        return isLast ? new Promise<never>(() => undefined) : undefined;
+      }),
+    );
+    // Two hosts have room for all, but one transaction of the smallest store could not give either of them back.
+    await world.submit(gang(300));
+    await world.until(() => isLast, 'the last step');
+    await pauseEviction(true);
+    await world.kill(dying);
+    world.limits.operationsMax = 128;
+    await world.scheduler({ id: 'batch-2' });
+    await world.until(() => intents().length === 0, 'the end of the intent', 120_000);
+    await world.clock.advance(30_000);
+    nobodyWent(3);
+  });
+
   it('who takes over those who may have to give way waits for the word, and stops nobody before it', async () => {
     for (let at = 0; at < 10; at++) await world.host(`h${String(at)}`, 10_000);
     const owner = await world.scheduler({ id: 'service-1', kind: 'service' });
