@@ -126,6 +126,11 @@ export class GroupCount {
     return this.companyCost === 0 ? 0 : this.companyCost * this.#byHost!.of(host);
   }
 
+  /** The selection's attributes on which `wish` depends. */
+  get spreadOver(): readonly number[] {
+    return this.#spread.map(({ at: attribute }) => attribute);
+  }
+
   /** Affinity and even spread, for any host of the class. */
   wish(number: number): number {
     let score = this.#selection.affinityOf[number] ?? 0;

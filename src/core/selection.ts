@@ -24,10 +24,10 @@ const LIST_MAX = 64;
 const CLASSES_NAMED_MAX = 16;
 
 /**
- * More strata than this are searched as one, of which a sample is compared: weighing each costs some 60 ns a place, and so many
- * a quarter of a millisecond. A cell of 100,000 hosts with 25 in a rack has 4,000.
+ * More strata than this are searched as one, of which a sample is compared: to weigh each for the first place of a decision
+ * costs some 60 ns, and so many a millisecond. A cell of 100,000 hosts with seven in a rack has as many.
  */
-export const STRATA_MAX = 4096;
+export const STRATA_MAX = 16_384;
 
 /**
  * What a group's constraints and wishes say about every class of hosts: computed once for all groups that say the

@@ -8,11 +8,15 @@ import type { HostJudge } from './host-judge.ts';
 import type { PlacementPolicy } from './placement-request.ts';
 import { WEIGHT_FULL } from './scores.ts';
 import type { Selection, Stratum } from './selection.ts';
+import { WishLevels } from './wish-levels.ts';
 
 /** A stratum that is rarer than one host in so many gets a tree of its own; else the tree of all finds it quickly. */
 const RARE = 8;
 /** Of many strata that are wished for alike, the sample is drawn from so many: each one more has its own tree to visit. */
 const LEVEL_STRATA = 8;
+
+/** More strata are kept in order of their wishes, once a second place is chosen. */
+const WEIGHED_MAX = 64;
 
 /** Where there is one stratum, nothing is divided. */
 const NO_WISHES = new Float64Array(1);
@@ -44,9 +48,16 @@ export class StrataSearch {
   readonly #wishes: Float64Array;
   #best: Found | null = null;
   #bestScore = -Infinity;
-  /** Candidates compared for the place at hand: of all strata, and of each. */
+  /** Candidates compared for the place at hand: of all strata, and of each of those looked at. */
   #drawn = 0;
   readonly #seen: Int32Array;
+  readonly #looked: number[] = [];
+  /** Null: the strata are weighed for each place. */
+  #levels: WishLevels | null = null;
+  /** Strata found to have nothing more to give. */
+  readonly #spent: number[] = [];
+  /** The strata of the level at hand, where they are weighed. */
+  readonly #alike: number[] = [];
 
   constructor(
     state: CellState,
@@ -92,20 +103,45 @@ export class StrataSearch {
       this.#look(0, 0, this.#sample);
       return this.#best;
     }
-    this.#weigh();
     this.#drawn = 0;
-    this.#seen.fill(0);
-    for (let level = this.#highest(Infinity); level > -Infinity; level = this.#highest(level)) {
-      if (this.#best !== null && level + this.#worthMax <= this.#bestScore) break;
-      if (this.#best !== null && this.#drawn >= this.#sample) break;
-      this.#lookAtLevel(level);
-    }
+    for (const stratum of this.#looked) this.#seen[stratum] = 0;
+    this.#looked.length = 0;
+    if (this.#levels === null) this.#searchWeighed();
+    else this.#searchLevels(this.#levels);
     return this.#best;
+  }
+
+  #searchWeighed(): void {
+    this.#weigh();
+    for (let level = this.#highest(Infinity); level > -Infinity; level = this.#highest(level)) {
+      if (this.#isDecided(level)) return;
+      this.#alike.length = 0;
+      for (let stratum = 0; stratum < this.#wishes.length; stratum++)
+        if (this.#wishes[stratum] === level) this.#alike.push(stratum);
+      this.#lookAtLevel(level, this.#alike);
+    }
+  }
+
+  #searchLevels(levels: WishLevels): void {
+    for (let number = 0; number < levels.size; number++) {
+      const { wish, strata } = levels.at(number);
+      if (this.#isDecided(wish)) break;
+      this.#lookAtLevel(wish, strata);
+    }
+    for (const stratum of this.#spent) levels.remove(stratum);
+    this.#spent.length = 0;
+  }
+
+  /** Can no stratum with that wish have anything better, or was enough compared? */
+  #isDecided(level: number): boolean {
+    if (this.#best === null) return false;
+    return level + this.#worthMax <= this.#bestScore || this.#drawn >= this.#sample;
   }
 
   /** The candidate was taken once: it stays one if that is still the best for the rest, or makes room for another. */
   picked({ candidates, place }: Found): void {
     const host = candidates.hosts[place]!;
+    this.#follow(host);
     if (!this.#judge.stillFits(host)) {
       candidates.drop(place);
       return;
@@ -113,6 +149,13 @@ export class StrataSearch {
     // A host that is worth less after each pick must not keep the others of the sample out.
     if (this.#keeps || candidates.dry) candidates.setScore(place, this.#judge.worthNow(host));
     else candidates.rest(place);
+  }
+
+  /** Keeps the levels up to what the group has now. */
+  #follow(host: number): void {
+    if (this.#selection.strata.length <= WEIGHED_MAX) return;
+    if (this.#levels === null) this.#levels = new WishLevels(this.#selection, this.#group);
+    else this.#levels.picked(this.#index.classes.classOf[host] ?? -1);
   }
 
   #weigh(): void {
@@ -138,22 +181,22 @@ export class StrataSearch {
   }
 
   /** Strata of one wish share the sample; what some of them cannot use goes to the others. */
-  #lookAtLevel(level: number): void {
-    let equals = 0;
-    for (const wish of this.#wishes) if (wish === level) equals += 1;
-    const share = Math.max(1, Math.ceil(this.#sample / Math.min(equals, LEVEL_STRATA)));
-    this.#lookAround(level, share);
-    if (equals > 1 && this.#drawn < this.#sample) this.#lookAround(level, share + this.#sample - this.#drawn);
+  #lookAtLevel(level: number, strata: readonly number[]): void {
+    const share = Math.max(1, Math.ceil(this.#sample / Math.min(strata.length, LEVEL_STRATA)));
+    this.#lookAround(level, strata, share);
+    if (strata.length > 1 && this.#drawn < this.#sample)
+      this.#lookAround(level, strata, share + this.#sample - this.#drawn);
   }
 
-  #lookAround(level: number, share: number): void {
-    const wishes = this.#wishes;
-    const start = this.#chance.below(wishes.length);
-    for (let step = 0; step < wishes.length; step++) {
-      const number = (start + step) % wishes.length;
-      if (wishes[number] !== level) continue;
+  #lookAround(level: number, strata: readonly number[], share: number): void {
+    const start = this.#chance.below(strata.length);
+    for (let step = 0; step < strata.length; step++) {
+      const number = strata[(start + step) % strata.length]!;
       if (this.#best !== null && this.#drawn >= this.#sample) return;
-      if (this.#hasRoom(number)) this.#look(number, level, share);
+      const hasRoom = this.#hasRoom(number);
+      if (hasRoom) this.#look(number, level, share);
+      // Neither room in pools nor on hosts comes back while places are chosen.
+      if (this.#levels !== null && (!hasRoom || this.#isOver(number))) this.#spent.push(number);
     }
   }
 
@@ -162,6 +205,7 @@ export class StrataSearch {
     if (this.#group.forbidsValues) candidates.keepOnly((host) => this.#group.allows(host));
     if (this.#selection.mixed) candidates.rescore();
     candidates.fill(share);
+    if (this.#seen[number] === 0) this.#looked.push(number);
     this.#drawn += candidates.hosts.length - this.#seen[number]!;
     this.#seen[number] = candidates.hosts.length;
     const place = candidates.best();

@@ -5,7 +5,8 @@ import { EMPTY_LEDGER } from '../../../src/core/ledger.ts';
 import { BINPACK, place } from '../../../src/core/placement.ts';
 import { rankByWalk } from '../../../src/core/reference.ts';
 import { STRATA_MAX } from '../../../src/core/selection.ts';
-import { chanceOf, makeCell, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';
+import type { KnownHost } from '../../../src/core/host-slot.ts';
+import { amounts, chanceOf, expr, makeCell, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';
 
 const group = makeGroup({ spread: [{ attribute: 'rack', weight: 100 }] });
 
@@ -38,11 +39,62 @@ describe('groups that are spread over very many values', () => {
     expect([counts.length, Math.max(...counts)]).toEqual([2_000, 1]);
   });
 
+  it('S3.8 5,000 tasks go to 5,000 racks of 10,000 hosts, one to each', () => {
+    const counts = spreadOver(cellOf(5_000, 10_000), 5_000, 5_000);
+    expect([counts.length, Math.max(...counts)]).toEqual([5_000, 1]);
+  });
+
   it('of more than are told apart a sample is compared anew for each task', () => {
     const racks = STRATA_MAX + 100;
     const counts = spreadOver(cellOf(racks, racks), racks, racks / 2);
     expect(Math.max(...counts)).toBeLessThanOrEqual(3);
     expect(counts.length).toBeGreaterThan(racks / 3);
+  }, 60_000);
+
+  it('S3.8 picks as the walk over all hosts would, place after place, over any spread and affinity', () => {
+    const anyHost = fc.record({ rack: fc.nat(99), zone: fc.nat(3), cpu: fc.integer({ min: 0, max: 3 }) });
+    const anyGroup = fc.record({
+      spread: fc.constantFrom(['rack'], ['rack', 'zone'], ['zone', 'rack'], []),
+      favoured: fc.option(fc.nat(99)),
+      distinct: fc.constantFrom([], ['rack'], ['id']),
+    });
+    const law = fc.property(
+      fc.array(anyHost, { minLength: 70, maxLength: 150 }),
+      anyGroup,
+      fc.nat(),
+      (hosts, { spread, favoured, distinct }, seed) => {
+        const state = makeCell(
+          hosts.map(({ rack, zone, cpu }, n) =>
+            makeHost(`h${String(n)}`, {
+              capacity: amounts(1000 * cpu, 8000),
+              attributes: {
+                ...{ os: 'linux', 'driver.exec': 'true', zone: `z${String(zone)}` },
+                // Some hosts are in no rack.
+                ...(rack < 95 ? { rack: `r${String(rack)}` } : {}),
+              },
+            }),
+          ),
+        );
+        const affinities =
+          favoured === null ? [] : [{ expression: expr('rack', '==', `r${String(favoured)}`), weight: 70 }];
+        const wishes = makeGroup({
+          spread: spread.map((attribute, n) => ({ attribute, weight: 100 - 30 * n })),
+          ...{ affinities, distinct },
+        });
+        const policy = { ...BINPACK, sample: Infinity };
+        const request = makeRequest({ group: wishes, resources: amounts(1000, 100), count: 60 });
+        const held: KnownHost[] = [];
+        const { chosen, unplaced } = place(state, request, chanceOf(seed), policy);
+        for (const [n, each] of chosen.entries()) {
+          const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);
+          expect(ranks.get(each.host)).toBeCloseTo(Math.max(...ranks.values()), 9);
+          state.assume({ id: String(n), precedence: 50, resources: request.ask.resources, ...each });
+          held.push(state.known(each.host));
+        }
+        if (unplaced > 0) expect(rankByWalk(state, { ...request, hostsHeld: held }, policy).size).toBe(0);
+      },
+    );
+    fc.assert(law, { numRuns: 60 });
   });
 
   it('finds a place if and only if the walk over all hosts does', () => {
