@@ -2,7 +2,7 @@ import { displacing } from '../src/core/giving-way.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Intent, IntentRef } from '../src/core/intent.ts';
 import type { Eviction } from '../src/core/plan.ts';
-import type { IntentDeps, OpenIntent } from '../src/runtime/gang-intent.ts';
+import type { OpenIntent, OwnerDeps } from '../src/runtime/gang-intent.ts';
 import { makeEffective, openIntent, sweepIntent } from '../src/runtime/gang-intent.ts';
 import type { Term } from './context.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
@@ -16,12 +16,12 @@ const INTENT_TTL_MS = 60_000;
 /** Our gangs that are too large for one transaction, from the first word of them until they are effective or given up. */
 export class Intents {
   readonly #term: Term;
-  readonly #deps: IntentDeps;
+  readonly #deps: OwnerDeps;
   readonly #held = new Map<string, OpenIntent>();
 
   constructor(term: Term) {
     this.#term = term;
-    this.#deps = term.world;
+    this.#deps = { ...term.world, session: term.signal };
   }
 
   /** The mod revision that a member's commit compares; undefined: not one of ours, or given up. */

@@ -149,8 +149,8 @@ export class JobIntake {
     const known = job.entries.get(allocation.id);
     if (known !== undefined) {
       if (known.revision === 0) return;
-      known.allocation = allocation;
-      known.revision = Math.max(known.revision, revision);
+      // The list may be from before a commit of ours by which it gives way: then we know more than was read.
+      if (revision >= known.revision) [known.allocation, known.revision] = [allocation, revision];
       if (known.undriven) void starter.verify(job, known);
       known.undriven = false;
       return;

@@ -35,7 +35,7 @@ const FAST = 2;
 const RENEWAL_MS = 5_000;
 /** After a fault: a call that was under way runs into its deadline, and the next try waits up to 5 s. */
 const RETURN_MS = 10_000;
-/** Of the faults of the whole network those that keep nobody from anything. */
+/** Of the faults of the whole network or store, by plan or by chance, those that keep nobody from anything. */
 const HARMLESS: ReadonlySet<string> = new Set(['doubling-network', 'watches-lag', 'watches-break']);
 
 function isOrdered(id: string, at: Stamp, book: RunBook): boolean {

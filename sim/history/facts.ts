@@ -84,12 +84,15 @@ export interface ExitFact {
   readonly exit: RunExit;
 }
 
-/** One fault of the plan. `fault` is its number in the plan; `what` says it in words: `cut host-2 from monitor-1`. */
+/**
+ * One fault of the plan, or what goes wrong by chance all the time until the quiet. `fault` is its number, of the plan's first; `what`
+ * says it in words: `cut host-2 from monitor-1`.
+ */
 export interface NemesisFact {
   readonly fault: number;
   readonly kind: string;
   readonly phase: 'begin' | 'end';
-  /** Actors and hosts that it is about. */
+  /** Actors and hosts that it is about; none: the whole network or store. */
   readonly targets: readonly string[];
   readonly what: string;
 }

@@ -70,6 +70,15 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I6'],
   },
   {
+    name: 'begun-before-a-restore',
+    theme: 'begun',
+    slip: 'a gang whose intent lies open in the restored store is taken for one that came about',
+    file: 'schedulers/job-intake.ts',
+    find: 'const left = stored.intents.filter(({ id }) => !intents.holds(id));',
+    replace: "const left = stored.intents.filter(({ id, state }) => !intents.holds(id) && state !== 'open');",
+    breaks: ['I6'],
+  },
+  {
     name: 'yielding-for-ever',
     theme: 'crash',
     slip: 'whoever ends a gang by intent that came to nothing forgets those who were to give way to it',

@@ -17,6 +17,7 @@ import { StoreServer } from '../store/server.ts';
 import { CALM_STORE, StoreWeather } from '../store/weather.ts';
 import type { Fault } from '../nemesis/fault.ts';
 import { RESTORES } from '../nemesis/fault.ts';
+import { tellChances } from '../nemesis/chances.ts';
 import type { Actor } from './actor.ts';
 import { clientActor } from './client.ts';
 import { arbiterActor, CELL, monitorActor, schedulerActor } from './control-roles.ts';
@@ -65,7 +66,11 @@ export class World {
       ...{ agenda, history, store, random, life: new Life('world'), keys: cellKeys(CELL) },
       ...{ network: new SimNetwork(agenda, weather), logOf: (actor) => this.#logOf(actor) },
     };
-    this.#becalm = [weather.lay(faults.network ?? {}), store.weather.lay(faults.store ?? {})];
+    this.#becalm = [
+      weather.lay(faults.network ?? {}),
+      store.weather.lay(faults.store ?? {}),
+      tellChances(faults, plan.length, history),
+    ];
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario.shared);

@@ -15,6 +15,14 @@ export interface IntentDeps extends Waiting {
   readonly keys: CellKeys;
 }
 
+/**
+ * For whoever owns the job. Once the session is lost nothing more is sent: where the store is restored meanwhile, the owner's key
+ * may be there again as it was, and a request that was tried again until then would land among what it knows nothing of.
+ */
+export interface OwnerDeps extends IntentDeps {
+  readonly session: AbortSignal;
+}
+
 /** Again soon when another one was faster, then every few seconds while the store is away. */
 const AGAIN = { firstMs: 50, maxMs: 5_000 };
 
@@ -34,7 +42,7 @@ export interface OpenIntent {
  * @throws StoreError that is not retryable
  */
 export async function openIntent(
-  deps: IntentDeps,
+  deps: OwnerDeps,
   make: () => Intent,
   ownerRevision: number,
 ): Promise<OpenIntent | null> {
@@ -48,8 +56,8 @@ export async function openIntent(
       ],
       writes: [{ kind: 'put', key, value: intentCodec.encode(intent) }],
     });
-    if (reply.outcome === 'applied') return { intent, revision: reply.revision };
-    if (reply.outcome === 'refused') return null;
+    if (reply?.outcome === 'applied') return { intent, revision: reply.revision };
+    if (reply === null || reply.outcome === 'refused') return null;
   }
 }
 
@@ -61,7 +69,7 @@ export async function openIntent(
  * @throws StoreError that is not retryable
  */
 export async function makeEffective(
-  deps: IntentDeps,
+  deps: OwnerDeps,
   intent: Intent,
   held: { readonly revision: number; readonly ownerRevision: number; readonly member: string },
 ): Promise<boolean> {
@@ -74,7 +82,7 @@ export async function makeEffective(
       compares: [unchanged, ownerCompare(keys, intent, held.ownerRevision)],
       writes: [{ kind: 'delete', key }],
     });
-    if (reply.outcome !== 'unknown') return reply.outcome === 'applied';
+    if (reply?.outcome !== 'unknown') return reply?.outcome === 'applied';
     const settled = await settleDoubt(deps, {
       fence: { compare: unchanged, write: { kind: 'put', key, value: intentCodec.encode(intent) } },
       evidence: [key, member],
@@ -185,18 +193,23 @@ function replaceAt(
   return store.attempt({ compares, writes: [write], readBack: [] });
 }
 
-/** Tries again while the store says that it certainly did nothing. @throws StoreError that is not retryable */
+/**
+ * Tries again while the store says that it certainly did nothing.
+ * @returns null: nothing was done, and the session is lost
+ * @throws StoreError that is not retryable
+ */
 async function attemptUntilSent(
-  { store, clock, random }: IntentDeps,
+  { store, clock, random, session }: OwnerDeps,
   attempt: { readonly compares: readonly Compare[]; readonly writes: readonly Write[] },
-): Promise<AttemptReply> {
+): Promise<AttemptReply | null> {
   const backoff = new Backoff(AGAIN, random);
   for (;;) {
+    if (session.aborted) return null;
     try {
       return await store.attempt({ ...attempt, readBack: [] });
     } catch (error) {
       if (!(error instanceof StoreError) || !error.retryable) throw error;
-      await sleep(clock, backoff.nextMs());
+      await sleep(clock, backoff.nextMs(), session);
     }
   }
 }

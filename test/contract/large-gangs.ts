@@ -191,7 +191,8 @@ class Owner {
       ...{ state: 'open', createdAtMs: 0, ttlMs: 1 },
     });
     const ownerRevision = this.#world.owned.get(`default/${this.#job}`) ?? 0;
-    const deps = { ...this.#trial, store: this.#store };
+    const session = new AbortController().signal;
+    const deps = { ...this.#trial, store: this.#store, session };
     const opened = await openIntent(deps, make, ownerRevision);
     if (opened === null) return 'given-up';
     const { intent, revision } = opened;

@@ -102,6 +102,16 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     seed: 40,
   },
   {
+    what: 'I6 a scheduler that lost its session does not make its gang effective in the restored store',
+    theme: 'begun',
+    seed: 117,
+  },
+  {
+    what: 'I1 I3 a list from before one gave way does not undo what its owner knows of it',
+    theme: 'begun',
+    seed: 125,
+  },
+  {
     what: 'I52 a follower of events that turns to a monitor that lags is told so, and of every end',
     theme: 'followed',
     seed: 1,

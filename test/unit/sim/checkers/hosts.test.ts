@@ -1,3 +1,4 @@
+import { tellChances } from '../../../../sim/nemesis/chances.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
@@ -82,6 +83,22 @@ describe('I16 I26 I30 signals', () => {
     run.signal('host-1', started);
     expect(run.check(quick).violationsTotal).toBe(1);
   });
+
+  for (const [faults, told] of [
+    [{ store: { readFails: 0.5 } }, []],
+    [{ network: { loss: 0.1 } }, []],
+    [{ network: { double: 0.5 } }, ['I16']],
+  ] as const)
+    it(`I16 ${told.length > 0 ? 'not ' : ''}excused by what goes wrong by chance: ${JSON.stringify(faults)}`, () => {
+      const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
+      run.submit(leaving);
+      const over = tellChances(faults, 0, run.history);
+      const started = run.launch(run.allocation(leaving), leaving);
+      run.nowMs += 20_000;
+      run.signal('host-1', started);
+      over();
+      expect(run.broken(quick)).toEqual(told);
+    });
 
   it('I16 a fault that was over long before excuses nobody, nor one that did not last long enough', () => {
     const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
