@@ -172,8 +172,10 @@ export class Releaser {
   }
 }
 
-/** It is still there: when its host did not say that all is over, the host is asked anew what has become of it. */
+/** It is still there: when its host did not say that all is over, the host is asked anew what has become of it, or told to stop. */
 function takeBack(entry: Entry): void {
   entry.releasing = false;
-  if (entry.report?.released !== true) entry.undriven = true;
+  if (entry.report?.released === true) return;
+  entry.undriven = true;
+  entry.orderedMs = null;
 }

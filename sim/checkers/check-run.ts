@@ -1,6 +1,7 @@
 import type { CellKeys } from '../../src/core/keys.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
 import type { RecordedHistory } from '../history/history.ts';
+import { checkAddressTurns } from './address-turns.ts';
 import { checkAdoptions } from './adoptions.ts';
 import { checkApiCalls } from './api-calls.ts';
 import { checkCauses } from './causes.ts';
@@ -44,6 +45,8 @@ export interface RunSetting {
   /** null: the run has no quiet period, or one too short to ask for anything to have come about. */
   readonly liveness: LivenessTimes | null;
   readonly least: WorkLeast;
+  /** What was found while the run went on. Absent: nothing was looked for. */
+  readonly found?: readonly Violation[];
 }
 
 export interface RunReport {
@@ -61,13 +64,14 @@ export interface RunReport {
  * of fact: some milliseconds for a run of a few thousand events, most of them for reading the records.
  */
 export function checkRun(history: RecordedHistory, setting: RunSetting): RunReport {
-  const findings = new Findings();
+  const findings = new Findings(setting.found);
   const book = new RunBook(history);
   const end = checkRevisions(history, setting, book, findings);
   checkStoreOrder(history, findings);
   checkRetries(history, setting.keys, findings);
   checkProcesses(history, book, findings);
   checkReleasedRoom(history, book, findings);
+  checkAddressTurns(history, book, end.cell, findings);
   checkGroundRoom(book, end.cell, findings);
   checkStopped(history, book, findings);
   checkOverlaps(book, findings);

@@ -8,6 +8,8 @@ import type { AllocationStory, RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
 export interface LivenessTimes {
+  /** So long after the last fault the cell may not know who is gone: nothing is due before, and what follows counts from then on. */
+  readonly knownMs: number;
   /** From when a slot could be filled to its allocation's start (I10), and from a placement to its start (I55). */
   readonly placeMs: number;
   /** From the order to stop to the end of the record, besides the task's own grace. */
@@ -68,11 +70,12 @@ function checkGroup(
     if (record.job.type === 'batch' && hasEnded(record, group, history)) continue;
     const since = openSince(jobKey, group, history, quiet, book);
     const slot = `${jobKey}/${group.name}[${String(index)}]`;
-    if (group.waitMaxMs !== null && since.atMs + group.waitMaxMs + times.placeMs < book.end.atMs) {
+    const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + times.placeMs;
+    if (group.waitMaxMs !== null && dueMs + group.waitMaxMs < book.end.atMs) {
       findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [since, book.end]);
       continue;
     }
-    if (since.atMs + times.placeMs > book.end.atMs) continue;
+    if (dueMs > book.end.atMs) continue;
     const room = roomFor(cell, record, group, input.alive);
     if (room !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
@@ -126,7 +129,7 @@ function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, 
   const { allocation, unwanted, created } = story;
   // Of a host that is away nobody can say more, and its own time decides.
   if (!input.alive.has(allocation.host)) return;
-  const since = (at: Stamp): number => book.end.atMs - Math.max(at.atMs, quiet.atMs);
+  const since = (at: Stamp): number => book.end.atMs - Math.max(at.atMs, quiet.atMs + times.knownMs);
   if (unwanted !== null) {
     if (since(unwanted) > times.stopMs + graceOf(allocation, book))
       findings.prove('I55', allocation.id, `should be gone since ${wordsOf(unwanted)}, and holds its room`, [
@@ -183,7 +186,8 @@ function checkStrays(quiet: Stamp, { book, times, alive }: LivenessInput, findin
     if (ended !== null || story === undefined || !alive.has(host)) continue;
     const from = story.unwanted ?? story.deleted;
     const allowedMs = times.stopMs + graceOf(story.allocation, book);
-    if (from === null || book.end.atMs - Math.max(from.atMs, quiet.atMs) <= allowedMs) continue;
+    if (from === null || book.end.atMs - Math.max(from.atMs, quiet.atMs + times.knownMs) <= allowedMs)
+      continue;
     findings.prove('I55', allocation, `still runs on ${host}, and should not since ${wordsOf(from)}`, [
       started,
       from,

@@ -1,4 +1,7 @@
+import type { Allocation } from '../../src/core/allocation.ts';
+import { ADDRESSES } from '../../src/core/resources.ts';
 import type { RecordedHistory, Stamp } from '../history/history.ts';
+import type { HostFact } from '../history/host-facts.ts';
 import { parseAttemptName } from '../../src/wire/shim-files.ts';
 import type { AllocationStory, RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
@@ -10,8 +13,8 @@ interface Binding {
 
 /**
  * I45: room, ports and addresses return to the cell when nothing of the allocation is left on its host, never before: no
- * process, and no port that is still bound.
- * I47: the ports of an allocation are bound by its own processes only, and by them no others.
+ * process, and no port or address that is still bound.
+ * I47: the ports and addresses of an allocation are bound by its own processes only, and by them no others.
  */
 export function checkReleasedRoom(history: RecordedHistory, book: RunBook, findings: Findings): void {
   for (const story of book.allocations.values()) checkRelease(story, book, findings);
@@ -25,11 +28,11 @@ export function checkReleasedRoom(history: RecordedHistory, book: RunBook, findi
     const at = { seq, atMs };
     if (fact.kind === 'power-off' || fact.kind === 'boot') {
       for (const place of bound.keys()) if (place.startsWith(`${fact.host}:`)) bound.delete(place);
-    } else if (fact.kind === 'port-freed') {
-      free(`${fact.host}:${String(fact.port)}`, at);
-    } else if (fact.kind === 'port-bound') {
-      const place = `${fact.host}:${String(fact.port)}`;
-      checkBound(fact.attempt, fact.port, { place, at, holder: bound.get(place) }, book, findings);
+    } else if (fact.kind === 'freed') {
+      free(`${fact.host}:${fact.name}`, at);
+    } else if (fact.kind === 'bound') {
+      const place = `${fact.host}:${fact.name}`;
+      checkBound(fact, { place, at, holder: bound.get(place) }, book, findings);
       bound.set(place, { attempt: fact.attempt, at });
     }
   }
@@ -47,7 +50,7 @@ function checkRelease(story: AllocationStory, book: RunBook, findings: Findings)
   }
 }
 
-/** Was the port bound when its allocation's room was given back? */
+/** Was the place bound when its allocation's room was given back? */
 function checkFreed(place: string, binding: Binding, at: Stamp, book: RunBook, findings: Findings): void {
   const story = book.allocations.get(allocationOf(binding.attempt));
   if (story === undefined || story.deleted === null || story.outcome?.fact.exit?.lost === 'host-lost') return;
@@ -64,8 +67,7 @@ function allocationOf(attempt: string | null): string {
 }
 
 function checkBound(
-  attempt: string | null,
-  port: number,
+  { attempt, what, name }: HostFact & { readonly kind: 'bound' },
   bound: { readonly place: string; readonly at: Stamp; readonly holder: Binding | undefined },
   book: RunBook,
   findings: Findings,
@@ -74,7 +76,7 @@ function checkBound(
   const { place, at, holder } = bound;
   const id = allocationOf(attempt);
   const story = book.allocations.get(id);
-  if (story !== undefined && !Object.values(story.allocation.ports).includes(port))
+  if (story !== undefined && !isGiven(story.allocation, what, name))
     findings.prove('I47', place, `bound by ${attempt}, to which it was not given`, [story.created, at]);
   // Its own next attempt takes over what the last one left.
   if (holder !== undefined && (holder.attempt === null || allocationOf(holder.attempt) !== id))
@@ -82,4 +84,11 @@ function checkBound(
       holder.at,
       at,
     ]);
+}
+
+/** Ports are given by number. Of addresses an allocation claims some, and its host chooses which. */
+function isGiven({ ports, resources }: Allocation, what: 'port' | 'address', name: string): boolean {
+  return what === 'port'
+    ? Object.values(ports).some((port) => String(port) === name)
+    : (resources.scalars[ADDRESSES] ?? 0) > 0;
 }

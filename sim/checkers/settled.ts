@@ -20,7 +20,19 @@ export interface Horizon {
  * Would the checkers of liveness be content at `endMs` if nothing more happened until then? To be asked in the quiet period:
  * a run of which this is true may end now, and no question of liveness goes unasked for that.
  */
-export function isSettled(history: RecordedHistory, { keys, hosts, times, endMs }: Horizon): boolean {
+export function isSettled(history: RecordedHistory, horizon: Horizon): boolean {
+  const { alive, findings } = openAt(history, horizon);
+  return alive >= horizon.hosts && findings.count === 0;
+}
+
+/**
+ * What the checkers of liveness would say if the run ended at `endMs`, with what has happened up to now.
+ * @returns also how many hosts hold their session
+ */
+export function openAt(
+  history: RecordedHistory,
+  { keys, times, endMs }: Horizon,
+): { readonly alive: number; readonly findings: Findings } {
   const replay = new CellReplay(keys);
   const book = new RunBook(history, { seq: Infinity, atMs: endMs });
   const losses = new LossChecker(keys);
@@ -30,8 +42,7 @@ export function isSettled(history: RecordedHistory, { keys, hosts, times, endMs 
     book.take(step, at);
     losses.check(step, replay.cell, at, findings);
   }
-  if (losses.alive.size < hosts) return false;
   const open = new Findings();
   checkLiveness({ book, cell: replay.cell, alive: losses.alive, times }, open);
-  return open.count === 0;
+  return { alive: losses.alive.size, findings: open };
 }

@@ -23,9 +23,15 @@ export const VIOLATIONS_MAX = 100;
 
 /** Collects violations: the first ones whole, the rest as a count. */
 export class Findings {
-  readonly #found: Violation[] = [];
-  #count = 0;
+  readonly #found: Violation[];
+  #count: number;
   #revisionAt: Place | null = null;
+
+  /** @param found what is known already */
+  constructor(found: readonly Violation[] = []) {
+    this.#found = [...found];
+    this.#count = found.length;
+  }
 
   get violations(): readonly Violation[] {
     return this.#found;

@@ -47,20 +47,18 @@ export type HostFact =
       readonly signal: string;
     }
   /** Bound by the attempt's process, or by a stranger when null. */
-  | {
-      readonly kind: 'port-bound';
-      readonly host: string;
-      readonly port: number;
-      readonly attempt: string | null;
-    }
-  | {
-      readonly kind: 'port-freed';
-      readonly host: string;
-      readonly port: number;
-      readonly attempt: string | null;
-    }
+  | (PlaceOnHost & { readonly kind: 'bound' })
+  | (PlaceOnHost & { readonly kind: 'freed' })
   /** Writes of this host's disk fail from now on, with this code; null: they succeed again. */
   | { readonly kind: 'disk'; readonly host: string; readonly fault: string | null };
+
+/** A port by its number, or an address of the host's pool, and who has it. */
+interface PlaceOnHost {
+  readonly host: string;
+  readonly what: 'port' | 'address';
+  readonly name: string;
+  readonly attempt: string | null;
+}
 
 /** An order that reached a host's agent, and what the agent answered; recorded where the agent's handler is called. */
 export type OrderFact = OrderHead &

@@ -88,9 +88,8 @@ export class SimProcesses implements Processes {
     return this.#ask('look at ports', () => this.#tasks.portsInUse(ports));
   }
 
-  /** Hosts of this world lend no addresses. */
-  addressesInUse(): Promise<readonly string[]> {
-    return Promise.resolve([]);
+  addressesInUse(addresses: readonly string[]): Promise<readonly string[]> {
+    return this.#ask('look at addresses', () => this.#tasks.addressesInUse(addresses));
   }
 
   onEvent(listener: (attempt: string) => void): () => void {

@@ -4,12 +4,18 @@ import type { ShimLaunch } from '../../src/wire/shim-files.ts';
 import { ATTEMPT_FILES, claimFile, decodeLaunch, exitFile, startedFile } from '../../src/wire/shim-files.ts';
 import type { Machine } from './machine.ts';
 
+/** What a task has a socket on from its start to its end. */
+interface Place {
+  readonly what: 'port' | 'address';
+  readonly name: string;
+}
+
 /** One attempt with its shim and, once it runs, its task's process. */
 interface Running {
   readonly attempt: string;
   readonly shim: ProcessIdentity;
   readonly launch: ShimLaunch;
-  readonly ports: readonly number[];
+  readonly places: readonly Place[];
   process: ProcessIdentity | null;
   /** false: the shim died, and nobody waits for the task. */
   shimAlive: boolean;
@@ -32,17 +38,17 @@ const REACTION_SPREAD_MS = 20;
 /**
  * The processes of a machine between two boots: shims and tasks that only take time. What a task does stands in its
  * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, `SIM_IGNORES_SIGNALS`, with which only
- * SIGKILL ends it, and `SIM_LINGER_MS`: its ports stay bound so long after its end.
+ * SIGKILL ends it, and `SIM_LINGER_MS`: its ports and addresses stay bound so long after its end.
  */
 export class TaskTable {
   readonly bootId: string;
   readonly #machine: Machine;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(attempt: string) => void>();
-  /** Bound by strangers. */
-  readonly #taken = new Set<number>();
-  /** Bound by what an ended task left behind. */
-  readonly #lingering = new Map<number, () => void>();
+  /** Ports bound by strangers. */
+  readonly #taken = new Set<string>();
+  /** Ports and addresses bound by what an ended task left behind. */
+  readonly #lingering = new Map<string, () => void>();
   #pids = 100;
   #ticks = 0;
 
@@ -96,7 +102,7 @@ export class TaskTable {
     content.write(`${folder}/${ATTEMPT_FILES.claim}`, claimFile.encode({ ...shim }), false);
     history.host({ kind: 'claimed', host, attempt, shim });
     const running: Running = {
-      ...{ attempt, shim, launch, ports: portsOf(launch), process: null, shimAlive: true },
+      ...{ attempt, shim, launch, places: placesOf(launch), process: null, shimAlive: true },
       ...{ cancelEnd: () => undefined, cancelCutOff: () => undefined, cutOff: false },
     };
     this.#running.set(attempt, running);
@@ -156,21 +162,37 @@ export class TaskTable {
   }
 
   portsInUse(ports: readonly number[]): readonly number[] {
-    const bound = new Set([...this.#taken, ...this.#lingering.keys()]);
-    for (const running of this.#running.values())
-      if (running.process !== null) for (const port of running.ports) bound.add(port);
-    return ports.filter((port) => bound.has(port));
+    const bound = this.#bound();
+    return ports.filter((port) => bound.has(String(port)));
+  }
+
+  addressesInUse(addresses: readonly string[]): readonly string[] {
+    const bound = this.#bound();
+    return addresses.filter((address) => bound.has(address));
   }
 
   /** Somebody who is none of ours listens there. */
   takePort(port: number): void {
-    this.#taken.add(port);
-    this.#machine.history.host({ kind: 'port-bound', host: this.#machine.host, port, attempt: null });
+    this.#taken.add(String(port));
+    this.#tellPlace('bound', { what: 'port', name: String(port) }, null);
   }
 
   freePort(port: number): void {
-    if (this.#taken.delete(port))
-      this.#machine.history.host({ kind: 'port-freed', host: this.#machine.host, port, attempt: null });
+    if (this.#taken.delete(String(port)))
+      this.#tellPlace('freed', { what: 'port', name: String(port) }, null);
+  }
+
+  /** Names of ports and addresses: no port is written as an address is. */
+  #bound(): ReadonlySet<string> {
+    const bound = new Set([...this.#taken, ...this.#lingering.keys()]);
+    for (const running of this.#running.values())
+      if (running.process !== null) for (const { name } of running.places) bound.add(name);
+    return bound;
+  }
+
+  #tellPlace(kind: 'bound' | 'freed', place: Place, attempt: string | null): void {
+    const { host, history } = this.#machine;
+    history.host({ kind, host, what: place.what, name: place.name, attempt });
   }
 
   #exec(running: Running): void {
@@ -183,9 +205,9 @@ export class TaskTable {
     const process = this.identity();
     running.process = process;
     history.host({ kind: 'started', host, attempt, process });
-    for (const port of running.ports) {
-      this.#lingering.get(port)?.();
-      history.host({ kind: 'port-bound', host, port, attempt });
+    for (const place of running.places) {
+      this.#lingering.get(place.name)?.();
+      this.#tellPlace('bound', place, attempt);
     }
     const started = { pid: process.pid, start: process.start, atMs: Math.round(time.nowMs()) };
     content.write(`attempts/${attempt}/${ATTEMPT_FILES.started}`, startedFile.encode(started), false);
@@ -256,19 +278,19 @@ export class TaskTable {
     const { attempt, launch } = running;
     history.host({ kind: 'ended', host, attempt, process, exit });
     const lingerMs = Number(launch.env['SIM_LINGER_MS'] ?? 0);
-    for (const port of running.ports) {
+    for (const place of running.places) {
       const free = (): void => {
         stop();
-        this.#lingering.delete(port);
-        history.host({ kind: 'port-freed', host, port, attempt });
+        this.#lingering.delete(place.name);
+        this.#tellPlace('freed', place, attempt);
       };
       let stop = (): void => undefined;
       if (lingerMs === 0) {
         free();
         continue;
       }
-      stop = agenda.after(lingerMs, life, 'port free', free, attempt);
-      this.#lingering.set(port, free);
+      stop = agenda.after(lingerMs, life, 'place free', free, attempt);
+      this.#lingering.set(place.name, free);
     }
   }
 
@@ -284,8 +306,11 @@ export class TaskTable {
 }
 
 /** As the agent tells the task in its environment. */
-function portsOf(launch: ShimLaunch): readonly number[] {
-  return Object.entries(launch.env)
-    .filter(([name]) => name.startsWith('MOORAGE_PORT_'))
-    .map(([, port]) => Number(port));
+function placesOf({ env }: ShimLaunch): readonly Place[] {
+  const ports = Object.entries(env).filter(([name]) => name.startsWith('MOORAGE_PORT_'));
+  const addresses = env['MOORAGE_ADDRESSES']?.split(',') ?? [];
+  return [
+    ...ports.map(([, name]): Place => ({ what: 'port', name })),
+    ...addresses.map((name): Place => ({ what: 'address', name })),
+  ];
 }

@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../../src/core/seeded-random.ts';
 import type { Request } from '../world/scenario.ts';
-import { sharing } from '../world/scenario.ts';
+import { addressed, sharing } from '../world/scenario.ts';
 
 const JOBS = 13;
 /** Fixed ports that many ask for. */
@@ -46,7 +46,7 @@ function requestOf(n: number, atMs: number, random: SeededRandom): Request {
     },
     stop: { signal: 'SIGTERM', grace: `${String(300 + random.below(3_000))}ms` },
   };
-  const file = sharing(plain, random);
+  const file = addressed(sharing(plain, random), random);
   return { atMs, kind, name, file, stopAfterMs: isService ? 4_000 + random.below(4_000) : null };
 }
 

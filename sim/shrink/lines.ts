@@ -133,10 +133,10 @@ function wordsOfHost(fact: HostFact): string {
       return `the shim of ${fact.attempt} is gone`;
     case 'signalled':
       return `${fact.signal} for ${fact.by} reaches process ${String(fact.process.pid)} of ${fact.owner ?? 'a stranger'}`;
-    case 'port-bound':
-      return `${fact.attempt ?? 'a stranger'} binds port ${String(fact.port)}`;
-    case 'port-freed':
-      return `${fact.attempt ?? 'a stranger'} frees port ${String(fact.port)}`;
+    case 'bound':
+      return `${fact.attempt ?? 'a stranger'} binds ${fact.what} ${fact.name}`;
+    case 'freed':
+      return `${fact.attempt ?? 'a stranger'} frees ${fact.what} ${fact.name}`;
     case 'disk':
       return fact.fault === null ? 'its disk works again' : `its disk fails: ${fact.fault}`;
   }

@@ -22,6 +22,8 @@ const BODY_BYTES_MAX = 128 * 1024;
 export interface HostActorParts {
   readonly machine: Machine;
   readonly capacity: Resources;
+  /** Its own, to lend to tasks. */
+  readonly addresses: readonly string[];
   readonly enforcement: boolean;
   readonly aliveTtlMs: number;
   /** Is given the agent of each life. */
@@ -56,7 +58,8 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
         },
       };
       const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
-      const agent = await HostAgent.open(agentPorts, facts, crypto, AGENT_SETTINGS);
+      const settings = { ...AGENT_SETTINGS, addresses: parts.addresses };
+      const agent = await HostAgent.open(agentPorts, facts, crypto, settings);
       parts.onUp(agent);
       const { keys } = ground;
       const registrar = new Registrar({ store, keys, clock, random, log, aliveTtlMs: parts.aliveTtlMs }, [

@@ -2,7 +2,8 @@ import type { RunReport } from '../checkers/check-run.ts';
 import { checkRun } from '../checkers/check-run.ts';
 import { allTold } from '../checkers/event-streams.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
-import { isSettled } from '../checkers/settled.ts';
+import { isSettled, openAt } from '../checkers/settled.ts';
+import type { Violation } from '../checkers/violations.ts';
 import { drive } from '../kernel/drive.ts';
 import { TraceHash } from '../kernel/trace.ts';
 import { unleash } from '../nemesis/nemesis.ts';
@@ -42,14 +43,14 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   await drive(agenda, { untilMs: scenario.activeMs });
   world.becalm();
   history.phase('quiet');
-  await quiet(world, scenario);
+  const late = await quiet(world, scenario);
   // What changes in the last moment is still on its way to the monitors.
   const untilMs = agenda.nowMs + VIEWS_MS;
   await drive(agenda, { untilMs, done: () => viewsAgree(world) });
   witnessViews(world);
   history.phase('end');
   world.end();
-  const report = options.check === false ? null : checked(world, options);
+  const report = options.check === false ? null : checked(world, options, late);
   return {
     seed: options.seed,
     events: agenda.events,
@@ -71,29 +72,47 @@ const LOOK_MS = 3_000;
 /** Of the runs this share is not ended early, so that what comes late is seen as well. */
 const WHOLE_EVERY = 8;
 
-/** Lets the quiet period pass: at least `quietLeastMs` of it, and all of it where something is still open. */
-async function quiet(world: World, { activeMs, quietMs, quietLeastMs }: Scenario): Promise<void> {
+/**
+ * Lets the quiet period pass: at least `quietLeastMs` of it, and all of it where something is still open.
+ * @returns what should have come about by the time that liveness gives it, and had not then
+ */
+async function quiet(
+  world: World,
+  { activeMs, quietMs, quietLeastMs }: Scenario,
+): Promise<readonly Violation[]> {
   const { agenda, history, keys, random } = world.ground;
   const endMs = activeMs + quietMs;
-  if (random.split('quiet').below(WHOLE_EVERY) === 0) return drive(agenda, { untilMs: endMs });
+  const dueMs = activeMs + DUE_MS;
+  const isWhole = random.split('quiet').below(WHOLE_EVERY) === 0;
   const horizon = { keys, hosts: world.machines.size, times: LIVENESS, endMs };
   const isOver = (): boolean =>
     world.isServed && viewsAgree(world) && allTold(history, keys) && isSettled(history, horizon);
-  for (let untilMs = activeMs + quietLeastMs; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
+  let late: readonly Violation[] | null = null;
+  const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
+  for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
     await drive(agenda, { untilMs });
-    if (untilMs >= endMs || isOver()) return;
+    if (late === null && untilMs >= dueMs)
+      late = openAt(history, { ...horizon, endMs: untilMs }).findings.violations;
+    const isEarly = isWhole || untilMs < activeMs + quietLeastMs;
+    if (untilMs >= endMs || (!isEarly && isOver())) return late ?? [];
   }
 }
 
-/** After the last fault: a session of 10 s runs out, another scheduler takes over, and then places and starts. */
-const LIVENESS: LivenessTimes = { placeMs: 22_000, stopMs: 22_000 };
+/**
+ * Who died with the last fault keeps its jobs and hosts until its session of 10 s is over, as in production; from then on
+ * the cell can know. Then 5 s (I10): somebody sees it, takes over, places, and starts or stops.
+ */
+const LIVENESS: LivenessTimes = { knownMs: 10_000, placeMs: 5_000, stopMs: 5_000 };
 
-function checked(world: World, { scenario, seed }: WorldOptions): RunReport {
+/** After so much quiet everything that was open at the last fault has come about. */
+const DUE_MS = LIVENESS.knownMs + Math.max(LIVENESS.placeMs, LIVENESS.stopMs);
+
+function checked(world: World, { scenario, seed }: WorldOptions, found: readonly Violation[]): RunReport {
   const { history, keys } = world.ground;
   const { enforcement, quietMs } = scenario;
   const least = leastOf(scenario, seed);
-  const liveness = quietMs >= LIVENESS.placeMs ? LIVENESS : null;
-  return checkRun(history, { keys, enforcement, digest, liveness, least });
+  const liveness = quietMs >= DUE_MS ? LIVENESS : null;
+  return checkRun(history, { keys, enforcement, digest, liveness, least, found });
 }
 
 function kill(world: World, { actor: name, downMs = DOWN_MS }: KillAt): void {

@@ -102,7 +102,8 @@ function requestOf(n: number, scenario: Scenario, random: SeededRandom): Request
   const isService = kind === 'submit' && scenario.schedulers.includes('service') && random.below(3) === 0;
   const name = `job-${String(n)}`;
   const type = isService ? 'service' : 'batch';
-  const file = sharing({ name, type, ...placing(random), ...work(isService, random) }, random);
+  const plain = { name, type, ...placing(random), ...work(isService, random) };
+  const file = addressed(sharing(plain, random), random);
   const stops = isService || random.below(5) === 0;
   return { atMs, kind, name, file, stopAfterMs: stops ? random.below(scenario.activeMs) : null };
 }
@@ -121,6 +122,16 @@ export function sharing<T extends { readonly name: string; readonly resources: o
   const amount = 100 * (1 + own.below(5));
   const shared = { ...(drawn === 1 ? {} : { uplink: amount }), ...(drawn === 0 ? {} : { power: amount }) };
   return { ...file, resources: { ...file.resources, shared } };
+}
+
+/** The job file, in one of three cases with one address or two of its host for each task. Drawn beside everything else, too. */
+export function addressed<T extends { readonly name: string; readonly resources: object }>(
+  file: T,
+  random: SeededRandom,
+): T {
+  const drawn = random.split(`addresses ${file.name}`).below(6);
+  if (drawn > 1) return file;
+  return { ...file, resources: { ...file.resources, scalars: { addresses: 1 + drawn } } };
 }
 
 function placing(random: SeededRandom) {

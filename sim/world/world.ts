@@ -1,7 +1,7 @@
 import type { HostAgent } from '../../host-agent/agent.ts';
 import type { Monitor } from '../../monitor/monitor.ts';
 import { cellKeys } from '../../src/core/keys.ts';
-import { NO_SCALARS } from '../../src/core/resources.ts';
+import { ADDRESSES } from '../../src/core/resources.ts';
 import { seededRandom } from '../../src/core/seeded-random.ts';
 import { quotaCodec } from '../../src/wire/records.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
@@ -32,6 +32,9 @@ import { gangMaxOf, isFollowed, isFollowedFromNow } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
 const SESSION_TTL_MS = 10_000;
+
+/** What each host lends to tasks: few enough that they run out now and then. */
+const POOL: readonly string[] = [1, 2, 3, 4].map((n) => `127.64.0.${String(n)}`);
 
 /** The hosts' and roles' first steps, spread over this time. */
 const START_SPREAD_MS = 50;
@@ -114,10 +117,11 @@ export class World {
     const machine = new Machine({ host, agenda, history, random: random.split(`machine ${host}`) });
     this.machines.set(host, machine);
     const { hostCpuMilli: cpuMilli, hostMemoryMib: memoryMib, enforcement } = scenario;
-    const capacity = { cpuMilli, memoryMib, diskMib: 100_000, scalars: NO_SCALARS };
+    const scalars = { [ADDRESSES]: POOL.length };
+    const capacity = { cpuMilli, memoryMib, diskMib: 100_000, scalars };
     this.#add(
       hostActor(this.ground, {
-        ...{ machine, capacity, enforcement, aliveTtlMs: SESSION_TTL_MS },
+        ...{ machine, capacity, addresses: POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
         onUp: (agent) => this.agents.set(host, agent),
       }),
     );

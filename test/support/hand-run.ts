@@ -37,7 +37,7 @@ export const HAND_SETTING: RunSetting = {
   keys: KEYS,
   enforcement: true,
   digest,
-  liveness: { placeMs: 5_000, stopMs: 10_000 },
+  liveness: { knownMs: 0, placeMs: 5_000, stopMs: 10_000 },
   least: { committed: 1, started: 1, finalViews: 1 },
 };
 
@@ -370,7 +370,7 @@ export class HandRun {
     this.history.host({ kind: 'claimed', host, attempt, shim });
     this.history.host({ kind: 'started', host, attempt, process });
     for (const port of Object.values(allocation.ports))
-      this.history.host({ kind: 'port-bound', host, port, attempt });
+      this.history.host({ kind: 'bound', host, what: 'port', name: String(port), attempt });
     this.#report(allocation, process.pid);
     return { attempt, process };
   }
@@ -388,7 +388,7 @@ export class HandRun {
     const { host } = allocation;
     this.history.host({ kind: 'ended', host, attempt, process, exit });
     for (const port of Object.values(allocation.ports))
-      this.history.host({ kind: 'port-freed', host, port, attempt });
+      this.history.host({ kind: 'freed', host, what: 'port', name: String(port), attempt });
     this.#reports.get(host)?.delete(allocation.id);
   }
 

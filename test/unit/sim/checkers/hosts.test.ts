@@ -2,7 +2,9 @@ import { tellChances } from '../../../../sim/nemesis/chances.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
+import { hostCodec } from '../../../../src/wire/records.ts';
 import { HandRun } from '../../../support/hand-run.ts';
+import { KEYS, someHost } from '../../../support/history-world.ts';
 
 let run: HandRun;
 let job: Job;
@@ -280,7 +282,7 @@ describe('I45 I47 rooms and ports', () => {
     const { attempt, process } = run.launch(two, job);
     run.history.host({ kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
     run.release(two);
-    run.history.host({ kind: 'port-freed', host: 'host-1', port: 20_001, attempt });
+    run.history.host({ kind: 'freed', host: 'host-1', what: 'port', name: '20001', attempt });
     expect(run.broken(quick)).toEqual(['I45']);
   });
 
@@ -309,7 +311,13 @@ describe('I45 I47 rooms and ports', () => {
     run.launch(a, job);
     const started = run.launch(b, job);
     expect(run.broken(quick)).toEqual([]);
-    run.history.host({ kind: 'port-bound', host: 'host-1', port: 20_001, attempt: started.attempt });
+    run.history.host({
+      kind: 'bound',
+      host: 'host-1',
+      what: 'port',
+      name: '20001',
+      attempt: started.attempt,
+    });
     expect(run.check(quick).violationsTotal).toBe(2);
     expect(run.broken(quick)).toEqual(['I47']);
   });
@@ -344,5 +352,71 @@ describe('I27 I33 what a restarted agent finds', () => {
     run.nowMs += 5_000;
     run.listing('host-1', reports);
     expect(run.broken(quick)).toEqual(['I33']);
+  });
+});
+
+describe('I45 I47 addresses that a host lends', () => {
+  const lent = { resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: { addresses: 1 } } };
+  const [a, b] = ['127.64.0.1', '127.64.0.2'] as const;
+
+  beforeEach(() => {
+    run = new HandRun();
+    const whole = someHost('host-1');
+    const scalars = { ...whole.capacity.scalars, addresses: 2 };
+    const capacity = { ...whole.capacity, scalars };
+    run.put(
+      'host-1',
+      KEYS.host('host-1'),
+      hostCodec.encode({ ...whole, bootId: 'boot-host-1', capacity }),
+      'same',
+    );
+    run.submit(job);
+  });
+
+  const bind = (attempt: string, name: string, kind: 'bound' | 'freed' = 'bound'): void =>
+    run.history.host({ kind, host: 'host-1', what: 'address', name, attempt });
+
+  /** A task that has the address, ends and is released. */
+  function lendAndRelease(index: number, address: string): void {
+    const allocation = run.allocation(job, { ...lent, index });
+    const started = run.launch(allocation, job);
+    bind(started.attempt, address);
+    bind(started.attempt, address, 'freed');
+    run.end(allocation, started);
+    run.release(allocation);
+  }
+
+  const launch = (index: number): string => run.launch(run.allocation(job, { ...lent, index }), job).attempt;
+
+  it('I45 takes what was never lent before what was freed just now', () => {
+    lendAndRelease(0, a);
+    bind(launch(1), b);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I45 sees the one that has rested for less', () => {
+    lendAndRelease(0, a);
+    bind(launch(1), a);
+    expect(run.broken(quick)).toEqual(['I45']);
+  });
+
+  it('I45 asks nothing of a host that something happened to', () => {
+    run.history.fault({ fault: 0, kind: 'kill', phase: 'begin', targets: ['host-1'], what: '' });
+    lendAndRelease(0, a);
+    bind(launch(1), a);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I47 an address that two have, and one of whom nobody gave it', () => {
+    const first = launch(0);
+    bind(first, a);
+    bind(launch(1), a);
+    expect(run.broken(quick)).toEqual(['I47']);
+  });
+
+  it('I47 an address of a task that claims none', () => {
+    const plain = run.launch(run.allocation(job), job);
+    bind(plain.attempt, a);
+    expect(run.broken(quick)).toEqual(['I47']);
   });
 });
