@@ -9,13 +9,15 @@ const ALONE = ['test/integration/crash-matrix.test.ts'];
  * quiet cores, since a run may share them with others. What comes of itself is awaited, so a test that passes waits for none.
  */
 const REAL_MS = 300_000;
+/** The same, of what only computes. */
+const PURE_MS = 120_000;
 
 export default defineConfig({
   test: {
     // Two cores: more workers than that only make every test slower and every timeout tighter.
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: PURE_MS,
+    hookTimeout: PURE_MS,
     projects: [
       {
         extends: true,

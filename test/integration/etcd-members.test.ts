@@ -53,6 +53,7 @@ beforeAll(async () => {
     MEMBERS.map((name, n) =>
       startEtcd({
         ...{ binary, dataFolder: join(folder, name), unsafeNoFsync: true, autoCompaction: 'off' },
+        readyTimeoutMs: 120_000,
         member: { name, peerUrl: urls[n] ?? '', cluster },
         // Some machines run this beside everything else: a slow member is not a dead one.
         flags: ['--heartbeat-interval', '100', '--election-timeout', '2000'],

@@ -24,7 +24,7 @@ const FEWER = ['--max-txn-ops', String(DEFAULT_STORE_LIMITS.operationsMax)];
 async function server(folder: string, flags: readonly string[] = [], clientPort?: number) {
   const { path } = await findEtcd({ env: process.env });
   const etcd: EtcdProcess = await startEtcd({
-    ...{ binary: path, dataFolder: folder, unsafeNoFsync: true, flags },
+    ...{ binary: path, dataFolder: folder, unsafeNoFsync: true, flags, readyTimeoutMs: PATIENCE_MS },
     ...(clientPort === undefined ? {} : { clientPort }),
   });
   cleanups.push(() => etcd.stop());

@@ -20,6 +20,7 @@ export interface TestEtcd {
 
 /** Of a machine that stands still for seconds the store is not to be told: who tests deadlines gives shorter ones. */
 const CALL_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 120_000;
 
 /** One etcd for all tests of a file, on free ports and a folder of its own; gone when they have run. */
 export function useEtcd(options: Partial<StartEtcdOptions> = {}): TestEtcd {
@@ -39,6 +40,7 @@ export function useEtcd(options: Partial<StartEtcdOptions> = {}): TestEtcd {
       dataFolder: folder,
       unsafeNoFsync: true,
       autoCompaction: 'off',
+      readyTimeoutMs: READY_TIMEOUT_MS,
       ...options,
     });
   });

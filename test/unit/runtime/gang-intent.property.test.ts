@@ -43,4 +43,4 @@ it('I6 I55 I1 I3 all of a gang by intent or nothing, whoever dies or sweeps at w
   );
   // Nothing was shown if one of these never happened.
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(5);
-}, 60_000);
+});

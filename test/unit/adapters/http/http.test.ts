@@ -64,7 +64,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
       url,
       body: { n: [1] },
       headers: { 'x-yours': 'z' },
-      timeoutMs: 5_000,
+      timeoutMs: 60_000,
     });
     expect(answer.status).toBe(201);
     expect(answer.headers['x-mine']).toBe('z');
@@ -80,9 +80,9 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     };
     const { address } = await listen(makeServer(), [none, text]);
     const client = opened(makeClient());
-    const gone = await client.call({ method: 'DELETE', url: `${address}/v1/a`, timeoutMs: 5_000 });
+    const gone = await client.call({ method: 'DELETE', url: `${address}/v1/a`, timeoutMs: 60_000 });
     expect([gone.status, gone.body]).toEqual([204, undefined]);
-    const metrics = await client.call({ method: 'GET', url: `${address}/metrics`, timeoutMs: 5_000 });
+    const metrics = await client.call({ method: 'GET', url: `${address}/metrics`, timeoutMs: 60_000 });
     expect([metrics.status, metrics.body]).toEqual([200, 'up 1\n']);
   });
 
@@ -94,13 +94,13 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     ];
     const { address } = await listen(makeServer(), routes);
     const client = opened(makeClient());
-    const known = await client.call({ method: 'GET', url: `${address}/v1/known`, timeoutMs: 5_000 });
+    const known = await client.call({ method: 'GET', url: `${address}/v1/known`, timeoutMs: 60_000 });
     expect(known.body).toEqual(refused);
     expect(known.headers['content-type']).toMatch(/^application\/problem\+json/);
-    const unknown = await client.call({ method: 'GET', url: `${address}/v1/unknown`, timeoutMs: 5_000 });
+    const unknown = await client.call({ method: 'GET', url: `${address}/v1/unknown`, timeoutMs: 60_000 });
     expect(unknown.status).toBe(500);
     expect(JSON.stringify(unknown.body)).not.toContain('secret');
-    const absent = await client.call({ method: 'GET', url: `${address}/v1/nothing`, timeoutMs: 5_000 });
+    const absent = await client.call({ method: 'GET', url: `${address}/v1/nothing`, timeoutMs: 60_000 });
     expect(absent.body).toMatchObject({ status: 404, code: 'not-found' });
   });
 
@@ -108,7 +108,12 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const { address } = await listen(makeServer(), [echo]);
     const client = opened(makeClient());
     const body = { text: 'x'.repeat(2_000) };
-    const answer = await client.call({ method: 'POST', url: `${address}/v1/echo/a`, body, timeoutMs: 5_000 });
+    const answer = await client.call({
+      method: 'POST',
+      url: `${address}/v1/echo/a`,
+      body,
+      timeoutMs: 60_000,
+    });
     expect(answer.body).toMatchObject({ status: 413, code: 'too-large' });
   });
 
@@ -130,8 +135,8 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const stream = await client.stream({
       method: 'GET',
       url: `${address}/v1/s`,
-      timeoutMs: 5_000,
-      idleTimeoutMs: 5_000,
+      timeoutMs: 60_000,
+      idleTimeoutMs: 60_000,
     });
     const seen: string[] = [];
     for await (const chunk of stream.chunks) {
@@ -160,8 +165,8 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const call = {
       method: 'GET',
       url: `${address}/v1/quiet`,
-      timeoutMs: 5_000,
-      idleTimeoutMs: 5_000,
+      timeoutMs: 60_000,
+      idleTimeoutMs: 60_000,
     } as const;
     const stream = await client.stream({ ...call, signal: leave.signal });
     expect(stream.headers['x-offset']).toBe('7');
@@ -188,8 +193,8 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const stream = await client.stream({
       method: 'GET',
       url: `${address}/v1/s`,
-      timeoutMs: 5_000,
-      idleTimeoutMs: 5_000,
+      timeoutMs: 60_000,
+      idleTimeoutMs: 60_000,
     });
     const reading = (async () => {
       for await (const _chunk of stream.chunks);
@@ -202,7 +207,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const listener = await server.listen([echo], { host: '127.0.0.1', port: 0, bodyBytesMax: 100 });
     await listener.close(0);
     const client = opened(makeClient());
-    const call = client.call({ method: 'POST', url: `${listener.address}/v1/echo/a`, timeoutMs: 5_000 });
+    const call = client.call({ method: 'POST', url: `${listener.address}/v1/echo/a`, timeoutMs: 60_000 });
     await expect(call).rejects.toMatchObject({ name: 'HttpError', sent: false });
   });
 
@@ -210,7 +215,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const { address } = await listen(makeServer(), [echo]);
     const client = opened(makeClient());
     const signal = AbortSignal.abort();
-    const call = client.call({ method: 'POST', url: `${address}/v1/echo/a`, timeoutMs: 5_000, signal });
+    const call = client.call({ method: 'POST', url: `${address}/v1/echo/a`, timeoutMs: 60_000, signal });
     await expect(call).rejects.toMatchObject({ name: 'HttpError', sent: false });
   });
 });
@@ -244,7 +249,7 @@ describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) 
     const stream = await client.stream({
       method: 'GET',
       url: `${address}/v1/s`,
-      timeoutMs: 5_000,
+      timeoutMs: 60_000,
       idleTimeoutMs: 50,
     });
     const reading = (async () => {

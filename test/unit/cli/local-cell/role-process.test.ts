@@ -38,6 +38,6 @@ describe('the process of a role', () => {
     expect((await role.ended).how).toBe('exit code 3');
     const logged = (): string[] => readFileSync(logFile, 'utf8').trimEnd().split('\n').sort();
     writeFileSync(sayMore, '');
-    await vi.waitFor(() => expect(logged()).toEqual(['ends', 'left running', 'said later']), 20_000);
+    await vi.waitFor(() => expect(logged()).toEqual(['ends', 'left running', 'said later']), 50_000);
   });
 });
