@@ -6,6 +6,7 @@ import type { Placement } from '../src/core/placement.ts';
 import type { Eviction } from '../src/core/plan.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
+import { sleep } from '../src/runtime/sleep.ts';
 import type { Term } from './context.ts';
 import type { EvictingPlan } from './evictor.ts';
 import { Floor } from './gang-floor.ts';
@@ -19,6 +20,12 @@ const HOSTS_MAX = 4;
 const HOSTS_A_MEMBER_MAX = 4;
 /** Hosts asked at once: that many members are the next to need one, and a large gang needs thousands. */
 const ASKED_AT_ONCE_MAX = 8;
+
+/**
+ * Members, or hosts, that are looked at before others in this process have their turn: each takes some tenths of a
+ * millisecond, and a gang may have ten thousand (S3.47, S3.48).
+ */
+const BREATH = 32;
 
 const NO_HOSTS: ReadonlySet<string> = new Set();
 
@@ -87,9 +94,15 @@ export class GangSearch {
     const placed = new Set(this.#entries.map(({ allocation }) => allocation.index));
     const missing = fills.filter(({ index }) => !placed.has(index));
     this.#hostsLeft = HOSTS_A_MEMBER_MAX * missing.length;
-    for (const [at, fill] of missing.entries())
+    for (const [at, fill] of missing.entries()) {
+      if (isBreath(at)) await this.#breathe();
       if (!(await this.#makeRoom(fill, missing.length - at))) return false;
+    }
     return true;
+  }
+
+  #breathe(): Promise<void> {
+    return sleep(this.#term.world.clock, 0, this.#term.signal);
   }
 
   async #makeRoom(fill: Fill, missing: number): Promise<boolean> {
@@ -178,7 +191,10 @@ export class GangSearch {
 
   /** Who gives way, as the store has them; null: some of them do so already. @throws StoreError */
   async evictions(): Promise<readonly Eviction[] | null> {
-    for (const floor of this.#floors.values()) floor.spareNeedless();
+    for (const [at, floor] of [...this.#floors.values()].entries()) {
+      if (isBreath(at)) await this.#breathe();
+      floor.spareNeedless();
+    }
     const chosen = [...this.#floors.values()].flatMap(({ victims }) => victims);
     const read = await this.#parts.victims.read(chosen, `${CAUSES.evicted} ${this.#job.key}`);
     const evictions: Eviction[] = [];
@@ -219,6 +235,10 @@ export class GangSearch {
       this.#term.dropEntry(this.#job, entry);
     }
   }
+}
+
+function isBreath(done: number): boolean {
+  return done > 0 && done % BREATH === 0;
 }
 
 /** Each member on a host waits for all who give way there. */
