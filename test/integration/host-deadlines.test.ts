@@ -9,7 +9,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../src/core/report.ts';
 import { verdictFile } from '../../src/wire/host-records.ts';
 import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
-import { someStart, someTask } from '../support/host-orders.ts';
+import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { TestFolder } from '../support/real-host.ts';
 import { shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';
@@ -104,6 +104,8 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
     expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('disconnected');
     const other = await client.get(agent.address, stays.allocation.id);
     expect(other).toMatchObject({ state: 'running', reason: '' });
+    await client.stop(agent.address, stays.allocation.id, someStop());
+    await until(stays.allocation.id, isReleased);
   });
 
   it('I16 with its agent gone it is stopped by its shim, and stays so', async () => {
