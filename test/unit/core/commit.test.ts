@@ -217,9 +217,9 @@ describe('a transaction draft', () => {
     expect([...alone.intents]).toEqual([{ intent, modRevision: 9 }]);
     // The way back compares the ledger, the intent, the members and their victims.
     const unit = unitOf({ places: [fitting, taking], evictions });
-    const small = draftOf(6).add(unit);
+    const small = draftOf(5).add(unit);
     expect(typeof small === 'object' && small.verdicts).toEqual(allOf(unit, { reason: 'too-large' }));
-    expect(draftOf(7).add(unit)).toBe('added');
+    expect(draftOf(6).add(unit)).toBe('added');
   });
 
   it('says when the ledger does not hold what it should free', () => {
