@@ -9,6 +9,7 @@ export interface WorkDone {
   readonly started: number;
   /** Allocations that left the store with an outcome. */
   readonly ended: number;
+  /** Of the plan. */
   readonly faults: number;
   /** Views compared with the hosts after the quiet period. */
   readonly finalViews: number;
@@ -28,7 +29,7 @@ export function workDoneIn(history: RecordedHistory, book: RunBook): WorkDone {
     committed: book.allocations.size,
     started: book.processes.length,
     ended,
-    faults: history.nemesis.filter(({ fact }) => fact.phase === 'begin').length,
+    faults: history.nemesis.filter(({ fact }) => fact.phase === 'begin' && fact.byChance !== true).length,
     finalViews: history.views.filter(({ seq }) => seq > quiet).length,
     events: history.events.filter(({ fact }) => 'event' in fact).length,
   };

@@ -95,6 +95,8 @@ export interface NemesisFact {
   /** Actors and hosts that it is about; none: the whole network or store. */
   readonly targets: readonly string[];
   readonly what: string;
+  /** None of the plan. */
+  readonly byChance?: true;
 }
 
 /** `quiet`: all faults are over from here on. `end`: nothing is recorded after it. */

@@ -48,6 +48,7 @@ export function tellChances(
   ];
   const facts = settings.map(({ kind, name, value }, place) => ({
     ...{ fault: first + place, kind, targets: [], what: `by chance: ${kind} ${name} ${String(value)}` },
+    byChance: true as const,
   }));
   for (const fact of facts) history.fault({ ...fact, phase: 'begin' });
   return () => {
