@@ -58,6 +58,7 @@ export function makeRequest(
     count: 1,
     hostsHeld: [],
     avoidHosts: [],
+    refusingHosts: [],
     ...part,
   };
 }

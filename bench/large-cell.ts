@@ -127,6 +127,6 @@ export function requestFor(n: number): PlacementRequest {
       resources: { cpuMilli: 100, memoryMib: 200, diskMib: 0, scalars: NO_SCALARS },
       ...{ gpu: null, ports: {} },
     },
-    ...{ precedence: 50, count: 1, hostsHeld: [], avoidHosts: [] },
+    ...{ precedence: 50, count: 1, hostsHeld: [], avoidHosts: [], refusingHosts: [] },
   };
 }

@@ -137,6 +137,7 @@ function requestOf(pod: Pod): PlacementRequest {
     count: 1,
     hostsHeld: [],
     avoidHosts: [],
+    refusingHosts: [],
   };
 }
 

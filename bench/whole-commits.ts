@@ -135,7 +135,12 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   function decide(): Plan {
     const planId = `${name}-plan-${String(made).padStart(8, '0')}`;
     const request = { namespace: 'default', job: name, group, ask, precedence: 50, count: together };
-    const { chosen } = place(state, { ...request, hostsHeld: [], avoidHosts: [] }, chance, BINPACK);
+    const { chosen } = place(
+      state,
+      { ...request, hostsHeld: [], avoidHosts: [], refusingHosts: [] },
+      chance,
+      BINPACK,
+    );
     const places = chosen.map((one): Allocation => {
       const host = ask.shared === undefined ? undefined : state.hostOf(one.host);
       const allocation: Allocation = {

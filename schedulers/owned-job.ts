@@ -150,8 +150,8 @@ export class OwnedJob {
     return this.#history.get(slotKey(entry.allocation)) ?? [];
   }
 
-  /** Hosts to keep away from at `nowMs` (monotonic); the list shrinks with time. */
-  avoided(nowMs: number): readonly string[] {
+  /** Hosts that refused a start, as far as they are still to be kept away from at `nowMs` (monotonic). */
+  refusing(nowMs: number): readonly string[] {
     for (const [host, untilMs] of this.avoid) if (untilMs <= nowMs) this.avoid.delete(host);
     return [...this.avoid.keys()];
   }

@@ -158,7 +158,8 @@ export class Placer {
       precedence: job.record.job.precedence,
       count,
       hostsHeld: hostsHeld(job, group, this.#term.cell.state),
-      avoidHosts: [...(fill?.avoidHosts ?? []), ...job.avoided(this.#term.world.clock.monotonicMs())],
+      avoidHosts: fill?.avoidHosts ?? [],
+      refusingHosts: job.refusing(this.#term.world.clock.monotonicMs()),
     };
   }
 

@@ -28,6 +28,7 @@ import { checkStarts } from './starts.ts';
 import { checkStopped } from './stopped.ts';
 import { checkStoreOrder } from './store-order.ts';
 import { checkTickets } from './tickets.ts';
+import { hostsAheadOfTime } from './turned-clocks.ts';
 import { checkViews } from './views.ts';
 import type { Violation } from './violations.ts';
 import { Findings } from './violations.ts';
@@ -87,8 +88,10 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   checkEvents(history, book, findings);
   checkEventStreams(history, setting.keys, findings);
   checkRestores(history, book, end, findings);
-  if (setting.liveness !== null)
-    checkLiveness({ book, cell: end.cell, alive: end.alive, times: setting.liveness }, findings);
+  if (setting.liveness !== null) {
+    const ahead = hostsAheadOfTime(history);
+    checkLiveness({ book, ...end, ahead, times: setting.liveness }, findings);
+  }
   return reportOf(history, setting, book, findings);
 }
 

@@ -22,6 +22,8 @@ export interface LivenessInput {
   readonly cell: CellAt;
   /** Hosts whose session is there at the end. */
   readonly alive: ReadonlySet<string>;
+  /** Those of them that can start nothing for now: `hostsAheadOfTime`. */
+  readonly ahead: ReadonlySet<string>;
   readonly times: LivenessTimes;
 }
 
@@ -33,10 +35,11 @@ export function checkLiveness(input: LivenessInput, findings: Findings): void {
   const { book, cell } = input;
   const quiet = book.quietFrom;
   if (quiet === null) return;
+  const able = new Set([...input.alive].filter((host) => !input.ahead.has(host)));
   for (const [jobKey, record] of cell.jobs)
     if (record.desired === 'run' && record.job.type !== 'system')
       for (const group of Object.values(record.job.groups))
-        checkGroup(jobKey, record, group, quiet, input, findings);
+        checkGroup(jobKey, record, group, quiet, { ...input, able }, findings);
   for (const story of book.allocations.values())
     if (story.deleted === null && story.lost === null) checkStory(story, quiet, input, findings);
   checkStrays(quiet, input, findings);
@@ -47,10 +50,9 @@ function checkGroup(
   record: JobRecord,
   group: Group,
   quiet: Stamp,
-  input: LivenessInput,
+  { book, cell, times, able }: LivenessInput & { readonly able: ReadonlySet<string> },
   findings: Findings,
 ): void {
-  const { book, cell, times } = input;
   const slots = new Map<number, Allocation[]>();
   for (const story of book.allocations.values()) {
     const { allocation } = story;
@@ -76,7 +78,7 @@ function checkGroup(
       continue;
     }
     if (dueMs > book.end.atMs) continue;
-    const room = roomFor(cell, record, group, input.alive);
+    const room = roomFor(cell, record, group, able);
     if (room !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
         since,

@@ -5,6 +5,7 @@ import type { LivenessTimes } from './liveness.ts';
 import { checkLiveness } from './liveness.ts';
 import { LossChecker } from './losses.ts';
 import { RunBook } from './run-book.ts';
+import { hostsAheadOfTime } from './turned-clocks.ts';
 import { Findings } from './violations.ts';
 
 /** How long the run would last, and what would be asked of it then. */
@@ -43,6 +44,7 @@ export function openAt(
     losses.check(step, replay.cell, at, findings);
   }
   const open = new Findings();
-  checkLiveness({ book, cell: replay.cell, alive: losses.alive, times }, open);
+  const ahead = hostsAheadOfTime(history);
+  checkLiveness({ book, cell: replay.cell, alive: losses.alive, ahead, times }, open);
   return { alive: losses.alive.size, findings: open };
 }

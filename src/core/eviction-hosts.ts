@@ -75,7 +75,7 @@ class HostSearch {
     this.#selection = state.selections.for(request);
     this.#group = new GroupCount(state, this.#selection, request, policy);
     this.#passed = passed;
-    this.#avoided = new Set(request.avoidHosts);
+    this.#avoided = new Set([...request.avoidHosts, ...request.refusingHosts]);
   }
 
   *hosts(chance: Chance): IterableIterator<number> {

@@ -30,8 +30,9 @@ export class HostJudge implements Judge {
   readonly #weights: LeftWeights;
   /** What the request itself takes off the emptiness. */
   readonly #asked: number;
-  readonly #avoided: ReadonlySet<number>;
-  #onlyAvoided = false;
+  /** How far from wanted each host is that is to be avoided: whoever is not in it is wanted, 0. */
+  readonly #ranks: ReadonlyMap<number, number>;
+  #rank = 0;
 
   constructor(
     state: CellState,
@@ -51,9 +52,9 @@ export class HostJudge implements Judge {
     needOf(request.ask, this.need);
     this.#weights = leftWeights(state.scale);
     this.#asked = this.#emptiness(this.need, 0);
-    this.#avoided = avoidedBy(request, state);
+    this.#ranks = ranksOf(request, state);
     this.#isHuge = this.need[DISK]! > AMOUNT_MAX;
-    const isPlain = selection.all && this.#exactByRow && this.#avoided.size === 0;
+    const isPlain = selection.all && this.#exactByRow && this.#ranks.size === 0;
     this.#plain = isPlain && !group.forbids && !this.#isHuge;
   }
 
@@ -61,14 +62,12 @@ export class HostJudge implements Judge {
     return this.#index.rows;
   }
 
-  /** Are there hosts that are looked at only when no other fits? */
-  get avoids(): boolean {
-    return this.#avoided.size > 0;
-  }
-
-  /** From now on only the avoided hosts are accepted. */
-  turnToAvoided(): void {
-    this.#onlyAvoided = true;
+  /** From now on only the hosts of the next rank are accepted. @returns false: there is none */
+  turnToAvoided(): boolean {
+    const ranks = [...this.#ranks.values()].filter((rank) => rank > this.#rank);
+    if (ranks.length === 0) return false;
+    this.#rank = Math.min(...ranks);
+    return true;
   }
 
   accepts(host: number, stratum: number): boolean {
@@ -77,7 +76,7 @@ export class HostJudge implements Judge {
     if (this.#isHuge && !this.shows(host)) return false;
     const { all, stratumOf } = this.#selection;
     if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
-    if (this.avoids && this.#avoided.has(host) !== this.#onlyAvoided) return false;
+    if (this.#ranks.size > 0 && (this.#ranks.get(host) ?? 0) !== this.#rank) return false;
     return this.#allowed(host);
   }
 
@@ -140,9 +139,18 @@ export class HostJudge implements Judge {
   }
 }
 
-const NONE: ReadonlySet<number> = new Set();
+const NONE: ReadonlyMap<number, number> = new Map();
 
-function avoidedBy({ avoidHosts }: PlacementRequest, state: CellState): ReadonlySet<number> {
-  if (avoidHosts.length === 0) return NONE;
-  return new Set(avoidHosts.map((id) => state.indexOf(id)).filter((index) => index >= 0));
+function ranksOf(
+  { avoidHosts, refusingHosts }: PlacementRequest,
+  state: CellState,
+): ReadonlyMap<number, number> {
+  if (avoidHosts.length + refusingHosts.length === 0) return NONE;
+  const ranks = new Map<number, number>();
+  for (const [rank, ids] of [
+    [1, avoidHosts],
+    [2, refusingHosts],
+  ] as const)
+    for (const index of ids.map((id) => state.indexOf(id))) if (index >= 0) ranks.set(index, rank);
+  return ranks;
 }

@@ -14,8 +14,10 @@ export interface PlacementRequest {
   readonly count: number;
   /** Hosts of the group's other live allocations, one entry each: what `distinct` and `spread` count. */
   readonly hostsHeld: readonly KnownHost[];
-  /** Hosts to use only when no other fits: where it failed before, who refused it. */
+  /** Hosts to use only when no other fits: where it failed before. */
   readonly avoidHosts: readonly string[];
+  /** Hosts to use only when not even one of those fits: who refused to start it a moment ago. */
+  readonly refusingHosts: readonly string[];
 }
 
 /** One place: a host, its devices and its ports. Not yet a claim: it has no id. */

@@ -31,17 +31,6 @@ export function place(
   chance: Chance,
   policy: PlacementPolicy,
 ): PlacementResult {
-  const result = placeNow(state, request, chance, policy);
-  // What was not read may say that there is room again.
-  return result.unplaced > 0 && state.readAll() ? placeNow(state, request, chance, policy) : result;
-}
-
-function placeNow(
-  state: CellState,
-  request: PlacementRequest,
-  chance: Chance,
-  policy: PlacementPolicy,
-): PlacementResult {
   const picking = new Picking(state, request, chance, policy);
   const chosen: Placement[] = [];
   try {
@@ -67,7 +56,6 @@ class Picking {
   #search: StrataSearch;
   /** What each pick takes, when there are no devices and ports to choose. */
   readonly #plainUse: Use | null;
-  #turned = false;
   readonly #taken: { readonly slot: HostSlot; readonly use: Use }[] = [];
 
   constructor(state: CellState, request: PlacementRequest, chance: Chance, policy: PlacementPolicy) {
@@ -85,13 +73,16 @@ class Picking {
 
   next(): Placement | null {
     let found = this.#search.best();
-    if (found === null && this.#judge.avoids && !this.#turned) {
-      this.#turned = true;
-      this.#judge.turnToAvoided();
+    while (found === null && this.#mayHaveMore()) {
       this.#search = this.#newSearch();
       found = this.#search.best();
     }
     return found === null ? null : this.#take(found);
+  }
+
+  /** What was not read may say that there is room again; it comes before hosts that are to be avoided. */
+  #mayHaveMore(): boolean {
+    return this.#state.readAll() || this.#judge.turnToAvoided();
   }
 
   undo(): void {

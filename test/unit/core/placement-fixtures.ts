@@ -72,6 +72,7 @@ export function makeRequest(part: RequestPart = {}): PlacementRequest {
     count: 1,
     hostsHeld: [],
     avoidHosts: [],
+    refusingHosts: [],
     ...rest,
   };
 }

@@ -105,8 +105,9 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     count: fc.integer({ min: 1, max: 6 }),
     held: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 4 }),
     avoid: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
+    refuse: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
   })
-  .map(({ cpu, memory, cache, gpu, ports, shared, count, held, avoid, ...wishes }) =>
+  .map(({ cpu, memory, cache, gpu, ports, shared, count, held, avoid, refuse, ...wishes }) =>
     makeRequest({
       ...(shared === undefined ? {} : { shared }),
       group: makeGroup(wishes),
@@ -116,6 +117,7 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
       count,
       hostsHeld: held.map((n) => ({ id: id(n), index: -1 })),
       avoidHosts: avoid.map(id),
+      refusingHosts: refuse.map(id),
     }),
   );
 
@@ -331,8 +333,9 @@ describe('place against the walk over all hosts', () => {
       const request = heldIn(state, drawn);
       const one = { ...request, count: 1 };
       const ranks = rankByWalk(state, one, policy);
-      const wanted = [...ranks].filter(([host]) => !request.avoidHosts.includes(host));
-      const best = wanted.length > 0 ? wanted : [...ranks];
+      const willing = [...ranks].filter(([host]) => !request.refusingHosts.includes(host));
+      const wanted = willing.filter(([host]) => !request.avoidHosts.includes(host));
+      const best = [wanted, willing].find((some) => some.length > 0) ?? [...ranks];
       const { chosen } = place(state, one, partedChance(seed), policy);
       const host = chosen[0]?.host;
       if (host === undefined) return;
@@ -348,7 +351,12 @@ describe('place against the walk over all hosts', () => {
       const state = build(cell, seed);
       const request = heldIn(state, drawn);
       const policy = { ...any, sample: Infinity };
-      const result = place(state, { ...request, avoidHosts: [] }, partedChance(seed), policy);
+      const result = place(
+        state,
+        { ...request, avoidHosts: [], refusingHosts: [] },
+        partedChance(seed),
+        policy,
+      );
       const held = [...request.hostsHeld];
       for (const [n, chosen] of result.chosen.entries()) {
         const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);

@@ -99,6 +99,15 @@ describe('place', () => {
     const request = makeRequest({ count: 5, avoidHosts: ['a'] });
     expect(hostsOf(place(state, request, chance, BINPACK))).toEqual(['b', 'b', 'b', 'b', 'a']);
   });
+
+  it('S4.29 goes back to where it failed before it asks again who refused', () => {
+    const state = makeCell([makeHost('failed'), makeHost('refused')]);
+    const request = makeRequest({ count: 5, avoidHosts: ['failed'], refusingHosts: ['refused'] });
+    const both = makeRequest({ count: 1, avoidHosts: ['refused', 'failed'], refusingHosts: ['refused'] });
+    const fives = ['failed', 'failed', 'failed', 'failed', 'refused'];
+    expect(hostsOf(place(state, request, chance, BINPACK))).toEqual(fives);
+    expect(hostsOf(place(state, both, chance, BINPACK))).toEqual(['failed']);
+  });
 });
 
 describe('explain', () => {

@@ -41,6 +41,27 @@ describe('I10 slots that could be filled', () => {
     expect(broken()).toEqual([]);
   });
 
+  it('I10 I36 lets wait what only a host could take that is ahead of time, as long as it says so', () => {
+    const turn = { fault: 0, kind: 'clock-step', targets: ['host-1', 'host-2'], what: 'clock-step' } as const;
+    run.history.fault({ ...turn, phase: 'begin' });
+    run.history.fault({ ...turn, phase: 'end' });
+    for (const host of turn.targets) run.order(one, job, { host, ticket: null, refuse: 'ticket-expired' });
+    run.quiet();
+    run.finish();
+    const i10 = (): number =>
+      run.check({ least: {} }).violations.filter(({ invariant }) => invariant === 'I10').length;
+    expect(i10()).toBe(0);
+    run.order(one, job, { ticket: null, refuse: 'busy' });
+    expect(i10()).toBe(1);
+  });
+
+  it('I10 a host whose clock nobody turned has no such excuse', () => {
+    run.order(one, job, { ticket: null, refuse: 'ticket-expired' });
+    run.quiet();
+    run.finish();
+    expect(run.check({ least: {} }).violations.map(({ invariant }) => invariant)).toContain('I10');
+  });
+
   it('lets a slot be that has come to its end', () => {
     run.end(one, run.launch(one, job));
     run.release(one);
