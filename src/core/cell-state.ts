@@ -10,7 +10,7 @@ import { EMPTY_LEDGER, withClaim } from './ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 import { PoolBook } from './pool-book.ts';
 import type { Scale } from './scores.ts';
-import { Selections } from './selection.ts';
+import { Selections } from './selections.ts';
 
 /**
  * A scheduler's private copy of the cell: hosts, their ledgers as last seen, and on top of those the own claims whose

@@ -32,6 +32,8 @@ export class GroupCount {
   readonly #compared: readonly KnownHost[];
   /** By attribute of the selection, then by value number. */
   readonly #byValue: readonly Int32Array[];
+  /** By attribute: the largest of these. */
+  readonly #largest: Int32Array;
   readonly #distinct: readonly number[];
   readonly #spread: readonly { readonly at: number; readonly weight: number }[];
   /** Of what the hosts share. */
@@ -52,6 +54,7 @@ export class GroupCount {
     this.#byHost?.clear();
     this.#room = new PoolRoom(state.pools, selection, index, request.ask);
     this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
+    this.#largest = this.#byValue.length === 0 ? NONE : new Int32Array(this.#byValue.length);
     const { hostsHeld } = request;
     const isCompared =
       this.#onePerHost &&
@@ -89,7 +92,9 @@ export class GroupCount {
     const { valueOf } = this.#selection;
     for (let at = 0; at < valueOf.length; at++) {
       const value = valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
-      if (value >= 0) this.#byValue[at]![value]! += 1;
+      if (value < 0) continue;
+      const count = (this.#byValue[at]![value]! += 1);
+      if (count > this.#largest[at]!) this.#largest[at] = count;
     }
   }
 
@@ -136,8 +141,8 @@ export class GroupCount {
     let score = this.#selection.affinityOf[number] ?? 0;
     for (const { at, weight } of this.#spread) {
       const value = this.#selection.valueOf[at]?.[number] ?? -1;
-      const counts = this.#byValue[at] ?? NONE;
-      score -= weight * (value >= 0 ? (counts[value] ?? 0) : largest(counts) + 1);
+      const count = value >= 0 ? (this.#byValue[at]?.[value] ?? 0) : (this.#largest[at] ?? 0) + 1;
+      score -= weight * count;
     }
     return score;
   }
@@ -162,10 +167,4 @@ function numbersOf(selection: Selection, attributes: readonly string[]): readonl
     .map(plainAttribute)
     .filter((name) => name !== 'id')
     .map((name) => selection.attributes.indexOf(name));
-}
-
-function largest(counts: Int32Array): number {
-  let most = 0;
-  for (const count of counts) if (count > most) most = count;
-  return most;
 }

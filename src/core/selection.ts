@@ -5,7 +5,6 @@ import { modelFits } from './gpu-choice.ts';
 import type { HostClass } from './host-classes.ts';
 import type { Affinity, Expression, Group } from './job.ts';
 import type { PlacementRequest } from './placement-request.ts';
-import type { PoolBook } from './pool-book.ts';
 import { WEIGHT_FULL } from './scores.ts';
 
 /** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
@@ -59,87 +58,13 @@ export interface Selection {
   readonly all: boolean;
 }
 
-/** So many are kept; the one used longest ago goes first. */
-const SELECTIONS_MAX = 256;
-
-export class Selections {
-  readonly #index: CellIndex;
-  readonly #pools: PoolBook;
-  readonly #known = new Map<string, Selection>();
-  readonly #keys = new WeakMap<Group, string>();
-
-  constructor(index: CellIndex, pools: PoolBook) {
-    this.#index = index;
-    this.#pools = pools;
-  }
-
-  for(request: PlacementRequest): Selection {
-    const { group, ask } = request;
-    let key = this.#keyOf(group);
-    const models = ask.gpu === null ? [] : ask.gpu.models;
-    if (models.length > 0) key += `\ng${models.join(',')}`;
-    const sharers = ask.shared === undefined ? NO_ATTRIBUTES : sharersOf(ask.shared, this.#pools);
-    if (sharers.length > 0) key += `\np${sharers.join(',')}`;
-    const known = this.#known.get(key);
-    if (known?.version === this.#index.classes.version) return known;
-    this.#index.classes.divideBy([...attributesOf(group, models.length > 0), ...sharers]);
-    const made = select(key, this.#index, request, sharers);
-    this.#known.delete(key);
-    this.#known.set(key, made);
-    if (this.#known.size > SELECTIONS_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
-    return made;
-  }
-
-  #keyOf(group: Group): string {
-    // Most groups wish for nothing, and nothing need be remembered of them.
-    if (isWithoutWishes(group)) return '';
-    let key = this.#keys.get(group);
-    if (key === undefined) this.#keys.set(group, (key = keyOf(group)));
-    return key;
-  }
-}
-
-function isWithoutWishes({ constraints, affinities, spread, distinct }: Group): boolean {
-  return constraints.length + affinities.length + spread.length + distinct.length === 0;
-}
-
-function keyOf(group: Group): string {
-  const say = ({ attribute, operator, value }: Expression): string =>
-    `${plainAttribute(attribute)} ${operator} ${value}`;
-  return [
-    ...group.constraints.map((expression) => `c${say(expression)}`),
-    ...group.affinities.map(({ expression, weight }) => `a${String(weight)} ${say(expression)}`),
-    ...group.spread.map(({ attribute }) => `s${plainAttribute(attribute)}`),
-    ...group.distinct.map((attribute) => `d${plainAttribute(attribute)}`),
-  ].join('\n');
-}
-
-function attributesOf(group: Group, models: boolean): string[] {
-  const names = [
-    ...group.constraints.map(({ attribute }) => attribute),
-    ...group.affinities.map(({ expression }) => expression.attribute),
-    ...group.spread.map(({ attribute }) => attribute),
-    ...group.distinct,
-    ...(models ? ['gpuModel'] : []),
-  ];
-  return [...new Set(names.map(plainAttribute))];
-}
-
-const NO_ATTRIBUTES: readonly string[] = Object.freeze([]);
-
-/** The attributes whose values say which hosts share what is asked for. */
-function sharersOf(shared: Readonly<Record<string, number>>, pools: PoolBook): readonly string[] {
-  const names = new Set<string>();
-  for (const name in shared) {
-    const by = pools.resource(name).resource?.by ?? null;
-    if (by !== null) names.add(plainAttribute(by));
-  }
-  return [...names].sort();
-}
-
 const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAttribute(attribute) === 'id';
 
-function select(
+/**
+ * What the group's wishes say about the classes, which must be divided by all attributes they name.
+ * @param sharers the attributes that say which hosts share what is asked for
+ */
+export function select(
   key: string,
   index: CellIndex,
   request: PlacementRequest,
