@@ -2,10 +2,13 @@ import { Backoff } from '../src/runtime/backoff.ts';
 import type { Term } from './context.ts';
 import type { OwnedJob } from './owned-job.ts';
 
-/** How long a group waits when it was refused, doubling: long enough for others to get through. */
-const BLOCK = { firstMs: 100, maxMs: 10_000 };
+/**
+ * How long a group waits when it was refused, doubling: long enough for others to get through, and short enough that a slot for
+ * which there is room again is filled within 5 s (I10).
+ */
+const BLOCK = { firstMs: 100, maxMs: 4_000 };
 /** From `firstMs` to `maxMs`. */
-const BLOCK_DOUBLINGS_MAX = 8;
+const BLOCK_DOUBLINGS_MAX = 7;
 
 /**
  * No try for the group for a while. One refusal for each of many placements of one try is one reason to wait.

@@ -133,7 +133,7 @@ function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, 
   if (!input.alive.has(allocation.host)) return;
   const since = (at: Stamp): number => book.end.atMs - Math.max(at.atMs, quiet.atMs + times.knownMs);
   if (unwanted !== null) {
-    if (since(unwanted) > times.stopMs + graceOf(allocation, book))
+    if (since(unwanted) >= times.stopMs + graceOf(allocation, book))
       findings.prove('I55', allocation.id, `should be gone since ${wordsOf(unwanted)}, and holds its room`, [
         unwanted,
         book.end,
@@ -142,13 +142,13 @@ function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, 
   }
   const record = cell.jobs.get(story.jobKey);
   const jobEnd = book.jobs.get(story.jobKey)?.at(-1) ?? created;
-  if (record?.desired !== 'run' && since(jobEnd) > times.stopMs)
+  if (record?.desired !== 'run' && since(jobEnd) >= times.stopMs)
     findings.prove('I55', allocation.id, 'its job is stopped or gone, and it still should run', [
       jobEnd,
       book.end,
     ]);
   const processes = book.processesOf.get(allocation.id) ?? [];
-  if (processes.length === 0 && !isKnownToHost(allocation, book) && since(created) > times.placeMs)
+  if (processes.length === 0 && !isKnownToHost(allocation, book) && since(created) >= times.placeMs)
     findings.prove('I55', allocation.id, `is reserved since ${wordsOf(created)}, and was never started`, [
       created,
       book.end,
@@ -167,7 +167,7 @@ function checkEnded(
   const last = processes.at(-1)?.ended;
   if (last == null || processes.some(({ ended }) => ended === null)) return;
   const restart = book.jobOf(allocation)?.groups[allocation.group]?.restart;
-  if (since(last) > times.stopMs + (restart?.delayMs ?? 0))
+  if (since(last) >= times.stopMs + (restart?.delayMs ?? 0))
     findings.prove('I55', allocation.id, `ended at ${wordsOf(last)}, and holds its room`, [
       created,
       last,
@@ -188,7 +188,7 @@ function checkStrays(quiet: Stamp, { book, times, alive }: LivenessInput, findin
     if (ended !== null || story === undefined || !alive.has(host)) continue;
     const from = story.unwanted ?? story.deleted;
     const allowedMs = times.stopMs + graceOf(story.allocation, book);
-    if (from === null || book.end.atMs - Math.max(from.atMs, quiet.atMs + times.knownMs) <= allowedMs)
+    if (from === null || book.end.atMs - Math.max(from.atMs, quiet.atMs + times.knownMs) < allowedMs)
       continue;
     findings.prove('I55', allocation, `still runs on ${host}, and should not since ${wordsOf(from)}`, [
       started,

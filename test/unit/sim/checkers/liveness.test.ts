@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
+import { openAt as askedAt } from '../../../../sim/checkers/settled.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
 
@@ -114,5 +115,43 @@ describe('I55 what is reserved, and what runs', () => {
     run.drop(null, KEYS.aliveOf('host-1'));
     run.quiet();
     expect(broken()).toEqual([]);
+  });
+});
+
+describe('what is asked while the run goes on', () => {
+  const times = { knownMs: 10_000, placeMs: 5_000, stopMs: 5_000 };
+  const dueMs = times.knownMs + Math.max(times.placeMs, times.stopMs);
+
+  /** @param afterMs since the last fault */
+  function openAt(afterMs: number): string[] {
+    const quietMs = run.history.phases[0]?.atMs ?? run.nowMs;
+    const { findings } = askedAt(run.history, { keys: KEYS, hosts: 2, times, endMs: quietMs + afterMs });
+    return findings.violations.map(({ invariant }) => invariant);
+  }
+
+  it('I55 what should have been started is open when it is due, and not before', () => {
+    run.commit(true, one);
+    run.quiet();
+    expect(openAt(dueMs - 1)).toEqual([]);
+    expect(openAt(dueMs)).toEqual(['I55']);
+  });
+
+  it('I55 what should be gone is open when its grace is over, too', () => {
+    const graceMs = 2_000;
+    const brief = run.job('brief', { stop: { signal: 'SIGTERM', grace: '2s' } });
+    run.jobRecord(job, 1, 'stop');
+    run.submit(brief);
+    const other = run.allocation(brief);
+    run.launch(other, brief);
+    run.mark(other, 'stop');
+    run.quiet();
+    expect(openAt(dueMs + graceMs - 1)).toEqual([]);
+    expect(openAt(dueMs + graceMs)).toEqual(['I55', 'I55']);
+  });
+
+  it('I10 a slot that could be filled is open when it is due', () => {
+    run.quiet();
+    expect(openAt(dueMs - 1)).toEqual([]);
+    expect(openAt(dueMs)).toEqual(['I10']);
   });
 });
