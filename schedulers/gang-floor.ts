@@ -67,10 +67,11 @@ export class Floor {
   spareNeedless(): void {
     const host = this.#term.cell.state.hostOf(this.host);
     if (host === undefined) return;
+    let ledger = this.#ledger();
     for (const victim of [...this.#victims].sort((a, b) => b.precedence - a.precedence)) {
-      const ledger = this.#ledger();
       if (ledger === null || fitShortfall(host, ledger, { ...victim, ports: NO_PORTS }) !== null) continue;
       this.#victims = this.#victims.filter((other) => other !== victim);
+      ledger = this.#ledger();
     }
   }
 

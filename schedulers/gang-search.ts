@@ -6,7 +6,7 @@ import type { Placement } from '../src/core/placement.ts';
 import type { Eviction } from '../src/core/plan.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
-import { sleep } from '../src/runtime/sleep.ts';
+import { Breath } from './breath.ts';
 import type { Term } from './context.ts';
 import type { EvictingPlan } from './evictor.ts';
 import { Floor } from './gang-floor.ts';
@@ -20,12 +20,6 @@ const HOSTS_MAX = 4;
 const HOSTS_A_MEMBER_MAX = 4;
 /** Hosts asked at once: that many members are the next to need one, and a large gang needs thousands. */
 const ASKED_AT_ONCE_MAX = 8;
-
-/**
- * Members, or hosts, that are looked at before others in this process have their turn: each takes some tenths of a
- * millisecond, and a gang may have ten thousand (S3.47, S3.48).
- */
-const BREATH = 32;
 
 const NO_HOSTS: ReadonlySet<string> = new Set();
 
@@ -56,6 +50,7 @@ export class GangSearch {
   readonly #terms: GangSearchTerms;
   readonly #id: string;
   readonly #record: unknown;
+  readonly #breath: Breath;
   readonly #entries: Entry[] = [];
   /** Members on each host that fit there as it is. */
   readonly #fitting = new Map<string, number>();
@@ -75,6 +70,7 @@ export class GangSearch {
     this.#record = job.record;
     const { clock, random } = term.world;
     this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
+    this.#breath = new Breath(clock, term.signal);
   }
 
   /** Whether anybody still wants it, after others were asked, and there is time left. */
@@ -85,7 +81,7 @@ export class GangSearch {
     return record === this.#record && !this.#parts.isPaused();
   }
 
-  /** @returns false: there is no place for all of them */
+  /** @returns false: there is no place for all of them, or nobody wants one any more */
   async placeAll(fills: readonly Fill[]): Promise<boolean> {
     const { placer } = this.#parts;
     this.#entries.push(...placer.place(this.#job, this.#group, fills, this.#id));
@@ -95,14 +91,16 @@ export class GangSearch {
     const missing = fills.filter(({ index }) => !placed.has(index));
     this.#hostsLeft = HOSTS_A_MEMBER_MAX * missing.length;
     for (const [at, fill] of missing.entries()) {
-      if (isBreath(at)) await this.#breathe();
-      if (!(await this.#makeRoom(fill, missing.length - at))) return false;
+      if (!(await this.#makeRoom(fill, missing.length - at)) || !(await this.#mayGoOn())) return false;
     }
     return true;
   }
 
-  #breathe(): Promise<void> {
-    return sleep(this.#term.world.clock, 0, this.#term.signal);
+  /** After each step: others have their turn now and then, and may end or change the job in it. */
+  async #mayGoOn(): Promise<boolean> {
+    if (!this.#breath.step()) return true;
+    await this.#breath.take();
+    return this.isWanted;
   }
 
   async #makeRoom(fill: Fill, missing: number): Promise<boolean> {
@@ -171,6 +169,7 @@ export class GangSearch {
       asked.push(floor);
     }
     await Promise.all(asked.map((floor) => this.#askOne(floor)));
+    this.#breath.begin();
     const [first, ...others] = asked;
     this.#untried = [...this.#untried, ...others];
     return first ?? null;
@@ -189,11 +188,14 @@ export class GangSearch {
     return true;
   }
 
-  /** Who gives way, as the store has them; null: some of them do so already. @throws StoreError */
+  /**
+   * Who gives way, as the store has them; null: some of them do so already, or nobody wants it any more.
+   * @throws StoreError
+   */
   async evictions(): Promise<readonly Eviction[] | null> {
-    for (const [at, floor] of [...this.#floors.values()].entries()) {
-      if (isBreath(at)) await this.#breathe();
+    for (const floor of this.#floors.values()) {
       floor.spareNeedless();
+      if (!(await this.#mayGoOn())) return null;
     }
     const chosen = [...this.#floors.values()].flatMap(({ victims }) => victims);
     const read = await this.#parts.victims.read(chosen, `${CAUSES.evicted} ${this.#job.key}`);
@@ -235,10 +237,6 @@ export class GangSearch {
       this.#term.dropEntry(this.#job, entry);
     }
   }
-}
-
-function isBreath(done: number): boolean {
-  return done > 0 && done % BREATH === 0;
 }
 
 /** Each member on a host waits for all who give way there. */

@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Job } from '../../../src/core/job.ts';
+import type { CellStore } from '../../../src/ports/cell-store.ts';
+import { CellWorld, keys, makeJob } from './cell-world.ts';
+
+describe("the search for a large gang's room, and what else there is to do", () => {
+  let world: CellWorld;
+  /** Whether the search has come to its end: who was chosen is looked up in the store. */
+  let isChosen = false;
+  beforeEach(() => {
+    world = new CellWorld();
+    isChosen = false;
+  });
+  afterEach(() => world.close());
+
+  const gang = (count: number, cpuMilli: number): Job =>
+    makeJob('huge', { precedence: 80 }, { count, gang: true }, cpuMilli);
+
+  /** Hosts of 120,000 each, which one that may give way fills. */
+  const filled = async (hosts: number): Promise<void> => {
+    for (let at = 0; at < hosts; at++) await world.host(`h${String(at)}`, 120_000);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('low', { precedence: 10, type: 'service' }, { count: hosts }, 120_000));
+    await world.until(() => world.running().length === hosts, 'a full cell');
+    await world.scheduler({ id: 'batch-1' }, (store) =>
+      reading(store, (names) => {
+        isChosen ||= names.some((name) => name.startsWith(`${keys.allocations}default/low/`));
+      }),
+    );
+  };
+
+  /** When so many hosts have been asked, and answer: from then on nothing but the search's own pauses holds it up. */
+  const onAnswer = (asked: number, act: () => void): void => {
+    let left = asked;
+    world.fate = ({ method, url }, from) => {
+      if (from !== 'batch-1' || method !== 'GET' || !url.endsWith('/v1/allocations')) return 'pass';
+      if (--left !== 0) return 'pass';
+      return new Promise<'pass'>((resolve) => {
+        world.clock.after(5, () => {
+          act();
+          resolve('pass');
+        });
+      });
+    };
+  };
+
+  /** Counts the turns that others have before the search has ended: one while the answer is on its way. */
+  const countTurns = async (asked: number): Promise<number> => {
+    let turns = -1;
+    const turn = (): void => {
+      turns += 1;
+      if (!isChosen) world.clock.after(0, turn);
+    };
+    onAnswer(asked, turn);
+    await world.until(() => isChosen, 'the choice of those who give way');
+    return turns;
+  };
+  const membersRunning = (): number => world.running().filter(({ job }) => job === 'huge').length;
+
+  it('S3.47 others have their turn while places are found for the members', async () => {
+    await filled(1);
+    await world.submit(gang(120, 1_000));
+    expect(await countTurns(1)).toBeGreaterThanOrEqual(3);
+    await world.until(() => membersRunning() === 120, 'the gang');
+  });
+
+  it('S3.47 others have their turn while those are spared who need not go', async () => {
+    await filled(40);
+    await world.submit(gang(40, 100_000));
+    expect(await countTurns(40)).toBeGreaterThanOrEqual(2);
+    await world.until(() => membersRunning() === 40, 'the gang');
+  });
+
+  it('S1.2 a gang that is stopped while its room is looked for is looked after no further', async () => {
+    await filled(1);
+    const job = gang(120, 1_000);
+    await world.submit(job);
+    let isStopped = false;
+    onAnswer(1, () => {
+      const stop = (): void => {
+        isStopped = true;
+        void world.submit(job, 2, 'stop');
+      };
+      // In the middle of the search, not before it.
+      world.clock.after(0, () => world.clock.after(0, stop));
+    });
+    await world.until(() => isStopped && world.owners().length === 1, 'the end of the job');
+    await world.clock.advance(30_000);
+    expect([isChosen, world.allocations().length, world.running().length]).toEqual([false, 1, 1]);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('S4.30 a scheduler that steps down leaves off in the middle', async () => {
+    await filled(1);
+    await world.submit(gang(120, 1_000));
+    let stopped: Promise<unknown> | null = null;
+    onAnswer(1, () => {
+      world.clock.after(0, () => {
+        stopped = world.members[1]?.scheduler.stop() ?? null;
+      });
+    });
+    await world.until(() => stopped !== null, 'the stop');
+    await world.clock.advance(30_000);
+    expect([isChosen, world.allocations().length]).toEqual([false, 1]);
+  });
+});
+
+/** The same store; `look` sees the keys of each read. */
+function reading(store: CellStore, look: (names: readonly string[]) => void): CellStore {
+  const read: CellStore['read'] = (names, ...rest) => {
+    look(names);
+    return store.read(names, ...rest);
+  };
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'read') return read;
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
