@@ -8,13 +8,15 @@ import type { Resources } from '../../src/core/resources.ts';
 import { addResources, NO_RESOURCES, shortOf, subtractResources } from '../../src/core/resources.ts';
 import { capacityOf, partsOfPool, poolOn } from '../../src/core/shared-resource.ts';
 import type { CellAt } from './cell-replay.ts';
-import { addAmounts, noAmounts, overQuota } from './quotas.ts';
+import type { Amounts } from './quotas.ts';
+import { addAmounts, overQuota } from './quotas.ts';
 
 /**
  * Could somebody have placed one more of the group, as the cell stands? Asks plainly and only what it is sure of: places
  * that need an eviction, or devices in parts, count as none.
  *
  * @param alive hosts whose session is there
+ * @param promised what is granted of the namespace's quota besides what the store shows
  * @returns a host that has room; null when there is none, or nobody who may place
  */
 export function roomFor(
@@ -22,12 +24,13 @@ export function roomFor(
   record: JobRecord,
   group: Group,
   alive: ReadonlySet<string>,
+  promised: Amounts,
 ): string | null {
   if (cell.switches.get('')?.pausePlacement === true) return null;
   if (!hasScheduler(cell, schedulerKindOf(record.job))) return null;
   const ask = askOf(group);
   if (ask.gpu !== null) return null;
-  if (!isWithinQuota(cell, record.job.namespace, ask.resources)) return null;
+  if (!isWithinQuota(cell, record.job.namespace, ask.resources, promised)) return null;
   // All of a gang or none: it takes a search over hosts to know, which the search for one host is not.
   if (group.gang && group.count > 1) return null;
   for (const host of cell.hosts.values()) {
@@ -46,10 +49,10 @@ function hasScheduler(cell: CellAt, kind: string): boolean {
   return false;
 }
 
-function isWithinQuota(cell: CellAt, namespace: string, asked: Resources): boolean {
+function isWithinQuota(cell: CellAt, namespace: string, asked: Resources, promised: Amounts): boolean {
   const quota = cell.quotas.get(namespace);
   if (quota === undefined) return true;
-  const sum = noAmounts();
+  const sum = { ...promised };
   for (const allocation of cell.allocations.values())
     if (allocation.namespace === namespace) addAmounts(sum, allocation, 1);
   addAmounts(sum, { resources: asked, gpus: [] }, 1);

@@ -1,10 +1,12 @@
 import type { Allocation, Outcome } from '../../src/core/allocation.ts';
 import { GRANT_HELD_MS } from '../../arbiter/grant-book.ts';
 import { jobKeyOf } from '../../src/core/ids.ts';
-import type { Group, JobRecord } from '../../src/core/job.ts';
+import type { Group, JobRecord, Task } from '../../src/core/job.ts';
 import type { Stamp, Stamped } from '../history/history.ts';
+import { lingerMsOf } from '../hosts/task-table.ts';
 import type { CellAt } from './cell-replay.ts';
 import { roomFor } from './feasible.ts';
+import { promisedIn } from './promised.ts';
 import type { AllocationStory, RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
@@ -13,7 +15,7 @@ export interface LivenessTimes {
   readonly knownMs: number;
   /** From when a slot could be filled to its allocation's start (I10), and from a placement to its start (I55). */
   readonly placeMs: number;
-  /** From the order to stop to the end of the record, besides the task's own grace. */
+  /** From the order to stop to the end of the record, besides the task's own grace, and how long its end leaves ports bound. */
   readonly stopMs: number;
 }
 
@@ -81,7 +83,8 @@ function checkGroup(
       continue;
     }
     if (dueMs > book.end.atMs) continue;
-    const room = roomFor(cell, record, group, able);
+    const promised = promisedIn(record.job.namespace, cell, book, book.end.atMs - times.placeMs);
+    const room = roomFor(cell, record, group, able, promised);
     if (room !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
         since,
@@ -136,7 +139,7 @@ function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, 
   if (!input.alive.has(allocation.host)) return;
   const since = (at: Stamp): number => book.end.atMs - Math.max(at.atMs, quiet.atMs + times.knownMs);
   if (unwanted !== null) {
-    if (since(unwanted) >= times.stopMs + graceOf(allocation, book))
+    if (since(unwanted) >= times.stopMs + graceOf(allocation, book) + lingerOf(allocation, book))
       findings.prove('I55', allocation.id, `should be gone since ${wordsOf(unwanted)}, and holds its room`, [
         unwanted,
         book.end,
@@ -170,7 +173,7 @@ function checkEnded(
   const last = processes.at(-1)?.ended;
   if (last == null || processes.some(({ ended }) => ended === null)) return;
   const restart = book.jobOf(allocation)?.groups[allocation.group]?.restart;
-  if (since(last) >= times.stopMs + (restart?.delayMs ?? 0))
+  if (since(last) >= times.stopMs + (restart?.delayMs ?? 0) + lingerOf(allocation, book))
     findings.prove('I55', allocation.id, `ended at ${wordsOf(last)}, and holds its room`, [
       created,
       last,
@@ -202,8 +205,16 @@ function checkStrays(quiet: Stamp, { book, times, alive }: LivenessInput, findin
 }
 
 function graceOf(allocation: Allocation, book: RunBook): number {
-  const tasks = book.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {};
-  return Math.max(0, ...Object.values(tasks).map(({ stop }) => stop.graceMs));
+  return Math.max(0, ...tasksOf(allocation, book).map(({ stop }) => stop.graceMs));
+}
+
+/** What an ended task leaves bound keeps its host from giving back its room. */
+function lingerOf(allocation: Allocation, book: RunBook): number {
+  return Math.max(0, ...tasksOf(allocation, book).map(({ env }) => lingerMsOf(env)));
+}
+
+function tasksOf(allocation: Allocation, book: RunBook): readonly Task[] {
+  return Object.values(book.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {});
 }
 
 function wordsOf({ atMs }: Stamp): string {

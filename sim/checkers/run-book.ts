@@ -5,7 +5,7 @@ import { jobKeyOf } from '../../src/core/ids.ts';
 import type { Job, JobRecord } from '../../src/core/job.ts';
 import type { ProcessIdentity } from '../../src/ports/process.ts';
 import { parseAttemptName } from '../../src/wire/shim-files.ts';
-import type { ActorKind } from '../history/facts.ts';
+import type { ActorKind, GrantFact } from '../history/facts.ts';
 import type { OrderRecord, RecordedHistory, Stamp, Stamped } from '../history/history.ts';
 import type { Step } from './cell-replay.ts';
 
@@ -59,6 +59,7 @@ export class RunBook {
   readonly ordersOf = new Map<string, OrderRecord[]>();
   /** When each host lost its power. */
   readonly outages = new Map<string, Stamp[]>();
+  readonly grants: readonly Stamped<GrantFact>[];
   readonly roles = new Map<string, ActorKind>();
   readonly quietFrom: Stamp | null;
   readonly end: Stamp;
@@ -68,6 +69,7 @@ export class RunBook {
     for (const { fact } of history.actors) this.roles.set(fact.actor, fact.role);
     this.quietFrom = history.phases.find(({ fact }) => fact.phase === 'quiet') ?? null;
     this.end = end;
+    this.grants = history.grants;
     this.#takeHosts(history);
     for (const record of history.orders) pushTo(this.ordersOf, allocationOf(record), record);
   }

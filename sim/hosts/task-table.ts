@@ -35,6 +35,11 @@ const SPAWN_SPREAD_MS = 4;
 const REACTION_MIN_MS = 0.2;
 const REACTION_SPREAD_MS = 20;
 
+/** How long a task's ports and addresses stay bound after its end. */
+export function lingerMsOf(env: Readonly<Record<string, string>>): number {
+  return Number(env['SIM_LINGER_MS'] ?? 0);
+}
+
 /**
  * The processes of a machine between two boots: shims and tasks that only take time. What a task does stands in its
  * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, `SIM_IGNORES_SIGNALS`, with which only
@@ -277,7 +282,7 @@ export class TaskTable {
     const { host, history, agenda, life } = this.#machine;
     const { attempt, launch } = running;
     history.host({ kind: 'ended', host, attempt, process, exit });
-    const lingerMs = Number(launch.env['SIM_LINGER_MS'] ?? 0);
+    const lingerMs = lingerMsOf(launch.env);
     for (const place of running.places) {
       const free = (): void => {
         stop();

@@ -87,14 +87,14 @@ async function quiet(
   const horizon = { keys, hosts: world.machines.size, times: LIVENESS, endMs };
   const isOver = (): boolean =>
     world.isServed && viewsAgree(world) && allTold(history, keys) && isSettled(history, horizon);
-  let late: readonly Violation[] | null = null;
+  let late: readonly Violation[] = [];
   const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
   for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
     await drive(agenda, { untilMs });
-    if (late === null && untilMs >= dueMs)
+    if (late.length === 0 && untilMs >= dueMs)
       late = openAt(history, { ...horizon, endMs: untilMs }).findings.violations;
     const isEarly = isWhole || untilMs < activeMs + quietLeastMs;
-    if (untilMs >= endMs || (!isEarly && isOver())) return late ?? [];
+    if (untilMs >= endMs || (!isEarly && isOver())) return late;
   }
 }
 

@@ -70,6 +70,29 @@ describe('I10 slots that could be filled', () => {
     expect(broken()).toEqual([]);
   });
 
+  it('lets a slot wait for what of its quota was granted and not used, until the ticket has ended', () => {
+    const limited = (name: string) => run.job(name, { resources: { cpu: '100m', memory: '64Mi' } });
+    run.jobRecord(job, 1, 'stop');
+    run.quota('default', 100);
+    run.submit(limited('waits'));
+    const asks = limited('asks');
+    run.submit(asks);
+    run.jobRecord(asks, 1, 'stop');
+    run.grant(run.allocation(asks), asks);
+    run.quiet();
+    expect(broken()).toEqual([]);
+  });
+
+  it('I10 a slot that nothing of its quota holds up any more', () => {
+    run.jobRecord(job, 1, 'stop');
+    run.quota('default', 100);
+    const limited = run.job('waits', { resources: { cpu: '100m', memory: '64Mi' } });
+    run.submit(limited);
+    run.grant(run.allocation(job), job);
+    run.quiet(60_000);
+    expect(broken()).toEqual(['I10']);
+  });
+
   it('I24 a slot that waits longer than it may', () => {
     const short = run.job('short', { waitMax: '5s', resources: { cpu: '64', memory: '64Mi' } });
     run.jobRecord(job, 1, 'stop');
