@@ -1,5 +1,4 @@
 import type { Allocation, Outcome } from '../../src/core/allocation.ts';
-import { GRANT_HELD_MS } from '../../arbiter/grant-book.ts';
 import { jobKeyOf } from '../../src/core/ids.ts';
 import type { Group, JobRecord, Task } from '../../src/core/job.ts';
 import type { Stamp, Stamped } from '../history/history.ts';
@@ -75,9 +74,7 @@ function checkGroup(
     if (record.job.type === 'batch' && hasEnded(record, group, history)) continue;
     const since = openSince(jobKey, group, history, quiet, book);
     const slot = `${jobKey}/${group.name}[${String(index)}]`;
-    // What was granted and not used counts against the quota until it has surely ended; only the arbiter knows of it.
-    const heldMs = cell.quotas.has(record.job.namespace) ? GRANT_HELD_MS : 0;
-    const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + heldMs + times.placeMs;
+    const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + times.placeMs;
     if (group.waitMaxMs !== null && dueMs + group.waitMaxMs < book.end.atMs) {
       findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [since, book.end]);
       continue;
