@@ -35,7 +35,7 @@ export interface LivenessInput {
  */
 export function checkLiveness(input: LivenessInput, findings: Findings): void {
   const { book, cell } = input;
-  const quiet = book.quietFrom;
+  const quiet = book.calmFrom;
   if (quiet === null) return;
   const able = new Set([...input.alive].filter((host) => !input.ahead.has(host)));
   for (const [jobKey, record] of cell.jobs)

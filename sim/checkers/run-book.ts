@@ -62,12 +62,17 @@ export class RunBook {
   readonly grants: readonly Stamped<GrantFact>[];
   readonly roles = new Map<string, ActorKind>();
   readonly quietFrom: Stamp | null;
+  /** The same, or the last kill after it: a crash sweep kills in the quiet too. */
+  readonly calmFrom: Stamp | null;
   readonly end: Stamp;
 
   /** @param end of the run, where it is not the recorded one */
   constructor(history: RecordedHistory, end = endOf(history)) {
     for (const { fact } of history.actors) this.roles.set(fact.actor, fact.role);
     this.quietFrom = history.phases.find(({ fact }) => fact.phase === 'quiet') ?? null;
+    const killed = history.actors.findLast(({ fact }) => fact.change === 'killed');
+    const isLater = killed !== undefined && this.quietFrom !== null && killed.seq > this.quietFrom.seq;
+    this.calmFrom = isLater ? killed : this.quietFrom;
     this.end = end;
     this.grants = history.grants;
     this.#takeHosts(history);

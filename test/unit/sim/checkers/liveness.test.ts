@@ -172,6 +172,14 @@ describe('what is asked while the run goes on', () => {
     expect(openAt(dueMs + graceMs)).toEqual(['I55', 'I55']);
   });
 
+  it('I10 counts from the last kill, where a crash sweep kills in the quiet', () => {
+    const laterMs = 5_000;
+    run.quiet(laterMs);
+    run.history.actor({ actor: 'batch-1', role: 'scheduler', instance: 1, change: 'killed' });
+    expect(openAt(dueMs + laterMs - 1)).toEqual([]);
+    expect(openAt(dueMs + laterMs)).toEqual(['I10']);
+  });
+
   it('I10 a slot that could be filled is open when it is due', () => {
     run.quiet();
     expect(openAt(dueMs - 1)).toEqual([]);
