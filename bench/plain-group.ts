@@ -1,7 +1,7 @@
 import type { Group } from '../src/core/job.ts';
 
 /** A group of one task that wishes for nothing, but for what is said. */
-export function makeGroup(part: Partial<Group>): Group {
+export function makeGroup(part: Partial<Group> = {}): Group {
   return {
     name: 'web',
     count: 1,

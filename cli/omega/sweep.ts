@@ -51,6 +51,7 @@ export async function sweep(
   const todo = [...byKey].filter(([key]) => !points.has(key)).map(([key, task]) => ({ ...task, key }));
   if (taken > 0) context.terminal.err(`${String(taken)} of ${String(byKey.size)} points are there already\n`);
   const progress = new Progress(context.terminal, todo.length);
+  // Whoever is stopped before it began, or has all points already, still gets what is there.
   if (!context.interrupted.aborted && todo.length > 0) {
     const forget = onAbort(context.interrupted, () => progress.say(STOPPING));
     await runAll(todo, {

@@ -20,6 +20,7 @@ describeNeeding(
   () => {
     it('I13 I21 I23 I26 I28 S2.4 S2.7 S2.8 S2.15 S2.16 loses and doubles no byte, no signal, no command and no end', async () => {
       using folder = stateFolder();
+      // Another one each time, and told, so that it can be had again.
       const seed = Date.now() % 1_000_000;
       process.stdout.write(`agent kills: seed ${String(seed)}\n`);
       // The built one: loading its sources would take longer than all else together.

@@ -1,9 +1,10 @@
+import { makeGroup } from '../../../bench/plain-group.ts';
 import type { Chance } from '../../../src/core/chance.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
 import { CellState } from '../../../src/core/cell-state.ts';
 import type { Claim } from '../../../src/core/claim.ts';
 import type { Host } from '../../../src/core/host.ts';
-import type { Expression, Group } from '../../../src/core/job.ts';
+import type { Expression } from '../../../src/core/job.ts';
 import type { Placement, PlacementRequest } from '../../../src/core/placement-request.ts';
 import { NO_SCALARS } from '../../../src/core/resources.ts';
 import type { GpuRequest, Resources } from '../../../src/core/resources.ts';
@@ -29,25 +30,7 @@ export function makeHost(id: string, part: Partial<Host> = {}): Host {
   };
 }
 
-export function makeGroup(part: Partial<Group> = {}): Group {
-  return {
-    name: 'web',
-    count: 1,
-    parallelism: null,
-    gang: false,
-    ports: {},
-    constraints: [],
-    affinities: [],
-    spread: [],
-    distinct: [],
-    tasks: {},
-    restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
-    reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
-    deadlineMs: null,
-    waitMaxMs: null,
-    ...part,
-  };
-}
+export { makeGroup };
 
 export interface RequestPart extends Partial<PlacementRequest> {
   readonly resources?: Resources;
