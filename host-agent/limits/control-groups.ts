@@ -14,6 +14,12 @@ const CONTROLLER: Readonly<Record<Limited, readonly [v1: string, v2: string]>> =
   io: ['blkio', 'io'],
 };
 
+/**
+ * Into which a process with one thread writes itself. In v1 to move a thread needs no lock over all forks of the machine, for
+ * which `cgroup.procs` waits some ten milliseconds; a shim has its task born in its group of v2 (decision 125).
+ */
+const JOIN_FILE = { 1: 'tasks', 2: 'cgroup.procs' } as const;
+
 /** One hierarchy, and what it holds attempts to. */
 interface Hierarchy {
   readonly version: 1 | 2;
@@ -150,7 +156,7 @@ class ControlGroups implements LimitsDriver {
     const state = freezer === null ? null : `${freezer}/freezer.state`;
     return {
       path: `/${[this.#parent, OUR_GROUP, `${this.#owner}.${attempt}`].filter(Boolean).join('/')}`,
-      procs: this.#hierarchies.map((one) => `${this.#group(one, attempt)}/cgroup.procs`),
+      procs: this.#hierarchies.map((one) => `${this.#group(one, attempt)}/${JOIN_FILE[one.version]}`),
       killFile: unified === null ? null : `${unified}/cgroup.kill`,
       freezer,
       freezeFile: unified === null ? state : `${unified}/cgroup.freeze`,

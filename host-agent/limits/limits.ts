@@ -31,7 +31,7 @@ export interface Usage {
 export interface LimitGroups {
   /** Of the task in each hierarchy, from its root; null where there are none. */
   readonly path: string | null;
-  /** `cgroup.procs` files: the task's process is written into each between fork and exec. */
+  /** `cgroup.procs`, or `tasks` of v1: the task's process is written into each between fork and exec, with one thread. */
   readonly procs: readonly string[];
   /** `cgroup.kill` of the task's group: ends everything in it at once; null where the kernel has none. */
   readonly killFile: string | null;

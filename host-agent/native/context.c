@@ -12,12 +12,14 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static const struct {
@@ -37,9 +39,51 @@ static const struct {
     {"rss", RLIMIT_RSS},         {"sigpending", RLIMIT_SIGPENDING}, {"stack", RLIMIT_STACK},
 };
 
+#define CGROUP2_MAGIC 0x63677270
+#define INTO_CGROUP 0x200000000ULL /* CLONE_INTO_CGROUP; an old kernel refuses it */
+
+/* `struct clone_args` as far as the group: headers of older systems lack it. */
+struct born {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+};
+
+static const char *born_in; /* of `procs`: the child is in that group from its birth */
+
+/* The folder of a unified hierarchy's `cgroup.procs`, open; -1: it is another file, or not there. */
+static int open_unified(const char *procs) {
+    const char *name = strrchr(procs, '/');
+    char folder[PATH_MAX];
+    if (!name || strcmp(name, "/cgroup.procs") || name - procs >= (ptrdiff_t)sizeof folder) return -1;
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - procs), procs);
+    struct statfs about;
+    if (statfs(folder, &about) || (uint64_t)about.f_type != CGROUP2_MAGIC) return -1;
+    return open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * To write oneself into `cgroup.procs` makes the kernel wait until no processor forks or ends anything, some ten
+ * milliseconds; a child that is born there waits for nobody. What refuses it is told by the write.
+ */
+pid_t fork_into_group(void) {
+    size_t cursor = 0;
+    for (const char *path; (path = launch_next("procs", &cursor));) {
+        int folder = open_unified(path);
+        if (folder < 0) continue;
+        struct born how = {.flags = INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)folder};
+        born_in = path;
+        pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof how);
+        if (pid != 0) close(folder);
+        if (pid >= 0) return pid;
+        break;
+    }
+    born_in = NULL;
+    return fork();
+}
+
 static void join_groups(int report) {
     size_t cursor = 0;
     for (const char *path; (path = launch_next("procs", &cursor));) {
+        if (path == born_in) continue;
         int why = write_file(path, "0");
         if (why) fail(report, why, "cgroup", path);
     }

@@ -106,6 +106,7 @@ struct verdict { /* from the child to the shim, over a pipe that exec closes */
 };
 
 void fail(int report, int why, const char *step, const char *detail);
+pid_t fork_into_group(void);
 void enter_context(int report); /* groups, limits, namespaces; may return in another process than it was called in */
 void drop_privileges(int report);
 void deny_calls(int report); /* seccomp.c: the last step of all, since it may deny what the others need */

@@ -61,7 +61,7 @@ pid_t spawn(char *const *argv) {
     int report[2];
     char **env = launch_list("env");
     if (pipe2(report, O_CLOEXEC)) give_up(errno, "pipe");
-    pid_t pid = fork();
+    pid_t pid = fork_into_group();
     if (pid < 0) give_up(errno, "fork");
     if (pid == 0) become(argv, env, report[1]);
     free(env);

@@ -18,7 +18,7 @@ export interface ShimLaunch {
   readonly env: Readonly<Record<string, string>>;
   readonly user?: ShimUser;
   readonly rlimits?: readonly Rlimit[];
-  /** Files `cgroup.procs` into which the child writes itself before anything else. */
+  /** Files `cgroup.procs`, or `tasks` of v1, into which the child writes itself before anything else. */
   readonly cgroupProcs?: readonly string[];
   readonly oomScoreAdj?: number;
   readonly nice?: number;

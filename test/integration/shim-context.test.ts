@@ -118,7 +118,7 @@ describeNeeding(program('cc'), 'the native shim', () => {
         using group = testGroup(memory ?? '');
         writeFileSync(group.file('memory.limit_in_bytes'), String(16 << 20));
         const name = await world.begin(['sh', '-c', 'exec tail /dev/zero'], {
-          ...{ cgroupProcs: [group.file('cgroup.procs')], oomFiles: [group.file('memory.oom_control')] },
+          ...{ cgroupProcs: [group.file('tasks')], oomFiles: [group.file('memory.oom_control')] },
         });
         expect(await world.exit(name)).toMatchObject({ signal: 'SIGKILL', oomKills: 1 });
       },

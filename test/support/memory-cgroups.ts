@@ -79,7 +79,8 @@ export class MemoryCgroups implements Cgroups {
     const mount = this.#mounts.find((one) => group === one.path || group.startsWith(`${one.path}/`));
     if (mount === undefined || this.groups.has(group)) return;
     this.groups.add(group);
-    for (const name of ['cgroup.procs', ...this.#filesOf(mount)]) this.files.set(`${group}/${name}`, '');
+    for (const name of ['cgroup.procs', 'tasks', ...this.#filesOf(mount)])
+      this.files.set(`${group}/${name}`, '');
   }
 
   #check(path: string): void {

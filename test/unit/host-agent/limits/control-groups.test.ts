@@ -48,9 +48,11 @@ describe('which hierarchy holds what', () => {
     const driver = await open(cgroups);
     expect(driver.enforced).toEqual({ cpu: 'v1', memory: 'v1', pids: 'none', io: 'none' });
     const groups = await driver.create('a', LIMITS);
-    expect([...groups.procs].sort()).toEqual(
-      ['/cpu', '/memory', '/v2'].map((path) => `${path}/moorage/host-a.1.a/cgroup.procs`),
-    );
+    expect([...groups.procs].sort()).toEqual([
+      '/cpu/moorage/host-a.1.a/tasks',
+      '/memory/moorage/host-a.1.a/tasks',
+      '/v2/moorage/host-a.1.a/cgroup.procs',
+    ]);
     expect(groups.killFile).toBe('/v2/moorage/host-a.1.a/cgroup.kill');
     expect(groups.oomFile).toBe('/memory/moorage/host-a.1.a/memory.oom_control');
   });
