@@ -18,7 +18,7 @@ import { LossChecker } from './losses.ts';
 import { checkOrders } from './orders.ts';
 import { checkOverlaps } from './overlaps.ts';
 import { checkProcesses } from './processes.ts';
-import { QuotaChecker } from './quotas.ts';
+import { checkQuotas } from './quotas.ts';
 import { checkReleasedRoom } from './released-room.ts';
 import { checkRestores } from './restores.ts';
 import { checkRetries } from './retries.ts';
@@ -106,7 +106,6 @@ function checkRevisions(
   const writers = new WriterChecker(keys, book.roles);
   const compared = new ComparedWritesChecker(keys);
   const gangs = new GangChecker();
-  const quotas = new QuotaChecker();
   const losses = new LossChecker(keys);
   for (const at of history.revisions) {
     findings.enter(at);
@@ -119,7 +118,7 @@ function checkRevisions(
     if (step.initial) continue;
     writers.check(at, findings);
     compared.check(step, beforeOf(step, state.cell), at, findings);
-    quotas.check(step, state.cell, findings);
+    checkQuotas(step, state.cell, at, book, findings);
   }
   return { cell: state.cell, alive: losses.alive };
 }

@@ -2,7 +2,7 @@ import type { Claim } from '../../src/core/claim.ts';
 import type { Quota } from '../../src/core/limits.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../history/history.ts';
 import type { Amounts } from './quotas.ts';
-import { addAmounts, noAmounts, overQuota } from './quotas.ts';
+import { addAmounts, hasLeftHost, noAmounts, overQuota } from './quotas.ts';
 import type { RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
@@ -68,10 +68,8 @@ function useOf(id: string, at: Stamp, book: RunBook): 'unused' | 'used' | 'ended
       order.kind === 'start' && answer !== null && answer.fact.status === 200 && answer.seq < at.seq,
   );
   if (!isObeyed) return 'unused';
-  // Given back in the store after its host released it (I45 looks at that), or its very last process has ended.
   const deleted = book.allocations.get(id)?.deleted;
-  const last = book.processesOf.get(id)?.at(-1)?.ended;
-  const isEnded = (deleted != null && deleted.seq < at.seq) || (last != null && last.seq < at.seq);
+  const isEnded = (deleted != null && deleted.seq < at.seq) || hasLeftHost(id, at, book);
   return isEnded ? 'ended' : 'used';
 }
 

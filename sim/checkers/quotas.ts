@@ -1,37 +1,43 @@
 import type { Allocation } from '../../src/core/allocation.ts';
 import type { Quota } from '../../src/core/limits.ts';
 import type { CellAt, Step } from './cell-replay.ts';
+import type { Stamp } from '../history/history.ts';
+import type { RunBook } from './run-book.ts';
 import type { Findings } from './violations.ts';
 
 export const QUOTA_DIMENSIONS = ['cpuMilli', 'memoryMib', 'gpuMilli', 'allocations'] as const;
 export type Amounts = Record<(typeof QUOTA_DIMENSIONS)[number], number>;
 
 /**
- * I9: what the store gives away of a namespace stays within its quota at every revision. Looked at where something was
- * added: a quota that an operator lowers below what is in use is nobody's commit.
+ * I9: what the store gives away of a namespace stays within its quota at every revision. Room returns with the release on
+ * the host, and the record goes a little later: what has left its host, as the host's kernel saw it, counts no more.
+ * Looked at where something was added: a quota that an operator lowers below what is in use is nobody's commit.
  */
-export class QuotaChecker {
-  readonly #sums = new Map<string, Amounts>();
-
-  check(step: Step, cell: CellAt, findings: Findings): void {
-    const grown = new Map<string, string>();
-    for (const { before, after } of step.changed.allocations) {
-      if (before !== undefined) addAmounts(this.#of(before.namespace), before, -1);
-      if (after === undefined) continue;
-      addAmounts(this.#of(after.namespace), after, 1);
-      if (before === undefined) grown.set(after.namespace, after.id);
-    }
-    for (const [namespace, id] of grown) {
-      const over = overQuota(this.#of(namespace), cell.quotas.get(namespace));
-      if (over !== null) findings.add('I9', step.revision, id, `${namespace}: ${over}`);
-    }
+export function checkQuotas(
+  step: Step,
+  cell: CellAt,
+  at: Stamp,
+  book: Pick<RunBook, 'leftHost'>,
+  findings: Findings,
+): void {
+  const grown = new Map<string, string>();
+  for (const { before, after } of step.changed.allocations)
+    if (before === undefined && after !== undefined && cell.quotas.has(after.namespace))
+      grown.set(after.namespace, after.id);
+  for (const [namespace, id] of grown) {
+    const sum = noAmounts();
+    for (const allocation of cell.allocations.values())
+      if (allocation.namespace === namespace && !hasLeftHost(allocation.id, at, book))
+        addAmounts(sum, allocation, 1);
+    const over = overQuota(sum, cell.quotas.get(namespace));
+    if (over !== null) findings.add('I9', step.revision, id, `${namespace}: ${over}`);
   }
+}
 
-  #of(namespace: string): Amounts {
-    let sum = this.#sums.get(namespace);
-    if (sum === undefined) this.#sums.set(namespace, (sum = noAmounts()));
-    return sum;
-  }
+/** Nothing of it is on its host any more, nor comes back: released there, though its record may say so a little later. */
+export function hasLeftHost(id: string, at: Stamp, { leftHost }: Pick<RunBook, 'leftHost'>): boolean {
+  const left = leftHost.get(id);
+  return left !== undefined && left.seq < at.seq;
 }
 
 export function noAmounts(): Amounts {

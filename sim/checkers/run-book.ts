@@ -8,6 +8,7 @@ import { parseAttemptName } from '../../src/wire/shim-files.ts';
 import type { ActorKind, GrantFact } from '../history/facts.ts';
 import type { OrderRecord, RecordedHistory, Stamp, Stamped } from '../history/history.ts';
 import type { Step } from './cell-replay.ts';
+import { departuresIn } from './departures.ts';
 
 /** All that became of one allocation id in the store. */
 export interface AllocationStory {
@@ -55,6 +56,8 @@ export class RunBook {
   /** Processes in the order of their starts. */
   readonly processes: ProcessStory[] = [];
   readonly processesOf = new Map<string, ProcessStory[]>();
+  /** When each allocation had left its host for good, as `departuresIn` says. */
+  readonly leftHost: ReadonlyMap<string, Stamp>;
   /** Orders of each allocation to its host, in their order. */
   readonly ordersOf = new Map<string, OrderRecord[]>();
   /** When each host lost its power. */
@@ -76,6 +79,7 @@ export class RunBook {
     this.end = end;
     this.grants = history.grants;
     this.#takeHosts(history);
+    this.leftHost = departuresIn(history.hosts);
     for (const record of history.orders) pushTo(this.ordersOf, allocationOf(record), record);
   }
 

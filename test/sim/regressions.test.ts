@@ -125,6 +125,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     theme: 'followed',
     seed: 1,
   },
+  {
+    what: 'I9 a quota is free again when a host has released what it held, before the record says so',
+    theme: 'quota',
+    seed: 8,
+  },
 ];
 
 describe('runs that once went wrong', () => {

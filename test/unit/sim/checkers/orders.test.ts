@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
+import type { Started } from '../../../support/hand-run.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { CELL_INCARNATION } from '../../../support/history-world.ts';
 
@@ -168,6 +169,16 @@ describe('I40 I41 grants', () => {
     run.release(a);
     grants(2);
     expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I40 grants beside what has ended, and still holds its port', () => {
+    const [a, b] = [0, 1].map((index) => run.allocation(job, { index, ports: { http: 20_000 + index } }));
+    const started = [a, b].map((allocation) => run.launch(allocation as Allocation, job));
+    run.nowMs += 60_000;
+    const { attempt, process } = started[0] as Started;
+    run.history.host({ kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
+    grants(1);
+    expect(run.broken(quick)).toEqual(['I40']);
   });
 
   it('I40 grants beside what runs, long after its ticket', () => {

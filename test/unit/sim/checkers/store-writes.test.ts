@@ -167,6 +167,44 @@ describe('I9 quotas', () => {
     expect(run.broken(quick)).toEqual(['I9']);
   });
 
+  const asked = (index: number): Allocation =>
+    run.allocation(job, { index, ports: { http: 20_000 + index } });
+
+  it('takes what comes when a host has released another, before the record of that one goes', () => {
+    run.quota('default', 250);
+    const [one, two, three] = [asked(0), asked(1), asked(2)];
+    const started = run.launch(one, job);
+    run.launch(two, job);
+    run.end(one, started);
+    run.commit(true, three);
+    run.release(one);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I9 a namespace that is given the room of a task that still holds its port', () => {
+    run.quota('default', 250);
+    const [one, two, three] = [asked(0), asked(1), asked(2)];
+    const { attempt, process } = run.launch(one, job);
+    run.launch(two, job);
+    run.history.host({ kind: 'ended', host: one.host, attempt, process, exit: { code: 0 } });
+    run.commit(true, three);
+    run.history.host({ kind: 'freed', host: one.host, what: 'port', name: '20000', attempt });
+    expect(run.broken(quick)).toEqual(['I9']);
+  });
+
+  it('I9 a namespace that is given the room of a task between two of its starts', () => {
+    run.quota('default', 250);
+    const restarting = run.job('again', { restart: { attempts: 2 } });
+    run.submit(restarting);
+    const [one, two, three] = [run.allocation(restarting), asked(0), asked(1)];
+    const started = run.launch(one, restarting);
+    run.launch(two, job);
+    run.end(one, started, { code: 1 });
+    run.commit(true, three);
+    run.begin(one, 2);
+    expect(run.broken(quick)).toEqual(['I9']);
+  });
+
   it('lets an operator lower a quota below what is in use', () => {
     run.commit(true, one);
     run.quota('default', 50);

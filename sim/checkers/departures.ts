@@ -1,0 +1,68 @@
+import { parseAttemptName } from '../../src/wire/shim-files.ts';
+import type { HostFact } from '../history/host-facts.ts';
+import type { Stamp, Stamped } from '../history/history.ts';
+
+interface Presence {
+  readonly host: string;
+  /** Processes, ports and addresses. */
+  readonly things: Set<string>;
+}
+
+/**
+ * When the last of each allocation was gone from its host, as the host's kernel saw it: processes, ports and addresses. What
+ * comes back (a restart) has not left; what was claimed by a shim and never began left with that. Absent: what stays, or
+ * never was there.
+ * @param facts in their order, of the whole run
+ */
+export function departuresIn(facts: readonly Stamped<HostFact>[]): ReadonlyMap<string, Stamp> {
+  const there = new Map<string, Presence>();
+  const left = new Map<string, Stamp>();
+  for (const { seq, atMs, fact } of facts) {
+    const at = { seq, atMs };
+    if (fact.kind === 'power-off' || fact.kind === 'boot') {
+      for (const [id, { host }] of there) if (host === fact.host && there.delete(id)) left.set(id, at);
+      continue;
+    }
+    const thing = thingOf(fact);
+    if (thing === null) continue;
+    const id = thing.allocation;
+    let presence = there.get(id);
+    if (thing.isThere) {
+      if (presence === undefined) there.set(id, (presence = { host: fact.host, things: new Set() }));
+      presence.things.add(thing.name);
+      left.delete(id);
+    } else {
+      presence?.things.delete(thing.name);
+      if ((presence?.things.size ?? 0) > 0) continue;
+      there.delete(id);
+      left.set(id, at);
+    }
+  }
+  return left;
+}
+
+interface Thing {
+  readonly allocation: string;
+  readonly name: string;
+  readonly isThere: boolean;
+}
+
+function thingOf(fact: HostFact): Thing | null {
+  switch (fact.kind) {
+    case 'claimed':
+      return thing(fact.attempt, 'shim', false);
+    case 'started':
+    case 'ended':
+      return thing(fact.attempt, `process ${fact.attempt}`, fact.kind === 'started');
+    case 'bound':
+    case 'freed':
+      return thing(fact.attempt, `${fact.what} ${fact.name}`, fact.kind === 'bound');
+    default:
+      return null;
+  }
+}
+
+function thing(attempt: string | null, name: string, isThere: boolean): Thing | null {
+  const allocation = attempt === null ? undefined : parseAttemptName(attempt)?.allocation;
+  return allocation === undefined ? null : { allocation, name, isThere };
+}
