@@ -1,6 +1,6 @@
 import { parseAttemptName } from '../../src/wire/shim-files.ts';
 import type { HostFact } from '../history/host-facts.ts';
-import type { Stamp, Stamped } from '../history/history.ts';
+import type { OrderRecord, RecordedHistory, Stamp } from '../history/history.ts';
 
 interface Presence {
   readonly host: string;
@@ -10,14 +10,15 @@ interface Presence {
 
 /**
  * When the last of each allocation was gone from its host, as the host's kernel saw it: processes, ports and addresses. What
- * comes back (a restart) has not left; what was claimed by a shim and never began left with that. Absent: what stays, or
- * never was there.
- * @param facts in their order, of the whole run
+ * comes back (a restart) has not left; what was claimed by a shim and never began left with that. What was never there left
+ * when its host answered the order by which it was not to begin any more. Absent: what stays, or of which nobody knows.
+ * @param history of the whole run
  */
-export function departuresIn(facts: readonly Stamped<HostFact>[]): ReadonlyMap<string, Stamp> {
+export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>): ReadonlyMap<string, Stamp> {
   const there = new Map<string, Presence>();
   const left = new Map<string, Stamp>();
-  for (const { seq, atMs, fact } of facts) {
+  const seen = new Set<string>();
+  for (const { seq, atMs, fact } of history.hosts) {
     const at = { seq, atMs };
     if (fact.kind === 'power-off' || fact.kind === 'boot') {
       for (const [id, { host }] of there) if (host === fact.host && there.delete(id)) left.set(id, at);
@@ -26,6 +27,7 @@ export function departuresIn(facts: readonly Stamped<HostFact>[]): ReadonlyMap<s
     const thing = thingOf(fact);
     if (thing === null) continue;
     const id = thing.allocation;
+    seen.add(id);
     let presence = there.get(id);
     if (thing.isThere) {
       if (presence === undefined) there.set(id, (presence = { host: fact.host, things: new Set() }));
@@ -38,7 +40,22 @@ export function departuresIn(facts: readonly Stamped<HostFact>[]): ReadonlyMap<s
       left.set(id, at);
     }
   }
+  for (const order of history.orders) if (!seen.has(allocationOf(order))) takeOrder(order, left);
   return left;
+}
+
+/** A stop, or a start that is refused; not when an obeyed start comes after it. */
+function takeOrder(record: OrderRecord, left: Map<string, Stamp>): void {
+  const { order, answer } = record;
+  const id = allocationOf(record);
+  if (answer === null) return;
+  if (order.kind === 'start' && answer.fact.status === 200) left.delete(id);
+  else if (!left.has(id)) left.set(id, answer);
+}
+
+/** Which allocation an order is about. */
+export function allocationOf({ order }: OrderRecord): string {
+  return order.kind === 'start' ? order.request.allocation.id : order.id;
 }
 
 interface Thing {

@@ -8,7 +8,7 @@ import { parseAttemptName } from '../../src/wire/shim-files.ts';
 import type { ActorKind, GrantFact } from '../history/facts.ts';
 import type { OrderRecord, RecordedHistory, Stamp, Stamped } from '../history/history.ts';
 import type { Step } from './cell-replay.ts';
-import { departuresIn } from './departures.ts';
+import { allocationOf, departuresIn } from './departures.ts';
 
 /** All that became of one allocation id in the store. */
 export interface AllocationStory {
@@ -79,7 +79,7 @@ export class RunBook {
     this.end = end;
     this.grants = history.grants;
     this.#takeHosts(history);
-    this.leftHost = departuresIn(history.hosts);
+    this.leftHost = departuresIn(history);
     for (const record of history.orders) pushTo(this.ordersOf, allocationOf(record), record);
   }
 
@@ -196,10 +196,6 @@ export function pushTo<T>(lists: Map<string, T[]>, key: string, value: T): void 
 
 export function processName(host: string, { boot, pid, start }: ProcessIdentity): string {
   return `${host}/${boot}/${String(pid)}/${String(start)}`;
-}
-
-function allocationOf({ order }: OrderRecord): string {
-  return order.kind === 'start' ? order.request.allocation.id : order.id;
 }
 
 function stampedAt<T>({ seq, atMs }: Stamp, fact: T): Stamped<T> {

@@ -130,6 +130,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     theme: 'quota',
     seed: 8,
   },
+  {
+    what: 'I9 I40 a quota is free again when a host was told to stop what had not begun',
+    theme: 'quota',
+    seed: 268,
+  },
 ];
 
 describe('runs that once went wrong', () => {

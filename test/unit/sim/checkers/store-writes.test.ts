@@ -192,6 +192,20 @@ describe('I9 quotas', () => {
     expect(run.broken(quick)).toEqual(['I9']);
   });
 
+  it('takes what comes when a host has been told to stop another before that began, and not before', () => {
+    run.quota('default', 250);
+    const [one, two, three] = [asked(0), asked(1), asked(2)];
+    run.grant(one, job);
+    run.commit(true, one);
+    run.order(one, job);
+    run.launch(two, job);
+    run.orderStop(run.mark(one, 'stop'));
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual([]);
+    run.commit(true, asked(3));
+    expect(run.broken(quick)).toEqual(['I9']);
+  });
+
   it('I9 a namespace that is given the room of a task between two of its starts', () => {
     run.quota('default', 250);
     const restarting = run.job('again', { restart: { attempts: 2 } });
