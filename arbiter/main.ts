@@ -12,6 +12,7 @@ import { cellKeys } from '../src/core/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
+import { givingUp } from '../src/runtime/giving-up.ts';
 import { TICKET_REQUEST_BYTES_MAX } from '../src/wire/arbiter-api.ts';
 import { Arbiter } from './arbiter.ts';
 import { arbiterRoutes } from './routes.ts';
@@ -47,8 +48,9 @@ const SIGNING_MAX = 8;
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
   const signingKey = await readSigningKey(options.signingKeyFile);
+  const { giveUp, or } = givingUp();
   const { store, http, server, signer } = armed('arbiter', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     http: undiciClient(),
     server: fastifyServer({ log }),
     signer: pasetoSigner(signingKey),
@@ -73,7 +75,7 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
   log.info({ address: listener.address, keyId: signingKey.id }, 'the arbiter listens');
   return {
     address: listener.address,
-    ended,
+    ended: or(ended),
     stop: async () => {
       await listener.close(STOP_GRACE_MS);
       await arbiter.close();

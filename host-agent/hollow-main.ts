@@ -13,6 +13,7 @@ import { NO_RESOURCES } from '../src/core/resources.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { RouteRequest } from '../src/ports/http.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import { givingUp } from '../src/runtime/giving-up.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE } from './defaults.ts';
 import type { RunningAgent } from './main.ts';
@@ -72,7 +73,10 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   for (const host of options.hosts)
     served.set(host.id, await openHollow(host, { options, metrics, verifier }));
   const agents = [...served.values()].map((one) => one.agent);
-  const store = options.store ?? new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log });
+  const { giveUp, or } = givingUp();
+  const { etcd: endpoints } = options;
+  const store =
+    options.store ?? new EtcdCellStore({ endpoints, clock: systemClock, log, onWrongServer: giveUp });
   const registrar = new Registrar(
     {
       store,
@@ -117,7 +121,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   const rounds = { ...HOLLOW_ROUNDS, beatMs: options.beatMs ?? HOLLOW_ROUNDS.beatMs };
   endRounds = startRounds(systemClock, log, agents, rounds, registrar);
   log.info({ hosts: agents.length, address: listener.address }, 'hollow hosts serve');
-  return running(listener.address, 0, close);
+  return running(listener.address, 0, close, or);
 }
 
 interface Shared {

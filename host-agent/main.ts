@@ -24,6 +24,8 @@ import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
+import type { GivingUp } from '../src/runtime/giving-up.ts';
+import { givingUp } from '../src/runtime/giving-up.ts';
 import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
@@ -108,9 +110,7 @@ const OOM_SCORE_MAX = 1_000;
  */
 export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log } = options;
-  let giveUp: (error: StoreError) => void = () => undefined;
-  const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
-  givenUp.catch(() => undefined);
+  const { giveUp, or } = givingUp();
   mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 });
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
@@ -194,7 +194,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       { host: host.id, address: listener.address, incarnation: host.incarnation },
       'host-agent serves',
     );
-    return running(listener.address, host.incarnation, closeAll, givenUp);
+    return running(listener.address, host.incarnation, closeAll, or);
   } catch (error) {
     await closeAll();
     throw error;
@@ -215,13 +215,10 @@ export function running(
   address: string,
   incarnation: number,
   close: () => Promise<void>,
-  givenUp?: Promise<never>,
+  or: GivingUp['or'],
 ): RunningAgent {
   let finish: () => void = () => undefined;
-  const ended = new Promise<void>((resolve, reject) => {
-    finish = resolve;
-    givenUp?.catch(reject);
-  });
+  const ended = or(new Promise<void>((resolve) => (finish = resolve)));
   let stopping: Promise<void> | null = null;
   return { address, incarnation, ended, stop: () => (stopping ??= close().then(finish)) };
 }

@@ -7,10 +7,10 @@ import { systemClock } from '../src/adapters/system/clock.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
-import type { StoreError } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
+import { givingUp } from '../src/runtime/giving-up.ts';
 import { Monitor } from './monitor.ts';
 import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store-keeper.ts';
 
@@ -53,12 +53,10 @@ const HOSTS_PER_PEER_MAX = 65_536;
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
   let finish: () => void = () => undefined;
-  let giveUp: (error: StoreError) => void = () => undefined;
-  const ended = new Promise<void>((resolve, reject) => ([finish, giveUp] = [resolve, reject]));
-  ended.catch(() => undefined);
-  const onWrongServer = (error: StoreError): void => giveUp(error);
+  const stopped = new Promise<void>((resolve) => (finish = resolve));
+  const { giveUp, or } = givingUp();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd }),
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
     server: fastifyServer({ log }),
@@ -88,5 +86,5 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     await Promise.all([store.close(), http.close()]);
     finish();
   };
-  return { address: listener.address, stop: () => (stopping ??= stop()), ended };
+  return { address: listener.address, stop: () => (stopping ??= stop()), ended: or(stopped) };
 }

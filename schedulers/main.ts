@@ -11,6 +11,7 @@ import { cellKeys } from '../src/core/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
+import { givingUp } from '../src/runtime/giving-up.ts';
 import type { SchedulerSettings } from './options.ts';
 import { compileOptions } from './options.ts';
 import { Scheduler } from './scheduler.ts';
@@ -42,8 +43,9 @@ const BODY_BYTES_MAX = 16 * 1024;
 export async function runScheduler(options: SchedulerMainOptions): Promise<RunningScheduler> {
   const { log } = options;
   const settings = compileOptions(options);
+  const { giveUp, or } = givingUp();
   const { store, http, server } = armed('scheduler', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     http: undiciClient(),
     server: fastifyServer({ log }),
   });
@@ -57,7 +59,7 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
   log.info({ address, kind: settings.kind, policy: settings.placement.name }, 'the scheduler listens');
   return {
     address,
-    ended: scheduler.ended,
+    ended: or(scheduler.ended),
     stop: async () => {
       await scheduler.stop();
       await http.close();

@@ -16,7 +16,7 @@ export function faultOf(error: unknown): CliError {
   if (error instanceof StoreError) {
     const hint =
       error.code === 'wrong-server'
-        ? 'run etcd 3.4 or later, and name it with --etcd'
+        ? "it begins anew with what the store holds now; if that is another cell's, name the right one with --etcd"
         : 'check that etcd is up and that --etcd names it';
     return new CliError(EXIT.unreachable, `the store: ${message}`, hint, error);
   }

@@ -27,6 +27,7 @@ import { SharedStateCheck } from './shared-state.ts';
 import { checkStarts } from './starts.ts';
 import { checkStopped } from './stopped.ts';
 import { checkStoreOrder } from './store-order.ts';
+import { checkStrangeStores } from './strange-stores.ts';
 import { checkTickets } from './tickets.ts';
 import { hostsAheadOfTime } from './turned-clocks.ts';
 import { checkViews } from './views.ts';
@@ -69,6 +70,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   const book = new RunBook(history);
   const end = checkRevisions(history, setting, book, findings);
   checkStoreOrder(history, findings);
+  checkStrangeStores(history, findings);
   checkRetries(history, setting.keys, findings);
   checkProcesses(history, book, findings);
   checkReleasedRoom(history, book, findings);

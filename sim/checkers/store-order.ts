@@ -1,6 +1,7 @@
 import type { Entry } from '../../src/ports/cell-store.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../history/history.ts';
 import type { RevisionFact, StoreCall } from '../history/store-facts.ts';
+import { revisionOf } from '../history/store-facts.ts';
 import type { Findings } from './violations.ts';
 
 /** What the store holds of one key. */
@@ -285,12 +286,6 @@ class PrefixCounts {
     }
     for (const place of places) this.#counts[place] = (this.#counts[place] ?? 0) + sign;
   }
-}
-
-/** The revision that an answer is of; null when it says none. */
-function revisionOf(call: StoreCall): number | null {
-  if (call.kind === 'read') return call.snapshot.revision;
-  return call.reply.outcome === 'unknown' ? null : call.reply.revision;
 }
 
 function isApplied(call: StoreCall): call is StoreCall & { readonly kind: 'attempt' } {

@@ -51,3 +51,9 @@ export type StoreCall =
       readonly prefix: string | null;
       readonly snapshot: Snapshot;
     };
+
+/** The revision that an answer is of; null when it says none. */
+export function revisionOf(call: StoreCall): number | null {
+  if (call.kind === 'read') return call.snapshot.revision;
+  return call.reply.outcome === 'unknown' ? null : call.reply.revision;
+}

@@ -311,6 +311,15 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
     breaks: ['I53', 'I54', 'I14'],
   },
+  {
+    name: 'older-store-is-believed',
+    theme: 'restored',
+    slip: 'a store that went back and kept its id is worked with as before',
+    file: 'src/adapters/store-witness.ts',
+    find: '    else if (revision < known)\n',
+    replace: '    else if (revision < 0)\n',
+    breaks: ['I54'],
+  },
   // --- hosts ----------------------------------------------------------------------------------------------------------
   {
     name: 'old-epoch-accepted',

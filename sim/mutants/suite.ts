@@ -194,9 +194,10 @@ function lingering(request: Request): Request {
 /** Time for the store to be away longer than any session, and for hosts to be asked after it. */
 const RESTORED: Scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
 
-/** Half of the stores come back as they were some seconds before, of these every other one bumped; the others empty. */
+/** Half of the stores come back as they were some seconds before, in one of three ways each; the others empty. */
 function restoredOptions(seed: number, random: SeededRandom): WorldOptions {
-  const back = random.split('back').below(2) === 0 ? 'restore' : 'restore-bumped';
+  const back =
+    (['restore', 'restore-bumped', 'restore-same-id'] as const)[random.split('back').below(3)] ?? 'restore';
   const kind = random.below(2) === 0 ? back : 'store-lost';
   const atMs = 3_000 + random.below(6_000);
   const restore = { kind, target: '', atMs, durationMs: 12_000, amount: 500 + random.below(5_000) } as const;

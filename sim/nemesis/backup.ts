@@ -4,7 +4,7 @@ import { allocationCodec, intentCodec } from '../../src/wire/records.ts';
 import type { Ground } from '../world/ground.ts';
 import type { Fault, FaultKind } from './fault.ts';
 
-const FROM_BACKUP: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped']);
+const FROM_BACKUP: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped', 'restore-same-id']);
 
 /**
  * Saves the store before a fault of the plan after which it is restored: `amount` ms before it, or with `gang-open` at one of

@@ -71,6 +71,7 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
   'store-full': world,
   restore: share(0, 5_000),
   'restore-bumped': share(0, 5_000),
+  'restore-same-id': share(0, 5_000),
   'store-lost': world,
   'replies-lost': share(0.05, 0.5),
   'requests-lost': share(0.05, 0.5),

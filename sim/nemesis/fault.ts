@@ -32,10 +32,11 @@ export const FAULT_KINDS = [
   /**
    * The store is down; at the end it is what it was `amount` ms before the beginning (`code` `gang-open`: at a moment from
    * then on at which a gang lay reserved), or empty. It is another cluster then and its revisions go back; bumped, it is the
-   * same, and they go on. All last longer than any session (`docs/restoring.md`).
+   * same, and they go on; with the same id they go back all the same. All last longer than any session (`docs/restoring.md`).
    */
   'restore',
   'restore-bumped',
+  'restore-same-id',
   'store-lost',
   /** Answers to this share of the attempts are lost; requests are; they land late. */
   'replies-lost',
@@ -72,7 +73,12 @@ export const FAULT_KINDS = [
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** After these the store is not what it was. */
-export const RESTORES: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped', 'store-lost']);
+export const RESTORES: ReadonlySet<FaultKind> = new Set([
+  'restore',
+  'restore-bumped',
+  'restore-same-id',
+  'store-lost',
+]);
 
 export interface Fault {
   readonly kind: FaultKind;

@@ -11,20 +11,22 @@ const BUMP = 1_000;
  * The store is away, and comes back as it was when it was saved, or empty. Before anybody else reaches it an operator renews
  * the cell's record (docs/restoring.md).
  * @param backup what it is restored from; null: everything is lost
- * @param revisions `older`: it is another cluster, and they go back; `bumped`: it is the same, and they are past all that was seen
+ * @param how `anew`: it is another cluster, and its revisions go back; `bumped`: it is the same, and they are past all that was seen;
+ *   `gone-back`: it is the same, and they go back, as with the flags of the old cluster
  * @returns what ends it
  */
 export function loseStore(
   ground: Ground,
   backup: () => SavedCell | null,
-  revisions: 'older' | 'bumped',
+  how: 'anew' | 'bumped' | 'gone-back',
 ): () => void {
   const { store, history } = ground;
   const undo = store.weather.lay({ down: true });
   return () => {
     undo();
     const saved = backup();
-    const changes = store.restore(saved, revisions === 'bumped' ? store.cell.revision + BUMP : undefined);
+    const bumped = how === 'bumped' ? { bumpedTo: store.cell.revision + BUMP } : {};
+    const changes = store.restore(saved, { ...bumped, isSame: how !== 'anew' });
     history.restored({ revision: store.cell.revision, to: saved?.revision ?? null }, changes);
     renewCell(ground);
   };

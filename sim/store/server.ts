@@ -95,16 +95,19 @@ export class StoreServer {
   }
 
   /**
-   * The store becomes what was saved of it, null: empty, as another cluster, and its revision goes back.
-   * @param bumpedTo it goes on from this revision instead, and is the same cluster
+   * The store becomes what was saved of it, null: empty, and its revision goes back.
+   * @param restored `bumpedTo`: it goes on from this revision instead; `isSame`: its id is what it was
    * @returns by what it differs from what it was
    */
-  restore(saved: SavedCell | null, bumpedTo?: number): readonly Change[] {
+  restore(
+    saved: SavedCell | null,
+    { bumpedTo, isSame }: { readonly bumpedTo?: number; readonly isSame: boolean },
+  ): readonly Change[] {
     this.breakWatches();
     const before = this.cell.list('');
     this.cell.load(saved, bumpedTo);
     this.#generation += 1;
-    if (bumpedTo === undefined) this.#cluster += 1;
+    if (!isSame) this.#cluster += 1;
     return changesBetween(before, this.cell.list(''));
   }
 

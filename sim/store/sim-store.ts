@@ -16,6 +16,8 @@ import type { Applied } from '../../src/adapters/memory/cell.ts';
 import { snapshotOf } from '../../src/adapters/memory/following.ts';
 import { RenewedSession } from '../../src/adapters/memory/session.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store-limits.ts';
+import type { StoreHeader } from '../../src/adapters/store-witness.ts';
+import { StoreWitness } from '../../src/adapters/store-witness.ts';
 import type { History } from '../history/history.ts';
 import type { NetworkWeather } from '../network/weather.ts';
 import type { Speaker } from '../network/network.ts';
@@ -42,7 +44,7 @@ export interface SimStoreParts {
 interface Answered<T> {
   readonly value: T;
   /** null: it said nothing. */
-  readonly cluster: number | null;
+  readonly header: StoreHeader | null;
   readonly generation: number;
 }
 
@@ -53,12 +55,11 @@ export class SimStore implements CellStore {
   readonly #followings = new Set<SimFollowing>();
   readonly #sessions = new Set<RenewedSession>();
   #closed = false;
-  /** That of the first answer. */
-  #cluster: number | null = null;
-  #isStrange = false;
+  readonly #witness: StoreWitness;
 
   constructor(parts: SimStoreParts) {
     this.#parts = parts;
+    this.#witness = new StoreWitness(parts.onWrongServer);
     this.limits = parts.limits ?? DEFAULT_STORE_LIMITS;
   }
 
@@ -92,11 +93,12 @@ export class SimStore implements CellStore {
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
     this.#checkOpen();
+    const onReply = this.#witness.asking();
     const { history, speaker } = this.#parts;
     const from = history?.asking() ?? 0;
     const { value: reply, ...server } = await this.#send(attempt);
     history?.attempted(speaker.life.actor, from, attempt, reply, server.generation);
-    this.#checkCluster(server.cluster);
+    if (server.header !== null) onReply(server.header);
     return reply;
   }
 
@@ -105,7 +107,7 @@ export class SimStore implements CellStore {
     const following = new SimFollowing(
       { ...this.#parts, list: (room) => this.list(room), ended: () => this.#followings.delete(following) },
       prefix,
-      follower,
+      this.#witness.following(follower),
     );
     this.#followings.add(following);
     return following;
@@ -114,7 +116,8 @@ export class SimStore implements CellStore {
   async openSession(options: SessionOptions): Promise<Session> {
     const { server, speaker } = this.#parts;
     const sentAtMs = speaker.clock.monotonicMs();
-    const id = await this.#ask('lease grant', '', () => server.grantLease(speaker.life.actor, options.ttlMs));
+    const grant = (): string => server.grantLease(speaker.life.actor, options.ttlMs);
+    const id = await this.#known('lease grant', '', grant);
     const session: RenewedSession = new RenewedSession({
       ...{ id, ttlMs: options.ttlMs, sentAtMs, clock: speaker.clock },
       renew: () => this.#ask('lease renew', id, () => server.cell.renewLease(id)),
@@ -131,11 +134,11 @@ export class SimStore implements CellStore {
 
   async *history(prefix: string, fromRevision: number): AsyncGenerator<Revision> {
     const { cell } = this.#parts.server;
-    yield* await this.#ask('store history', prefix, () => cell.past(prefix, fromRevision));
+    yield* await this.#known('store history', prefix, () => cell.past(prefix, fromRevision));
   }
 
   oldestRevision(): Promise<number> {
-    return this.#ask('store history', '', () => this.#parts.server.cell.oldestRevision);
+    return this.#known('store history', '', () => this.#parts.server.cell.oldestRevision);
   }
 
   async close(): Promise<void> {
@@ -149,34 +152,26 @@ export class SimStore implements CellStore {
   }
 
   async #reading(kind: string, of: readonly string[] | string, work: () => Snapshot): Promise<Snapshot> {
+    const onReply = this.#witness.asking();
     const { history, speaker } = this.#parts;
     const from = history?.asking() ?? 0;
     const note = typeof of === 'string' ? of : of.join(' ');
     const { value: snapshot, ...server } = await this.#asked(kind, note, work);
     history?.read(speaker.life.actor, from, of, snapshot, server.generation);
-    this.#checkCluster(server.cluster);
+    if (server.header !== null) onReply(server.header);
     return snapshot;
   }
 
   async #known<T>(kind: string, note: string, work: () => T): Promise<T> {
-    const { value, cluster } = await this.#asked(kind, note, work);
-    this.#checkCluster(cluster);
+    const onReply = this.#witness.asking();
+    const { value, header } = await this.#asked(kind, note, work);
+    if (header !== null) onReply(header);
     return value;
   }
 
   #asked<T>(kind: string, note: string, work: () => T): Promise<Answered<T>> {
     const { server } = this.#parts;
     return this.#ask(kind, note, () => answered(server, work()));
-  }
-
-  /** As `EtcdCellStore` does. @throws StoreError `wrong-server` */
-  #checkCluster(cluster: number | null): void {
-    this.#cluster ??= cluster;
-    if (cluster === null || this.#cluster === cluster) return;
-    const error = new StoreError('wrong-server', 'another cluster answers than before', { retryable: false });
-    if (!this.#isStrange) this.#parts.onWrongServer?.(error);
-    this.#isStrange = true;
-    throw error;
   }
 
   /** A call that changes nothing that matters when it is done without being answered. */
@@ -247,10 +242,10 @@ export class SimStore implements CellStore {
   }
 }
 
-const UNHEARD = { cluster: null, generation: 0 } as const;
+const UNHEARD = { header: null, generation: 0 } as const;
 
-function answered<T>({ cluster, generation }: StoreServer, value: T): Answered<T> {
-  return { value, cluster, generation };
+function answered<T>({ cell, cluster, generation }: StoreServer, value: T): Answered<T> {
+  return { value, header: { cluster: String(cluster), revision: cell.revision }, generation };
 }
 
 function replyOf(applied: Applied): AttemptReply {

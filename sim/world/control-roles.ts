@@ -26,7 +26,7 @@ export function schedulerActor(ground: Ground, settings: SchedulerSettings): Act
     name: settings.id,
     role: 'scheduler',
     boot: async (life, failed) => {
-      const { server, store, http, clock, random, log } = rolePorts(ground, life);
+      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
       const scheduler = new Scheduler(
         {
           ...{ store, keys: ground.keys, http, clock, random, log },
@@ -62,7 +62,7 @@ export function arbiterActor(ground: Ground, id: string, sessionTtlMs: number): 
     name: id,
     role: 'arbiter',
     boot: async (life, failed) => {
-      const { server, store, http, clock, random, log } = rolePorts(ground, life);
+      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
       const arbiter = new Arbiter({
         ...{ store, keys: ground.keys, http, clock, random, log, metrics: silentMetrics },
         signer: simSigner(id, ground.history, () => clock.nowMs()),

@@ -12,12 +12,12 @@ export interface RolePorts extends LifePorts {
 
 /**
  * The ports that every role has, for one life.
- * @param onWrongServer as `EtcdStoreOptions.onWrongServer`, where the role's `main.ts` gives it
+ * @param onWrongServer as `EtcdStoreOptions.onWrongServer`
  */
 export function rolePorts(
   ground: Ground,
   ports: LifePorts,
-  onWrongServer?: (error: StoreError) => void,
+  onWrongServer: (error: StoreError) => void,
 ): RolePorts {
   const { life, clock, log } = ports;
   const speaker = { life, clock, log };
@@ -25,8 +25,7 @@ export function rolePorts(
   return {
     ...ports,
     store: new SimStore({
-      ...{ server: ground.store, network: network.weather, speaker, history },
-      ...(onWrongServer === undefined ? {} : { onWrongServer }),
+      ...{ server: ground.store, network: network.weather, speaker, history, onWrongServer },
     }),
     http: network.client(speaker),
     server: network.server(speaker),

@@ -49,7 +49,7 @@ const MAIN = /(^|\/)(hollow-)?main\.ts$|^host-agent\/shim\/|^sim\/seeds\//;
 
 /** Adapters without any effect on the world: the simulator may use them as they are. */
 const TOUCHES_NOTHING =
-  /^src\/adapters\/(memory\/|store-limits|system\/digest|telemetry\/silent|http\/problem-reply)/;
+  /^src\/adapters\/(memory\/|store-limits|store-witness|system\/digest|telemetry\/silent|http\/problem-reply)/;
 
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);

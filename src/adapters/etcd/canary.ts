@@ -1,8 +1,12 @@
 import type { Etcd3 } from 'etcd3';
 import type { Clock } from '../../ports/clock.ts';
+import type { Asked } from '../store-witness.ts';
+import { headerOf } from './txn-codec.ts';
 
 export interface CanaryOptions {
   readonly etcd: Etcd3;
+  /** A canary is about to be written: what is told of the answer. */
+  readonly asking: () => Asked;
   readonly clock: Clock;
   readonly key: string;
   readonly intervalMs: number;
@@ -12,7 +16,8 @@ export interface CanaryOptions {
 
 /**
  * Writes a small key now and then that must come through every watch. A link that is open in one direction only gives no
- * event and no error; nothing else would tell it from a quiet cell.
+ * event and no error; nothing else would tell it from a quiet cell. Its answer is also how whoever only follows learns
+ * soon that it is another store than before.
  */
 export class Canary {
   readonly #options: CanaryOptions;
@@ -52,7 +57,9 @@ export class Canary {
     this.#count += 1;
     const value = `${this.#nonce}:${String(this.#count)}`;
     try {
-      await this.#options.etcd.kv.put({ key: Buffer.from(this.#options.key), value: Buffer.from(value) });
+      const { asking, etcd, key } = this.#options;
+      const onReply = asking();
+      onReply(headerOf(await etcd.kv.put({ key: Buffer.from(key), value: Buffer.from(value) })));
       return { value, writtenAtMs };
     } catch {
       return null;

@@ -15,6 +15,8 @@ import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { checkAttempt } from '../store-limits.ts';
+import type { Asked } from '../store-witness.ts';
+import { StoreWitness } from '../store-witness.ts';
 import { Canary } from './canary.ts';
 import type { EtcdClientOptions } from './client.ts';
 import { etcdClient } from './client.ts';
@@ -43,8 +45,8 @@ export interface EtcdStoreOptions extends EtcdClientOptions {
   /** Keys in one page of a list. */
   readonly pageKeysMax?: number;
   /**
-   * Told once, when another cluster answers than before, as after a restore from a snapshot: this store is of no use any
-   * more, and whoever holds it had better begin anew.
+   * Told once, when another cluster answers than before, or the same at an older revision, as after a restore from a
+   * snapshot: this store is of no use any more, and whoever holds it had better begin anew.
    */
   readonly onWrongServer?: (error: StoreError) => void;
 }
@@ -69,21 +71,22 @@ export class EtcdCellStore implements CellStore {
   readonly #canaryKey: string;
   readonly #canary: Canary;
   readonly #limit: TxnLimit;
-  #clusterId: string | null = null;
-  #isStrange = false;
+  readonly #witness: StoreWitness;
   #closed = false;
 
   constructor(options: EtcdStoreOptions) {
     this.#options = options;
+    this.#witness = new StoreWitness(options.onWrongServer);
     this.#etcd = etcdClient(options);
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
-    this.#leases = new LeaseKeeper(this.#etcd, options.clock);
+    this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#asking());
     const nonce = randomBytes(8);
     this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
     this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
     this.#canary = new Canary(
       {
         etcd: this.#etcd,
+        asking: () => this.#asking(),
         clock: options.clock,
         key: this.#canaryKey,
         intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
@@ -111,17 +114,17 @@ export class EtcdCellStore implements CellStore {
   }
 
   read(keys: readonly string[]): Promise<Snapshot> {
-    return this.#reading(() => readKeys(this.#etcd, keys, this.limits.operationsMax, this.#check));
+    return this.#reading((onReply) => readKeys(this.#etcd, keys, this.limits.operationsMax, onReply));
   }
 
   list(prefix: string, atRevision?: number): Promise<Snapshot> {
     const { pageKeysMax } = this.#options;
-    return this.#reading(() => listPages(this.#etcd, prefix, this.#check, { pageKeysMax, atRevision }));
+    return this.#reading((onReply) => listPages(this.#etcd, prefix, onReply, { pageKeysMax, atRevision }));
   }
 
   listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
     const { operationsMax } = this.limits;
-    return this.#reading(() => listShort(this.#etcd, prefixes, operationsMax, this.#check));
+    return this.#reading((onReply) => listShort(this.#etcd, prefixes, operationsMax, onReply));
   }
 
   async attempt(attempt: Attempt): Promise<AttemptReply> {
@@ -131,6 +134,7 @@ export class EtcdCellStore implements CellStore {
 
   /** Of the attempt only its bytes are kept while it is under way. */
   async #transact(request: Buffer): Promise<AttemptReply> {
+    const onReply = this.#asking();
     let reply: TxnReply;
     try {
       reply = await this.#etcd.transact(request);
@@ -138,14 +142,15 @@ export class EtcdCellStore implements CellStore {
       if (!mayBeApplied(error)) throw storeErrorOf(this.#limit.faultOf(error));
       return { outcome: 'unknown', cause: error instanceof Error ? error : new Error(String(error)) };
     }
-    this.#checkCluster(reply.clusterId);
-    const { revision, found } = reply;
+    onReply(reply.header);
+    const { found } = reply;
+    const { revision } = reply.header;
     return reply.succeeded ? { outcome: 'applied', revision } : { outcome: 'refused', revision, found };
   }
 
   follow(prefix: string, follower: Follower): Following {
     if (this.#closed) throw new StoreError('closed', 'the store was closed', { retryable: false });
-    const following = new EtcdFollowing(prefix, follower, {
+    const following = new EtcdFollowing(prefix, this.#witness.following(follower), {
       etcd: this.#watching,
       clock: this.#options.clock,
       log: this.#options.log,
@@ -167,11 +172,12 @@ export class EtcdCellStore implements CellStore {
   }
 
   history(prefix: string, fromRevision: number): AsyncIterable<Revision> {
-    return readHistory(this.#etcd, prefix, fromRevision, this.#options.endpoints.length);
+    const members = this.#options.endpoints.length;
+    return readHistory(this.#etcd, prefix, fromRevision, { members, asking: () => this.#asking() });
   }
 
   oldestRevision(): Promise<number> {
-    return this.#reading(() => readOldestRevision(this.#etcd, this.#canaryKey));
+    return this.#reading((onReply) => readOldestRevision(this.#etcd, this.#canaryKey, onReply));
   }
 
   async close(): Promise<void> {
@@ -184,32 +190,26 @@ export class EtcdCellStore implements CellStore {
   }
 
   /** A read may be made again: the next member is asked when one does not answer. */
-  async #reading<T>(read: () => Promise<T>): Promise<T> {
+  async #reading<T>(read: (onReply: Asked) => Promise<T>): Promise<T> {
+    const onReply = this.#asking();
     try {
-      return await askEach(this.#options.endpoints.length, read);
+      return await askEach(this.#options.endpoints.length, () => read(onReply));
     } catch (error) {
       throw storeErrorOf(this.#limit.faultOf(error));
     }
   }
 
-  readonly #check = (reply: { readonly header: { readonly cluster_id: string } }): void =>
-    this.#checkCluster(reply.header.cluster_id);
-
   /**
-   * Another cluster on the same address: its revisions mean nothing here, and a commit against it is a commit nowhere.
-   * @throws StoreError `wrong-server`
+   * A call is about to be made. Another cluster on the same address, or the same one gone back: its revisions mean nothing
+   * here, and a commit against it is a commit nowhere.
+   * @returns what is to be told of its answers
+   * @throws StoreError `wrong-server`, both
    */
-  #checkCluster(clusterId: string): void {
-    if (this.#clusterId === null) {
-      this.#clusterId = clusterId;
-      if (this.#options.limits === undefined) this.#limit.learn();
-    }
-    if (this.#clusterId === clusterId) return;
-    const error = new StoreError('wrong-server', 'another etcd cluster answers than before', {
-      retryable: false,
-    });
-    if (!this.#isStrange) this.#options.onWrongServer?.(error);
-    this.#isStrange = true;
-    throw error;
+  #asking(): Asked {
+    const onReply = this.#witness.asking();
+    return (header) => {
+      if (!this.#witness.isAcquainted && this.#options.limits === undefined) this.#limit.learn();
+      onReply(header);
+    };
   }
 }

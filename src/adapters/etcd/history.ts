@@ -1,9 +1,10 @@
 import type { Revision } from '../../ports/cell-store.ts';
 import type { StoreError } from '../../ports/cell-store.ts';
+import type { Asked } from '../store-witness.ts';
 import type { DirectEtcd } from './direct-client.ts';
 import { storeErrorOf } from './faults.ts';
 import { askEach } from './members.ts';
-import { endOf } from './txn-codec.ts';
+import { endOf, headerOf } from './txn-codec.ts';
 import { WatchStream } from './watch-stream.ts';
 
 /** Read ahead of the consumer; beyond it the stream is paused. */
@@ -18,18 +19,19 @@ const FIRST_REVISION = 1;
  * when the mark comes, everything before it has come.
  *
  * @param members so many may be asked, one after the other
+ * @param asking what is told of the answer to a call that is about to be made
  */
 export async function* readHistory(
   etcd: DirectEtcd,
   prefix: string,
   fromRevision: number,
-  members: number,
+  { members, asking }: { readonly members: number; readonly asking: () => Asked },
 ): AsyncGenerator<Revision, void, undefined> {
   const mark = endOf(prefix);
-  const { header } = await askEach(members, () =>
-    etcd.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }),
-  );
-  const markRevision = Number(header.revision);
+  const onReply = asking();
+  const reply = await askEach(members, () => etcd.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }));
+  onReply(headerOf(reply));
+  const markRevision = Number(reply.header.revision);
   const queue: Revision[] = [];
   let wake = (): void => undefined;
   const state: { end: StoreError | null } = { end: null };
@@ -79,9 +81,9 @@ function keyOf(change: Revision['changes'][number]): string {
 }
 
 /** The first revision after the last compaction: at the compacted revision itself, deletions are gone. */
-export async function readOldestRevision(etcd: DirectEtcd, key: string): Promise<number> {
+export async function readOldestRevision(etcd: DirectEtcd, key: string, onReply: Asked): Promise<number> {
   try {
-    await etcd.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION });
+    onReply(headerOf(await etcd.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION })));
     return FIRST_REVISION;
   } catch (error) {
     const fault = storeErrorOf(error);

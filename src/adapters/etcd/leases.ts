@@ -1,7 +1,9 @@
 import type { Etcd3, ILeaseKeepAliveResponse } from 'etcd3';
 import type { Session } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Asked } from '../store-witness.ts';
 import { storeErrorOf } from './faults.ts';
+import { headerOf } from './txn-codec.ts';
 
 /** Three renewals in a TTL: two may be lost without harm. */
 const RENEWALS_PER_TTL = 3;
@@ -20,25 +22,31 @@ type Stream = Awaited<ReturnType<Etcd3['leaseClient']['leaseKeepAlive']>>;
 export class LeaseKeeper {
   readonly #etcd: Etcd3;
   readonly #clock: Clock;
+  readonly #asking: () => Asked;
   readonly #sessions = new Map<string, EtcdSession>();
   #stream: Stream | null = null;
   #opening = false;
   #openedAtMs = 0;
 
-  constructor(etcd: Etcd3, clock: Clock) {
+  /** @param asking a lease is about to be asked for: what is told of the answer */
+  constructor(etcd: Etcd3, clock: Clock, asking: () => Asked) {
     this.#etcd = etcd;
     this.#clock = clock;
+    this.#asking = asking;
   }
 
   /** @throws StoreError */
   async open(ttlMs: number): Promise<EtcdSession> {
+    const onReply = this.#asking();
     const sentAtMs = this.#clock.monotonicMs();
     // etcd counts leases in seconds, and may grant more than was asked for.
-    const { ID } = await this.#etcd.leaseClient
+    const granted = await this.#etcd.leaseClient
       .leaseGrant({ TTL: Math.ceil(ttlMs / 1000) })
       .catch((error: unknown) => {
         throw storeErrorOf(error);
       });
+    onReply(headerOf(granted));
+    const { ID } = granted;
     const session: EtcdSession = new EtcdSession(ID, ttlMs, sentAtMs, this.#clock, {
       renew: () => this.#renew(session),
       end: () => this.#sessions.delete(ID),

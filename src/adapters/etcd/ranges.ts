@@ -1,9 +1,10 @@
 import type { Etcd3, IKeyValue, IRangeResponse } from 'etcd3';
 import type { Entry, Snapshot } from '../../ports/cell-store.ts';
+import type { Asked } from '../store-witness.ts';
 import type { DirectEtcd } from './direct-client.ts';
 import { isMessageTooLarge } from './faults.ts';
 import type { ListReply } from './txn-codec.ts';
-import { encodeLists, endOf } from './txn-codec.ts';
+import { encodeLists, endOf, headerOf } from './txn-codec.ts';
 
 /** Pages of 1,000 cost twice as much in all as pages of 10,000 and more. */
 const PAGE_KEYS_MAX = 20_000;
@@ -31,7 +32,7 @@ function entryOf(kv: IKeyValue): Entry {
 export async function listPages(
   etcd: Etcd3,
   prefix: string,
-  onReply: (reply: IRangeResponse) => void,
+  onReply: Asked,
   options: { readonly pageKeysMax?: number | undefined; readonly atRevision?: number | undefined } = {},
 ): Promise<Snapshot> {
   const { key, range_end } = prefixRange(prefix);
@@ -49,7 +50,7 @@ export async function listPages(
       limit = Math.ceil(limit / 2);
       continue;
     }
-    onReply(reply);
+    onReply(headerOf(reply));
     if (revision === 0) revision = Number(reply.header.revision);
     for (const kv of reply.kvs) {
       const entry = entryOf(kv);
@@ -69,7 +70,7 @@ export async function listShort(
   etcd: DirectEtcd,
   prefixes: readonly string[],
   operationsMax: number,
-  onReply: (reply: { header: { cluster_id: string } }) => void,
+  onReply: Asked,
 ): Promise<readonly Snapshot[]> {
   const lists: Snapshot[] = [];
   for (let at = 0; at < prefixes.length; at += operationsMax) {
@@ -82,8 +83,8 @@ export async function listShort(
     let revision = 0;
     try {
       const reply = await etcd.lists(request);
-      onReply({ header: { cluster_id: reply.clusterId } });
-      revision = reply.revision;
+      onReply(reply.header);
+      revision = reply.header.revision;
       replies = reply.lists;
     } catch (error) {
       if (!isMessageTooLarge(error)) throw error;
@@ -105,7 +106,7 @@ export async function readKeys(
   etcd: Etcd3,
   keys: readonly string[],
   operationsMax: number,
-  onReply: (reply: { header: { cluster_id: string } }) => void,
+  onReply: Asked,
 ): Promise<Snapshot> {
   const entries = new Map<string, Entry>();
   let revision = 0;
@@ -116,7 +117,7 @@ export async function readKeys(
     // A transaction without operations would not be answered with a current revision.
     if (success.length === 0) success.push({ request_range: { key: ZERO, revision } });
     const reply = await etcd.kv.txn({ success });
-    onReply(reply);
+    onReply(headerOf(reply));
     if (revision === 0) revision = Number(reply.header.revision);
     for (const { response_range } of reply.responses) {
       const kv = response_range.kvs[0];

@@ -1,4 +1,5 @@
 import type { Attempt, Compare, Entry, Write } from '../../ports/cell-store.ts';
+import type { StoreHeader } from '../store-witness.ts';
 import { fieldSize, ProtoReader, ProtoWriter, tagOf, textSize, varintSize } from './protobuf.ts';
 
 /** Field tags of etcd's `rpc.proto`. */
@@ -86,8 +87,7 @@ function leaseSize(lease: string): number {
 }
 
 export interface TxnReply {
-  readonly clusterId: string;
-  readonly revision: number;
+  readonly header: StoreHeader;
   readonly succeeded: boolean;
   /** What was read back when a compare failed. */
   readonly found: ReadonlyMap<string, Entry>;
@@ -99,7 +99,7 @@ export interface TxnReply {
  */
 export function decodeTxnReply(bytes: Buffer): TxnReply {
   const reader = new ProtoReader(bytes);
-  let header: Header = NO_HEADER;
+  let header = NO_HEADER;
   let succeeded = false;
   let found: Map<string, Entry> | null = null;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -108,28 +108,32 @@ export function decodeTxnReply(bytes: Buffer): TxnReply {
     else if (field === 3 && !succeeded) readFound(reader, (found ??= new Map<string, Entry>()));
     else reader.skip();
   }
-  return { ...header, succeeded, found: succeeded || found === null ? NOTHING : found };
+  return { header, succeeded, found: succeeded || found === null ? NOTHING : found };
 }
 
 const NOTHING: ReadonlyMap<string, Entry> = new Map();
 
-export interface Header {
-  readonly clusterId: string;
-  readonly revision: number;
+export const NO_HEADER: StoreHeader = { cluster: '0', revision: 0 };
+
+/** An answer as the client decodes it. */
+export interface ReplyHeader {
+  readonly header: { readonly cluster_id: string; readonly revision: string };
 }
 
-export const NO_HEADER: Header = { clusterId: '0', revision: 0 };
+export function headerOf({ header }: ReplyHeader): StoreHeader {
+  return { cluster: header.cluster_id, revision: Number(header.revision) };
+}
 
-export function readHeader(reader: ProtoReader): Header {
+export function readHeader(reader: ProtoReader): StoreHeader {
   const outer = reader.enter();
-  let { clusterId, revision } = NO_HEADER;
+  let { cluster, revision } = NO_HEADER;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) clusterId = reader.decimal();
+    if (field === 1) cluster = reader.decimal();
     else if (field === 3) revision = reader.number();
     else reader.skip();
   }
   reader.leave(outer);
-  return { clusterId, revision };
+  return { cluster, revision };
 }
 
 /** One `ResponseOp` with a `RangeResponse` of one key. */
@@ -186,7 +190,8 @@ export interface KeyRange {
   readonly to: string;
 }
 
-export interface ListsReply extends Header {
+export interface ListsReply {
+  readonly header: StoreHeader;
   readonly lists: readonly ListReply[];
 }
 
@@ -199,14 +204,14 @@ export interface ListReply {
 /** @throws RangeError when the bytes are no `TxnResponse` */
 export function decodeListsReply(bytes: Buffer): ListsReply {
   const reader = new ProtoReader(bytes);
-  let header: Header = NO_HEADER;
+  let header = NO_HEADER;
   const lists: ListReply[] = [];
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) header = readHeader(reader);
     else if (field === 3) lists.push(readList(reader));
     else reader.skip();
   }
-  return { ...header, lists };
+  return { header, lists };
 }
 
 /** One `ResponseOp` with a `RangeResponse`. */

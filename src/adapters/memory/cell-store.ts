@@ -14,6 +14,8 @@ import type {
 import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store-limits.ts';
+import type { Asked } from '../store-witness.ts';
+import { StoreWitness } from '../store-witness.ts';
 import { MemoryCell } from './cell.ts';
 import { MemoryFollowing, snapshotOf } from './following.ts';
 import { RenewedSession } from './session.ts';
@@ -25,7 +27,12 @@ export interface MemoryStoreOptions {
   readonly limits?: StoreLimits;
   /** When what a follower is to be told is told; by default in the next microtask. Must keep the order. */
   readonly deliver?: (tell: () => void) => void;
+  /** Told once, when the cell has gone back: this store is of no use any more. */
+  readonly onWrongServer?: (error: StoreError) => void;
 }
+
+/** All cells in memory are one cluster: what tells them apart is that they go back. */
+const CLUSTER = 'memory';
 
 /** The cell store in memory: for tests, for the simulator, and for trying things out. */
 export class MemoryCellStore implements CellStore {
@@ -35,6 +42,7 @@ export class MemoryCellStore implements CellStore {
   readonly #deliver: (tell: () => void) => void;
   readonly #followings = new Set<MemoryFollowing>();
   readonly #sessions = new Set<RenewedSession>();
+  readonly #witness: StoreWitness;
   #closed = false;
   #cutOff = false;
 
@@ -43,6 +51,7 @@ export class MemoryCellStore implements CellStore {
     this.limits = options.limits ?? DEFAULT_STORE_LIMITS;
     this.cell = options.cell ?? new MemoryCell({ clock: options.clock });
     this.#deliver = options.deliver ?? queueMicrotask;
+    this.#witness = new StoreWitness(options.onWrongServer);
   }
 
   async read(keys: readonly string[]): Promise<Snapshot> {
@@ -70,8 +79,9 @@ export class MemoryCellStore implements CellStore {
 
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
-    this.#check();
+    const onReply = this.#check();
     const reply = this.cell.apply(attempt);
+    onReply({ cluster: CLUSTER, revision: reply.revision });
     return reply.applied
       ? { outcome: 'applied', revision: reply.revision }
       : { outcome: 'refused', revision: reply.revision, found: reply.found };
@@ -79,8 +89,9 @@ export class MemoryCellStore implements CellStore {
 
   follow(prefix: string, follower: Follower): Following {
     if (this.#closed) throw closedError();
-    const following = new MemoryFollowing(this.cell, prefix, follower, this.#deliver, () =>
-      this.#followings.delete(following),
+    const following = new MemoryFollowing(
+      ...([this.cell, prefix, this.#witness.following(follower), this.#deliver] as const),
+      () => this.#followings.delete(following),
     );
     this.#followings.add(following);
     if (!this.#cutOff) following.connect();
@@ -135,9 +146,13 @@ export class MemoryCellStore implements CellStore {
     for (const following of this.#followings) following.connect();
   }
 
-  #check(): void {
+  /** @returns is to be told of an answer that is a later one */
+  #check(): Asked {
     if (this.#closed) throw closedError();
     if (this.#cutOff) throw new StoreError('unavailable', 'the store cannot be reached', { retryable: true });
+    const onReply = this.#witness.asking();
+    onReply({ cluster: CLUSTER, revision: this.cell.revision });
+    return onReply;
   }
 }
 

@@ -121,8 +121,7 @@ describe('transactions on the wire', () => {
         );
         const reply = decodeTxnReply(txn.responseSerialize({ header: head, succeeded: won, responses }));
         expect(reply).toEqual({
-          clusterId: head.cluster_id,
-          revision: Number(head.revision),
+          header: { cluster: head.cluster_id, revision: Number(head.revision) },
           succeeded: won,
           found: new Map(won ? [] : found.flatMap((one) => (one === null ? [] : [[one.key, one]]))),
         });

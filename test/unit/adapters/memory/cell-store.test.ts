@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/cell-store.ts';
 import { cellStoreContract, Recorder } from '../../../contract/cell-store.ts';
+import { restoredStoreContract } from '../../../contract/restored-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 cellStoreContract('memory', async () => {
@@ -17,6 +18,26 @@ cellStoreContract('memory', async () => {
     close: async () => {
       await store.close();
       await other.close();
+    },
+  };
+});
+
+restoredStoreContract('memory', async () => {
+  const clock = new ManualClock();
+  const cell = new MemoryCell({ clock });
+  const stores: MemoryCellStore[] = [];
+  let saved = cell.save();
+  return {
+    prefix: '/moorage/c1/',
+    open: (onWrongServer = () => undefined) => {
+      const store = new MemoryCellStore({ clock, cell, onWrongServer });
+      stores.push(store);
+      return store;
+    },
+    save: async () => void (saved = cell.save()),
+    goBack: async () => cell.load(saved),
+    close: async () => {
+      for (const store of stores) await store.close();
     },
   };
 });

@@ -15,6 +15,7 @@ import { seededRandom } from '../../../../src/core/seeded-random.ts';
 import type { Session } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { cellStoreContract, Recorder } from '../../../contract/cell-store.ts';
+import { restoredStoreContract } from '../../../contract/restored-store.ts';
 
 const SEED = 7;
 
@@ -27,10 +28,14 @@ class StoreWorld {
   });
   #over = false;
 
-  client(name: string): { readonly store: SimStore; readonly life: Life; readonly speaker: Speaker } {
+  client(
+    name: string,
+    onWrongServer: (error: StoreError) => void = () => undefined,
+  ): { readonly store: SimStore; readonly life: Life; readonly speaker: Speaker } {
     const life = new Life(name);
     const speaker = { life, clock: new VirtualClock(this.agenda, life), log: silentLog };
-    return { life, speaker, store: new SimStore({ server: this.server, network: this.network, speaker }) };
+    const parts = { server: this.server, network: this.network, speaker, onWrongServer };
+    return { life, speaker, store: new SimStore(parts) };
   }
 
   /** Lets virtual time pass as fast as it can, until `stop`; keeps an entry ahead, so that time never stands still. */
@@ -55,6 +60,28 @@ cellStoreContract('simulated', async () => {
     close: async () => {
       await one.store.close();
       await two.store.close();
+      world.stop();
+      await driven;
+    },
+  };
+});
+
+restoredStoreContract('simulated', async () => {
+  const world = new StoreWorld();
+  const stores: SimStore[] = [];
+  const driven = world.run();
+  let saved = world.server.cell.save();
+  return {
+    prefix: '/moorage/c1/',
+    open: (onWrongServer) => {
+      const { store } = world.client(`client-${String(stores.length)}`, onWrongServer);
+      stores.push(store);
+      return store;
+    },
+    save: async () => void (saved = world.server.cell.save()),
+    goBack: async () => void world.server.restore(saved, { isSame: true }),
+    close: async () => {
+      for (const store of stores) await store.close();
       world.stop();
       await driven;
     },
@@ -116,7 +143,7 @@ describe('the weaknesses of the simulated store', () => {
     world.server.apply('before', put('/a/kept', 'newer'));
     world.server.apply('before', put('/a/later'));
     world.server.endLease('before', lease);
-    world.server.restore(saved);
+    world.server.restore(saved, { isSame: false });
 
     expect(world.server.cell.revision).toBe(saved.revision);
     expect(world.server.cell.get('/a/kept')).toMatchObject({ value: 'x', modRevision: 2, createRevision: 2 });
@@ -143,7 +170,7 @@ describe('the weaknesses of the simulated store', () => {
     await drive(world.agenda, { untilMs: 100 });
     const saved = world.server.cell.save();
     world.server.apply('one', put('/a/later'));
-    world.server.restore(saved, 1_000);
+    world.server.restore(saved, { bumpedTo: 1_000, isSame: true });
     expect(() => world.server.cell.past('/a/', 999)).toThrow(StoreError);
     await drive(world.agenda, { untilMs: 2_000 });
     expect(seen.state()).toEqual({ kept: 'x' });
@@ -165,7 +192,7 @@ describe('the weaknesses of the simulated store', () => {
         // Its answer lay there while it was paused.
         list: async (prefix) => {
           const snapshot = snapshotOf(world.server.cell, prefix);
-          if (seen.snapshots.length === 0) world.server.restore(saved);
+          if (seen.snapshots.length === 0) world.server.restore(saved, { isSame: true });
           return snapshot;
         },
       },
