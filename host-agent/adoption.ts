@@ -23,13 +23,16 @@ export async function adoptAll(desk: Desk): Promise<() => void> {
   });
 }
 
-/** First what lies on the machine, then what waits for it to give way, and only then does anything move. */
+/**
+ * First what lies on the machine, then what waits for it to give way, and only then does anything move. Who gives way is not
+ * known yet, and may do so for somebody who is gone already: what was accepted waits, and does not begin because it does not fit.
+ */
 function holdPlaces({ table }: Desk, found: readonly FoundAllocation[]): void {
   const { ledger } = table;
   for (const { spec, attempts } of found) if (attempts.size > 0) ledger.adopt(spec.allocation);
   for (const { spec, attempts } of found)
     if (attempts.size === 0 && ledger.admit(spec.allocation, spec.allocation.evicts ?? []) !== null)
-      ledger.adopt(spec.allocation);
+      ledger.hold(spec.allocation);
 }
 
 async function adopt(desk: Desk, found: FoundAllocation): Promise<void> {

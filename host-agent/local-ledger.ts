@@ -40,9 +40,14 @@ export class LocalLedger {
     const short = fitShortfall(this.#host(), promised, claim);
     if (short !== null) return short;
     for (const id of victims) this.giveWay(id);
-    this.#promised = withClaim(promised, claim);
-    this.#held.set(claim.id, { claim, givingWay: false, begun: false });
+    this.hold(claim);
     return null;
+  }
+
+  /** Takes what was admitted before, whether it fits or not: it begins when there is room. */
+  hold(claim: Claim): void {
+    this.#promised = withClaim(this.#promised, claim);
+    this.#held.set(claim.id, { claim, givingWay: false, begun: false });
   }
 
   /** Takes what is there already, whether it fits or not. */

@@ -131,6 +131,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     seed: 8,
   },
   {
+    what: 'I1 what waits for room that somebody gives up goes on waiting when its agent comes back',
+    theme: 'crash',
+    seed: 44,
+  },
+  {
     what: 'I9 I40 a quota is free again when a host was told to stop what had not begun',
     theme: 'quota',
     seed: 268,

@@ -278,6 +278,32 @@ describe('giving way', () => {
     await world.until(newcomer.allocation.id, (report) => report.state === 'running');
   });
 
+  it('I1 who came after the one that the other gave way to waits like it, also under the next agent', async () => {
+    const world = await host(false);
+    const victim = someStart({
+      allocation: { resources: large, precedence: 10 },
+      tasks: [
+        someTask({ env: { HOLLOW_IGNORES_SIGNALS: '1' }, stop: { signal: 'SIGTERM', graceMs: 5_000 } }),
+      ],
+    });
+    await world.agent.start(victim);
+    await world.until(victim.allocation.id, (report) => report.state === 'running');
+    const evictor = someStart({ allocation: { resources: large, evicts: [victim.allocation.id] } });
+    await world.agent.start(evictor);
+    await world.agent.stop(victim.allocation.id, someStop({ mode: 'evict' }));
+    await world.agent.stop(evictor.allocation.id, someStop());
+    await world.until(evictor.allocation.id, (report) => report.released);
+    const next = someStart({ allocation: { resources: large } });
+    await world.agent.start(next);
+    await world.loseAgent();
+    await world.open();
+    await world.clock.advance(1_000);
+    expect(world.agent.report(next.allocation.id).state).toBe('accepted');
+    expect(world.processes.running).toEqual([`${victim.allocation.id}.main.1`]);
+    await world.until(next.allocation.id, (report) => report.state === 'running');
+    expect(world.agent.report(victim.allocation.id).released).toBe(true);
+  });
+
   it('who waits can be stopped without having run', async () => {
     const world = await host(false);
     const victim = someStart({ allocation: { resources: large, precedence: 10 } });
