@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
 import { verb, wholeNumber } from '../verbs.ts';
+import { onParentGone } from '../with-parent.ts';
 
 interface DevFlags extends GlobalOptions {
   readonly once: boolean;
@@ -31,8 +32,10 @@ export function addDevVerb(program: Command, { run }: ProgramInput): void {
     .option('--fresh', 'forget the data of the last start', false)
     .action((options: DevFlags) =>
       run(options, async (context) => {
-        const { interrupted } = context;
         context.endInOrder();
+        const gone = new AbortController();
+        onParentGone(context.terminal.env, () => gone.abort());
+        const interrupted = AbortSignal.any([context.interrupted, gone.signal]);
         return (await import('../dev/dev.ts')).dev({ ...options, base: process.cwd() }, interrupted);
       }),
     );

@@ -4,6 +4,8 @@ import { CliError, EXIT } from '../exit.ts';
 import { faultOf } from './faults.ts';
 import type { RoleBasics } from './options.ts';
 import { probeStore } from './probe-store.ts';
+import type { Terminal } from '../terminal.ts';
+import { onParentGone } from '../with-parent.ts';
 
 /** What each role's `main.ts` gives back. */
 export interface RunningRole {
@@ -11,6 +13,9 @@ export interface RunningRole {
   stop(): Promise<void>;
   readonly ended: Promise<void>;
 }
+
+/** What a role that was told to stop while it was starting is given to come up, so that it can take back what it began. */
+const START_MAX_MS = 1_000;
 
 /** A role that has not stopped by then is left behind: what it holds runs out by itself. */
 const STOP_MAX_MS = 10_000;
@@ -28,7 +33,8 @@ const INLINED_BYTES_MAX = 400;
  *
  * The ready line is one JSON object on standard output: whoever started the process waits for it. With
  * `MOORAGE_STOP_WITH_PARENT` in the environment the role also stops when its standard input closes, so that it cannot
- * outlive a parent that was killed.
+ * outlive a parent that was killed. Both hold from the first moment on: a start that waits, say for a store that does not answer,
+ * is given up, and nothing is left but what runs out by itself.
  */
 export async function serveRole(
   context: Context,
@@ -40,14 +46,12 @@ export async function serveRole(
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
   context.endInOrder();
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
-  let role: RunningRole;
   const { id } = basics;
-  try {
+  const role = await started(terminal, leave, async () => {
     await probeStore(terminal, basics, needsStore);
-    role = await start();
-  } catch (error) {
-    throw faultOf(error);
-  }
+    return start();
+  });
+  if (role === null) return EXIT.ok;
   terminal.out(`${JSON.stringify({ ready: true, id, address: role.address })}\n`);
   const first = await Promise.race([
     leave.then(() => ({ by: 'order' }) as const),
@@ -70,10 +74,25 @@ export async function serveRole(
 function leaving({ terminal, interrupted }: Context): Promise<void> {
   return new Promise((resolve) => {
     interrupted.addEventListener('abort', () => resolve(), { once: true });
-    if (terminal.env.MOORAGE_STOP_WITH_PARENT === undefined) return;
-    process.stdin.on('end', () => resolve());
-    process.stdin.on('close', () => resolve());
-    process.stdin.on('error', () => resolve());
-    process.stdin.resume();
+    onParentGone(terminal.env, resolve);
   });
+}
+
+/**
+ * @returns null: the order to leave came first, and `start` has not done by `START_MAX_MS` after it
+ * @throws CliError that says what keeps it from starting; not after the order
+ */
+async function started(
+  terminal: Terminal,
+  leave: Promise<void>,
+  start: () => Promise<RunningRole>,
+): Promise<RunningRole | null> {
+  const starting = start().catch((error: unknown) => {
+    throw faultOf(error);
+  });
+  const left = leave.then(() => null);
+  const first = await Promise.race([starting, left]);
+  if (first !== null) return first;
+  const patience = terminal.sleep(START_MAX_MS).then(() => null);
+  return Promise.race([starting.catch(() => null), patience]);
 }

@@ -46,11 +46,11 @@ export interface CliProcess {
 
 /** The built command line under way in `cwd`. */
 export function startCli(args: readonly string[], { cwd, env }: CliOptions): CliProcess {
+  // Its standard input stays open for as long as we live: a killed test leaves no cell behind.
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd,
-    env: { ...process.env, NO_COLOR: '1', ...env },
+    env: { ...process.env, NO_COLOR: '1', MOORAGE_STOP_WITH_PARENT: '1', ...env },
   });
-  child.stdin.end();
   const end = ended(child);
   let output = '';
   const listeners = new Set<() => void>();

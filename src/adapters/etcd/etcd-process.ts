@@ -99,10 +99,28 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
   try {
     // In a group of its own: an interrupt from the terminal must not end the store before those who still write to it.
     // Variables named ETCD_* are settings of some other etcd, and would contradict the flags.
-    return spawn(options.binary, args, { stdio: ['ignore', log, log], detached: true, env: environment() });
+    const child = spawn(options.binary, args, {
+      ...{ stdio: ['ignore', log, log], detached: true, env: environment() },
+    });
+    endWithUs(child);
+    return child;
   } finally {
     closeSync(log);
   }
+}
+
+/**
+ * The server must not outlive us, though we be killed: a shell waits for the end of a pipe that nobody else holds, and asks
+ * the server to end. The shell ends with the server.
+ */
+function endWithUs(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  const guard = spawn('/bin/sh', ['-c', 'read _; kill "$0"', String(child.pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  for (const failing of [guard, guard.stdin]) failing.on('error', () => undefined);
+  child.once('exit', () => guard.kill('SIGKILL'));
 }
 
 /**
