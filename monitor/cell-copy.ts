@@ -96,6 +96,9 @@ export class CellCopy {
   readonly #handlers: CellCopyHandlers;
   readonly #log: Log;
   readonly #rooms: readonly Room<unknown>[];
+  /** By what follows the cell's root in their keys, where that is one word, with its slash. */
+  readonly #roomByWord: ReadonlyMap<string, Room<unknown>>;
+  readonly #rootLength: number;
   readonly #following: Following;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   #revision = 0;
@@ -128,6 +131,8 @@ export class CellCopy {
       ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles, this.meta],
       ...[this.shared, this.pools],
     ] as readonly Room<unknown>[];
+    this.#rootLength = keys.root.length;
+    this.#roomByWord = new Map(this.#rooms.map((room) => [room.prefix.slice(keys.root.length), room]));
     this.#following = store.follow(keys.root, {
       onSnapshot: (snapshot) => this.#replace(snapshot),
       onChanges: (changes, revision) => this.#apply(changes, revision),
@@ -262,7 +267,10 @@ export class CellCopy {
   }
 
   #roomOf(key: string): Room<unknown> | undefined {
-    return this.#rooms.find((room) => key.startsWith(room.prefix));
+    const from = this.#rootLength;
+    const end = key.indexOf('/', from);
+    const room = this.#roomByWord.get(key.slice(from, end < 0 ? key.length : end + 1));
+    return room ?? this.#rooms.find(({ prefix }) => key.startsWith(prefix));
   }
 }
 

