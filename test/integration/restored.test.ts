@@ -16,6 +16,7 @@ import type { JobSummary } from '../../src/wire/monitor-api.ts';
 import { ProblemError } from '../../src/wire/problem.ts';
 import { CLI, runCli, testFolder } from '../support/cli.ts';
 import { describeNeeding, program } from '../support/needs.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const CELL = 'again';
 
@@ -24,19 +25,23 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
   const http = fetchClient();
   const roles = new ProcessGroup({ cliPath: CLI, logFolder: join(folder.path, 'logs') });
   let etcd: EtcdProcess | null = null;
+  let proxy: TcpProxy | null = null;
 
   afterAll(async () => {
     await roles.stopAll();
     await http.close();
+    await proxy?.close();
     await etcd?.stop();
     folder[Symbol.dispose]();
   });
 
-  async function serveStore(dataFolder: string, clientPort?: number): Promise<string> {
+  /** @returns where all stores of this test are found, one after the other: a port that is held while there is none */
+  async function serveStore(dataFolder: string): Promise<string> {
     const { path: binary } = await findEtcd({ env: process.env });
-    const port = clientPort === undefined ? {} : { clientPort };
-    etcd = await startEtcd({ binary, dataFolder, unsafeNoFsync: true, autoCompaction: 'off', ...port });
-    return etcd.clientUrl;
+    etcd = await startEtcd({ binary, dataFolder, unsafeNoFsync: true, autoCompaction: 'off' });
+    proxy ??= await TcpProxy.to(etcd.clientUrl);
+    proxy.targetPort = Number(new URL(etcd.clientUrl).port);
+    return proxy.url;
   }
 
   it('I53 I54 loses no task, begins none twice, and leaves a history without a violation', async () => {
@@ -91,7 +96,7 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
     // Another cluster by its id, and older: whoever was connected begins anew, and tasks run on meanwhile.
     const token = ['--initial-cluster-token', `restored-${CELL}`];
     await etcdctl('snapshot', 'restore', snapshot, '--data-dir', at('restored/data'), ...token);
-    await serveStore(at('restored'), Number(new URL(url).port));
+    await serveStore(at('restored'));
     const told = await runCli(['restored', '--etcd', url, '--cell', CELL], { cwd: folder.path });
     expect(told).toMatchObject({ code: 0 });
     for (const job of jobs) await untilServed(() => client.submit(job));

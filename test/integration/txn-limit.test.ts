@@ -11,6 +11,7 @@ import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store-limits.ts';
 import { systemClock } from '../../src/adapters/system/clock.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { Attempt } from '../../src/ports/cell-store.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const PATIENCE_MS = 60_000;
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -21,11 +22,10 @@ afterEach(async () => {
 
 const FEWER = ['--max-txn-ops', String(DEFAULT_STORE_LIMITS.operationsMax)];
 
-async function server(folder: string, flags: readonly string[] = [], clientPort?: number) {
+async function server(folder: string, flags: readonly string[] = []) {
   const { path } = await findEtcd({ env: process.env });
   const etcd: EtcdProcess = await startEtcd({
     ...{ binary: path, dataFolder: folder, unsafeNoFsync: true, flags, readyTimeoutMs: PATIENCE_MS },
-    ...(clientPort === undefined ? {} : { clientPort }),
   });
   cleanups.push(() => etcd.stop());
   return etcd;
@@ -37,7 +37,7 @@ function newFolder(): string {
   return folder;
 }
 
-function storeOf({ clientUrl }: EtcdProcess): EtcdCellStore {
+function storeOf(clientUrl: string): EtcdCellStore {
   const store = new EtcdCellStore({
     ...{ endpoints: [clientUrl], clock: systemClock, log: silentLog },
     callTimeoutMs: PATIENCE_MS,
@@ -60,7 +60,7 @@ const raised = (store: EtcdCellStore): Promise<void> =>
 
 describe('how large a transaction may be', () => {
   it('is learnt from a server that takes more than the default', async () => {
-    const store = storeOf(await server(newFolder()));
+    const store = storeOf((await server(newFolder())).clientUrl);
     expect(store.limits).toEqual(DEFAULT_STORE_LIMITS);
     await store.read([]);
     await raised(store);
@@ -69,7 +69,7 @@ describe('how large a transaction may be', () => {
   });
 
   it('stays what etcd takes by default where the server takes no more', async () => {
-    const store = storeOf(await server(newFolder(), FEWER));
+    const store = storeOf((await server(newFolder(), FEWER)).clientUrl);
     await store.read([]);
     // Calls of one connection are answered in their turn: by the second reply the question has been answered too.
     const { operationsMax } = DEFAULT_STORE_LIMITS;
@@ -81,11 +81,14 @@ describe('how large a transaction may be', () => {
   it('goes back to the default when a member takes fewer, and says that the same may be tried again', async () => {
     const folder = newFolder();
     const before = await server(folder);
-    const store = storeOf(before);
+    // The port is held meanwhile: a server that stops gives its own to whoever comes first.
+    const proxy = await TcpProxy.to(before.clientUrl);
+    cleanups.push(() => proxy.close());
+    const store = storeOf(proxy.url);
     await store.read([]);
     await raised(store);
     await before.stop();
-    await server(folder, FEWER, Number(new URL(before.clientUrl).port));
+    proxy.targetPort = Number(new URL((await server(folder, FEWER)).clientUrl).port);
     await vi.waitFor(() => store.read([]), { timeout: PATIENCE_MS });
     // All that were under way are told the same, reads too.
     const keys = puts(300).writes.map(({ key }) => key);
