@@ -3,19 +3,19 @@ import { sleep } from '../src/runtime/sleep.ts';
 
 /** Longest stretch of work in memory before others in this process have their turn (S3.47, S3.48). */
 const STRETCH_MS = 10;
-/** The same in steps, for clocks that stand still while we work. */
-const STRETCH_STEPS = 32;
-
 /** Divides long work in memory into stretches, between which others in this process have their turn. */
 export class Breath {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
+  readonly #stepsMax: number;
   #sinceMs = 0;
   #steps = 0;
 
-  constructor(clock: Clock, signal: AbortSignal) {
+  /** @param stepsMax what counts as as long, for clocks that stand still while we work */
+  constructor(clock: Clock, signal: AbortSignal, stepsMax: number) {
     this.#clock = clock;
     this.#signal = signal;
+    this.#stepsMax = stepsMax;
     this.begin();
   }
 
@@ -27,7 +27,7 @@ export class Breath {
 
   /** One more step was done: has the stretch been long enough? */
   step(): boolean {
-    return ++this.#steps >= STRETCH_STEPS || this.#clock.monotonicMs() - this.#sinceMs >= STRETCH_MS;
+    return ++this.#steps >= this.#stepsMax || this.#clock.monotonicMs() - this.#sinceMs >= STRETCH_MS;
   }
 
   /** Others have their turn; at once when the term is over. */

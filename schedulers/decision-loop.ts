@@ -1,6 +1,7 @@
 import type { Eviction, Release } from '../src/core/plan.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { Waker } from '../src/runtime/waker.ts';
+import { Breath } from './breath.ts';
 import type { Term } from './context.ts';
 import type { DecidedPlan, Decider, Turn } from './decider.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -12,10 +13,8 @@ import type { Entry, OwnedJob } from './owned-job.ts';
  * are twice what the transactions that are under way at once can hold, and more brought no more of them.
  */
 const UNDER_WAY_MAX = 2_048;
-/** Longest stretch of deciding before others in this process have their turn. */
-const BREATH_MS = 10;
-/** The same in turns, for clocks that stand still while we decide. */
-const BREATH_TURNS = 128;
+/** Jobs' turns before others in this process have theirs. */
+const STRETCH_TURNS = 128;
 
 /** What a millisecond of deciding counts for in the queue: constrained single decisions take some 6 µs each. */
 const PLACEMENTS_PER_MS = 150;
@@ -68,17 +67,14 @@ export class DecisionLoop {
   /** Until the term is over. */
   async run(): Promise<void> {
     const { world, signal, options } = this.#term;
-    const { clock } = world;
-    let breathMs = clock.monotonicMs();
-    let turns = 0;
+    const breath = new Breath(world.clock, signal, STRETCH_TURNS);
     while (!signal.aborted) {
       const key = this.#parts.launcher.underWay < UNDER_WAY_MAX ? this.#queue.next() : undefined;
       const job = key === undefined ? undefined : this.#parts.jobOf(key);
       if (key === undefined) {
         this.#pause();
         await this.#work.wait(signal);
-        breathMs = clock.monotonicMs();
-        turns = 0;
+        breath.begin();
         continue;
       }
       if (job === undefined) continue;
@@ -87,11 +83,9 @@ export class DecisionLoop {
       this.#isDeciding = options.thinkMs === null && this.#queue.size > 0;
       if (options.thinkMs !== null) await this.#think(options.thinkMs, turn);
       this.#launchAll(job, turn);
-      if (++turns < BREATH_TURNS && clock.monotonicMs() - breathMs < BREATH_MS) continue;
+      if (!breath.step()) continue;
       this.#pause();
-      await sleep(clock, 0, signal);
-      breathMs = clock.monotonicMs();
-      turns = 0;
+      await breath.take();
     }
   }
 

@@ -14,6 +14,9 @@ import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Placer } from './placer.ts';
 import type { VictimReader } from './victim-reader.ts';
 
+/** Steps of the search before others have their turn. */
+const STRETCH_STEPS = 32;
+
 /** Hosts tried for a member, before the gang waits for room to come by itself. */
 const HOSTS_MAX = 4;
 /** Hosts asked for each missing member, likewise. */
@@ -70,7 +73,7 @@ export class GangSearch {
     this.#record = job.record;
     const { clock, random } = term.world;
     this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
-    this.#breath = new Breath(clock, term.signal);
+    this.#breath = new Breath(clock, term.signal, STRETCH_STEPS);
   }
 
   /** Whether anybody still wants it, after others were asked, and there is time left. */
