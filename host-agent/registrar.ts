@@ -117,22 +117,25 @@ export class Registrar {
     const size = Math.max(1, Math.floor(this.#deps.store.limits.operationsMax / 2));
     for (let i = 0; i < this.#registrants.length; i += size)
       await this.#registerSome(this.#registrants.slice(i, i + size), this.#session);
-    this.#registered = true;
+    // A session that was lost meanwhile sends nothing more, and the next round begins with another one.
+    this.#registered = !this.#session.lost.aborted;
   }
 
   /** Until an attempt is known to have been done: a refused or unknown one is read again, and made anew. */
   async #registerSome(some: readonly Registrant[], session: Session): Promise<void> {
     const { store, keys, clock, random } = this.#deps;
     const backoff = new Backoff(RETRY, random);
-    while (!this.#stop.signal.aborted) {
+    const over = AbortSignal.any([this.#stop.signal, session.lost]);
+    while (!over.aborted) {
       const found = await store.read(some.flatMap(({ host }) => [keys.host(host.id), keys.aliveOf(host.id)]));
       for (const one of some) await this.#makeWay(one, found.entries);
+      if (over.aborted) return;
       const reply = await store.attempt(this.#attemptFor(some, found.entries, session));
       if (reply.outcome === 'applied') {
         for (const { host } of some) this.#written.set(host.id, host.incarnation);
         return;
       }
-      await sleep(clock, backoff.nextMs(), this.#stop.signal);
+      await sleep(clock, backoff.nextMs(), over);
     }
   }
 

@@ -229,6 +229,7 @@ export class Monitor {
       hostOf: (id) => copy.hosts.get(id)?.value,
       // A monitor owns no job and places nothing: it only gives back what is over.
       ownerRevisionOf: () => undefined,
+      session: () => this.#registration?.session ?? AbortSignal.abort(),
       options: { conflictCheck: 'resource-fit', inFlightMax: 2, rebasesMax: 8 },
     });
   }

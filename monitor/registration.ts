@@ -26,10 +26,16 @@ export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
+  #session: AbortSignal = AbortSignal.abort();
 
   constructor(deps: RegistrationDeps) {
     this.#deps = deps;
     this.#ended = this.#keep();
+  }
+
+  /** Aborted when the session under which this monitor is registered is lost, and while there is none. */
+  get session(): AbortSignal {
+    return this.#session;
   }
 
   /** Takes the registration back, if the store can be reached. */
@@ -48,11 +54,13 @@ export class Registration {
         session = await store.openSession({ ttlMs: SESSION_TTL_MS });
         if (await this.#register(session)) {
           backoff.reset();
+          this.#session = session.lost;
           await either(session.lost, stop);
         }
       } catch (error) {
         log.debug({ error }, 'registration failed; it is tried again');
       }
+      this.#session = AbortSignal.abort();
       await session?.close().catch(() => undefined);
       await sleep(clock, backoff.nextMs(), stop);
     }

@@ -172,6 +172,7 @@ export class Strays {
     writes: Parameters<Term['world']['store']['attempt']>[0]['writes'],
     compares: Parameters<Term['world']['store']['attempt']>[0]['compares'],
   ): Promise<void> {
+    if (this.#term.signal.aborted) return;
     const { store, keys } = this.#term.world;
     const owner = keys.owner(job.namespace, job.name);
     const isOurs = { key: owner, target: 'createRevision', equals: job.ownerRevision } as const;

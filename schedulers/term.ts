@@ -137,6 +137,7 @@ export class SchedulerTerm implements Term {
       ownerRevisionOf: (namespace, job) =>
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
       intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
+      session: () => this.signal,
       onLedger: (host) => this.cell.syncLedger(host),
       moreComing: () => this.#loop.isDeciding || this.#ownership.asked >= BURST_MIN,
       options: {

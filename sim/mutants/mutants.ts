@@ -137,11 +137,11 @@ export const MUTANTS: readonly Mutant[] = [
     theme: 'late',
     slip: 'a commit without an answer is taken for one that was refused, and the claim is dropped',
     file: 'src/runtime/committer.ts',
-    find: '    const { applied, fencedAt } = await resolveCommit(this.#deps, keys, batch.draft, sentAfter);\n',
+    find: '    const session = batch.units[0]?.open.session;\n',
     replace:
       "    for (const pending of batch.units) this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));\n" +
       '    if (batch.units.length > 0) return;\n' +
-      '    const { applied, fencedAt } = await resolveCommit(this.#deps, keys, batch.draft, sentAfter);\n',
+      '    const session = batch.units[0]?.open.session;\n',
     breaks: ['I5', 'I12', 'I55'],
   },
   {

@@ -22,6 +22,8 @@ export interface Doubtless {
  * Finds out what became of a commit without an answer (I5).
  *
  * @param sentAfter a store revision that was reached before the commit was sent
+ * @param session under which it was sent
+ * @returns null: the session was lost before the store answered
  * @throws StoreError that is not retryable
  */
 export async function resolveCommit(
@@ -29,31 +31,35 @@ export async function resolveCommit(
   keys: CellKeys,
   draft: TransactionDraft,
   sentAfter: number,
-): Promise<Doubtless> {
-  const settled = await settleDoubt(waiting, doubtOf(draft, keys));
+  session?: AbortSignal,
+): Promise<Doubtless | null> {
+  const settled = await settleDoubt(waiting, doubtOf(draft, keys), session);
+  if (settled === null) return null;
   if (settled.fenced) return { applied: null, fencedAt: settled.revision };
-  const applied = appliedAt(draft, settled, keys) ?? (await createdSince(waiting, keys, draft, sentAfter));
-  return { applied, fencedAt: null };
+  const applied = appliedAt(draft, settled, keys);
+  if (applied !== null) return { applied, fencedAt: null };
+  return createdSince(waiting, keys, { draft, sentAfter }, session);
 }
 
 /** The last doubt: it may have landed, and what it placed may be gone again. The history knows, as far as it is kept. */
 async function createdSince(
   { store, clock, random }: Waiting,
   keys: CellKeys,
-  draft: TransactionDraft,
-  sentAfter: number,
-): Promise<AppliedAt | null> {
+  { draft, sentAfter }: { readonly draft: TransactionDraft; readonly sentAfter: number },
+  session?: AbortSignal,
+): Promise<Doubtless | null> {
   const backoff = new Backoff(STORE_AWAY, random);
-  for (;;) {
+  while (session?.aborted !== true) {
     try {
       const revision = await wasCreated(draft, store, keys, sentAfter);
-      return revision === null ? null : { revision, exact: true };
+      return { applied: revision === null ? null : { revision, exact: true }, fencedAt: null };
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       // Forgotten in the seconds since: then its absence now is the best answer there is.
-      if (error.code === 'compacted') return null;
+      if (error.code === 'compacted') return { applied: null, fencedAt: null };
       if (!error.retryable) throw error;
-      await sleep(clock, backoff.nextMs());
+      await sleep(clock, backoff.nextMs(), session);
     }
   }
+  return null;
 }

@@ -50,6 +50,11 @@ export class CommitQueue {
     this.#waiting.unshift(...units);
   }
 
+  /** Units that wait, and whose session is lost. */
+  lost(): readonly PendingUnit[] {
+    return this.#waiting.filter(({ open }) => open.session?.aborted === true);
+  }
+
   dropFailed(): void {
     this.#waiting = this.#waiting.filter((pending) => !pending.open.failed);
   }

@@ -48,6 +48,11 @@ export interface CommitterDeps {
   readonly pools?: PoolBook;
   /** Told of each ledger that a reply made known, after the book was, and before the plan's outcome is. */
   readonly onLedger?: (host: string, ledger: Ledger, revision: number) => void;
+  /**
+   * The session under which plans are made, asked at each plan; one that is aborted is lost. Then nothing more is sent for
+   * its plans: where the store is restored meanwhile, it may hold what they compare. Without it they are tried for ever.
+   */
+  readonly session?: () => AbortSignal;
   /** More plans will be handed over in a moment: a transaction that is not full waits for them. Call `flush` when not. */
   readonly moreComing?: () => boolean;
   readonly clock: Clock;
@@ -78,6 +83,7 @@ export class Committer {
   readonly #news: LedgerNews;
   readonly #pools: PoolBook;
   readonly #backoff: Backoff;
+  #session: AbortSignal | undefined;
   #inFlight = 0;
   /** The newest store revision that a reply told. */
   #newestRevision = 0;
@@ -123,12 +129,18 @@ export class Committer {
    * wait.
    *
    * @returns what became of every place, eviction and release, by allocation id
-   * @throws StoreError that is not retryable: the store was closed, or refuses us. What was committed before is known
-   *   from the store only.
+   * @throws StoreError that is not retryable: the store was closed, or refuses us, or the session is lost. What was committed
+   *   before is known from the store only.
    */
   commit(plan: Plan): Promise<PlanOutcome> {
     const units = unitsOf(plan, this.#deps.store.limits.operationsMax);
-    const open = new OpenPlan(plan);
+    const session = this.#deps.session?.();
+    this.#follow(session);
+    const open = new OpenPlan(plan, session);
+    if (session?.aborted === true) {
+      open.fail(sessionLost());
+      return open.outcome;
+    }
     for (const unit of units) {
       const pending = new PendingUnit(open, unit);
       if (this.#deps.options.conflictCheck === 'version') pending.see(this.#deps.book);
@@ -137,6 +149,24 @@ export class Committer {
     if (units.length === 0) open.finish();
     this.#pumpSoon();
     return open.outcome;
+  }
+
+  #follow(session: AbortSignal | undefined): void {
+    if (session === this.#session) return;
+    this.#session = session;
+    session?.addEventListener('abort', () => this.#endLost(), { once: true });
+  }
+
+  #endLost(): void {
+    for (const pending of this.#queue.lost()) pending.open.fail(sessionLost());
+    this.#queue.dropFailed();
+    this.#pumpSoon();
+  }
+
+  /** To be tried once more; not where the session was lost meanwhile. */
+  #again(units: readonly PendingUnit[]): void {
+    this.#queue.giveBack(units);
+    if (units.some(({ open }) => open.session?.aborted === true)) this.#endLost();
   }
 
   /** No more is coming for now: what is there goes out as it is. */
@@ -191,7 +221,7 @@ export class Committer {
       for (const pool of pools) readPool(this.#pools, keys, pool, snapshot);
       for (const host of hosts)
         this.#news.read(host, snapshot.entries.get(keys.ledger(host)), snapshot.revision);
-      this.#queue.giveBack([pending]);
+      this.#again([pending]);
     });
   }
 
@@ -252,7 +282,7 @@ export class Committer {
 
   #failed(units: readonly PendingUnit[], error: unknown): void {
     if (error instanceof StoreError && error.retryable) {
-      this.#queue.giveBack(units);
+      this.#again(units);
       void this.#waitForStore(error);
       return;
     }
@@ -261,7 +291,7 @@ export class Committer {
       if (units.length === 1 && only !== undefined)
         this.#tally.refuse(only, allOf(only.unit, { reason: 'too-large' }));
       else for (const pending of units) pending.shareWithFewer();
-      if (units.length > 1) this.#queue.giveBack(units);
+      if (units.length > 1) this.#again(units);
       return;
     }
     for (const pending of units) pending.open.fail(error);
@@ -317,7 +347,7 @@ export class Committer {
         this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));
       else again.push(pending);
     }
-    this.#queue.giveBack(again);
+    this.#again(again);
   }
 
   #readShared(draft: TransactionDraft, { found, revision }: AttemptReply & { outcome: 'refused' }): void {
@@ -330,7 +360,11 @@ export class Committer {
   async #unknown(batch: Batch, cause: Error, sentAfter: number): Promise<void> {
     const { keys, log, metrics } = this.#deps;
     log.debug({ cause: cause.message, units: batch.units.length }, 'a commit without an answer is read back');
-    const { applied, fencedAt } = await resolveCommit(this.#deps, keys, batch.draft, sentAfter);
+    // Units of several sessions are never together: those of a lost one have left the queue.
+    const session = batch.units[0]?.open.session;
+    const resolved = await resolveCommit(this.#deps, keys, batch.draft, sentAfter, session);
+    if (resolved === null) throw sessionLost();
+    const { applied, fencedAt } = resolved;
     this.#tally.count('unknownResolved');
     metrics.count('moorage_commit_unknown_total', { resolved: applied === null ? 'not-applied' : 'applied' });
     if (applied !== null) this.#applied(batch, applied.revision, applied.exact);
@@ -338,9 +372,15 @@ export class Committer {
       const [first] = batch.draft.ledgers;
       if (fencedAt !== null && first !== undefined)
         this.#news.known(first.host, first.before.ledger, fencedAt);
-      this.#queue.giveBack(batch.units);
+      this.#again(batch.units);
     }
   }
+}
+
+function sessionLost(): StoreError {
+  return new StoreError('closed', 'the session is lost, and with it what was to be committed', {
+    retryable: false,
+  });
 }
 
 /** Nothing but a pool, or what is known of one, had moved: whoever takes of it meets there, and no host is contended. */

@@ -83,10 +83,15 @@ export async function makeEffective(
       writes: [{ kind: 'delete', key }],
     });
     if (reply?.outcome !== 'unknown') return reply?.outcome === 'applied';
-    const settled = await settleDoubt(deps, {
-      fence: { compare: unchanged, write: { kind: 'put', key, value: intentCodec.encode(intent) } },
+    const doubt = {
+      fence: {
+        compare: unchanged,
+        write: { kind: 'put' as const, key, value: intentCodec.encode(intent) },
+      },
       evidence: [key, member],
-    });
+    };
+    const settled = await settleDoubt(deps, doubt, deps.session);
+    if (settled === null) return false;
     // Whoever makes it void releases the members before the intent goes: one that is there without it is effective.
     if (!settled.fenced) return !settled.found.has(key) && settled.found.has(member);
     revision = settled.revision;
@@ -109,7 +114,7 @@ export async function sweepIntent(
   const backoff = new Backoff(AGAIN, deps.random);
   while (!signal.aborted) {
     try {
-      if (await sweepOnce(deps, ref, release)) return;
+      if (await sweepOnce(deps, ref, release, signal)) return;
     } catch (error) {
       if (!(error instanceof StoreError) || !error.retryable) throw error;
     }
@@ -117,16 +122,21 @@ export async function sweepIntent(
   }
 }
 
-/** @returns whether the intent is gone */
+/**
+ * @param signal when it is aborted, nothing is written any more, also not between two steps
+ * @returns whether the intent is gone
+ */
 async function sweepOnce(
   deps: IntentDeps,
   ref: Pick<Intent, 'namespace' | 'job' | 'id'>,
   release: (releases: readonly Release[]) => Promise<unknown>,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const { store, keys } = deps;
   const key = keyOf(keys, ref);
   const entry = (await store.read([key])).entries.get(key);
   if (entry === undefined) return true;
+  if (signal.aborted) return false;
   const intent = intentCodec.decode(entry.value);
   let voidedAt = entry.modRevision;
   if (intent.state === 'open') {
@@ -141,6 +151,7 @@ async function sweepOnce(
   const members: Member[] = [...entries.values()]
     .map(({ value, modRevision }) => ({ allocation: allocationCodec.decode(value), revision: modRevision }))
     .filter(({ allocation }) => allocation.intent === ref.id);
+  if (signal.aborted) return false;
   if (members.length > 0) {
     await release(await releasesOf(deps, ref.id, members, voidedAt));
     return false;

@@ -11,6 +11,8 @@ const NO_VERDICTS: Verdicts = new Map();
 /** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
 export class OpenPlan {
   readonly outcome: Promise<PlanOutcome>;
+  /** Under which the plan was made; nothing is sent for it when it is aborted. */
+  readonly session: AbortSignal | undefined;
   /** In the plan's order; null: not yet. Nobody sees it before none is null. */
   readonly #outcomes = new Map<string, PartOutcome | null>();
   #missing: number;
@@ -18,7 +20,8 @@ export class OpenPlan {
   #reject: (cause: unknown) => void = () => undefined;
   #failed = false;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, session?: AbortSignal) {
+    this.session = session;
     const outcomes = this.#outcomes;
     for (const place of plan.places) outcomes.set(place.id, null);
     for (const { victim } of plan.evictions) outcomes.set(victim.id, null);

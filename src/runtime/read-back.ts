@@ -51,22 +51,30 @@ export interface Waiting {
  * - The fence's own outcome is unknown: ask again. If it was applied after all, the next round takes the second way and
  *   finds no evidence.
  *
- * Asks until the store answers.
+ * Asks until the store answers, or the session is lost: the question is a write too, and a store that is restored meanwhile
+ * may hold what it compares.
+ * @param session under which the attempt was made; without one it is asked for ever
+ * @returns null: the session is lost, and only the store knows
  * @throws StoreError that is not retryable
  */
-export async function settleDoubt({ store, clock, random }: Waiting, doubt: Doubt): Promise<Settled> {
+export async function settleDoubt(
+  { store, clock, random }: Waiting,
+  doubt: Doubt,
+  session?: AbortSignal,
+): Promise<Settled | null> {
   const attempt: Attempt = {
     compares: [doubt.fence.compare],
     writes: [doubt.fence.write],
     readBack: doubt.evidence,
   };
   const backoff = new Backoff(WAIT, random);
-  for (;;) {
+  while (session?.aborted !== true) {
     const reply = await attemptOrNull(store, attempt);
     if (reply?.outcome === 'applied') return { fenced: true, revision: reply.revision };
     if (reply?.outcome === 'refused') return { fenced: false, revision: reply.revision, found: reply.found };
-    await sleep(clock, backoff.nextMs());
+    await sleep(clock, backoff.nextMs(), session);
   }
+  return null;
 }
 
 export interface Creation {

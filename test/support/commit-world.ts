@@ -81,6 +81,7 @@ export interface CommitterWorldOptions {
   readonly rebasesMax?: number;
   readonly intentRevisionOf?: CommitterDeps['intentRevisionOf'];
   readonly pools?: PoolBook;
+  readonly session?: CommitterDeps['session'];
 }
 
 export function committerWorld(options: CommitterWorldOptions): CommitterWorld {
@@ -94,6 +95,7 @@ export function committerWorld(options: CommitterWorldOptions): CommitterWorld {
     ownerRevisionOf: (namespace, job) => owned.get(`${namespace}/${job}`),
     ...(options.intentRevisionOf === undefined ? {} : { intentRevisionOf: options.intentRevisionOf }),
     ...(options.pools === undefined ? {} : { pools: options.pools }),
+    ...(options.session === undefined ? {} : { session: options.session }),
     clock: options.clock,
     random: options.random,
     log: silentLog,

@@ -5,7 +5,7 @@ import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
-import type { CellStore } from '../../../src/ports/cell-store.ts';
+import type { Attempt, CellStore, Session } from '../../../src/ports/cell-store.ts';
 import { aliveCodec } from '../../../src/wire/host-records.ts';
 import { hostCodec } from '../../../src/wire/records.ts';
 import { HOST_FACTS } from '../../support/host-world.ts';
@@ -119,6 +119,40 @@ describe('registration', () => {
     await started;
     expect(registrant.host.incarnation).toBe(5);
     expect((await read('host-a')).host?.incarnation).toBe(5);
+    await registrar.close();
+  });
+
+  it('sends nothing more under a session that was lost while it registered, and begins anew with another', async () => {
+    const { registrarOf, read, store, clock } = setup();
+    const sessions: Session[] = [];
+    const sentUnder: number[] = [];
+    const lossy: CellStore = Object.create(store, {
+      attempt: {
+        value: async (attempt: Attempt) => {
+          const session = attempt.writes.map((write) => (write.kind === 'put' ? write.session : undefined));
+          sentUnder.push(sessions.findIndex((one) => session.includes(one)));
+          if (sentUnder.length > 2) return store.attempt(attempt);
+          if (sentUnder.length === 2) await sessions[0]?.close();
+          return { outcome: 'unknown', cause: new Error('cut') };
+        },
+      },
+      limits: { value: store.limits },
+      read: { value: store.read.bind(store) },
+      openSession: {
+        value: async (options: Parameters<CellStore['openSession']>[0]) => {
+          const session = await store.openSession(options);
+          sessions.push(session);
+          return session;
+        },
+      },
+    }) as CellStore;
+    const registrar = registrarOf([new Registrant('host-a', 'one', 5)], lossy);
+    const started = registrar.start();
+    for (let i = 0; i < 100 && !registrar.registered; i++) await clock.advance(100);
+    await started;
+    await until(() => registrar.registered, 'the registration');
+    expect(sentUnder).toEqual([0, 0, 1]);
+    expect((await read('host-a')).alive?.stateId).toBe('one');
     await registrar.close();
   });
 

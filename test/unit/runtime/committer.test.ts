@@ -290,6 +290,44 @@ describe('committer', () => {
     await world.committer.idle();
   });
 
+  for (const fault of ['request-lost', 'unavailable'] as const)
+    it(`I5 sends nothing more for a lost session, neither again nor from the queue (${fault})`, async () => {
+      const cell = await cellOf();
+      const faulty = new FaultyStore(cell.store, cell.random);
+      const session = new AbortController();
+      const world = await cell.scheduler({
+        ...{ store: faulty.store, inFlightMax: 1 },
+        session: () => session.signal,
+      });
+      let attempts = 0;
+      faulty.next = () => {
+        attempts += 1;
+        if (attempts === 3) session.abort();
+        return fault;
+      };
+      const before = cell.cell.revision;
+      const underWay = world.committer.commit(planOf('p', { places: [place('a', 'h0')] }));
+      const queued = world.committer.commit(planOf('q', { places: [place('b', 'h0')] }));
+      const ends = await Promise.allSettled([underWay, queued]);
+      const after = world.committer.commit(planOf('r', { places: [place('c', 'h1')] }));
+      ends.push(...(await Promise.allSettled([after])));
+      for (const end of ends) expect(end).toMatchObject({ status: 'rejected', reason: { code: 'closed' } });
+      await world.committer.idle();
+      expect([attempts, cell.cell.revision]).toEqual([3, before]);
+    });
+
+  it('commits under the next session what is asked for then', async () => {
+    const cell = await cellOf();
+    let session = AbortSignal.abort();
+    const world = await cell.scheduler({ session: () => session });
+    const early = world.committer.commit(planOf('p', { places: [place('a', 'h0')] }));
+    await expect(early).rejects.toBeInstanceOf(StoreError);
+    session = new AbortController().signal;
+    const outcome = await world.committer.commit(planOf('q', { places: [place('b', 'h0')] }));
+    expect(outcome.get('b')?.kind).toBe('committed');
+    cell.check();
+  });
+
   it('rejects when the store was closed', async () => {
     const cell = await cellOf();
     const world = await cell.scheduler();

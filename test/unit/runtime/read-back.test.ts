@@ -40,7 +40,7 @@ describe('settling a doubt', () => {
     await inner.attempt(lost);
     const settled = await settleDoubt(waiting, doubt);
     expect(settled).toMatchObject({ fenced: false });
-    expect(!settled.fenced && settled.found.get('/mine')?.value).toBe('x');
+    expect(settled?.fenced === false && settled.found.get('/mine')?.value).toBe('x');
     expect(inner.cell.get('/ledger')?.value).toBe('two');
   });
 
@@ -55,7 +55,7 @@ describe('settling a doubt', () => {
     const { inner, lost, doubt, put, waiting } = await world();
     await put('/ledger', 'three');
     const settled = await settleDoubt(waiting, doubt);
-    expect(!settled.fenced && settled.found.size).toBe(0);
+    expect(settled?.fenced === false && settled.found.size).toBe(0);
     expect((await inner.attempt(lost)).outcome).toBe('refused');
   });
 
@@ -65,8 +65,24 @@ describe('settling a doubt', () => {
     faulty.next = () => faults.shift() ?? null;
     const settled = await settleDoubt(waiting, doubt);
     // The lost reply was that of the fence: it holds, though it looks like somebody else's write.
-    expect(!settled.fenced && settled.found.size).toBe(0);
+    expect(settled?.fenced === false && settled.found.size).toBe(0);
     expect((await inner.attempt(lost)).outcome).toBe('refused');
+  });
+
+  it('asks nothing more once the session is lost: the store that comes back may hold what it compares', async () => {
+    const { inner, faulty, doubt, waiting } = await world();
+    const session = new AbortController();
+    let asked = 0;
+    faulty.next = () => {
+      asked += 1;
+      if (asked === 3) session.abort();
+      return 'request-lost';
+    };
+    const before = inner.cell.revision;
+    expect(await settleDoubt(waiting, doubt, session.signal)).toBeNull();
+    expect([asked, inner.cell.revision]).toEqual([3, before]);
+    expect(await settleDoubt(waiting, doubt, session.signal)).toBeNull();
+    expect(asked).toBe(3);
   });
 });
 

@@ -99,6 +99,7 @@ class Restored {
       return answer instanceof HttpError ? Promise.reject(answer) : Promise.resolve(answer);
     };
     return {
+      signal: new AbortController().signal,
       world: { clock: this.clock, store: this.store, keys, random: seededRandom(1) },
       options: { id: 'batch-1' },
       incarnation: 'now',
