@@ -4,7 +4,7 @@ import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import type { Host } from '../src/core/host.ts';
 import { allocatable } from '../src/core/host.ts';
 import type { Expression } from '../src/core/job.ts';
-import { EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
+import { bandOf, EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { BINPACK, place } from '../src/core/placement.ts';
 import { NO_SCALARS } from '../src/core/resources.ts';
@@ -100,7 +100,7 @@ export class Cell {
         random.below(host.capacity.cpuMilli - 1000),
         random.below(host.capacity.memoryMib - 4000),
       );
-      this.state.setLedger(host.id, { ...EMPTY_LEDGER, bands: { 50: half } }, 1);
+      this.state.setLedger(host.id, { ...EMPTY_LEDGER, bands: [bandOf(50, half)] }, 1);
     }
   }
 

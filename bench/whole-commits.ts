@@ -163,7 +163,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
         createdAtMs: 1_700_000_000_000,
         ...(host === undefined ? null : { shared: state.pools.useOn(host, ask.shared ?? {}) }),
       };
-      state.assume(allocation);
+      state.assume(allocation, one.known);
       return allocation;
     });
     return { id: planId, atomicity: 'incremental', places, evictions: [], releases: [] };

@@ -113,7 +113,9 @@ function checkLedger(
   const differ = (what: string, says: unknown, is: unknown): void =>
     findings.add('I3', revision, host, `${what}: the ledger says ${show(says)}, the allocations ${show(is)}`);
   if (show(usedOf(ledger)) !== show(sums.used)) differ('use', usedOf(ledger), sums.used);
-  const says = Object.entries(ledger.bands).filter(([, band]) => show(band) !== show(NO_RESOURCES));
+  const says = ledger.bands
+    .filter((band) => show(band) !== show(NO_RESOURCES))
+    .map((band) => [band.precedence, band] as const);
   const are = [...sums.bands].filter(([, band]) => show(band) !== show(NO_RESOURCES));
   if (showBands(says) !== showBands(are)) differ('bands', showBands(says), showBands(are));
   const devices = ledger.gpuMilli.map((milli, device) => [device, milli] as const);
@@ -132,8 +134,8 @@ function show(value: unknown): string {
   return `cpu=${String(cpuMilli)} memory=${String(memoryMib)} disk=${String(diskMib)}${more.join('')}`;
 }
 
-function showBands(bands: readonly (readonly [number | string, Resources])[]): string {
-  const sorted = [...bands].sort(([a], [b]) => Number(a) - Number(b));
+function showBands(bands: readonly (readonly [number, Resources])[]): string {
+  const sorted = [...bands].sort(([a], [b]) => a - b);
   return sorted.map(([precedence, band]) => `${String(precedence)}: ${show(band)}`).join('; ');
 }
 

@@ -28,19 +28,17 @@ export class BandTable {
     this.#rows = widened(this.#rows, (index + 1) * ROW);
     const rows = this.#rows;
     const row = index * ROW;
-    const precedences = Object.keys(ledger.bands).map(Number);
+    const { bands } = ledger;
     rows[row + COUNT] = BEYOND;
-    if (host === undefined || precedences.length > BANDS_MAX) return;
+    if (host === undefined || bands.length > BANDS_MAX) return;
     rows[row + WHOLE_CPU] = host.capacity.cpuMilli - host.reserved.cpuMilli;
     rows[row + WHOLE_MEMORY] = host.capacity.memoryMib - host.reserved.memoryMib;
     rows[row + DEVICES] = host.gpuModels.length;
-    precedences.sort((a, b) => a - b);
-    for (const [n, precedence] of precedences.entries()) {
-      const { cpuMilli, memoryMib, diskMib } = ledger.bands[precedence]!;
+    for (const [n, { precedence, cpuMilli, memoryMib, diskMib }] of bands.entries()) {
       if (cpuMilli > AMOUNT_MAX || memoryMib > AMOUNT_MAX || diskMib > AMOUNT_MAX) return;
       rows.set([precedence, cpuMilli, memoryMib, diskMib], row + FIRST + n * BAND);
     }
-    rows[row + COUNT] = precedences.length;
+    rows[row + COUNT] = bands.length;
   }
 
   /** Does the table hold all that the host's ledger says of cpu, memory and disk? */

@@ -106,7 +106,7 @@ export class CellIndex {
   /** Computes the host's row anew: its ledger changed. */
   refill(slot: HostSlot): void {
     if (slot.host === undefined || slot.index < 0) return;
-    fillRow(slot, slot.host, this.#rows, slot.index * ROW);
+    fillRow(slot, this.#rows, slot.index * ROW);
     this.evictable.mark(slot.index, true);
     this.#mark(slot.index);
   }

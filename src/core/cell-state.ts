@@ -4,7 +4,7 @@ import type { HostView } from './filters.ts';
 import type { Host } from './host.ts';
 import { allocatable } from './host.ts';
 import type { HostSlot, KnownHost } from './host-slot.ts';
-import { newSlot, NO_CLAIMS, noteFreed } from './host-slot.ts';
+import { newSlot, NO_CLAIMS, noteFreed, register } from './host-slot.ts';
 import type { Ledger } from './ledger.ts';
 import { EMPTY_LEDGER, withClaim } from './ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
@@ -55,7 +55,7 @@ export class CellState {
 
   setHost(host: Host): void {
     const slot = this.#slot(host.id);
-    slot.host = host;
+    register(slot, host);
     this.index.add(slot, host);
     const { cpuMilli, memoryMib } = allocatable(host);
     this.#scale = {

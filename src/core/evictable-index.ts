@@ -96,9 +96,9 @@ export class EvictableIndex {
     if (this.bands.covers(host)) return this.bands.addBelow(host, precedence, this.#row);
     const { ledger, gpuUsed } = this.#source.slot(host);
     let any = false;
-    for (const name in ledger.bands) {
-      if (Number(name) >= precedence) continue;
-      const { cpuMilli, memoryMib, diskMib } = ledger.bands[name]!;
+    for (const band of ledger.bands) {
+      if (band.precedence >= precedence) break;
+      const { cpuMilli, memoryMib, diskMib } = band;
       giveBack(this.#row, cpuMilli, memoryMib, diskMib, gpuUsed.length);
       any = true;
     }

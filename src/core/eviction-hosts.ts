@@ -156,16 +156,10 @@ export function costByLedger(slot: HostSlot, { ask, precedence }: PlacementReque
     ask.resources.memoryMib - free.memoryMib,
     capacity.memoryMib - reserved.memoryMib,
   );
-  for (const band of bandsBelow(ledger, precedence)) {
-    free = addResources(free, ledger.bands[band]!);
-    if (shortOf(ask.resources, free) === null) return evictionCost(band, short);
+  for (const band of ledger.bands) {
+    if (band.precedence >= precedence) break;
+    free = addResources(free, band);
+    if (shortOf(ask.resources, free) === null) return evictionCost(band.precedence, short);
   }
   return null;
-}
-
-function bandsBelow(ledger: Ledger, precedence: number): number[] {
-  return Object.keys(ledger.bands)
-    .map(Number)
-    .filter((band) => band < precedence)
-    .sort((a, b) => a - b);
 }

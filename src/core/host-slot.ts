@@ -21,6 +21,7 @@ export interface KnownHost {
 export interface HostSlot extends KnownHost {
   index: number;
   host: Host | undefined;
+  whole: WholeHost;
   ledger: Ledger;
   revision: number;
   alive: boolean;
@@ -38,18 +39,34 @@ export interface HostSlot extends KnownHost {
   scalars: Record<string, number> | null;
 }
 
+/**
+ * What a host gives away when nothing is given away yet. Reckoned once: its record lies in many pieces all over the memory,
+ * and every ledger that comes asks for this.
+ */
+interface WholeHost {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly diskMib: number;
+  /** null: none. */
+  readonly scalars: Readonly<Record<string, number>> | null;
+  readonly devices: number;
+  readonly ports: number;
+}
+
 /** What a claim takes, whoever makes it. */
 export type Use = Pick<Claim, 'resources' | 'gpus' | 'ports'>;
 
 /** Shared by all slots that have none; never written. */
 export const NO_CLAIMS: Claim[] = [];
 const NO_DEVICES: number[] = [];
+const NOTHING: WholeHost = { cpuMilli: 0, memoryMib: 0, diskMib: 0, scalars: null, devices: 0, ports: 0 };
 
 export function newSlot(id: string): HostSlot {
   return {
     id,
     index: -1,
     host: undefined,
+    whole: NOTHING,
     ledger: EMPTY_LEDGER,
     revision: 0,
     alive: false,
@@ -59,6 +76,18 @@ export function newSlot(id: string): HostSlot {
     ports: null,
     freed: null,
     scalars: null,
+  };
+}
+
+/** The host is registered, anew or as another one than before. */
+export function register(slot: HostSlot, host: Host): void {
+  const { cpuMilli, memoryMib, diskMib, scalars } = allocatable(host);
+  slot.host = host;
+  slot.whole = {
+    ...{ cpuMilli, memoryMib, diskMib },
+    scalars: isEmpty(scalars) ? null : scalars,
+    devices: host.gpuModels.length,
+    ports: Math.max(0, host.portRange.last - host.portRange.first + 1),
   };
 }
 
@@ -79,25 +108,22 @@ export function takesWork(slot: HostSlot): boolean {
 }
 
 /** Computes what is free from scratch: allocatable less the ledger less the claims in flight. */
-export function fillRow(slot: HostSlot, host: Host, rows: Float64Array, offset: number): void {
-  const { capacity, reserved } = host;
-  rows[offset + CPU] = capacity.cpuMilli - reserved.cpuMilli;
-  rows[offset + MEMORY] = capacity.memoryMib - reserved.memoryMib;
-  rows[offset + DISK] = capacity.diskMib - reserved.diskMib;
-  slot.scalars = scalarsOf(host);
-  for (const precedence in slot.ledger.bands) {
-    const band = slot.ledger.bands[precedence];
-    if (band !== undefined) shiftAmounts(slot, rows, offset, band, 1);
-  }
+export function fillRow(slot: HostSlot, rows: Float64Array, offset: number): void {
+  const { cpuMilli, memoryMib, diskMib, scalars, devices } = slot.whole;
+  rows[offset + CPU] = cpuMilli;
+  rows[offset + MEMORY] = memoryMib;
+  rows[offset + DISK] = diskMib;
+  slot.scalars = scalars === null ? null : { ...scalars };
+  for (const band of slot.ledger.bands) shiftAmounts(slot, rows, offset, band, 1);
   slot.gpuUsed =
-    host.gpuModels.length === 0
+    devices === 0
       ? NO_DEVICES
-      : host.gpuModels.map((_, device) => slot.ledger.gpuMilli[device] ?? 0);
+      : Array.from({ length: devices }, (_, device) => slot.ledger.gpuMilli[device] ?? 0);
   slot.ports = null;
   for (const port of slot.ledger.ports) shiftPort(slot, port, 1);
   for (const claim of slot.inFlight) shiftUse(slot, rows, offset, claim, 1);
   deriveGpu(slot, rows, offset);
-  derivePorts(slot, host, rows, offset);
+  derivePorts(slot, rows, offset);
   rows[offset + TAKES] = takesWork(slot) ? 1 : 0;
 }
 
@@ -105,7 +131,7 @@ export function fillRow(slot: HostSlot, host: Host, rows: Float64Array, offset: 
 export function shiftRow(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {
   shiftUse(slot, rows, offset, use, sign);
   if (use.gpus.length > 0) deriveGpu(slot, rows, offset);
-  if (!isEmpty(use.ports) && slot.host !== undefined) derivePorts(slot, slot.host, rows, offset);
+  if (!isEmpty(use.ports)) derivePorts(slot, rows, offset);
 }
 
 function shiftUse(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {
@@ -154,19 +180,13 @@ function deriveGpu(slot: HostSlot, rows: Float64Array, offset: number): void {
   rows[offset + GPU_WHOLE] = whole;
 }
 
-function derivePorts(slot: HostSlot, host: Host, rows: Float64Array, offset: number): void {
-  const { first, last } = host.portRange;
-  let free = Math.max(0, last - first + 1);
-  if (slot.ports !== null) {
-    for (const port of slot.ports.keys()) if (port >= first && port <= last) free -= 1;
+function derivePorts({ host, whole, ports }: HostSlot, rows: Float64Array, offset: number): void {
+  let free = whole.ports;
+  if (ports !== null && host !== undefined) {
+    const { first, last } = host.portRange;
+    for (const port of ports.keys()) if (port >= first && port <= last) free -= 1;
   }
   rows[offset + PORTS] = free;
-}
-
-function scalarsOf(host: Host): Record<string, number> | null {
-  if (isEmpty(host.capacity.scalars) && isEmpty(host.reserved.scalars)) return null;
-  const { scalars } = allocatable(host);
-  return isEmpty(scalars) ? null : { ...scalars };
 }
 
 export function isEmpty(record: Readonly<Record<string, unknown>>): boolean {

@@ -7,12 +7,6 @@ export interface KnownLedger {
   readonly revision: number;
 }
 
-/** Rewritten in place: most hosts change many times before anybody looks. */
-interface UnreadLedger {
-  text: string;
-  revision: number;
-}
-
 interface SentLedger {
   readonly ledger: Ledger;
   readonly text: string;
@@ -20,11 +14,18 @@ interface SentLedger {
 
 const UNKNOWN: KnownLedger = Object.freeze({ ledger: EMPTY_LEDGER, revision: 0 });
 
-/** All that is known of one host's ledger. */
+/**
+ * All that is known of one host's ledger. What news is compared with lies here itself, so that news about a host at which
+ * nobody looks touches one piece of memory: of several schedulers' ledgers each hears more of the others' than of its own.
+ */
 interface Page {
   known: KnownLedger;
-  /** News that nobody has looked at; newer than `known`. */
-  unread: UnreadLedger | null;
+  /** Of `known`, or of what is unread. */
+  newestRevision: number;
+  /** The newest that was read says that the host has a ledger and is ready. */
+  isReady: boolean;
+  /** News that nobody has looked at, of `newestRevision`; most hosts change many times before anybody does. */
+  unread: string | null;
   /** When the host was seen to have no ledger: late news of the deleted one must not bring it back. */
   absentSince: number;
   /** The ledger that we are writing. */
@@ -69,8 +70,7 @@ export class LedgerBook {
 
   /** The revision of the newest that was heard of the host, read or not; 0: nothing. */
   revisionOf(host: string): number {
-    const page = this.#pages.get(host);
-    return page === undefined ? 0 : newestOf(page);
+    return this.#pages.get(host)?.newestRevision ?? 0;
   }
 
   /**
@@ -80,25 +80,23 @@ export class LedgerBook {
   hear(host: string, text: string, revision: number, waits: (text: string) => boolean): Heard {
     const page = this.#pages.get(host);
     if (page === undefined) return 'to-read';
-    if (revision <= newestOf(page) || revision <= page.absentSince) return 'old';
+    if (revision <= page.newestRevision || revision <= page.absentSince) return 'old';
     if (page.sent !== null && page.sent.text === text) {
       know(page, page.sent.ledger, revision);
       return 'own';
     }
-    const { unread } = page;
-    // What was put by before tells that the host was ready; to look at its ledger again would cost more than all of this.
-    if ((unread === null && !isReady(page.known)) || !waits(text)) return 'to-read';
-    if (unread === null) {
-      page.unread = { text, revision };
-      return 'put-by';
-    }
-    unread.text = text;
-    unread.revision = revision;
-    return 'put-by-again';
+    // What was put by before tells that the host is ready still.
+    if (!page.isReady || !waits(text)) return 'to-read';
+    const isFirst = page.unread === null;
+    page.unread = text;
+    page.newestRevision = revision;
+    return isFirst ? 'put-by' : 'put-by-again';
   }
 
-  #readUp(host: string, page: Page, { text, revision }: UnreadLedger): void {
+  #readUp(host: string, page: Page, text: string): void {
+    const revision = page.newestRevision;
     page.unread = null;
+    page.newestRevision = page.known.revision;
     const ledger = this.#read(host, text);
     if (ledger !== null) this.observe(host, ledger, revision);
   }
@@ -110,14 +108,13 @@ export class LedgerBook {
    */
   observe(host: string, ledger: Ledger | null, revision: number): boolean {
     const page = this.#page(host);
-    if (revision <= newestOf(page) || revision <= page.absentSince) return false;
+    if (revision <= page.newestRevision || revision <= page.absentSince) return false;
     if (ledger !== null) {
       know(page, ledger, revision);
       return true;
     }
     const wasThere = page.known.revision > 0;
-    page.known = UNKNOWN;
-    page.unread = null;
+    know(page, EMPTY_LEDGER, 0);
     page.absentSince = revision;
     return wasThere;
   }
@@ -144,7 +141,10 @@ export class LedgerBook {
   #page(host: string): Page {
     let page = this.#pages.get(host);
     if (page === undefined) {
-      page = { known: UNKNOWN, unread: null, absentSince: NEVER, sent: null };
+      page = {
+        ...{ known: UNKNOWN, newestRevision: 0, isReady: false, unread: null },
+        ...{ absentSince: NEVER, sent: null },
+      };
       this.#pages.set(host, page);
     }
     return page;
@@ -153,16 +153,10 @@ export class LedgerBook {
 
 const NEVER = -1;
 
-function newestOf({ known, unread }: Page): number {
-  return unread === null ? known.revision : unread.revision;
-}
-
-function isReady({ ledger, revision }: KnownLedger): boolean {
-  return revision > 0 && ledger.state === 'ready';
-}
-
 function know(page: Page, ledger: Ledger, revision: number): void {
-  page.known = { ledger, revision };
+  page.known = revision === 0 ? UNKNOWN : { ledger, revision };
+  page.newestRevision = revision;
+  page.isReady = revision > 0 && ledger.state === 'ready';
   page.unread = null;
   page.absentSince = NEVER;
 }

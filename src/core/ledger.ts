@@ -24,55 +24,56 @@ export interface Ledger {
   readonly state: EligibilityState;
   /** The counter of the fencing epoch, from the same verdict. */
   readonly counter: number;
-  /** What is used, by precedence; a precedence that holds nothing is absent. */
-  readonly bands: Readonly<Record<number, Resources>>;
+  /** What is used by each precedence, lowest first; one that holds nothing is absent. */
+  readonly bands: readonly Band[];
   /** Thousandths used of each device, by device index; shorter than the host's list when the rest is free. */
   readonly gpuMilli: readonly number[];
   /** Ports in use, ascending. */
   readonly ports: readonly number[];
 }
 
+/** What one precedence holds of a host. */
+export interface Band extends Resources {
+  readonly precedence: number;
+}
+
 export const EMPTY_LEDGER: Ledger = Object.freeze({
   state: 'ready',
   counter: 0,
-  bands: Object.freeze({}),
+  bands: Object.freeze([]),
   gpuMilli: Object.freeze([]),
   ports: Object.freeze([]),
 });
 
 /**
- * Adds a band to bands in the making.
- *
- * To the engine a precedence is the index of an array, and it would make room for all those below it: 0.8 KiB for a
- * ledger with one band. A property that is not of the plainest kind it keeps in a small table instead, which is also
- * quicker to make and to go through.
+ * The bands with one of them changed; null: without it. A list has room for just what is in it, since every host of a cell
+ * has one.
  */
-export function setBand(
-  bands: Record<number, Resources>,
-  precedence: number | string,
-  band: Resources,
-): void {
-  Object.defineProperty(bands, precedence, { value: band, enumerable: true, configurable: true });
+function withBand(bands: Ledger['bands'], precedence: number, held: Resources | null): Ledger['bands'] {
+  let place = 0;
+  while (place < bands.length && bands[place]!.precedence < precedence) place += 1;
+  const isThere = bands[place]?.precedence === precedence;
+  const rest = bands.slice(isThere ? place + 1 : place);
+  if (held === null) return bands.slice(0, place).concat(rest);
+  const band = bandOf(precedence, held);
+  return place + rest.length === 0 ? [band] : bands.slice(0, place).concat([band], rest);
 }
 
-/** The bands with one of them changed; null: without it. */
-function withBand(bands: Ledger['bands'], precedence: number, band: Resources | null): Ledger['bands'] {
-  const result: Record<number, Resources> = {};
-  for (const other in bands) {
-    if (Number(other) !== precedence) setBand(result, other, bands[other as unknown as number] as Resources);
-  }
-  if (band !== null) setBand(result, precedence, band);
-  return result;
+export function bandOf(precedence: number, { cpuMilli, memoryMib, diskMib, scalars }: Resources): Band {
+  return { precedence, cpuMilli, memoryMib, diskMib, scalars };
+}
+
+/** What the precedence holds; undefined: nothing. */
+function bandAt(bands: Ledger['bands'], precedence: number): Band | undefined {
+  for (const band of bands) if (band.precedence === precedence) return band;
+  return undefined;
 }
 
 /** The sum over all bands. */
 export function usedOf(ledger: Ledger): Resources {
-  let sum: Resources | null = null;
-  for (const precedence in ledger.bands) {
-    const band = ledger.bands[precedence] as Resources;
-    sum = sum === null ? band : addResources(sum, band);
-  }
-  return sum ?? NO_RESOURCES;
+  let sum = NO_RESOURCES;
+  for (const band of ledger.bands) sum = addResources(sum, band);
+  return sum;
 }
 
 /** What a claim of the given precedence could find free on the host: nothing of what others hold. */
@@ -106,8 +107,7 @@ function plainlyFits({ capacity, reserved }: Host, { bands }: Ledger, asked: Res
   let cpuMilli = capacity.cpuMilli - reserved.cpuMilli - asked.cpuMilli;
   let memoryMib = capacity.memoryMib - reserved.memoryMib - asked.memoryMib;
   let diskMib = capacity.diskMib - reserved.diskMib - asked.diskMib;
-  for (const precedence in bands) {
-    const band = bands[precedence] as Resources;
+  for (const band of bands) {
     cpuMilli -= band.cpuMilli;
     memoryMib -= band.memoryMib;
     diskMib -= band.diskMib;
@@ -128,7 +128,7 @@ function portShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | nu
 
 /** The ledger with the claim added. Does not ask whether it fits. */
 export function withClaim(ledger: Ledger, claim: Claim): Ledger {
-  const band = ledger.bands[claim.precedence] ?? NO_RESOURCES;
+  const band = bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES;
   return {
     ...ledger,
     bands: withBand(ledger.bands, claim.precedence, addResources(band, claim.resources)),
@@ -148,7 +148,7 @@ export function withoutClaim(ledger: Ledger, claim: Claim): Ledger {
 /** Is there as much in the ledger as the claim's use? */
 export function holdsUse(ledger: Ledger, claim: Claim): boolean {
   const { resources } = claim;
-  const band = ledger.bands[claim.precedence];
+  const band = bandAt(ledger.bands, claim.precedence);
   const enough =
     resources.cpuMilli <= (band?.cpuMilli ?? 0) &&
     resources.memoryMib <= (band?.memoryMib ?? 0) &&
@@ -162,7 +162,7 @@ export function holdsUse(ledger: Ledger, claim: Claim): boolean {
 
 /** The ledger after the claim began to give way: its use is free for the newcomer, its ports are still held. */
 export function withoutUse(ledger: Ledger, claim: Claim): Ledger {
-  const band = subtractResources(ledger.bands[claim.precedence] ?? NO_RESOURCES, claim.resources);
+  const band = subtractResources(bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES, claim.resources);
   if (hasNegative(band)) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
   const bands = withBand(ledger.bands, claim.precedence, isZero(band) ? null : band);
   return { ...ledger, bands, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };

@@ -1,7 +1,6 @@
 import { ELIGIBILITY } from '../core/host.ts';
-import type { Ledger } from '../core/ledger.ts';
-import { setBand } from '../core/ledger.ts';
-import type { Resources } from '../core/resources.ts';
+import type { Band, Ledger } from '../core/ledger.ts';
+import { bandOf } from '../core/ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from '../core/resources.ts';
 import type { Codec } from './codec.ts';
 import type { Fields } from './record-fields.ts';
@@ -26,6 +25,7 @@ const KNOWN = new Set(['v', 'state', 'counter', 'bands', 'gpuMilli', 'ports']);
 /** Of a ledger in memory, which has no `v`. */
 const FIELDS = KNOWN.size - 1;
 const NO_NUMBERS: readonly number[] = Object.freeze([]);
+const NO_BANDS: readonly Band[] = Object.freeze([]);
 
 /**
  * The ledger as text, about 45 characters for a host with one band. What is as in `EMPTY_LEDGER` is left out.
@@ -47,8 +47,8 @@ function encodeLedger(ledger: Ledger): string {
 
 function bandsText(bands: Ledger['bands']): string {
   let text = '';
-  for (const precedence in bands)
-    text += `${text === '' ? '' : ','}"${precedence}":${amountsText(bands[precedence as unknown as number] as Resources)}`;
+  for (const band of bands)
+    text += `${text === '' ? '' : ','}"${String(band.precedence)}":${amountsText(band)}`;
   return text === '' ? '' : `,"bands":{${text}}`;
 }
 
@@ -65,15 +65,14 @@ function decodeLedger(text: string): Ledger {
   return rest === null ? ledger : { ...rest, ...ledger };
 }
 
-function readBands(fields: Fields): Readonly<Record<number, Resources>> {
-  const bands: Record<number, Resources> = {};
-  if (fields['bands'] === undefined) return bands;
+/** Names that are numbers come in ascending order, whatever the order of the text. */
+function readBands(fields: Fields): readonly Band[] {
+  if (fields['bands'] === undefined) return NO_BANDS;
   const written = asObject(KIND, 'bands', fields['bands']);
-  for (const precedence in written) {
+  return Object.keys(written).map((precedence) => {
     if (!PRECEDENCE.test(precedence)) throw wrong(KIND, 'bands', 'precedences from 0 to 100', precedence);
-    setBand(bands, precedence, readAmounts(KIND, `bands.${precedence}`, written[precedence]));
-  }
-  return bands;
+    return bandOf(Number(precedence), readAmounts(KIND, `bands.${precedence}`, written[precedence]));
+  });
 }
 
 function readNumbers(fields: Fields, name: string, max: number): readonly number[] {

@@ -1,6 +1,6 @@
 import type { Host } from '../../../src/core/host.ts';
 import type { Ledger } from '../../../src/core/ledger.ts';
-import { EMPTY_LEDGER, setBand } from '../../../src/core/ledger.ts';
+import { bandOf, EMPTY_LEDGER } from '../../../src/core/ledger.ts';
 import type { KnownLedger } from '../../../src/core/ledger-book.ts';
 import type { GpuShare, Resources } from '../../../src/core/resources.ts';
 import { NO_SCALARS } from '../../../src/core/resources.ts';
@@ -86,8 +86,7 @@ export class SharedCell implements Room {
       diskMib: 0,
       scalars: NO_SCALARS,
     };
-    const bands: Record<number, Resources> = {};
-    setBand(bands, PRECEDENCE, used);
+    const bands = [bandOf(PRECEDENCE, used)];
     const ledger: Ledger = { ...EMPTY_LEDGER, bands, gpuMilli: this.gpuUsed?.[host] ?? [] };
     return { ledger, revision: this.revision[host]! };
   }

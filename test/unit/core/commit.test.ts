@@ -3,7 +3,7 @@ import { PoolBook } from '../../../src/core/pool-book.ts';
 import { describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../src/core/allocation.ts';
 import { allOf, idsOf, judge, prune, unitsOf } from '../../../src/core/commit.ts';
-import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
+import { bandOf, EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
 import type { ConflictReason, Plan } from '../../../src/core/plan.ts';
 import { NO_RESOURCES } from '../../../src/core/resources.ts';
 import { TransactionDraft } from '../../../src/core/transaction-draft.ts';
@@ -59,7 +59,7 @@ describe('units of a plan', () => {
   it('of incremental plans fit into a transaction each', () => {
     fc.assert(
       fc.property(anyPlan, fc.integer({ min: 4, max: 128 }), (plan, operationsMax) => {
-        const all = { ...EMPTY_LEDGER, bands: { 50: { ...bigHost.capacity } } };
+        const all = { ...EMPTY_LEDGER, bands: [bandOf(50, bigHost.capacity)] };
         const knowledge = {
           ledgerOf: () => ({ ledger: all, revision: 1 }),
           hostOf: () => undefined,
@@ -200,7 +200,7 @@ describe('a transaction draft', () => {
     expect(draft.add(unitOf({ places: [testAllocation('new', 'h2')], evictions }))).toBe('added');
     expect([...draft.ledgers][0]?.after).toMatchObject({
       ports: [20_001],
-      bands: { 50: { cpuMilli: 1000 } },
+      bands: [{ precedence: 50, cpuMilli: 1000 }],
     });
     expect(draft.puts[0]).toMatchObject({ id: 'victim', desired: 'evict', cause: 'why' });
   });

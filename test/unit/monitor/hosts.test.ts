@@ -30,7 +30,7 @@ describe('verdicts', () => {
     expect(await world.ledgerOf('h1')).toMatchObject({
       state: 'draining',
       counter: 1,
-      bands: { 50: { cpuMilli: 100 } },
+      bands: [{ precedence: 50, cpuMilli: 100 }],
     });
     const one = (await world.store.read([world.keys.eligibilityOf('h1')])).entries.get(
       world.keys.eligibilityOf('h1'),
@@ -60,7 +60,7 @@ describe('verdicts', () => {
     expect(await world.call('POST', `${address}/v1/hosts/h1/eligibility`, body)).toMatchObject({
       status: 200,
     });
-    expect(await world.ledgerOf('h1')).toMatchObject({ state: 'cordoned', bands: { 50: { cpuMilli: 300 } } });
+    expect(await world.ledgerOf('h1')).toMatchObject({ state: 'cordoned', bands: [{ precedence: 50, cpuMilli: 300 }] });
   });
 
   it('an unknown outcome is read back, and one verdict counts once', async () => {

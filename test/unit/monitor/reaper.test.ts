@@ -51,7 +51,7 @@ describe('reaper', () => {
     host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped', released: true }));
     await pass(5, [host]);
     await until(() => monitor.state.copy.allocations.size === 0);
-    expect(await world.ledgerOf('h1')).toMatchObject({ bands: {} });
+    expect(await world.ledgerOf('h1')).toMatchObject({ bands: [] });
     expect(monitor.state.copy.outcomesByJob.of('default/web').get('a1')?.value).toMatchObject({
       state: 'killed',
     });
@@ -181,7 +181,7 @@ describe('reaper', () => {
     host.change(reportOf('h1', 'a2', { job: 'other', group: 'other', state: 'killed', released: true }));
     await pass(OWNERLESS_S, [host]);
     await until(() => one.monitor.state.copy.allocations.size === 0);
-    expect(await world.ledgerOf('h1')).toMatchObject({ bands: {} });
+    expect(await world.ledgerOf('h1')).toMatchObject({ bands: [] });
     expect(one.monitor.state.copy.outcomes.size).toBe(2);
   });
 

@@ -5,7 +5,7 @@ import { DESIRED_STATES } from '../../../src/core/allocation.ts';
 import { ELIGIBILITY } from '../../../src/core/host.ts';
 import type { JobRecord } from '../../../src/core/job.ts';
 import type { Ledger } from '../../../src/core/ledger.ts';
-import { EMPTY_LEDGER, withClaim, withoutClaim } from '../../../src/core/ledger.ts';
+import { bandOf, EMPTY_LEDGER, withClaim, withoutClaim } from '../../../src/core/ledger.ts';
 import { NO_RESOURCES, NO_SCALARS } from '../../../src/core/resources.ts';
 import type { Codec } from '../../../src/wire/codec.ts';
 import { RecordError } from '../../../src/wire/codec.ts';
@@ -29,8 +29,12 @@ const ledger: fc.Arbitrary<Ledger> = fc.record({
   state: fc.constantFrom(...ELIGIBILITY),
   counter: amount,
   bands: fc
-    .array(fc.tuple(fc.integer({ min: 0, max: 100 }), resources), { maxLength: 4 })
-    .map((bands) => Object.fromEntries(bands)),
+    .uniqueArray(fc.tuple(fc.integer({ min: 0, max: 100 }), resources), {
+      maxLength: 4,
+      selector: ([precedence]) => precedence,
+    })
+    .map((bands) => bands.map(([precedence, used]) => bandOf(precedence, used)))
+    .map((bands) => bands.sort((a, b) => a.precedence - b.precedence)),
   gpuMilli: fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 8 }),
   ports: fc.array(fc.integer({ min: 1, max: 65_535 }), { maxLength: 8 }),
 });
@@ -195,7 +199,7 @@ describe('records', () => {
 
   it('reads amounts with the shared empty scalars, which sums recognise', () => {
     const read = ledgerCodec.decode('{"v":1,"bands":{"50":[1,2,3]}}');
-    expect(read.bands[50]?.scalars).toBe(NO_SCALARS);
+    expect(read.bands[0]?.scalars).toBe(NO_SCALARS);
     const host = records.hostCodec.decode(
       records.hostCodec.encode(testHost('h', { reserved: { ...NO_RESOURCES } })),
     );

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { checkHistory } from '../../../../sim/checkers/check-history.ts';
 import { VIOLATIONS_MAX } from '../../../../sim/checkers/violations.ts';
 import type { Allocation } from '../../../../src/core/allocation.ts';
-import { EMPTY_LEDGER } from '../../../../src/core/ledger.ts';
+import { bandOf, EMPTY_LEDGER } from '../../../../src/core/ledger.ts';
 import { NO_SCALARS } from '../../../../src/core/resources.ts';
 import { seededRandom } from '../../../../src/core/seeded-random.ts';
 import { openMeta, renewMeta } from '../../../../src/runtime/cell-meta.ts';
@@ -181,7 +181,7 @@ describe('checkHistory on planted violations', () => {
     const now = await ledgerOf(small);
     await world.put(KEYS.ledger('host-0'), ledgerCodec.encode({ ...now, ports: [20_001] }));
     expect(await found()).toEqual(['I3']);
-    await world.put(KEYS.ledger('host-0'), ledgerCodec.encode({ ...now, bands: { 90: amounts } }));
+    await world.put(KEYS.ledger('host-0'), ledgerCodec.encode({ ...now, bands: [bandOf(90, amounts)] }));
     expect((await checkHistory(world.store, KEYS, [])).violations.at(-1)?.detail).toContain('bands');
   });
 
@@ -205,7 +205,7 @@ describe('checkHistory on planted violations', () => {
     const one = another(1);
     const two = another(2);
     await world.commitByHand(one);
-    const blind = { ...before, bands: { 50: { ...amounts, cpuMilli: 200, memoryMib: 128 } } };
+    const blind = { ...before, bands: [bandOf(50, { ...amounts, cpuMilli: 200, memoryMib: 128 })] };
     await world.commitByHand(two, { ledger: ledgerCodec.encode(blind) });
     expect(await found()).toEqual(['I3']);
   });
