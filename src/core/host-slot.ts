@@ -84,7 +84,9 @@ export function register(slot: HostSlot, host: Host): void {
   const { cpuMilli, memoryMib, diskMib, scalars } = allocatable(host);
   slot.host = host;
   slot.whole = {
-    ...{ cpuMilli, memoryMib, diskMib },
+    cpuMilli,
+    memoryMib,
+    diskMib,
     scalars: isEmpty(scalars) ? null : scalars,
     devices: host.gpuModels.length,
     ports: Math.max(0, host.portRange.last - host.portRange.first + 1),

@@ -142,8 +142,12 @@ export class LedgerBook {
     let page = this.#pages.get(host);
     if (page === undefined) {
       page = {
-        ...{ known: UNKNOWN, newestRevision: 0, isReady: false, unread: null },
-        ...{ absentSince: NEVER, sent: null },
+        known: UNKNOWN,
+        newestRevision: 0,
+        isReady: false,
+        unread: null,
+        absentSince: NEVER,
+        sent: null,
       };
       this.#pages.set(host, page);
     }
