@@ -6,7 +6,6 @@ import { meets } from './expression.ts';
 import { GroupCount } from './group-count.ts';
 import type { HostSlot } from './host-slot.ts';
 import { isEmpty } from './host-slot.ts';
-import type { Ledger } from './ledger.ts';
 import { freeOf } from './ledger.ts';
 import { needOf, portsFit } from './needs.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';

@@ -60,7 +60,10 @@ describe('verdicts', () => {
     expect(await world.call('POST', `${address}/v1/hosts/h1/eligibility`, body)).toMatchObject({
       status: 200,
     });
-    expect(await world.ledgerOf('h1')).toMatchObject({ state: 'cordoned', bands: [{ precedence: 50, cpuMilli: 300 }] });
+    expect(await world.ledgerOf('h1')).toMatchObject({
+      state: 'cordoned',
+      bands: [{ precedence: 50, cpuMilli: 300 }],
+    });
   });
 
   it('an unknown outcome is read back, and one verdict counts once', async () => {
