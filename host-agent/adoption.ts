@@ -26,13 +26,17 @@ export async function adoptAll(desk: Desk): Promise<() => void> {
 /**
  * First what lies on the machine, then what waits for it to give way, and only then does anything move. Who gives way is not
  * known yet, and may do so for somebody who is gone already: what was accepted waits, and does not begin because it does not fit.
+ * On a host that was made smaller since, what would not fit even alone would wait for ever: it counts like what runs there.
  */
 function holdPlaces({ table }: Desk, found: readonly FoundAllocation[]): void {
   const { ledger } = table;
-  for (const { spec, attempts } of found) if (attempts.size > 0) ledger.adopt(spec.allocation);
-  for (const { spec, attempts } of found)
-    if (attempts.size === 0 && ledger.admit(spec.allocation, spec.allocation.evicts ?? []) !== null)
-      ledger.hold(spec.allocation);
+  const waits = ({ spec, attempts }: FoundAllocation): boolean =>
+    attempts.size === 0 && ledger.fitsAlone(spec.allocation);
+  for (const one of found) if (!waits(one)) ledger.adopt(one.spec.allocation);
+  for (const one of found.filter(waits)) {
+    const { allocation } = one.spec;
+    if (ledger.admit(allocation, allocation.evicts ?? []) !== null) ledger.hold(allocation);
+  }
 }
 
 async function adopt(desk: Desk, found: FoundAllocation): Promise<void> {

@@ -57,6 +57,11 @@ export class LocalLedger {
     this.#held.set(claim.id, { claim, givingWay: false, begun: true });
   }
 
+  /** Would it have room here if nothing else were? Not when the host was made smaller since it was admitted. */
+  fitsAlone(claim: Claim): boolean {
+    return fitShortfall(this.#host(), EMPTY_LEDGER, claim) === null;
+  }
+
   giveWay(id: string): void {
     const held = this.#held.get(id);
     if (held === undefined || held.givingWay) return;

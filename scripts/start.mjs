@@ -5,7 +5,9 @@ import { prepare } from './prepare.mjs';
 
 const PARENT_LOOK_MS = 500;
 
+const parent = process.ppid;
 const root = prepare();
+if (isLeftByNpm()) process.exit(1);
 const cell = spawn(
   process.execPath,
   [join(root, 'dist', 'cli', 'main.js'), 'dev', ...process.argv.slice(2)],
@@ -22,16 +24,18 @@ stopWithNpm();
 cell.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
 
 /**
- * npm hands SIGTERM to its shell alone, which ends and leaves this process behind; nobody would then stop the cell. Whoever
- * starts this file without npm may leave it running.
+ * npm hands SIGTERM to its shell alone, which ends and leaves this process behind, perhaps while it prepares; nobody would
+ * then stop the cell. Whoever starts this file without npm may leave it running.
  */
 function stopWithNpm() {
-  if (process.env.npm_lifecycle_event === undefined) return;
-  const npmShell = process.ppid;
   const look = setInterval(() => {
-    if (process.ppid === npmShell) return;
+    if (!isLeftByNpm()) return;
     clearInterval(look);
     cell.kill('SIGTERM');
   }, PARENT_LOOK_MS);
   look.unref();
+}
+
+function isLeftByNpm() {
+  return process.env.npm_lifecycle_event !== undefined && process.ppid !== parent;
 }

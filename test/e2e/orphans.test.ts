@@ -11,7 +11,7 @@ import { CLI, startCli, startDevCell, testFolder } from '../support/cli.ts';
 async function silentStore(): Promise<{
   readonly url: string;
   readonly asked: Promise<void>;
-  close(): void;
+  [Symbol.dispose](): void;
 }> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
@@ -23,7 +23,7 @@ async function silentStore(): Promise<{
   return {
     url: `http://127.0.0.1:${String(port)}`,
     asked,
-    close: () => {
+    [Symbol.dispose]: () => {
       for (const socket of open) socket.destroy();
       server.close();
     },
@@ -49,19 +49,15 @@ async function gone(...texts: readonly string[]): Promise<void> {
 }
 
 it('a role ends when it is told to, though its store never answers', async () => {
-  const folder = testFolder();
-  const store = await silentStore();
+  using folder = testFolder();
+  using store = await silentStore();
   const role = startCli(
     ['monitor', '--cell', 'c', '--etcd', store.url, '--id', 'x', '--listen', '127.0.0.1:0'],
-    {
-      cwd: folder.path,
-    },
+    { cwd: folder.path },
   );
   await store.asked;
   role.kill('SIGTERM');
   expect(await role.end).toMatchObject({ code: 0, signal: null });
-  store.close();
-  folder[Symbol.dispose]();
 });
 
 /** Starts what it is told, with a pipe to it, and does nothing more. */
@@ -73,25 +69,28 @@ const child = require('node:child_process').spawn(process.execPath, process.argv
 child.on('exit', () => process.exit());
 `;
 
+/** All that it started ends with it, also when a test fails. */
 function underParent(cwd: string, args: readonly string[]) {
-  return spawn(process.execPath, ['-e', PARENT, CLI, ...args], { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+  const parent = spawn(process.execPath, ['-e', PARENT, CLI, ...args], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return Object.assign(parent, { [Symbol.dispose]: () => void parent.kill('SIGKILL') });
 }
 
 it('a role that is still starting ends when its parent is killed', async () => {
-  const folder = testFolder();
-  const store = await silentStore();
+  using folder = testFolder();
+  using store = await silentStore();
   const args = ['monitor', '--cell', 'c', '--etcd', store.url, '--id', 'x', '--listen', '127.0.0.1:0'];
-  const parent = underParent(folder.path, args);
+  using parent = underParent(folder.path, args);
   await store.asked;
   parent.kill('SIGKILL');
   await gone(store.url);
-  store.close();
-  folder[Symbol.dispose]();
 });
 
 it('a development cell ends whole, its etcd too, when its parent is killed', async () => {
-  const folder = testFolder();
-  const parent = underParent(folder.path, ['dev', '--no-demo', '--hosts', '1', '--monitors', '1']);
+  using folder = testFolder();
+  using parent = underParent(folder.path, ['dev', '--no-demo', '--hosts', '1', '--monitors', '1']);
   let said = '';
   await new Promise<void>((resolve) =>
     parent.stdout.on('data', (chunk: Buffer) => {
@@ -103,15 +102,13 @@ it('a development cell ends whole, its etcd too, when its parent is killed', asy
   expect(processesOf(etcd).length).toBeGreaterThanOrEqual(4);
   parent.kill('SIGKILL');
   await gone(folder.path, etcd);
-  folder[Symbol.dispose]();
 });
 
 it('nothing of a development cell is left when it is killed itself', async () => {
-  const folder = testFolder();
+  using folder = testFolder();
   const cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
   const etcd = cell.file.etcd[0] ?? 'no etcd';
   expect(processesOf(etcd).length).toBeGreaterThanOrEqual(4);
   process.kill(cell.file.pid, 'SIGKILL');
   await gone(folder.path, etcd);
-  folder[Symbol.dispose]();
 });

@@ -18,6 +18,7 @@ it('npm start stops its cell when npm is told to end, though npm ends only its s
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );
+  using _ended = { [Symbol.dispose]: () => void shell.kill('SIGKILL') };
   let output = '';
   const isUp = new Promise<void>((resolve) =>
     shell.stdout.on('data', (chunk: Buffer) => {

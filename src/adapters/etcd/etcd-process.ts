@@ -102,7 +102,12 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
     const child = spawn(options.binary, args, {
       ...{ stdio: ['ignore', log, log], detached: true, env: environment() },
     });
-    endWithUs(child);
+    try {
+      endWithUs(child);
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
+    }
     return child;
   } finally {
     closeSync(log);

@@ -304,6 +304,23 @@ describe('giving way', () => {
     expect(world.agent.report(victim.allocation.id).released).toBe(true);
   });
 
+  it('who waits and would not fit even alone, since the host was made smaller, does not wait for ever', async () => {
+    const world = await host(false);
+    await world.agent.close();
+    await world.open({ verifier: null, digest: sha256Hex }, {}, { licence: 1 });
+    const licensed = { ...large, scalars: { licence: 1 } };
+    const victim = someStart({ allocation: { resources: licensed, precedence: 10 } });
+    await world.agent.start(victim);
+    await world.until(victim.allocation.id, (report) => report.state === 'running');
+    const evictor = someStart({ allocation: { resources: licensed, evicts: [victim.allocation.id] } });
+    await world.agent.start(evictor);
+    expect(world.agent.report(evictor.allocation.id).state).toBe('accepted');
+    await world.loseAgent();
+    await world.open();
+    await world.agent.stop(victim.allocation.id, someStop({ mode: 'evict' }));
+    await world.until(evictor.allocation.id, (report) => report.state === 'running');
+  });
+
   it('who waits can be stopped without having run', async () => {
     const world = await host(false);
     const victim = someStart({ allocation: { resources: large, precedence: 10 } });
