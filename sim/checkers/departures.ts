@@ -1,5 +1,5 @@
 import { parseAttemptName } from '../../src/wire/shim-files.ts';
-import type { HostFact } from '../history/host-facts.ts';
+import type { HostFact, OrderAnswer, OrderFact } from '../history/host-facts.ts';
 import type { OrderRecord, RecordedHistory, Stamp } from '../history/history.ts';
 
 interface Presence {
@@ -10,8 +10,9 @@ interface Presence {
 
 /**
  * When the last of each allocation was gone from its host, as the host's kernel saw it: processes, ports and addresses. What
- * comes back (a restart) has not left; what was claimed by a shim and never began left with that. What was never there left
- * when its host answered the order by which it was not to begin any more. Absent: what stays, or of which nobody knows.
+ * comes back (a restart) has not left, nor has what its host itself says later not to have released; what was claimed by a
+ * shim and never began left with that. What was never there left when its host answered the order by which it was not to
+ * begin any more. Absent: what stays, or of which nobody knows.
  * @param history of the whole run
  */
 export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>): ReadonlyMap<string, Stamp> {
@@ -40,17 +41,46 @@ export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>)
       left.set(id, at);
     }
   }
-  for (const order of history.orders) if (!seen.has(allocationOf(order))) takeOrder(order, left);
+  takeOrders(history.orders, seen, left);
   return left;
 }
 
-/** A stop, or a start that is refused; not when an obeyed start comes after it. */
-function takeOrder(record: OrderRecord, left: Map<string, Stamp>): void {
-  const { order, answer } = record;
-  const id = allocationOf(record);
-  if (answer === null) return;
-  if (order.kind === 'start' && answer.fact.status === 200) left.delete(id);
-  else if (!left.has(id)) left.set(id, answer);
+/** @param seen what the kernel knows: its processes, ports and addresses must be gone first, whatever is answered */
+function takeOrders(
+  orders: readonly OrderRecord[],
+  seen: ReadonlySet<string>,
+  left: Map<string, Stamp>,
+): void {
+  /** What its host had accepted by then: the same start again is answered 200 also when it was stopped long ago. */
+  const known = new Set<string>();
+  for (const record of orders) {
+    const { order, answer } = record;
+    if (answer === null) continue;
+    const id = allocationOf(record);
+    if (!seen.has(id)) {
+      if (endsUnbegun(order, answer.fact) && !left.has(id)) left.set(id, answer);
+      else if (order.kind === 'start' && answer.fact.status === 200 && !known.has(id)) left.delete(id);
+    }
+    if (order.kind !== 'remove' && answer.fact.status === 200) known.add(id);
+    const departure = left.get(id);
+    const isHeld = answer.fact.report?.released === false;
+    if (isHeld && departure !== undefined && departure.seq < answer.seq) left.set(id, answer);
+  }
+}
+
+/**
+ * Does the host begin it no more? A stop that it does not know is barred (404), and one that its disk does not take is
+ * carried out all the same (507). A refused start may be tried again, unless it is refused because it was stopped.
+ */
+function endsUnbegun(order: OrderFact, { status, code }: OrderAnswer): boolean {
+  switch (order.kind) {
+    case 'start':
+      return code === 'stopped';
+    case 'stop':
+      return status === 200 || code === 'no-allocation' || code === 'disk-full';
+    case 'remove':
+      return status === 204;
+  }
 }
 
 /** Which allocation an order is about. */

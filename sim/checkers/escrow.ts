@@ -19,9 +19,9 @@ interface Held {
 }
 
 /**
- * I40 and I41: at every grant, what hosts were told to run and have not ended, plus what was granted and can still be used,
+ * I40 and I41: at every grant, what hosts were told to run and has not left them, plus what was granted and can still be used,
  * is within the quota. A grant counts once for an allocation, however often it was given; it stops counting only when it
- * can no longer be used, or when what it started has ended.
+ * can no longer be used, or when what it started has left its host.
  */
 export function checkEscrow(history: RecordedHistory, book: RunBook, findings: Findings): void {
   const { quotas } = book;

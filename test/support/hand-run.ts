@@ -27,6 +27,7 @@ import {
 import type { RunReport, RunSetting } from '../../sim/checkers/check-run.ts';
 import { checkRun } from '../../sim/checkers/check-run.ts';
 import type { ActorKind } from '../../sim/history/facts.ts';
+import type { OrderAnswer } from '../../sim/history/host-facts.ts';
 import { History } from '../../sim/history/history.ts';
 import { CELL_INCARNATION, KEYS, outcomeOf, someHost } from './history-world.ts';
 
@@ -327,6 +328,8 @@ export class HandRun {
       readonly host?: string;
       readonly hostNowMs?: number;
       readonly refuse?: string;
+      /** The agent dies before it answers. */
+      readonly isUnanswered?: boolean;
       readonly commandId?: string;
     } = {},
   ): void {
@@ -344,16 +347,28 @@ export class HandRun {
       ticket,
     });
     const { refuse } = options;
-    answer({ status: refuse === undefined ? 200 : 403, code: refuse ?? null, report: null });
+    if (options.isUnanswered !== true)
+      answer({ status: refuse === undefined ? 200 : 403, code: refuse ?? null, report: null });
   }
 
-  orderStop(allocation: Allocation, changes: Partial<StopRequest> = {}): void {
+  /** @param said by its host, where it is not 200 without a report */
+  orderStop(
+    allocation: Allocation,
+    changes: Partial<StopRequest> = {},
+    said: Partial<OrderAnswer> = {},
+  ): void {
     const { id, host, epoch } = allocation;
     const request: StopRequest = { commandId: `${id}-stop`, epoch, mode: 'stop', cause: 'test', ...changes };
     const answer = this.history.ordered({
       ...{ kind: 'stop', host, boot: `boot-${host}`, incarnation: 1, hostNowMs: this.nowMs, id, request },
     });
-    answer({ status: 200, code: null, report: null });
+    answer({ status: 200, code: null, report: null, ...said });
+  }
+
+  orderRemoval({ id, host }: Allocation, said: Partial<OrderAnswer> = {}): void {
+    const head = { host, boot: `boot-${host}`, incarnation: 1, hostNowMs: this.nowMs };
+    const answer = this.history.ordered({ ...head, kind: 'remove', id, commandId: `${id}-remove` });
+    answer({ status: 204, code: null, report: null, ...said });
   }
 
   /** A shim claims the attempt and the command runs. */
@@ -416,6 +431,17 @@ export class HandRun {
     });
   }
 
+  /** What a host says of what runs there. */
+  reportOf(allocation: Allocation, changes: Partial<AllocationReport> = {}): AllocationReport {
+    const { namespace, job, jobVersion, group, index, attempt, scheduler } = allocation;
+    return {
+      ...claimOf(allocation),
+      ...{ namespace, job, jobVersion, group, index, attempt, scheduler },
+      ...{ state: 'running', released: false, reason: '', restarts: 0, startedAtMs: this.nowMs, tasks: {} },
+      ...changes,
+    };
+  }
+
   reportsOf(host: string): AllocationReport[] {
     return [...(this.#reports.get(host)?.values() ?? [])];
   }
@@ -468,13 +494,10 @@ export class HandRun {
     const reports = this.#reports.get(host) ?? new Map<string, AllocationReport>();
     this.#reports.set(host, reports);
     this.#seqs.set(host, (this.#seqs.get(host) ?? 0) + 1);
-    const { namespace, job, jobVersion, group, index, attempt, scheduler } = allocation;
-    reports.set(allocation.id, {
-      ...claimOf(allocation),
-      ...{ namespace, job, jobVersion, group, index, attempt, scheduler },
-      ...{ state: 'running', released: false, reason: '', restarts: 0, startedAtMs: this.nowMs },
-      tasks: { work: { state: 'running', pid, restarts: 0 } },
-    });
+    reports.set(
+      allocation.id,
+      this.reportOf(allocation, { tasks: { work: { state: 'running', pid, restarts: 0 } } }),
+    );
   }
 }
 

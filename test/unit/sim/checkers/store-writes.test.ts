@@ -192,18 +192,111 @@ describe('I9 quotas', () => {
     expect(run.broken(quick)).toEqual(['I9']);
   });
 
-  it('takes what comes when a host has been told to stop another before that began, and not before', () => {
+  /** The quota takes two: one of them waits on its host, the other runs. */
+  const oneWaits = (): readonly [Allocation, Allocation] => {
     run.quota('default', 250);
     const [one, two, three] = [asked(0), asked(1), asked(2)];
     run.grant(one, job);
     run.commit(true, one);
     run.order(one, job);
     run.launch(two, job);
+    return [one, three];
+  };
+
+  it('takes what comes when a host has been told to stop another before that began, and not before', () => {
+    const [one, three] = oneWaits();
     run.orderStop(run.mark(one, 'stop'));
     run.commit(true, three);
     expect(run.broken(quick)).toEqual([]);
     run.commit(true, asked(3));
     expect(run.broken(quick)).toEqual(['I9']);
+  });
+
+  it.each([
+    ['of which it knows nothing', { status: 404, code: 'no-allocation' }],
+    ['that its disk does not take, and is carried out', { status: 507, code: 'disk-full' }],
+  ])('takes what comes after a stop %s', (_, said) => {
+    const [one, three] = oneWaits();
+    run.orderStop(one, {}, said);
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('takes what comes after a stop, though the start comes a second time', () => {
+    const [one, three] = oneWaits();
+    run.orderStop(run.mark(one, 'stop'));
+    run.order(one, job);
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('takes what comes after a stop, though the start that was not answered comes a second time', () => {
+    run.quota('default', 250);
+    const [one, two, three] = [asked(0), asked(1), asked(2)];
+    run.grant(one, job);
+    run.commit(true, one);
+    run.order(one, job, { isUnanswered: true });
+    run.launch(two, job);
+    run.orderStop(run.mark(one, 'stop'));
+    run.order(one, job);
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I9 a namespace that is given the room of what a host would not stop', () => {
+    const [one, three] = oneWaits();
+    run.orderStop(one, {}, { status: 409, code: 'epoch-old' });
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual(['I9']);
+  });
+
+  it('I9 a namespace that is given the room of what a host would not remove', () => {
+    const [one, three] = oneWaits();
+    run.orderRemoval(one, { status: 409, code: 'not-released' });
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual(['I9']);
+  });
+
+  it.each([
+    ['ticket-expired', ['I9']],
+    ['stopped', []],
+  ])('takes what comes after a start that was refused only when that is for ever: %s', (refuse, broken) => {
+    run.quota('default', 250);
+    const [one, two, three] = [asked(0), asked(1), asked(2)];
+    run.grant(one, job);
+    run.commit(true, one);
+    run.order(one, job, { refuse });
+    run.launch(two, job);
+    run.commit(true, three);
+    expect(run.broken(quick).filter((invariant) => invariant === 'I9')).toEqual(broken);
+  });
+
+  it.each([
+    ['before its host stops it', false, ['I9']],
+    ['that is for good', true, []],
+  ])(
+    'I9 the room of a task that has failed, is not started again, and is given away %s',
+    (_, isOver, broken) => {
+      run.quota('default', 250);
+      const [one, two, three] = [asked(0), asked(1), asked(2)];
+      const started = run.launch(one, job);
+      run.launch(two, job);
+      run.end(one, started, { code: 1 });
+      run.commit(true, three);
+      run.orderStop(run.mark(one, 'stop'), {}, { report: run.reportOf(one, { released: isOver }) });
+      expect(run.broken(quick)).toEqual(broken);
+    },
+  );
+
+  it('takes what comes when a task was stopped between two of its starts', () => {
+    run.quota('default', 250);
+    const [one, two, three] = [asked(0), asked(1), asked(2)];
+    const started = run.launch(one, job);
+    run.launch(two, job);
+    run.end(one, started, { code: 1 });
+    run.orderStop(run.mark(one, 'stop'), {}, { report: run.reportOf(one, { state: 'stopping' }) });
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual([]);
   });
 
   it('I9 a namespace that is given the room of a task between two of its starts', () => {
