@@ -360,6 +360,36 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I13', 'I22', 'I26', 'I27'],
   },
   {
+    name: 'address-lent-at-once',
+    theme: 'crowd',
+    slip: 'a host lends again what was freed last, and not what has rested longest',
+    file: 'host-agent/lent.ts',
+    find: 'holders.has(address) ? -2 : resting.indexOf(address)',
+    replace: 'holders.has(address) ? -2 : -resting.indexOf(address)',
+    breaks: ['I45'],
+  },
+  {
+    name: 'address-has-two-holders',
+    theme: 'crowd',
+    slip: 'a host that chooses addresses takes all leases for left over, and goes by who has a socket on them',
+    file: 'host-agent/lent.ts',
+    find: '    const unlent = await this.#unlentTo(id);\n',
+    replace:
+      '    for (const [name, holder] of await this.addresses.all())\n' +
+      '      await this.addresses.free(holder, [name], null);\n' +
+      '    const unlent = await this.#unlentTo(id);\n',
+    breaks: ['I47', 'I45'],
+  },
+  {
+    name: 'address-released-while-bound',
+    theme: 'crowd',
+    slip: 'a task counts as released while somebody still has a socket on an address that was lent to it',
+    file: 'host-agent/allocation-run.ts',
+    find: '    if (ports.length + addresses.length === 0) return false;',
+    replace: '    if (ports.length === 0) return false;',
+    breaks: ['I45', 'I47'],
+  },
+  {
     name: 'restarts-what-was-stopped',
     theme: 'crash',
     slip: 'an agent that comes back asks the restart policy about a task that was ended by order',
