@@ -65,7 +65,7 @@ export class Decider {
     const nowMs = Math.floor(this.#term.world.clock.nowMs());
     const todo = this.look(job, nowMs);
     job.again = false;
-    this.#parts.stopper.stop(job, todo.stops);
+    void this.#parts.stopper.stop(job, todo.stops);
     this.#parts.stopper.orderAll(job);
     this.#release(job, todo, nowMs);
     if (todo.unplaceable.length > 0) void this.#fail(job, todo.unplaceable, nowMs);

@@ -2,7 +2,7 @@ import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { Fill } from '../src/core/slot-view.ts';
-import { CAUSES } from '../src/core/slot-view.ts';
+import { CAUSES, isOfBrokenGang } from '../src/core/slot-view.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
@@ -71,7 +71,8 @@ export class GangRepair {
   async #repair(job: OwnedJob, group: Group, entry: Entry, why: string): Promise<void> {
     // Whatever fails from here on: when the job is read again, the host is asked again, and we come back here.
     entry.undriven = true;
-    if (!this.#isWanted(job, entry)) return;
+    // One that begins again stops this member too, and takes nobody over any more.
+    if (!this.#isWanted(job, entry) || beginsAgain(job, group)) return;
     const answered = await this.#replace(job, group, entry);
     if (!this.#isWanted(job, entry)) return;
     // No task ends because an arbiter or the store is away (rule 6).
@@ -81,7 +82,8 @@ export class GangRepair {
     }
     block(this.#term, job, group.name, why, null);
     const cause = `${CAUSES.gangBroken}: ${why}`;
-    this.#parts.stopper.stop(job, [{ allocation: entry.allocation, mode: 'stop', cause }]);
+    // The next one waits for it: a member that is taken over after the mark would be part of a gang that ends.
+    await this.#parts.stopper.stop(job, [{ allocation: entry.allocation, mode: 'stop', cause }]);
   }
 
   /** @returns false: nobody knows whether it can be done */
@@ -124,6 +126,18 @@ function hasOthers(job: OwnedJob, { allocation }: Entry): boolean {
     if (other.group === allocation.group && other.id !== allocation.id && other.desired === 'run')
       return true;
   return false;
+}
+
+/** As the slots see it: one of them has nothing but what ends with the gang. One on a lost host may stand beside its successor. */
+function beginsAgain(job: OwnedJob, { name }: Group): boolean {
+  const wanted = new Set<number>();
+  const ending = new Set<number>();
+  for (const { allocation } of job.entries.values()) {
+    if (allocation.group !== name) continue;
+    if (allocation.desired === 'run') wanted.add(allocation.index);
+    else if (isOfBrokenGang(allocation)) ending.add(allocation.index);
+  }
+  return [...ending].some((index) => !wanted.has(index));
 }
 
 /** The same slot and attempt: nothing of it has run. */

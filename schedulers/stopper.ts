@@ -32,8 +32,11 @@ export class Stopper {
     this.#releaser = releaser;
   }
 
-  /** What the slots say should stop. What is not committed yet is looked at again when it is. */
-  stop(job: OwnedJob, stops: readonly Stop[]): void {
+  /**
+   * What the slots say should stop. What is not committed yet is looked at again when it is.
+   * @returns when the store has said so, or has not: then the job is read again
+   */
+  async stop(job: OwnedJob, stops: readonly Stop[]): Promise<void> {
     const marks: { entry: Entry; stopped: Allocation }[] = [];
     for (const { allocation, mode, cause } of stops) {
       const entry = job.entries.get(allocation.id);
@@ -45,7 +48,10 @@ export class Stopper {
       entry.marking = true;
       marks.push({ entry, stopped: { ...entry.allocation, desired: mode, cause } });
     }
-    for (let i = 0; i < marks.length; i += MARKS_MAX) void this.#mark(job, marks.slice(i, i + MARKS_MAX));
+    const written: Promise<void>[] = [];
+    for (let i = 0; i < marks.length; i += MARKS_MAX)
+      written.push(this.#mark(job, marks.slice(i, i + MARKS_MAX)));
+    await Promise.all(written);
   }
 
   /** Tells the hosts of what the store says already; after a take-over, and again when an order was lost. */

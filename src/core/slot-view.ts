@@ -83,6 +83,11 @@ export const CAUSES = {
   gangBroken: 'gang begins again',
 } as const;
 
+/** Stopped because its gang ends whole and begins again. */
+export function isOfBrokenGang({ cause }: Pick<Allocation, 'cause'>): boolean {
+  return cause?.startsWith(CAUSES.gangBroken) === true;
+}
+
 /** What the rules of one kind of job add to, group by group. */
 export interface TodoDraft {
   readonly fills: Fill[];

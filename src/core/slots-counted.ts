@@ -2,7 +2,7 @@ import type { Group } from './job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import type { Fill, JobView, LiveAllocation, Stop, TodoDraft } from './slot-view.ts';
-import { CAUSES, earlier } from './slot-view.ts';
+import { CAUSES, earlier, isOfBrokenGang } from './slot-view.ts';
 
 /**
  * The rules of a group with `count` slots. A service keeps all of them filled; a batch job brings each to completion
@@ -60,17 +60,15 @@ function together(fills: readonly Fill[], leaving: boolean): readonly Fill[] {
 function breakUp(group: Group, table: ReadonlyMap<number, Slot>, draft: TodoDraft): void {
   const members = [...table].filter(([index]) => index < group.count).map(([, slot]) => slot.live);
   const broken = members.find(
-    (live) => live.every(({ allocation }) => allocation.desired !== 'run') && live.some(isBroken),
+    (live) =>
+      live.every(({ allocation }) => allocation.desired !== 'run') &&
+      live.some(({ allocation }) => isOfBrokenGang(allocation)),
   );
-  const cause = broken?.find(isBroken)?.allocation.cause;
+  const cause = broken?.find(({ allocation }) => isOfBrokenGang(allocation))?.allocation.cause;
   if (cause === undefined) return;
   for (const live of members)
     for (const { allocation } of live)
       if (allocation.desired === 'run') draft.stops.push({ allocation, mode: 'stop', cause });
-}
-
-function isBroken({ allocation }: LiveAllocation): boolean {
-  return allocation.cause?.startsWith(CAUSES.gangBroken) === true;
 }
 
 /** Slots that still wait for their delay do not take the turn of those that could go now. */

@@ -131,6 +131,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     seed: 8,
   },
   {
+    what: 'I6 of two members that are refused at once, the second is not taken over when the first ends the gang',
+    theme: 'restored',
+    seed: 51,
+  },
+  {
     what: 'I1 what waits for room that somebody gives up goes on waiting when its agent comes back',
     theme: 'crash',
     seed: 44,
