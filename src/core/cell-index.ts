@@ -2,6 +2,7 @@ import { CapacityTree, ROW } from './capacity-tree.ts';
 import { EvictableIndex } from './evictable-index.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
+import { GpuStock } from './gpu-stock.ts';
 import type { Host } from './host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
 import { fillRow, shiftRow } from './host-slot.ts';
@@ -38,6 +39,8 @@ export class CellIndex {
   /** How often the group at hand has each host: one decision is made at a time. */
   readonly company = new HostTally();
   readonly #slots: HostSlot[] = [];
+  /** Null until somebody asks: only some policies do. */
+  #gpuStock: GpuStock | null = null;
   readonly #all = new CapacityTree();
   /** Hosts whose rows have changed since the trees last saw them, and 1 for each of these. */
   readonly #stale: number[] = [];
@@ -59,6 +62,14 @@ export class CellIndex {
   get all(): CapacityTree {
     this.catchUp();
     return this.#all;
+  }
+
+  /** The devices that are free now, by model. */
+  get gpuStock(): GpuStock {
+    if (this.#gpuStock !== null) return this.#gpuStock;
+    this.#gpuStock = new GpuStock();
+    for (const slot of this.#slots) this.#gpuStock.set(slot);
+    return this.#gpuStock;
   }
 
   /** How many hosts there are: all indices are below. */
@@ -96,6 +107,7 @@ export class CellIndex {
     const { index } = slot;
     const last = this.#slots.length - 1;
     this.classes.remove(index);
+    this.#gpuStock?.remove(slot);
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
     this.#all.resize(last);
@@ -107,6 +119,7 @@ export class CellIndex {
   refill(slot: HostSlot): void {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, this.#rows, slot.index * ROW);
+    this.#gpuStock?.set(slot);
     this.evictable.mark(slot.index, true);
     this.#mark(slot.index);
   }
@@ -115,6 +128,7 @@ export class CellIndex {
   shift(slot: HostSlot, use: Use, sign: 1 | -1): void {
     if (slot.index < 0) return;
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
+    if (use.gpus.length > 0) this.#gpuStock?.set(slot);
     this.evictable.mark(slot.index, false);
     this.#mark(slot.index);
   }

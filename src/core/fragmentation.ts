@@ -1,4 +1,6 @@
 import { deviceFits } from './gpu-choice.ts';
+import type { FreeDevices, Kept } from './model-demand.ts';
+import { ModelDemand, NOTHING_KEPT } from './model-demand.ts';
 import type { GpuRequest, GpuShare } from './resources.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 
@@ -38,6 +40,7 @@ export class Fragmentation {
   readonly #kinds: readonly Kind[];
   /** Share of the tasks that want no GPU: what is free is lost to them whole. */
   readonly #withoutGpu: number;
+  readonly #demand: ModelDemand;
 
   constructor(mix: TaskMix) {
     const total = mix.reduce((sum, { weight }) => sum + weight, 0);
@@ -55,6 +58,7 @@ export class Fragmentation {
       byGpu.set(key, kind);
     }
     this.#withoutGpu = withoutGpu;
+    this.#demand = new ModelDemand(mix);
     this.#kinds = [...byGpu.values()].map(({ gpu, entries }) => kindOf(gpu, entries, total));
   }
 
@@ -78,18 +82,31 @@ export class Fragmentation {
     return lost;
   }
 
-  /** The devices for a task that raise the host's fragmentation least, and by how much; null when none fit. */
+  /** How much of each model is kept from a task for those of the mix that name it, as the cell is now. */
+  keptFrom(gpu: GpuRequest | null, free: FreeDevices): Kept {
+    return this.#demand.keptFrom(gpu, free);
+  }
+
+  /**
+   * The devices for a task of which least is lost, and how much: what the host's fragmentation grows by, and what others
+   * would have to do without. Null when none fit.
+   */
   leastLoss(
     host: GpuHost,
     cpuMilli: number,
     gpu: GpuRequest | null,
+    kept: Kept = NOTHING_KEPT,
   ): { readonly gpus: readonly GpuShare[]; readonly lossMilli: number } | null {
     const before = this.amount(host.cpuMilli, host.usedMilli, host.models);
     let best: { gpus: readonly GpuShare[]; lossMilli: number } | null = null;
     for (const gpus of choices(host, gpu)) {
       const used = [...host.usedMilli];
-      for (const { device, milli } of gpus) used[device] = (used[device] ?? 0) + milli;
-      const lossMilli = this.amount(host.cpuMilli - cpuMilli, used, host.models) - before;
+      let keptMilli = 0;
+      for (const { device, milli } of gpus) {
+        used[device] = (used[device] ?? 0) + milli;
+        keptMilli += milli * (kept.get(host.models[device] ?? '') ?? 0);
+      }
+      const lossMilli = this.amount(host.cpuMilli - cpuMilli, used, host.models) - before + keptMilli;
       if (best === null || lossMilli < best.lossMilli) best = { gpus, lossMilli };
     }
     return best;

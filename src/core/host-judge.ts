@@ -9,6 +9,8 @@ import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from './host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
 import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
+import type { Kept } from './model-demand.ts';
+import { NOTHING_KEPT } from './model-demand.ts';
 import type { LeftWeights } from './scores.ts';
 import { gpuLossScore, leftWeights, loadScore, WEIGHT_FULL } from './scores.ts';
 import type { Selection } from './selection.ts';
@@ -22,6 +24,8 @@ export class HostJudge implements Judge {
   readonly #selection: Selection;
   readonly #group: GroupCount;
   readonly #fragmentation: Fragmentation | null;
+  /** Reckoned once for a decision: what others need does not change by one job's tasks. */
+  readonly kept: Kept;
   readonly #exactByRow: boolean;
   /** Nothing but the row decides. */
   readonly #plain: boolean;
@@ -47,6 +51,8 @@ export class HostJudge implements Judge {
     this.#selection = selection;
     this.#group = group;
     this.#fragmentation = lossRuleOf(policy);
+    const { gpu } = request.ask;
+    this.kept = this.#fragmentation?.keptFrom(gpu, state.index.gpuStock) ?? NOTHING_KEPT;
     this.#exactByRow = exactByRow(request.ask, selection);
     this.need = state.index.need;
     needOf(request.ask, this.need);
@@ -114,7 +120,7 @@ export class HostJudge implements Judge {
     const { gpuUsed, host: registered } = this.#index.slot(host);
     const state = { cpuMilli, models: registered?.gpuModels ?? [], usedMilli: gpuUsed };
     const { resources, gpu } = this.#request.ask;
-    const loss = this.#fragmentation.leastLoss(state, resources.cpuMilli, gpu);
+    const loss = this.#fragmentation.leastLoss(state, resources.cpuMilli, gpu, this.kept);
     return gpuLossScore(loss?.lossMilli ?? 0, empty);
   }
 

@@ -38,7 +38,8 @@ export interface PlacementResult {
 
 /**
  * `binpack`: the fullest host that still fits. `spread`: the emptiest. `random`: any that fits (randomised first fit).
- * `fgd`: the host whose GPUs lose least of their use for the mix of tasks to come (fragmentation gradient descent).
+ * `fgd`: the host whose GPUs lose least of their use for the mix of tasks to come (fragmentation gradient descent),
+ * counting also what they could do with its models elsewhere (`ModelDemand`).
  */
 export type ScoreName = 'binpack' | 'spread' | 'random' | 'fgd';
 

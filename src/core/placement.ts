@@ -133,7 +133,7 @@ class Picking {
       return chooseGpus(gpuModels, gpuUsed, gpu, this.#policy.score === 'spread' ? 'emptiest' : 'fullest');
     const cpuMilli = this.#state.index.rows[index * ROW + CPU]!;
     const state = { cpuMilli, models: gpuModels, usedMilli: gpuUsed };
-    return rule.leastLoss(state, resources.cpuMilli, gpu)?.gpus ?? null;
+    return rule.leastLoss(state, resources.cpuMilli, gpu, this.#judge.kept)?.gpus ?? null;
   }
 }
 

@@ -3,6 +3,7 @@ import { attributeOf, meets, plainAttribute } from './expression.ts';
 import type { Held, HostView } from './filters.ts';
 import type { Group } from './job.ts';
 import { freeOf } from './ledger.ts';
+import type { Kept } from './model-demand.ts';
 import type { PlacementPolicy, PlacementRequest, ScoreName } from './placement-request.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
 
@@ -100,22 +101,27 @@ export function scoreOf(
   request: PlacementRequest,
   held: Held,
   policy: PlacementPolicy,
-  scale: Scale,
+  { scale, kept }: { readonly scale: Scale; readonly kept: Kept },
 ): number {
   const empty = emptiness(leftOn(view, request), leftWeights(scale));
-  const load = loadOn(view, request, policy, empty);
+  const load = loadOn(view, request, policy, { empty, kept });
   const company = held.byHost.get(view.host.id) ?? 0;
   return load + wishScore(view, request.group, held) - company * policy.sameHostCost;
 }
 
-function loadOn(view: HostView, { ask }: PlacementRequest, policy: PlacementPolicy, empty: number): number {
+function loadOn(
+  view: HostView,
+  { ask }: PlacementRequest,
+  policy: PlacementPolicy,
+  { empty, kept }: { readonly empty: number; readonly kept: Kept },
+): number {
   const rule = lossRuleOf(policy);
   if (rule === null) return loadScore(policy.score, empty);
   const { host, ledger } = view;
   const usedMilli = host.gpuModels.map((_, device) => ledger.gpuMilli[device] ?? 0);
   const { cpuMilli } = freeOf(host, ledger);
   const state = { cpuMilli, models: host.gpuModels, usedMilli };
-  const loss = rule.leastLoss(state, ask.resources.cpuMilli, ask.gpu);
+  const loss = rule.leastLoss(state, ask.resources.cpuMilli, ask.gpu, kept);
   return gpuLossScore(loss?.lossMilli ?? 0, empty);
 }
 

@@ -9,7 +9,7 @@ import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../src/core/ledger.
 import type { TaskMix } from '../../../src/core/fragmentation.ts';
 import type { PlacementPolicy, PlacementRequest } from '../../../src/core/placement.ts';
 import { place } from '../../../src/core/placement.ts';
-import { rankByWalk } from '../../../src/core/reference.ts';
+import { keptByWalk, rankByWalk } from '../../../src/core/reference.ts';
 import {
   amounts,
   chanceOf,
@@ -358,8 +358,9 @@ describe('place against the walk over all hosts', () => {
         policy,
       );
       const held = [...request.hostsHeld];
+      const kept = keptByWalk(state, request, policy);
       for (const [n, chosen] of result.chosen.entries()) {
-        const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy);
+        const ranks = rankByWalk(state, { ...request, hostsHeld: held }, policy, kept);
         expect(ranks.get(chosen.host)).toBeCloseTo(Math.max(...ranks.values()), 9);
         state.assume(claimOf(`new${String(n)}`, chosen, request, state));
         held.push(state.known(chosen.host));
