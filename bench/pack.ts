@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { shuffled } from '../cli/replay/openb.ts';
 import { CellState } from '../src/core/cell-state.ts';
 import type { TaskMix } from '../src/core/fragmentation.ts';
 import { chanceFor } from '../schedulers/own-part.ts';
@@ -8,8 +7,10 @@ import type { Host } from '../src/core/host.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { BINPACK, keepGpusWhole, place, RANDOM_FIT } from '../src/core/placement.ts';
 import type { GpuRequest } from '../src/core/resources.ts';
-import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../src/core/resources.ts';
+import { GPU_MILLI_PER_DEVICE } from '../src/core/resources.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
+import type { Pod } from './openb.ts';
+import { amounts, OpenbFolder } from './openb.ts';
 import { packSplit } from './pack-split.ts';
 import { makeGroup } from './plain-group.ts';
 
@@ -33,14 +34,7 @@ const { values } = parseArgs({
     once: { type: 'boolean', default: false },
   },
 });
-if (values.traces === undefined) throw new Error('say where the lists lie: --traces FOLDER');
-const folder = values.traces;
-
-interface Pod {
-  readonly cpuMilli: number;
-  readonly memoryMib: number;
-  readonly gpu: GpuRequest | null;
-}
+const folder = openFolder(values.traces);
 
 type Policy = (mix: TaskMix) => PlacementPolicy;
 
@@ -61,46 +55,6 @@ const PUBLISHED: Record<string, string> = {
 const DEFAULT_POLICIES = 'binpack,fgd';
 const OFFERED_MAX = 1.3;
 
-function rowsOf(file: string): Record<string, string>[] {
-  const [head = '', ...lines] = readFileSync(join(folder, file), 'utf8').trim().split(/\r?\n/);
-  const names = head.split(',');
-  return lines.map((line) => {
-    const cells = line.split(',');
-    return Object.fromEntries(names.map((name, n) => [name, cells[n] ?? '']));
-  });
-}
-
-const amounts = (cpuMilli: number, memoryMib: number): Host['capacity'] => ({
-  cpuMilli,
-  memoryMib,
-  diskMib: 0,
-  scalars: NO_SCALARS,
-});
-
-function readHosts(file = 'openb_node_list_gpu_node.csv'): Host[] {
-  return rowsOf(file).map((row) => ({
-    id: row['sn'] ?? '',
-    address: '',
-    capacity: amounts(Number(row['cpu_milli']), Number(row['memory_mib'])),
-    reserved: amounts(0, 0),
-    gpuModels: Array.from({ length: Number(row['gpu']) }, () => row['model'] ?? ''),
-    portRange: { first: 1, last: 0 },
-    attributes: {},
-    bootId: '',
-    incarnation: 1,
-    agentVersion: '',
-  }));
-}
-
-function readPods(list: string): Pod[] {
-  return rowsOf(`openb_pod_list_${list}.csv`).map((row) => {
-    const count = Number(row['num_gpu']);
-    const models = [...new Set((row['gpu_spec'] ?? '').split('|'))].filter((model) => model !== '');
-    const gpu = count === 0 ? null : { count, milliEach: Number(row['gpu_milli']), models };
-    return { cpuMilli: Number(row['cpu_milli']), memoryMib: Number(row['memory_mib']), gpu };
-  });
-}
-
 const gpuOf = ({ gpu }: Pod): number => (gpu === null ? 0 : gpu.count * gpu.milliEach);
 
 /** The list repeated or thinned at random to the wanted load, in random order. */
@@ -113,16 +67,13 @@ function offered(pods: readonly Pod[], gpuMilli: number, seed: number): Pod[] {
     result.push(pod);
     sum += gpuOf(pod);
   }
-  for (let last = result.length - 1; last > 0; last--) {
-    const other = random.below(last + 1);
-    [result[last], result[other]] = [result[other]!, result[last]!];
-  }
+  const inOrder = shuffled(result, (bound) => random.below(bound));
   // The shuffled end is as random a choice as any.
-  for (let last = result.at(-1); last !== undefined && sum - gpuOf(last) > gpuMilli; last = result.at(-1)) {
+  for (let last = inOrder.at(-1); last !== undefined && sum - gpuOf(last) > gpuMilli; last = inOrder.at(-1)) {
     sum -= gpuOf(last);
-    result.pop();
+    inOrder.pop();
   }
-  return result;
+  return inOrder;
 }
 
 const GROUP = makeGroup({ name: 'pod' });
@@ -211,7 +162,8 @@ function once(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPol
   const chance = chanceFor(policy.score, seededRandom(order + 1000), () => ({ part: 0, parts: 1 }));
   const out: Pod[] = [];
   let given = 0;
-  const inOrder = order === 0 ? pods : shuffled(pods, order);
+  const random = seededRandom(order);
+  const inOrder = order === 0 ? pods : shuffled(pods, (bound) => random.below(bound));
   for (const [n, pod] of inOrder.entries()) {
     const request = requestOf(pod);
     const [chosen] = place(state, request, chance, policy).chosen;
@@ -236,16 +188,6 @@ function once(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPol
   );
 }
 
-function shuffled<T>(list: readonly T[], seed: number): T[] {
-  const random = seededRandom(seed);
-  const result = [...list];
-  for (let last = result.length - 1; last > 0; last--) {
-    const other = random.below(last + 1);
-    [result[last], result[other]] = [result[other]!, result[last]!];
-  }
-  return result;
-}
-
 function mixOf(pods: readonly Pod[]): TaskMix {
   const kinds = new Map<string, { cpuMilli: number; gpu: GpuRequest | null; weight: number }>();
   for (const { cpuMilli, gpu } of pods) {
@@ -258,37 +200,41 @@ function mixOf(pods: readonly Pod[]): TaskMix {
 }
 
 function published(list: string, policy: string): { at100: number; at130: number } | null {
-  const name = PUBLISHED[policy];
-  const rows = rowsOf(join('published', 'analysis_allo_discrete.csv')).filter(
-    (row) =>
-      row['workload'] === `openb_pod_list_${list}` && (row['sc_policy'] ?? '').endsWith(`-${name ?? ''}`),
-  );
+  const rows = folder.published(list, PUBLISHED[policy] ?? '');
   if (rows.length === 0) return null;
   return {
-    at100: mean(rows.map((row) => Number(row['100']))),
-    at130: mean(rows.map((row) => Number(row['130']))),
+    at100: mean(rows.map((row) => Number(row('100')))),
+    at130: mean(rows.map((row) => Number(row('130')))),
   };
+}
+
+/** What cannot be read ends the program with a line that says what to do about it. */
+function openFolder(path: string | undefined): OpenbFolder {
+  const lists = values.lists.split(',').filter(Boolean);
+  try {
+    return new OpenbFolder(path, lists);
+  } catch (error) {
+    process.stderr.write(`pack: ${(error as Error).message}\n`);
+    process.exit(64);
+  }
 }
 
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
 
-const hosts = readHosts();
+const hosts = folder.hosts('gpu');
 const gpuMilli = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
-const lists =
-  values.lists === ''
-    ? readdirSync(folder).flatMap((file) => /^openb_pod_list_(.*)\.csv$/.exec(file)?.[1] ?? [])
-    : values.lists.split(',');
+const lists = values.lists === '' ? folder.lists : values.lists.split(',');
 const names = (values.policies === '' ? DEFAULT_POLICIES : values.policies).split(',');
 const seeds = Array.from({ length: Number(values.seeds) }, (_, n) => n + 1);
 for (const list of lists) {
-  const pods = readPods(list);
+  const pods = folder.pods(list);
   const mix = mixOf(pods);
   for (const name of names) {
     const policy = policies[name]?.(mix);
     if (policy === undefined)
       throw new Error(`no policy ${name}; there are ${Object.keys(policies).join(' ')}`);
     if (values.once) {
-      const all = readHosts('openb_node_list_all_node.csv');
+      const all = folder.hosts('all');
       for (const order of [0, ...seeds]) {
         const what = order === 0 ? 'file' : `seed-${String(order)}`;
         console.log(`pack once list=${list} policy=${name} order=${what} ${once(all, pods, policy, order)}`);
