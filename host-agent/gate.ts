@@ -5,6 +5,7 @@ import type { StartTerms, TicketBody, TicketRefusal } from '../src/core/ticket.t
 import { claimOf, ticketRefusal } from '../src/core/ticket.ts';
 import type { Digest, TicketVerifier } from '../src/ports/crypto.ts';
 import type { Launch, StartRefusal, StartRequest } from '../src/wire/host-api.ts';
+import { START_REFUSALS } from '../src/wire/host-api.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import type { Journal } from './journal.ts';
 
@@ -92,13 +93,21 @@ export class Gate {
     const body = await this.#verify(request);
     if (journal.isOld(allocation.epoch))
       throw refusal('epoch-old', 'this host has seen orders of a later epoch');
-    if (journal.isBarred(allocation.id))
-      throw refusal('stopped', 'this allocation was stopped or removed before');
+    if (journal.isBarred(allocation.id)) throw this.#barredRefusal(allocation.id);
     if (body === null) return null;
     const used = journal.useOf(body.jti);
     if (used !== undefined && used !== requestDigest)
       throw refusal('ticket-used', 'this ticket was used for another start');
     return { jti: body.jti, digest: requestDigest, expiresMs: body.expiresMs };
+  }
+
+  /** Who was refused before gets the same answer. */
+  #barredRefusal(id: string): ProblemError {
+    const before = this.#deps.journal.refusalOf(id);
+    const code = START_REFUSALS.find((one) => one === before?.code);
+    return before !== undefined && code !== undefined
+      ? refusal(code, before.detail)
+      : refusal('stopped', 'this allocation was stopped or removed before');
   }
 
   async #verify(request: StartRequest): Promise<TicketBody | null> {

@@ -3,7 +3,7 @@ import { compareEpochs } from '../src/core/epoch.ts';
 import { CLOCK_TOLERANCE_MS } from '../src/core/ticket.ts';
 import { DiskError } from '../src/ports/disk.ts';
 import { RecordError } from '../src/wire/codec.ts';
-import type { JournalEntry } from '../src/wire/host-records.ts';
+import type { JournalEntry, RefusalRecord } from '../src/wire/host-records.ts';
 import { journalLine } from '../src/wire/host-records.ts';
 import type { AgentPorts } from './ports.ts';
 
@@ -24,6 +24,11 @@ interface UsedTicket {
   readonly expiresMs: number;
 }
 
+interface Bar {
+  readonly atMs: number;
+  readonly refusal?: RefusalRecord;
+}
+
 /**
  * What a host must never forget, though it belongs to no allocation that is still there: which tickets were used, the
  * newest epoch, how late it has already been, and which ids may not be started again. A file of lines, each synced before
@@ -32,7 +37,8 @@ interface UsedTicket {
 export class Journal {
   readonly #ports: AgentPorts;
   readonly #tickets = new Map<string, UsedTicket>();
-  readonly #barred = new Map<string, number>();
+  /** The oldest first. */
+  readonly #barred = new Map<string, Bar>();
   #epoch: Epoch | null = null;
   readonly #pastCells: string[] = [];
   /** Lines of a newer version: kept as they are, for when it comes back (S2.21). */
@@ -96,6 +102,11 @@ export class Journal {
     return this.#tickets.get(jti)?.digest;
   }
 
+  /** How a start of this id was refused for good; undefined also when it is barred for another reason. */
+  refusalOf(id: string): RefusalRecord | undefined {
+    return this.#barred.get(id)?.refusal;
+  }
+
   /** A start with this epoch comes from somebody who has missed something (I17). */
   isOld(epoch: Epoch): boolean {
     if (this.#pastCells.includes(epoch.incarnation)) return true;
@@ -129,6 +140,17 @@ export class Journal {
 
   async bar(id: string): Promise<void> {
     await this.#add([{ kind: 'barred', id, atMs: this.nowMs() }]);
+  }
+
+  /**
+   * Durable when it resolves, also for who is refused because it was barred before. Holds from the call on, whatever
+   * becomes of the write.
+   */
+  async barRefused(id: string, refusal: RefusalRecord): Promise<void> {
+    if (this.#barred.has(id)) return this.#settled();
+    const entry: JournalEntry = { kind: 'barred', id, atMs: this.nowMs(), refusal };
+    this.#take(entry);
+    await this.#add([entry]);
   }
 
   #isNews(epoch: Epoch): boolean {
@@ -192,7 +214,7 @@ export class Journal {
         this.#tickets.set(entry.jti, { digest: entry.digest, expiresMs: entry.expiresMs });
         return;
       case 'barred':
-        this.#barred.set(entry.id, entry.atMs);
+        this.#takeBar(entry);
         return;
       case 'time':
         this.#highWaterMs = Math.max(this.#highWaterMs, entry.atMs);
@@ -207,6 +229,16 @@ export class Journal {
     }
   }
 
+  #takeBar({ id, atMs, refusal }: JournalEntry & { readonly kind: 'barred' }): void {
+    this.#barred.delete(id);
+    this.#barred.set(id, { atMs, ...(refusal && { refusal }) });
+    const nowMs = this.nowMs();
+    for (const [old, bar] of this.#barred) {
+      if (bar.atMs + MEMORY_MS >= nowMs) return;
+      this.#barred.delete(old);
+    }
+  }
+
   /** Only in its order: from the look at what is live to the rename nothing may be appended. */
   async #rewrite(): Promise<void> {
     const nowMs = this.nowMs();
@@ -218,9 +250,9 @@ export class Journal {
       if (used.expiresMs + CLOCK_TOLERANCE_MS + MEMORY_MS < nowMs) this.#tickets.delete(jti);
       else entries.push({ kind: 'ticket', jti, ...used });
     }
-    for (const [id, atMs] of this.#barred) {
-      if (atMs + MEMORY_MS < nowMs) this.#barred.delete(id);
-      else entries.push({ kind: 'barred', id, atMs });
+    for (const [id, bar] of this.#barred) {
+      if (bar.atMs + MEMORY_MS < nowMs) this.#barred.delete(id);
+      else entries.push({ kind: 'barred', id, ...bar });
     }
     const lines = [...entries.map((entry) => journalLine.encode(entry)), ...this.#foreign];
     await this.#ports.disk.replace(JOURNAL, lines.map((line) => `${line}\n`).join(''));

@@ -24,6 +24,10 @@ export class Orphans {
     return [...this.#found.keys()];
   }
 
+  has(id: string): boolean {
+    return this.#found.has(id);
+  }
+
   add(found: ReadonlyMap<string, AttemptNumbers>): void {
     for (const [id, attempts] of found) {
       this.#found.set(id, attempts);

@@ -1,8 +1,11 @@
 import type { AllocationReport } from '../src/core/report.ts';
 import { DiskError } from '../src/ports/disk.ts';
 import type { StartRequest } from '../src/wire/host-api.ts';
+import { FINAL_REFUSALS } from '../src/wire/host-api.ts';
 import type { AllocationSpec } from '../src/wire/host-records.ts';
 import { specFile } from '../src/wire/host-records.ts';
+import type { Problem } from '../src/wire/problem.ts';
+import { ProblemError } from '../src/wire/problem.ts';
 import { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
 import type { Permit } from './gate.ts';
@@ -14,13 +17,40 @@ import { RESERVE_BYTES } from './state-disk.ts';
  * @throws ProblemError with one of START_REFUSALS
  */
 export async function startAllocation(desk: Desk, request: StartRequest): Promise<AllocationReport> {
-  const { gate, table, settings } = desk;
-  const requestDigest = gate.digestOf(request);
-  const known = table.get(request.allocation.id);
+  const requestDigest = desk.gate.digestOf(request);
+  const known = desk.table.get(request.allocation.id);
   if (known !== undefined) {
     if (known.spec.requestDigest === requestDigest) return known.report();
     throw refusal('bad-request', 'another start was ordered under this id');
   }
+  try {
+    return await startUnknown(desk, request, requestDigest);
+  } catch (error) {
+    if (error instanceof ProblemError && FINAL_REFUSALS.has(error.problem.code))
+      await bar(desk, request.allocation.id, error.problem);
+    throw error;
+  }
+}
+
+/**
+ * Before a final refusal is answered: its claim is given back then, and a copy of the order may come when there is room.
+ * On a disk that takes no line the bar holds for as long as this agent lives, and is written with the next one.
+ */
+async function bar({ journal, orphans }: Desk, id: string, { code, detail }: Problem): Promise<void> {
+  try {
+    await journal.barRefused(id, { code, detail });
+  } catch (error) {
+    if (!(error instanceof DiskError)) throw error;
+  }
+  await orphans.clear(id);
+}
+
+async function startUnknown(
+  desk: Desk,
+  request: StartRequest,
+  requestDigest: string,
+): Promise<AllocationReport> {
+  const { gate, table, settings } = desk;
   const permit = await gate.check(request, requestDigest);
   await checkMachine(desk, request);
   if (table.size >= settings.allocationsMax)
@@ -63,6 +93,8 @@ async function checkMachine(desk: Desk, request: StartRequest): Promise<void> {
   // What the reserve was given up for is not free for newcomers.
   if (free < settings.freeBytesMin + (disk.reserved ? 0 : RESERVE_BYTES))
     throw refusal('disk-full', `${String(free)} bytes are left on the disk of this host`);
+  // What runs of it without a record has its ports itself.
+  if (desk.orphans.has(request.allocation.id)) return;
   const taken = await ports.processes.portsInUse(Object.values(request.allocation.ports));
   if (taken.length > 0) throw refusal('port-taken', `in use on this host: port ${taken.join(', ')}`);
 }

@@ -5,6 +5,7 @@ import type { AllocationReport } from '../src/core/report.ts';
 import type { StartOutcome } from '../src/clients/host-client.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
 import { HttpError } from '../src/ports/http.ts';
+import { FINAL_REFUSALS } from '../src/wire/host-api.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { ProblemError } from '../src/wire/problem.ts';
@@ -107,6 +108,7 @@ export class Starter {
       hurried: from.mayBeSent,
       ask: from.mayBeSent,
       mayBeSent: from.mayBeSent,
+      refusedOrder: false,
       unsent: 0,
       expired: 0,
       refusedTickets: 0,
@@ -205,7 +207,10 @@ export class Starter {
       entry.ticket = null;
       return 'again';
     }
-    return this.#refused(job, entry, host, `${outcome.code}: ${outcome.detail}`);
+    const why = `${outcome.code}: ${outcome.detail}`;
+    if (FINAL_REFUSALS.has(outcome.code)) return this.#refused(job, entry, host, why);
+    run.refusedOrder = true;
+    return this.#callOff(job, entry, host, run, why);
   }
 
   async #ensureTicket(entry: Entry, host: Host, digest: string, run: Run): Promise<boolean> {
@@ -254,12 +259,14 @@ export class Starter {
     this.#giveBack(job, entry, why);
   }
 
-  /**
-   * An order may be on its way, and the allocation shall not start any more: the host is told to stop it, which makes it
-   * refuse an order that comes late.
-   */
+  /** The allocation shall not start any more. */
   async #giveUp(job: OwnedJob, entry: Entry, host: Host, run: Run, why: string): Promise<Step> {
-    if (!run.mayBeSent) return this.#refused(job, entry, host, why);
+    const isHeard = run.mayBeSent || run.refusedOrder;
+    return isHeard ? this.#callOff(job, entry, host, run, why) : this.#refused(job, entry, host, why);
+  }
+
+  /** An order of it may be on its way: the host is told to stop it, which makes it refuse an order that comes late. */
+  async #callOff(job: OwnedJob, entry: Entry, host: Host, run: Run, why: string): Promise<Step> {
     const { allocation } = entry;
     const { cell, incarnation, world } = this.#term;
     // The present one: a host that heard of a later verdict refuses the epoch of the placing for ever.
@@ -274,8 +281,11 @@ export class Starter {
     );
     if (!this.#isWanted(job, entry)) return 'done';
     if (outcome.kind === 'absent') return this.#refused(job, entry, host, why);
-    if (outcome.kind === 'refused')
+    if (outcome.kind === 'refused') {
       world.log.warn({ allocation: allocation.id, ...outcome }, 'a host refused to give up a start');
+      // Neither of us can do anything with the other: what it did not take from us it does not take from a copy.
+      if (run.refusedOrder && outcome.code !== 'epoch-old') return this.#refused(job, entry, host, why);
+    }
     if (outcome.kind !== 'stopping') return 'again';
     this.#started(job, entry, outcome.report);
     return 'done';
@@ -302,6 +312,8 @@ interface Run {
   hurried: boolean;
   /** Some order for this allocation may have reached the host. */
   mayBeSent: boolean;
+  /** An order was refused for what it was, which says nothing of other copies and other tickets. */
+  refusedOrder: boolean;
   unsent: number;
   expired: number;
   refusedTickets: number;

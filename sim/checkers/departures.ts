@@ -1,3 +1,4 @@
+import { FINAL_REFUSALS } from '../../src/wire/host-api.ts';
 import { parseAttemptName } from '../../src/wire/shim-files.ts';
 import type { HostFact, OrderAnswer, OrderFact } from '../history/host-facts.ts';
 import type { OrderRecord, RecordedHistory, Stamp } from '../history/history.ts';
@@ -70,12 +71,12 @@ function takeOrders(
 
 /**
  * Does the host begin it no more? A stop that it does not know is barred (404), and one that its disk does not take is
- * carried out all the same (507). A refused start may be tried again, unless it is refused because it was stopped.
+ * carried out all the same (507). A refused start may be tried again, unless the refusal is final.
  */
 function endsUnbegun(order: OrderFact, { status, code }: OrderAnswer): boolean {
   switch (order.kind) {
     case 'start':
-      return code === 'stopped';
+      return FINAL_REFUSALS.has(code ?? '');
     case 'stop':
       return status === 200 || code === 'no-allocation' || code === 'disk-full';
     case 'remove':

@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../src/core/canonical-json.ts';
 import { claimOf } from '../../src/core/ticket.ts';
+import { FINAL_REFUSALS } from '../../src/wire/host-api.ts';
 import type { Epoch } from '../../src/core/epoch.ts';
 import type { OrderRecord, RecordedHistory } from '../history/history.ts';
 import type { OrderFact } from '../history/host-facts.ts';
@@ -12,14 +13,15 @@ interface Obeyed {
 }
 
 /**
- * I17: a host obeys no order of an older epoch than one it has obeyed. I34: the same order again gets the same answer.
- * I46: a command's id names one command.
+ * I17: a host obeys no order of an older epoch than one it has obeyed. I34: the same order again gets the same answer, and
+ * who was refused for good is not obeyed later. I46: a command's id names one command.
  */
 export function checkOrders(history: RecordedHistory, findings: Findings): void {
   const newest = new Map<string, Obeyed>();
   const commands = new Map<string, OrderRecord>();
   const accepted = new Map<string, OrderRecord>();
   const removed = new Set<string>();
+  const refused = new Map<string, OrderRecord>();
   for (const record of history.orders) {
     const { order, answer } = record;
     checkCommand(record, commands, findings);
@@ -28,7 +30,10 @@ export function checkOrders(history: RecordedHistory, findings: Findings): void 
       continue;
     }
     const id = `${order.host} ${order.kind === 'start' ? order.request.allocation.id : order.id}`;
-    if (order.kind === 'start') checkRepeat(record, accepted.get(id), removed.has(id), findings);
+    if (order.kind === 'start') {
+      checkRepeat(record, accepted.get(id), removed.has(id), findings);
+      checkRefused(record, id, refused, findings);
+    }
     if (answer?.fact.status !== 200) continue;
     // The saved answer of a start that was obeyed before says nothing about the epoch now.
     if (order.kind === 'start' && accepted.has(id)) continue;
@@ -70,6 +75,33 @@ function checkRepeat(
     order.request.allocation.id,
     `the start that ${order.host} had obeyed was answered ${String(answer.fact.status)} ${answer.fact.code ?? ''} when sent again`,
     [first, record],
+  );
+}
+
+/**
+ * By the agent that refused it: the next one knows of it only if a line was written, and of several lines that failed
+ * nobody outside can tell which was on the disk in the end.
+ */
+function checkRefused(
+  record: OrderRecord,
+  id: string,
+  refused: Map<string, OrderRecord>,
+  findings: Findings,
+): void {
+  const { order, answer } = record;
+  const key = `${id} ${String(order.incarnation)}`;
+  const before = refused.get(key);
+  if (answer === null) return;
+  if (FINAL_REFUSALS.has(answer.fact.code ?? '')) {
+    if (before === undefined) refused.set(key, record);
+    return;
+  }
+  if (answer.fact.status !== 200 || before?.answer == null || before.answer.seq > record.seq) return;
+  findings.prove(
+    'I34',
+    id,
+    `the start that was refused for good (${before.answer.fact.code ?? ''}) was obeyed when sent again`,
+    [before, record],
   );
 }
 

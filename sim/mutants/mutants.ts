@@ -453,6 +453,15 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: ['I45', 'I8'],
   },
   {
+    name: 'forgets-what-it-refused',
+    theme: 'repeated',
+    slip: 'a host that refused a start for good does it when a copy of the order comes later',
+    file: 'host-agent/start-orders.ts',
+    find: '      await bar(desk, request.allocation.id, error.problem);\n',
+    replace: '      await Promise.resolve();\n',
+    breaks: ['I34', 'I45', 'I55'],
+  },
+  {
     name: 'same-seq-twice',
     theme: 'any',
     slip: 'a host gives two changes the same number, so that a view may keep the older one',

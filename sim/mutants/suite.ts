@@ -13,7 +13,7 @@ import { burst, gangs, restless } from './requests.ts';
  * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
  * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
- * `refused` with hosts that cannot take what was placed on them, `restored` with a store that is lost, or restored from a
+ * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `restored` with a store that is lost, or restored from a
  * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
  * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off.
@@ -28,6 +28,7 @@ export const THEMES = [
   'lost',
   'race',
   'refused',
+  'repeated',
   'restored',
   'begun',
   'hushed',
@@ -103,6 +104,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
         faults: { nemesis: { everyMs: 600, kinds: REFUSALS } },
         requests: burst(random, SHORT.activeMs),
       };
+    case 'repeated':
+      return repeatedOptions(seed, random);
     case 'hushed':
       return hushedOptions(seed, random);
     case 'quota':
@@ -173,6 +176,19 @@ function leaving(request: Request, random: SeededRandom): Request {
   // Long before its host counts as lost, and some time after.
   const stopAfter = own.below(2) === 0 ? '15s' : '50s';
   return { ...request, stopAfterMs: null, file: { ...request.file, env, disconnect: { stopAfter } } };
+}
+
+/** Disks that fail for a moment each: what was refused meanwhile comes again when it could be done. */
+function repeatedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const faultPlan = Array.from({ length: 24 }, (_, n) => ({
+    kind: 'disk-fails' as const,
+    target: `host-${String(1 + (n % SMALL_CELL.hosts))}`,
+    atMs: 1_000 + 300 * n,
+    durationMs: 100 + random.below(400),
+    code: 'io' as const,
+  }));
+  const faults = { network: { double: 0.8, delayMaxMs: 800 } };
+  return { seed, scenario: SHORT, faults, faultPlan, requests: burst(random, SHORT.activeMs) };
 }
 
 /** Silences a little longer than what counts as one, so that a host's first word after it is often about one release. */

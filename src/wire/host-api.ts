@@ -40,7 +40,7 @@ export interface StartAnswer {
   readonly report: AllocationReport;
 }
 
-/** `code` of the Problem with which a host refuses a start. All of them are final for this allocation id. */
+/** `code` of the Problem with which a host refuses a start. */
 export const START_REFUSALS = [
   'ticket-missing',
   'ticket-invalid',
@@ -57,6 +57,20 @@ export const START_REFUSALS = [
   'stopped',
 ] as const;
 export type StartRefusal = (typeof START_REFUSALS)[number];
+
+/**
+ * Final for the allocation's id: the host starts it no more, also when a copy of the order comes later, and it gets the
+ * same answer. The others say something of the order alone, which anybody may have sent: before its claim is given back,
+ * the host must be told to stop it.
+ */
+export const FINAL_REFUSALS: ReadonlySet<string> = new Set<StartRefusal>([
+  'epoch-old',
+  'no-fit',
+  'port-taken',
+  'disk-full',
+  'leaking',
+  'stopped',
+]);
 
 export interface StopRequest {
   readonly commandId: string;

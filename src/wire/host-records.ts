@@ -86,7 +86,18 @@ export type JournalEntry =
   | { readonly kind: 'ticket'; readonly jti: string; readonly digest: string; readonly expiresMs: number }
   | { readonly kind: 'epoch'; readonly epoch: Epoch }
   | { readonly kind: 'time'; readonly atMs: number }
-  | { readonly kind: 'barred'; readonly id: string; readonly atMs: number };
+  | {
+      readonly kind: 'barred';
+      readonly id: string;
+      readonly atMs: number;
+      /** How its start was refused; absent: it was stopped or removed. */
+      readonly refusal?: RefusalRecord;
+    };
+
+export interface RefusalRecord {
+  readonly code: string;
+  readonly detail: string;
+}
 
 /** One signal that was ordered from outside, in the file `cmds.wal` of its attempt or command. */
 export interface SignalEntry {
@@ -135,7 +146,12 @@ const journalShape: z.ZodType<JournalEntry> = z.union([
   z.object({ kind: z.literal('ticket'), jti: line, digest: line, expiresMs: whole }),
   z.object({ kind: z.literal('epoch'), epoch }),
   z.object({ kind: z.literal('time'), atMs: whole }),
-  z.object({ kind: z.literal('barred'), id, atMs: whole }),
+  z.object({
+    kind: z.literal('barred'),
+    id,
+    atMs: whole,
+    refusal: z.exactOptional(z.object({ code: line, detail: line })),
+  }),
 ]);
 
 const signalShape: z.ZodType<SignalEntry> = z.object({

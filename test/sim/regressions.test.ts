@@ -145,6 +145,16 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     theme: 'quota',
     seed: 268,
   },
+  {
+    what: 'I45 I55 a start that was refused is not begun when a copy of the order comes later, with room and without a claim',
+    theme: 'lost',
+    seed: 215,
+  },
+  {
+    what: 'I55 nor does it hold room on its host then',
+    theme: 'race',
+    seed: 79,
+  },
 ];
 
 describe('runs that once went wrong', () => {

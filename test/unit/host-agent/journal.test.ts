@@ -72,6 +72,42 @@ describe('journal', () => {
     expect(disk.rewrites).toBe(2);
   });
 
+  it('S3.5 forgets an id after an hour, and not before, without being written anew', async () => {
+    const world = new HostWorld();
+    await world.clock.advance(1_000);
+    const journal = await Journal.open(world.ports);
+    await journal.barRefused('first', { code: 'no-fit', detail: 'cpu' });
+    await world.clock.advance(1_800_000);
+    await journal.bar('second');
+    await journal.bar('third');
+    await world.clock.advance(1_800_000);
+    await journal.bar('second');
+    expect(journal.refusalOf('first')).toEqual({ code: 'no-fit', detail: 'cpu' });
+    await world.clock.advance(1);
+    await journal.bar('fourth');
+    expect(journal.isBarred('first')).toBe(false);
+    await world.clock.advance(1_800_000);
+    await journal.bar('fifth');
+    expect(['second', 'third', 'fourth'].filter((id) => journal.isBarred(id))).toEqual(['second', 'fourth']);
+  });
+
+  it('I34 who is refused because it was refused before waits for the line of the first refusal, and fails with it', async () => {
+    const disk = new HeldDisk();
+    const journal = await openOn(disk);
+    disk.failWrites(new DiskError('full', 'no space'));
+    const why = { code: 'no-fit', detail: 'cpu' };
+    const both = await Promise.allSettled([journal.barRefused('one', why), journal.barRefused('one', why)]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(journal.refusalOf('one')).toEqual(why);
+    disk.failWrites(null);
+    await journal.barRefused('one', { code: 'disk-full', detail: 'later' });
+    const again = await openOn(disk);
+    expect(again.refusalOf('one')).toEqual(why);
+    await again.bar('one');
+    expect(again.refusalOf('one')).toBeUndefined();
+    expect(again.isBarred('one')).toBe(true);
+  });
+
   it('goes on after a write that failed', async () => {
     const disk = new HeldDisk();
     const journal = await openOn(disk);

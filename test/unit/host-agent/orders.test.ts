@@ -149,7 +149,7 @@ describe('orders to start', () => {
     expect(world.agent.run(refused.allocation.id)).toBeUndefined();
     expect(world.agent.report(running.allocation.id).state).toBe('running');
     world.disk.failWrites(null);
-    expect(await answer(world, refused)).toBe('started');
+    expect(await answer(world, someStart())).toBe('started');
     await world.until(running.allocation.id, (report) => report.released);
   });
 
@@ -205,17 +205,17 @@ describe('orders to start', () => {
     };
     world.metrics = { ...silentMetrics, gauge };
     await world.open(undefined, { allocationsMax: 2 });
-    const [first, second, third] = [someStart(), someStart(), someStart()] as const;
+    const [first, second] = [someStart(), someStart()] as const;
     for (const order of [first, second]) await world.agent.start(order);
     const refused = { problem: { code: 'no-fit', detail: 'this host keeps at most 2 allocations' } };
-    await expect(world.agent.start(third)).rejects.toMatchObject(refused);
+    await expect(world.agent.start(someStart())).rejects.toMatchObject(refused);
     const { id } = first.allocation;
     await world.agent.stop(id, someStop());
     await world.until(id, (report) => report.released);
     // What has ended is a record still, until its scheduler lets the host forget it.
-    await expect(world.agent.start(third)).rejects.toMatchObject(refused);
+    await expect(world.agent.start(someStart())).rejects.toMatchObject(refused);
     await world.agent.remove(id);
-    await world.agent.start(third);
+    await world.agent.start(someStart());
     expect(counts).toEqual([1, 2, 1, 2]);
     await world.loseAgent();
     await world.open(undefined, { allocationsMax: 2 });

@@ -73,6 +73,25 @@ describe('a scheduler that needs tickets', () => {
     expect(new Set(host.orders.map(({ allocation }) => allocation.id)).size).toBe(1);
   });
 
+  it('I45 a host that refuses the order for its ticket is told to stop it, before the claim goes', async () => {
+    const host = await world.host('h1');
+    const whenStopped: (string | undefined)[] = [];
+    world.fate = (call) => {
+      host.refuseOnce = 'ticket-expired';
+      if (call.url.endsWith('/stop')) whenStopped.push(world.allocations()[0]?.id);
+      return 'pass';
+    };
+    const { events } = await world.scheduler({ id: 'batch-1', enforcement: true });
+    await world.submit(makeJob('hello'));
+    await world.until(() => events.some(({ kind }) => kind === 'refused-host'), 'the refusal', 5_000);
+    const { id } = host.orders[0]?.allocation ?? {};
+    expect(host.orders.filter(({ allocation }) => allocation.id === id)).toHaveLength(4);
+    expect(host.stops.map((stop) => stop.id)).toEqual([id]);
+    expect(whenStopped).toEqual([id]);
+    await world.until(() => !world.allocations().some((one) => one.id === id), 'the return of the claim');
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
   it('S4.30 what it took over it starts with a ticket in its own name', async () => {
     const host = await world.host('h1');
     const first = await world.scheduler({ id: 'batch-1', enforcement: true });

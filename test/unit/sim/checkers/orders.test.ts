@@ -43,6 +43,29 @@ describe('I34 the same order again', () => {
     expect(run.broken(quick)).toEqual(['I34']);
   });
 
+  it.each([
+    ['no-fit', ['I34']],
+    ['stopped', ['I34']],
+    ['ticket-expired', []],
+    ['bad-request', []],
+  ])('I34 a start that was refused and is obeyed when it is sent again: %s', (refuse, broken) => {
+    run.grant(one, job, refuse === 'ticket-expired' ? { expiresMs: run.nowMs - 60_000 } : {});
+    run.commit(true, one);
+    run.order(one, job, { refuse, isUnanswered: true });
+    run.order(one, job, { refuse });
+    run.grant(one, job, { jti: 'another' });
+    run.order(one, job);
+    expect(run.broken(quick)).toEqual(broken);
+  });
+
+  it('takes a start that is refused for good again and again', () => {
+    run.grant(one, job);
+    run.commit(true, one);
+    for (let i = 0; i < 3; i++) run.order(one, job, { refuse: 'no-fit' });
+    run.order(one, job, { refuse: 'stopped' });
+    expect(run.broken(quick)).toEqual([]);
+  });
+
   it('I46 the id of a command that is used for another', () => {
     run.launch(one, job);
     run.orderStop(one, { commandId: `${one.id}-start-0` });

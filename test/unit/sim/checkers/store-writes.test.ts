@@ -260,6 +260,7 @@ describe('I9 quotas', () => {
   it.each([
     ['ticket-expired', ['I9']],
     ['stopped', []],
+    ['no-fit', []],
   ])('takes what comes after a start that was refused only when that is for ever: %s', (refuse, broken) => {
     run.quota('default', 250);
     const [one, two, three] = [asked(0), asked(1), asked(2)];
