@@ -32,6 +32,13 @@ export class CliError extends Error {
   }
 }
 
+/** What went wrong while an order to end was being obeyed: said like any other fault, with the status of what failed. */
+export function inLeaving(error: unknown): CliError {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof CliError ? error.hint : null;
+  return new CliError(EXIT.workloadFailed, `told to end, and failed: ${message}`, hint, error);
+}
+
 export function usageError(message: string, hint: string): CliError {
   return new CliError(EXIT.usage, message, hint);
 }

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { undiciClient } from '../../src/adapters/http/client.ts';
+import { inLeaving } from '../exit.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { Steps } from '../local-cell/steps.ts';
 import { devCell } from './cell.ts';
@@ -48,8 +49,7 @@ export async function dev(options: DevOptions, interrupted: AbortSignal): Promis
     return 0;
   } catch (error) {
     failed = true;
-    if (interrupted.aborted) return 0;
-    throw error;
+    throw interrupted.aborted ? inLeaving(error) : error;
   } finally {
     // After a failure the logs are worth more than an empty folder.
     const erase = options.once && !failed;

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Context } from '../context.ts';
-import { CliError, EXIT } from '../exit.ts';
+import { CliError, EXIT, inLeaving } from '../exit.ts';
 import { faultOf } from './faults.ts';
 import type { RoleBasics } from './options.ts';
 import { probeStore } from './probe-store.ts';
@@ -80,7 +80,7 @@ function leaving({ terminal, interrupted }: Context): Promise<void> {
 
 /**
  * @returns null: the order to leave came first, and `start` has not done by `START_MAX_MS` after it
- * @throws CliError that says what keeps it from starting; not after the order
+ * @throws CliError that says what keeps it from starting; after the order, with the status of a role that failed
  */
 async function started(
   terminal: Terminal,
@@ -94,5 +94,6 @@ async function started(
   const first = await Promise.race([starting, left]);
   if (first !== null) return first;
   const patience = terminal.sleep(START_MAX_MS).then(() => null);
-  return Promise.race([starting.catch(() => null), patience]);
+  // Nobody tells the start of the order: what it throws is its own fault, and no consequence of the order.
+  return Promise.race([starting.catch((error: CliError) => Promise.reject(inLeaving(error))), patience]);
 }
