@@ -8,8 +8,12 @@ import { NO_SCALARS } from '../src/core/resources.ts';
 import { makeWholePath } from './whole-commits.ts';
 
 /**
- * One scheduler process of `contend`. It says `ready`, begins at the word, says `warm` when it has run for long enough to
- * be measured, goes on, is measured from the second word on, and reports.
+ * One scheduler process of `contend`. It says `ready`, then does as it is told:
+ *
+ * - `go`: places and commits; the first time it says `warm` as soon as it has landed `warmUp` placements.
+ * - `measure`: the time is taken from now on; after `seconds` it stops, waits for what is under way, and tells the slice.
+ * - `rest`: stops and waits for what is under way, and says `rested`.
+ * - `end`: tells the report, and goes.
  */
 export interface WorkerOrder {
   readonly endpoints: readonly string[];
@@ -20,12 +24,25 @@ export interface WorkerOrder {
   readonly inFlight: number;
   readonly seed: number;
   readonly seconds: number;
-  /** What each lands before the time is taken. */
   readonly warmUp: number;
   /** What each placement takes of a pool of the whole cell; null: nothing. */
   readonly shared: Readonly<Record<string, number>> | null;
   /** null: it does not know of the others, and draws from all hosts. */
   readonly part: Part | null;
+}
+
+export type WorkerCommand = 'go' | 'measure' | 'rest' | 'end';
+
+/** What was done while the time was taken. */
+export interface SliceReport {
+  readonly counted: number;
+  readonly seconds: number;
+  /** CPU time of the process, its compiler and garbage collector included. */
+  readonly cpuUs: number;
+  /** Of each plan, from its decision to its last outcome. */
+  readonly durationsMs: readonly number[];
+  /** All that landed since the last rest, measured or not. */
+  readonly landed: number;
 }
 
 export interface WorkerReport {
@@ -34,25 +51,24 @@ export interface WorkerReport {
   readonly conflicted: number;
   readonly transactions: number;
   readonly refused: number;
-  /** What landed while the time was taken, how long that was, and the CPU time that it took. */
-  readonly counted: number;
-  readonly seconds: number;
-  readonly cpuUs: number;
-  /** Of each plan, from its decision to its last outcome. */
-  readonly durationsMs: readonly number[];
   /** Every allocation that was said to be committed. */
   readonly ids: readonly string[];
 }
+
+export type WorkerMessage =
+  | { readonly say: 'ready' | 'warm' | 'rested' }
+  | { readonly say: 'slice'; readonly slice: SliceReport }
+  | { readonly say: 'report'; readonly report: WorkerReport };
 
 const order = JSON.parse(process.argv[2] ?? '') as WorkerOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
 const ids: string[] = [];
 const sums = { committed: 0, rebased: 0, conflicted: 0 };
-const durationsMs: number[] = [];
-let counting = false;
-let counted = 0;
-let warm = (): void => undefined;
-const isWarm = new Promise<void>((resolve) => (warm = resolve));
+let slice: { counted: number; durationsMs: number[] } | null = null;
+let isWarm = false;
+let landedBefore = 0;
+let over = true;
+let writing: Promise<void> = Promise.resolve();
 
 const path = await makeWholePath({
   ...{ store, keys: cellKeys(order.cell), hosts: order.hosts, together: order.together },
@@ -65,44 +81,63 @@ const path = await makeWholePath({
     sums.committed += end.committed.length;
     sums.rebased += end.rebased.length;
     sums.conflicted += end.conflicted.length;
-    ids.push(...end.committed, ...end.rebased);
-    if (ids.length >= order.warmUp) warm();
-    if (!counting) return;
-    counted += end.committed.length + end.rebased.length;
-    durationsMs.push(end.durationMs);
+    for (const id of end.committed) ids.push(id);
+    for (const id of end.rebased) ids.push(id);
+    if (!isWarm && ids.length >= order.warmUp) {
+      isWarm = true;
+      void tell({ say: 'warm' });
+    }
+    if (slice === null) return;
+    slice.counted += end.committed.length + end.rebased.length;
+    slice.durationsMs.push(end.durationMs);
   },
 });
 
-process.send?.('ready');
-await theWord();
-
-let over = false;
-const writing = path.writeUntil(() => over);
-await isWarm;
-process.send?.('warm');
-await theWord();
-counting = true;
-const cpu = process.cpuUsage();
-const startMs = performance.now();
-await delay(order.seconds * 1000);
-counting = false;
-const seconds = (performance.now() - startMs) / 1000;
-const { user, system } = process.cpuUsage(cpu);
-over = true;
-await writing;
-
-const { transactions, refused } = path.stats();
-const report: WorkerReport = {
-  ...sums,
-  ...{ transactions, refused, counted, seconds, cpuUs: user + system, durationsMs, ids },
+const COMMANDS: Readonly<Record<WorkerCommand, () => unknown>> = {
+  go: () => {
+    over = false;
+    landedBefore = ids.length;
+    writing = path.writeUntil(() => over);
+  },
+  measure: async () => {
+    const measured = await measure();
+    await rest();
+    await tell({ say: 'slice', slice: { ...measured, landed: ids.length - landedBefore } });
+  },
+  rest: async () => {
+    await rest();
+    await tell({ say: 'rested' });
+  },
+  end: async () => {
+    const { transactions, refused } = path.stats();
+    await path.close();
+    await store.close();
+    await tell({ say: 'report', report: { ...sums, transactions, refused, ids } });
+    process.disconnect();
+  },
 };
-await path.close();
-await store.close();
-await new Promise((resolve) => process.send?.(report, resolve));
-process.disconnect();
+process.on('message', (command: WorkerCommand) => void COMMANDS[command]());
+await tell({ say: 'ready' });
 
-function theWord(): Promise<unknown> {
-  return new Promise((resolve) => process.once('message', resolve));
+async function measure(): Promise<Omit<SliceReport, 'landed'>> {
+  const taken = { counted: 0, durationsMs: [] as number[] };
+  slice = taken;
+  const cpu = process.cpuUsage();
+  const startMs = performance.now();
+  await delay(order.seconds * 1000);
+  slice = null;
+  const seconds = (performance.now() - startMs) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { ...taken, seconds, cpuUs: user + system };
+}
+
+async function rest(): Promise<void> {
+  over = true;
+  await writing;
+}
+
+function tell(message: WorkerMessage): Promise<unknown> {
+  return new Promise((resolve) => process.send?.(message, resolve));
 }
 
 function delay(ms: number): Promise<void> {

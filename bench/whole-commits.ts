@@ -184,11 +184,27 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
     options.onPlan?.({ ...end, durationMs: clock.monotonicMs() - startedMs });
   }
 
-  async function commitWhile(isWanted: () => boolean): Promise<void> {
-    const lane = async (): Promise<void> => {
-      while (isWanted()) await commitOne();
-    };
-    await Promise.all(Array.from({ length: options.inFlight * OPEN_FACTOR }, lane));
+  /** Plans that may be open: what the store takes at once, and what is made ready meanwhile. */
+  function openMax(): number {
+    const plansEach = store.limits.operationsMax / 2 / together;
+    return Math.min(options.inFlight * OPEN_FACTOR, committer.window * Math.max(OPEN_FACTOR, plansEach));
+  }
+
+  function commitWhile(isWanted: () => boolean): Promise<void> {
+    let open = 0;
+    return new Promise((resolve, reject) => {
+      const next = (): void => {
+        while (open < openMax() && isWanted()) {
+          open += 1;
+          commitOne().then(() => {
+            open -= 1;
+            next();
+          }, reject);
+        }
+        if (open === 0) resolve();
+      };
+      next();
+    });
   }
 
   return {
