@@ -25,6 +25,8 @@ export interface DecisionLoopParts {
   readonly jobOf: (key: string) => OwnedJob | undefined;
   /** A decision was made: reports about its entries must find them. */
   readonly onDecided: (job: OwnedJob, entry: Entry) => void;
+  /** How many placements the store is to be given at once, as fast as it is now. */
+  readonly storeTakes: () => number;
   /** No more is decided for now: what waits for its commit shall go. */
   readonly onPause: () => void;
   /** A plan has come to its end. */
@@ -69,7 +71,7 @@ export class DecisionLoop {
     const { world, signal, options } = this.#term;
     const breath = new Breath(world.clock, signal, STRETCH_TURNS);
     while (!signal.aborted) {
-      const key = this.#parts.launcher.underWay < UNDER_WAY_MAX ? this.#queue.next() : undefined;
+      const key = this.#mayDecide() ? this.#queue.next() : undefined;
       const job = key === undefined ? undefined : this.#parts.jobOf(key);
       if (key === undefined) {
         this.#pause();
@@ -87,6 +89,10 @@ export class DecisionLoop {
       this.#pause();
       await breath.take();
     }
+  }
+
+  #mayDecide(): boolean {
+    return this.#parts.launcher.underWay < Math.min(UNDER_WAY_MAX, this.#parts.storeTakes());
   }
 
   /** As the launcher's. */

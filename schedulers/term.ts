@@ -204,6 +204,8 @@ export class SchedulerTerm implements Term {
       ...{ decider: this.decider, launcher },
       jobOf: (key) => jobs.get(key),
       onDecided: (job, entry) => jobs.index(job, entry),
+      // One more is made ready while these are under way.
+      storeTakes: () => (this.committer.window + 1) * world.store.limits.operationsMax,
       onPause: () => this.committer.flush(),
       onLaunched: () => this.#reports.refresh(),
     });

@@ -20,6 +20,7 @@ import type { Batch } from './commit-queue.ts';
 import { CommitQueue } from './commit-queue.ts';
 import type { CommitterStats } from './commit-tally.ts';
 import { CommitTally } from './commit-tally.ts';
+import { CommitWindow } from './commit-window.ts';
 import { LedgerNews } from './ledger-news.ts';
 import { readPool, readResource } from './pool-news.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
@@ -64,7 +65,7 @@ export interface CommitterDeps {
 
 export interface CommitterOptions {
   readonly conflictCheck: ConflictCheck;
-  /** Transactions under way at once; 4 to 16 keep an etcd busy, more only add latency. */
+  /** Transactions under way at once, at the most: fewer when the store takes longer for it (`CommitWindow`). */
   readonly inFlightMax: number;
   /** How often one unit may be refused and still be tried again. */
   readonly rebasesMax: number;
@@ -83,6 +84,7 @@ export class Committer {
   readonly #news: LedgerNews;
   readonly #pools: PoolBook;
   readonly #backoff: Backoff;
+  readonly #window: CommitWindow;
   #session: AbortSignal | undefined;
   #inFlight = 0;
   /** The newest store revision that a reply told. */
@@ -95,6 +97,7 @@ export class Committer {
   constructor(deps: CommitterDeps) {
     this.#deps = deps;
     this.#backoff = new Backoff(STORE_AWAY, deps.random);
+    this.#window = new CommitWindow(deps.options.inFlightMax);
     this.#news = new LedgerNews(deps.book, deps.log, deps.onLedger);
     this.#pools = deps.pools ?? new PoolBook();
     this.#queue = new CommitQueue({
@@ -117,6 +120,14 @@ export class Committer {
   /** Why commits wait, since the last one that went through; null: they do not. */
   get storeTrouble(): string | null {
     return this.#trouble;
+  }
+
+  /**
+   * Full transactions that are worth having under way now, a number that need not be whole. Whoever has more placements
+   * open than these hold makes them wait here instead of deciding them later, on newer knowledge.
+   */
+  get window(): number {
+    return this.#window.transactions;
   }
 
   /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
@@ -199,7 +210,11 @@ export class Committer {
     const waits = this.#deps.moreComing?.() ?? false;
     // One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts.
     const full = waits ? operationsMax : operationsMax / 2;
-    while (!this.#storeAway && this.#queue.size > 0 && this.#inFlight < this.#deps.options.inFlightMax) {
+    while (
+      !this.#storeAway &&
+      this.#queue.size > 0 &&
+      this.#inFlight < Math.floor(this.#window.transactions)
+    ) {
       const mayGo = this.#inFlight < PARTIAL_IN_FLIGHT_MAX && !waits;
       if (!mayGo && this.#queue.size < full) break;
       const batch = this.#queue.nextBatch();
@@ -233,21 +248,27 @@ export class Committer {
     for (const { host } of batch.draft.ledgers) hosts.push(host);
     const pools = Array.from(batch.draft.pools, ({ pool }) => pool);
     await this.#during(hosts, pools, batch.units, async () => {
-      const { store, keys, clock, metrics } = this.#deps;
+      const { store, keys, clock } = this.#deps;
       const startedMs = clock.monotonicMs();
       const sentAfter = this.#revisionKnown(batch);
       // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
       const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
       this.#trouble = null;
       this.#tally.count('transactions');
-      metrics.observe('moorage_commit_seconds', (clock.monotonicMs() - startedMs) / 1000, {
-        outcome: reply.outcome,
-      });
+      this.#answered(reply, batch.draft.operations, clock.monotonicMs() - startedMs);
       if (reply.outcome !== 'unknown') this.#newestRevision = Math.max(this.#newestRevision, reply.revision);
       if (reply.outcome === 'applied') this.#applied(batch, reply.revision, true);
       else if (reply.outcome === 'refused') this.#refused(batch, reply);
       else await this.#unknown(batch, reply.cause, sentAfter);
     });
+  }
+
+  #answered({ outcome }: AttemptReply, operations: number, tookMs: number): void {
+    const { clock, metrics, store } = this.#deps;
+    metrics.observe('moorage_commit_seconds', tookMs / 1000, { outcome });
+    if (outcome === 'unknown') this.#window.unanswered();
+    else this.#window.answered(tookMs, clock.monotonicMs(), operations >= store.limits.operationsMax / 2);
+    metrics.gauge('moorage_commit_window', this.#window.transactions);
   }
 
   /** A store revision that was certainly reached: nothing that is sent now can have been applied before it. */

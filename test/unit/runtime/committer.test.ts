@@ -16,8 +16,11 @@ import {
 } from '../../support/commit-world.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { InstantClock } from '../../support/instant-clock.ts';
+import { sleep } from '../../../src/runtime/sleep.ts';
+import { NO_SCALARS } from '../../../src/core/resources.ts';
 
 const keys = cellKeys('test');
+const NO_RESOURCES = { cpuMilli: 0, memoryMib: 0, diskMib: 0, scalars: NO_SCALARS };
 
 /** One cell of a few hosts, and any number of schedulers that own the job `web`. */
 async function cellOf(hostCount = 4) {
@@ -103,6 +106,43 @@ describe('committer', () => {
     }
     await Promise.all(plans);
     expect(committer.stats).toMatchObject({ committed: 4, rebased: 0, refused: 0 });
+    cell.check();
+  });
+
+  it('sends less to a store that slows down, and more when it is quick again (back-pressure)', async () => {
+    const HOSTS = 64;
+    const cell = await cellOf(HOSTS);
+    const limits = { operationsMax: 4, bytesMax: 1_000_000 };
+    const store = new MemoryCellStore({ clock: cell.clock, cell: cell.cell, limits });
+    const attempt = store.attempt.bind(store);
+    const seen = { delayMs: 1, underWay: 0, most: 0 };
+    // One after the other: each waits for those before it, since the clock moves on with every delay.
+    store.attempt = async (wanted) => {
+      seen.underWay += 1;
+      seen.most = Math.max(seen.most, seen.underWay);
+      await sleep(cell.clock, seen.delayMs);
+      seen.underWay -= 1;
+      return attempt(wanted);
+    };
+    const { committer } = await cell.scheduler({ store, inFlightMax: 8 });
+    let made = 0;
+    const most = async (delayMs: number): Promise<number> => {
+      seen.delayMs = delayMs;
+      for (let burst = 0; burst < 8; burst++) {
+        const plans = Array.from({ length: HOSTS }, (_, n) => {
+          const places = [place(`a${String((made += 1))}`, `h${String(n)}`, { resources: NO_RESOURCES })];
+          return committer.commit(planOf(`p${String(made)}`, { places }));
+        });
+        seen.most = 0;
+        await Promise.all(plans);
+      }
+      return seen.most;
+    };
+    expect(await most(1)).toBe(8);
+    expect(await most(50)).toBe(2);
+    expect(committer.window).toBe(2);
+    expect(await most(1)).toBeGreaterThan(6);
+    expect(committer.stats).toMatchObject({ committed: 3 * 8 * HOSTS, refused: 0 });
     cell.check();
   });
 
