@@ -64,7 +64,7 @@ it('a role whose start fails after it was told to end says why, with status 1', 
   using folder = testFolder();
   using store = await silentStore();
   const role = startCli(
-    ['agent', '--cell', 'c', '--etcd', store.url, '--id', 'x', '--listen', '127.0.0.1:0'],
+    ['agent', '--cell', 'c', '--etcd', store.url, '--id', 'x', '--listen', '127.0.0.1:0', '--data', 'data'],
     { cwd: folder.path },
   );
   await store.asked;
