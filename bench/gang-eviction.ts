@@ -1,0 +1,290 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { json } from 'node:stream/consumers';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { runScheduler } from '../schedulers/main.ts';
+import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { startEtcd } from '../src/adapters/etcd/etcd-process.ts';
+import { findEtcd } from '../src/adapters/etcd/find-etcd.ts';
+import { systemClock } from '../src/adapters/system/clock.ts';
+import { silentLog } from '../src/adapters/telemetry/silent.ts';
+import type { Allocation } from '../src/core/allocation.ts';
+import type { Host } from '../src/core/host.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
+import type { Resources } from '../src/core/resources.ts';
+import { NO_SCALARS } from '../src/core/resources.ts';
+import type { Write } from '../src/ports/cell-store.ts';
+import { parseJobObject } from '../src/wire/job-file.ts';
+import { allocationCodec, hostCodec, jobCodec, ledgerCodec } from '../src/wire/records.ts';
+import { percentile } from './percentile.ts';
+
+/**
+ * How long a gang takes for which half as many must give way, from its job to the moment all of it is effective; and how
+ * long ten tasks of another tenant wait meanwhile, one job of them after the other. A real scheduler on a real etcd; the
+ * hosts say what runs on them and start what they are told, in memory alone. The CPU is the scheduler's and the hosts' together.
+ *
+ *   node dist/bench/gang-eviction.js [--members 1000,10000] [--type batch]
+ */
+const { values } = parseArgs({
+  options: {
+    members: { type: 'string', default: '1000,10000' },
+    type: { type: 'string', default: 'batch' },
+  },
+});
+const kind = values.type === 'service' ? 'service' : 'batch';
+const MEMBERS_A_HOST = 5;
+const VICTIMS_A_HOST = 2;
+/** Hosts for the small jobs, without the memory that a member needs. */
+const SPARE_HOSTS = 100;
+const SMALL = 10;
+const keys = cellKeys('bench');
+const INCARNATION = '6b1e7a3c-0000-4000-8000-000000000000';
+
+const amounts = (cpuMilli: number, memoryMib: number): Resources => ({
+  ...{ cpuMilli, memoryMib, diskMib: 0, scalars: NO_SCALARS },
+});
+
+/** All hosts, told apart by the first part of the path: they say what runs there and start what they are told, and no more. */
+class Hosts {
+  readonly #running = new Map<string, readonly Allocation[]>();
+  readonly #server = createServer((request, response) => {
+    const { method, url = '' } = request;
+    const [, host = ''] = url.split('/');
+    if (method === 'GET' && url.endsWith('/v1/allocations')) this.#list(host, response);
+    else if (method === 'PUT') void this.#start(request, response);
+  });
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+  }
+
+  addressOf(id: string): string {
+    return `http://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}/${id}`;
+  }
+
+  run(id: string, allocations: readonly Allocation[]): void {
+    this.#running.set(id, allocations);
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  #list(host: string, response: ServerResponse): void {
+    const allocations = (this.#running.get(host) ?? []).map((allocation) => ({
+      ...allocation,
+      ...RUNNING,
+    }));
+    answer(response, { host, incarnation: 1, seq: 1, allocations });
+  }
+
+  async #start(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { allocation } = (await json(request)) as { allocation: Allocation };
+    answer(response, { report: { ...allocation, ...RUNNING } });
+  }
+}
+
+const RUNNING = { state: 'running', released: false, reason: '', restarts: 0, tasks: {} };
+
+function answer(response: ServerResponse, body: unknown): void {
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(body));
+}
+
+function hostOf(id: string, address: string, capacity: Resources): Host {
+  return {
+    ...{ id, address, capacity, reserved: amounts(0, 0), gpuModels: [] },
+    ...{ portRange: { first: 20_000, last: 20_100 }, attributes: { os: 'linux', 'driver.exec': 'true' } },
+    ...{ bootId: 'b', incarnation: 1, agentVersion: '0' },
+  };
+}
+
+function victim(host: string, n: number, resources: Resources): Allocation {
+  return {
+    ...{
+      id: `01hf7yat00${String(n).padStart(16, '0')}`,
+      host,
+      precedence: 10,
+      resources,
+      gpus: [],
+      ports: {},
+    },
+    ...{ namespace: 'default', job: 'low', jobVersion: 1, group: 'low', index: n, attempt: 1 },
+    ...{ scheduler: 'service-1', desired: 'run', planId: 'p', createdAtMs: 1_700_000_000_000 },
+    epoch: { incarnation: INCARNATION, counter: 0 },
+  };
+}
+
+function writesOf(n: number, hosts: Hosts): Write[] {
+  const id = `host-${String(n).padStart(6, '0')}`;
+  const cpuMilli = 1_000 * MEMBERS_A_HOST;
+  const host = hostOf(id, hosts.addressOf(id), amounts(cpuMilli, 1_000 * MEMBERS_A_HOST));
+  const share = amounts(cpuMilli / VICTIMS_A_HOST, 100);
+  const running = Array.from({ length: VICTIMS_A_HOST }, (_, at) =>
+    victim(id, n * VICTIMS_A_HOST + at, share),
+  );
+  hosts.run(id, running);
+  const put = (key: string, value: string): Write => ({ kind: 'put', key, value });
+  return [
+    put(keys.host(id), hostCodec.encode(host)),
+    put(keys.aliveOf(id), '{}'),
+    put(keys.ledger(id), ledgerCodec.encode(running.reduce(withClaim, EMPTY_LEDGER))),
+    ...running.map((one) => put(keys.allocation('default', 'low', one.id), allocationCodec.encode(one))),
+  ];
+}
+
+async function fill(store: EtcdCellStore, hosts: Hosts, count: number): Promise<void> {
+  const spare = Array.from({ length: SPARE_HOSTS }, (_, n): Write[] => {
+    const id = `spare-${String(n)}`;
+    const host = hostOf(id, hosts.addressOf(id), amounts(64_000, 500));
+    return [
+      { kind: 'put', key: keys.host(id), value: hostCodec.encode(host) },
+      { kind: 'put', key: keys.aliveOf(id), value: '{}' },
+    ];
+  });
+  const writes = [...spare.flat(), ...Array.from({ length: count }, (_, n) => writesOf(n, hosts)).flat()];
+  while (writes.length > 0)
+    await store.attempt({ compares: [], writes: writes.splice(0, store.limits.operationsMax), readBack: [] });
+}
+
+/** Follows what is durable: allocations of each namespace, and intents, which go when their gang is effective. */
+class Durable {
+  readonly ready: Promise<unknown>;
+  readonly #counts = new Map<string, number>();
+  readonly #waiting = new Set<{ readonly holds: () => boolean; readonly resolve: () => void }>();
+  readonly #following: readonly { close(): void }[];
+  #intents = 0;
+
+  constructor(store: EtcdCellStore) {
+    const onSnapshot = (): void => undefined;
+    const allocations = store.follow(keys.allocations, {
+      onSnapshot,
+      onChanges: (changes) => {
+        for (const change of changes) {
+          if (change.kind !== 'put' || change.entry.createRevision !== change.entry.modRevision) continue;
+          this.#count(change.entry.key.slice(keys.allocations.length).split('/')[0] ?? '');
+        }
+        this.#wake();
+      },
+    });
+    const intents = store.follow(keys.intents, {
+      onSnapshot,
+      onChanges: (changes) => {
+        for (const change of changes)
+          if (change.kind === 'delete') this.#intents -= 1;
+          else if (change.entry.createRevision === change.entry.modRevision) this.#intents += 1;
+        this.#wake();
+      },
+    });
+    this.#following = [allocations, intents];
+    this.ready = Promise.all([allocations.ready, intents.ready]);
+  }
+
+  of(namespace: string): number {
+    return this.#counts.get(namespace) ?? 0;
+  }
+
+  get intents(): number {
+    return this.#intents;
+  }
+
+  until(holds: () => boolean): Promise<void> {
+    if (holds()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.add({ holds, resolve }));
+  }
+
+  close(): void {
+    for (const one of this.#following) one.close();
+  }
+
+  #count(namespace: string): void {
+    this.#counts.set(namespace, this.of(namespace) + 1);
+  }
+
+  #wake(): void {
+    for (const one of this.#waiting) if (one.holds() && this.#waiting.delete(one)) one.resolve();
+  }
+}
+
+async function submit(store: EtcdCellStore, namespace: string, job: Record<string, unknown>): Promise<void> {
+  const read = parseJobObject({ ...job, name: namespace, namespace, command: ['x'] });
+  if (!read.ok) throw new Error(`the job of the benchmark cannot be read: ${JSON.stringify(read)}`);
+  const value = jobCodec.encode({ job: read.job, version: 1, desired: 'run', submittedAtMs: Date.now() });
+  const writes: Write[] = [{ kind: 'put', key: keys.job(namespace, namespace), value }];
+  await store.attempt({ compares: [], writes, readBack: [] });
+}
+
+/** One job of ten tasks after the other, as long as it is wanted. @returns how long each waited, ms */
+async function smallJobs(
+  store: EtcdCellStore,
+  durable: Durable,
+  name: string,
+  wanted: (n: number) => boolean,
+): Promise<number[]> {
+  const waits: number[] = [];
+  for (let n = 0; wanted(n); n++) {
+    const namespace = `${name}-${String(n)}`;
+    const startedMs = performance.now();
+    const resources = { cpu: '1m', memory: '1Mi' };
+    await submit(store, namespace, { type: kind, count: SMALL, resources });
+    await durable.until(() => durable.of(namespace) >= SMALL);
+    waits.push(performance.now() - startedMs);
+  }
+  return waits.sort((a, b) => a - b);
+}
+
+async function measure(members: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const binary = (await findEtcd({ env: process.env })).path;
+  const etcd = await startEtcd({ binary, dataFolder: join(folder, 'etcd') });
+  const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
+  const hosts = new Hosts();
+  await hosts.listen();
+  const hostsCount = Math.ceil(members / MEMBERS_A_HOST);
+  await fill(store, hosts, hostsCount);
+  const durable = new Durable(store);
+  await durable.ready;
+  const scheduler = await runScheduler({
+    ...{ id: 'scheduler-1', kind, cell: 'bench', etcd: [etcd.clientUrl], enforcement: false },
+    ...{ log: silentLog, listen: { host: '127.0.0.1', port: 0 } },
+  });
+  try {
+    const alone = await smallJobs(store, durable, 'alone', (n) => n < 20);
+    const cpu = process.cpuUsage();
+    const startedMs = performance.now();
+    const task = { resources: { cpu: '1000m', memory: '1000Mi' } };
+    await submit(store, 'gang', { type: kind, priority: 80, count: members, gang: true, ...task });
+    let isDone = false;
+    const beside = smallJobs(store, durable, 'beside', () => !isDone);
+    await durable.until(() => durable.of('gang') >= 1);
+    const searchMs = performance.now() - startedMs;
+    await durable.until(() => durable.of('gang') >= members && durable.intents === 0);
+    const wholeMs = performance.now() - startedMs;
+    const { user, system } = process.cpuUsage(cpu);
+    isDone = true;
+    const waits = await beside;
+    process.stdout.write(
+      `gang-eviction members=${String(members)} type=${kind} hosts=${String(hostsCount)} ` +
+        `victims=${String(hostsCount * VICTIMS_A_HOST)} first-reserved-ms=${searchMs.toFixed(0)} ` +
+        `effective-ms=${wholeMs.toFixed(0)} cpu-ms=${((user + system) / 1000).toFixed(0)} ` +
+        `cpu-us-a-member=${((user + system) / members).toFixed(0)} small-jobs=${String(waits.length)} ` +
+        `small-alone-p50-ms=${percentile(alone, 0.5).toFixed(0)} small-beside-p50-ms=${percentile(waits, 0.5).toFixed(0)} ` +
+        `small-beside-max-ms=${(waits.at(-1) ?? 0).toFixed(0)}\n`,
+    );
+  } finally {
+    durable.close();
+    await scheduler.stop();
+    await store.close();
+    hosts.close();
+    await etcd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+for (const members of values.members.split(',').map(Number)) await measure(members);
