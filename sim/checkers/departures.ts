@@ -13,7 +13,8 @@ interface Presence {
  * When the last of each allocation was gone from its host, as the host's kernel saw it: processes, ports and addresses. What
  * comes back (a restart) has not left, nor has what its host itself says later not to have released; what was claimed by a
  * shim and never began left with that. What was never there left when its host answered the order by which it was not to
- * begin any more. Absent: what stays, or of which nobody knows.
+ * begin any more; or, when that agent died before it answered, when the order came, unless something that its host says later
+ * proves that it was not carried out then. Absent: what stays, or of which nobody knows.
  * @param history of the whole run
  */
 export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>): ReadonlyMap<string, Stamp> {
@@ -54,10 +55,19 @@ function takeOrders(
 ): void {
   /** What its host had accepted by then: the same start again is answered 200 also when it was stopped long ago. */
   const known = new Set<string>();
+  /** Told to stop by an order that was not answered: it may have been carried out, or not. */
+  const unheard = new Set<string>();
   for (const record of orders) {
     const { order, answer } = record;
-    if (answer === null) continue;
     const id = allocationOf(record);
+    if (answer === null) {
+      if (order.kind !== 'stop' || seen.has(id) || left.has(id)) continue;
+      left.set(id, record);
+      unheard.add(id);
+      continue;
+    }
+    // Gone already when it is asked about the next time: the order did that. Anything else says nothing of it.
+    if (unheard.delete(id) && answer.fact.report?.released !== true) left.delete(id);
     if (!seen.has(id)) {
       if (endsUnbegun(order, answer.fact) && !left.has(id)) left.set(id, answer);
       else if (order.kind === 'start' && answer.fact.status === 200 && !known.has(id)) left.delete(id);

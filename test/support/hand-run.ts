@@ -328,6 +328,8 @@ export class HandRun {
       readonly host?: string;
       readonly hostNowMs?: number;
       readonly refuse?: string;
+      /** What the host says of it where it does not refuse. */
+      readonly report?: AllocationReport;
       /** The agent dies before it answers. */
       readonly isUnanswered?: boolean;
       readonly commandId?: string;
@@ -348,21 +350,25 @@ export class HandRun {
     });
     const { refuse } = options;
     if (options.isUnanswered !== true)
-      answer({ status: refuse === undefined ? 200 : 403, code: refuse ?? null, report: null });
+      answer({
+        status: refuse === undefined ? 200 : 403,
+        code: refuse ?? null,
+        report: options.report ?? null,
+      });
   }
 
-  /** @param said by its host, where it is not 200 without a report */
+  /** @param said by its host, where it is not 200 without a report; null: the agent dies before it answers */
   orderStop(
     allocation: Allocation,
     changes: Partial<StopRequest> = {},
-    said: Partial<OrderAnswer> = {},
+    said: Partial<OrderAnswer> | null = {},
   ): void {
     const { id, host, epoch } = allocation;
     const request: StopRequest = { commandId: `${id}-stop`, epoch, mode: 'stop', cause: 'test', ...changes };
     const answer = this.history.ordered({
       ...{ kind: 'stop', host, boot: `boot-${host}`, incarnation: 1, hostNowMs: this.nowMs, id, request },
     });
-    answer({ status: 200, code: null, report: null, ...said });
+    if (said !== null) answer({ status: 200, code: null, report: null, ...said });
   }
 
   orderRemoval({ id, host }: Allocation, said: Partial<OrderAnswer> = {}): void {

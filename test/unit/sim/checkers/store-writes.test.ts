@@ -243,6 +243,30 @@ describe('I9 quotas', () => {
     expect(run.broken(quick)).toEqual([]);
   });
 
+  it('takes what comes after a stop that was carried out, though the agent died before it answered', () => {
+    const [one, three] = oneWaits();
+    run.orderStop(run.mark(one, 'stop'), {}, null);
+    run.commit(true, three);
+    expect(run.broken(quick)).toEqual([]);
+    run.orderStop(one, {}, { report: run.reportOf(one, { state: 'killed', released: true }) });
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  const waits = { state: 'accepted', released: false } as const;
+  const stops = { state: 'stopping', released: false } as const;
+  it.each<[string, (one: Allocation) => void]>([
+    ['is stopped later', (one) => run.orderStop(one, {}, { report: run.reportOf(one, stops) })],
+    ['is forgotten later', (one) => run.orderStop(one, {}, { status: 404, code: 'no-allocation' })],
+    ['waits on', (one) => run.order(one, job, { report: run.reportOf(one, waits) })],
+    ['begins', (one) => run.begin(one)],
+  ])('I9 a namespace that is given the room of what a host did not hear to stop: it %s', (_, later) => {
+    const [one, three] = oneWaits();
+    run.orderStop(run.mark(one, 'stop'), {}, null);
+    run.commit(true, three);
+    later(one);
+    expect(run.broken(quick)).toContain('I9');
+  });
+
   it('I9 a namespace that is given the room of what a host would not stop', () => {
     const [one, three] = oneWaits();
     run.orderStop(one, {}, { status: 409, code: 'epoch-old' });
