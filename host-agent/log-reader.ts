@@ -23,6 +23,15 @@ export interface LogAnswer {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
+/** The head of the answer is out: only a cut makes the reader ask anew, and learn of the next offset. */
+class BytesMissing extends Error {
+  override readonly name = 'BytesMissing';
+
+  constructor(at: number) {
+    super(`the bytes from ${String(at)} on are not kept`);
+  }
+}
+
 const CHUNK_BYTES_MAX = 64 * 1024;
 /** A missed hint costs a follower this long. */
 const LOOK_AGAIN_MS = 250;
@@ -35,11 +44,11 @@ interface Segment {
 
 /**
  * A task's output from an offset, over all attempts that are kept. Offsets only grow and never move, so a reader that was
- * cut goes on where it was. Where bytes were given up while it read, the stream ends; the next answer says where it begins.
+ * cut goes on where it was. Where bytes are missing, given up while it read or never taken by the disk, the stream is cut: an
+ * end in order would say that this is all. The next answer says where it begins.
  */
 export async function readLog(ports: AgentPorts, query: LogQuery, signal: AbortSignal): Promise<LogAnswer> {
-  const oldest = (await segmentsOf(ports, query))[0]?.base ?? 0;
-  const offset = Math.max(query.offset, oldest);
+  const offset = await firstByte(ports, await segmentsOf(ports, query), query.offset);
   return { offset, chunks: follow(ports, query, offset, signal) };
 }
 
@@ -67,12 +76,19 @@ async function* follow(
         yield chunk;
         continue;
       }
-      if (!query.follow || over || segments.some((segment) => segment.base > at)) return;
+      if (segments.some((segment) => segment.base > at)) throw new BytesMissing(at);
+      if (!query.follow || over) return;
       await hints.wait(signal);
     }
   } finally {
     hints.close();
   }
+}
+
+/** Where the next byte lies, from `at` on; `at` itself where all that there is ends before. */
+async function firstByte(ports: AgentPorts, segments: readonly Segment[], at: number): Promise<number> {
+  const here = await readAt(ports, segments, at);
+  return here.length > 0 ? at : (segments.find((segment) => segment.base > at)?.base ?? at);
 }
 
 async function readAt(ports: AgentPorts, segments: readonly Segment[], at: number): Promise<Uint8Array> {

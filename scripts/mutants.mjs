@@ -1,4 +1,4 @@
-// `npm run mutants`: plants each bug of sim/mutants/mutants.ts in turn and lets the simulator's suite look for it.
+// `npm run mutants`: plants each bug of sim/mutants/planted/ in turn and lets the simulator's suite look for it.
 //   npm run mutants -- [name ...] [--seeds N] [--seconds S] [--first SEED]
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

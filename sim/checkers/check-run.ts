@@ -16,6 +16,7 @@ import type { LivenessTimes } from './liveness.ts';
 import { checkLiveness } from './liveness.ts';
 import { LossChecker } from './losses.ts';
 import { checkOrders } from './orders.ts';
+import { checkOutputs } from './outputs.ts';
 import { checkOverlaps } from './overlaps.ts';
 import { checkProcesses } from './processes.ts';
 import { checkQuotas } from './quotas.ts';
@@ -89,6 +90,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   checkAdoptions(history, book, findings);
   checkEvents(history, book, findings);
   checkEventStreams(history, setting.keys, findings);
+  checkOutputs(history, findings);
   checkRestores(history, book, end, findings);
   if (setting.liveness !== null) {
     const ahead = hostsAheadOfTime(history);

@@ -76,6 +76,14 @@ export type EventFact = { readonly client: string; readonly stream: number } & (
   | { readonly began: string }
 );
 
+/**
+ * What a client read of the stdout of an allocation's task: bytes from an offset on, or that there is no more of them.
+ * `reader`: one that began at offset 0.
+ */
+export type OutputFact = { readonly reader: string; readonly allocation: string } & (
+  { readonly offset: number; readonly text: string } | { readonly isOver: true }
+);
+
 /** How a job ended, as a client was told that waited for it. */
 export interface ExitFact {
   readonly client: string;

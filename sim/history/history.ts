@@ -8,6 +8,7 @@ import type {
   GrantFact,
   ListingFact,
   NemesisFact,
+  OutputFact,
   PhaseFact,
   ViewFact,
 } from './facts.ts';
@@ -48,6 +49,7 @@ export interface RecordedHistory {
   readonly listings: readonly Stamped<ListingFact>[];
   readonly events: readonly Stamped<EventFact>[];
   readonly exits: readonly Stamped<ExitFact>[];
+  readonly outputs: readonly Stamped<OutputFact>[];
   readonly nemesis: readonly Stamped<NemesisFact>[];
   readonly phases: readonly Stamped<PhaseFact>[];
   readonly restores: readonly Stamped<RestoreFact>[];
@@ -72,6 +74,7 @@ export class History implements RecordedHistory {
   readonly listings: Stamped<ListingFact>[] = [];
   readonly events: Stamped<EventFact>[] = [];
   readonly exits: Stamped<ExitFact>[] = [];
+  readonly outputs: Stamped<OutputFact>[] = [];
   readonly nemesis: Stamped<NemesisFact>[] = [];
   readonly phases: Stamped<PhaseFact>[] = [];
   readonly restores: Stamped<RestoreFact>[] = [];
@@ -190,6 +193,10 @@ export class History implements RecordedHistory {
 
   exit(fact: ExitFact): void {
     this.exits.push(this.#stamped(fact));
+  }
+
+  output(fact: OutputFact): void {
+    this.outputs.push(this.#stamped(fact));
   }
 
   fault(fact: NemesisFact): void {

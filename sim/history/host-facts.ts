@@ -49,6 +49,17 @@ export type HostFact =
   /** Bound by the attempt's process, or by a stranger when null. */
   | (PlaceOnHost & { readonly kind: 'bound' })
   | (PlaceOnHost & { readonly kind: 'freed' })
+  /** To its stdout; `offset` counts over all attempts. Not kept: its disk did not take it. */
+  | {
+      readonly kind: 'wrote';
+      readonly host: string;
+      readonly attempt: string;
+      readonly offset: number;
+      readonly text: string;
+      readonly isKept: boolean;
+    }
+  /** Of the attempt's output nothing before `until` is kept any more. */
+  | { readonly kind: 'gave-up'; readonly host: string; readonly attempt: string; readonly until: number }
   /** Writes of this host's disk fail from now on, with this code; null: they succeed again. */
   | { readonly kind: 'disk'; readonly host: string; readonly fault: string | null };
 

@@ -3,6 +3,7 @@ import type { ProcessIdentity } from '../../src/ports/process.ts';
 import type { ShimLaunch } from '../../src/wire/shim-files.ts';
 import { ATTEMPT_FILES, claimFile, decodeLaunch, exitFile, startedFile } from '../../src/wire/shim-files.ts';
 import type { Machine } from './machine.ts';
+import { TaskOutput } from './task-output.ts';
 
 /** What a task has a socket on from its start to its end. */
 interface Place {
@@ -19,6 +20,8 @@ interface Running {
   process: ProcessIdentity | null;
   /** false: the shim died, and nobody waits for the task. */
   shimAlive: boolean;
+  readonly output: TaskOutput;
+  cancelOutput: () => void;
   cancelEnd: () => void;
   /** Puts off what the shim does when nobody is in contact. */
   cancelCutOff: () => void;
@@ -40,10 +43,16 @@ export function lingerMsOf(env: Readonly<Record<string, string>>): number {
   return Number(env['SIM_LINGER_MS'] ?? 0);
 }
 
+/** How often a task writes a line to its stdout, about; 0: never. */
+export function outputEveryMsOf(env: Readonly<Record<string, string>>): number {
+  return Number(env['SIM_OUTPUT_EVERY_MS'] ?? 0);
+}
+
 /**
  * The processes of a machine between two boots: shims and tasks that only take time. What a task does stands in its
  * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, `SIM_IGNORES_SIGNALS`, with which only
- * SIGKILL ends it, and `SIM_LINGER_MS`: its ports and addresses stay bound so long after its end.
+ * SIGKILL ends it, `SIM_LINGER_MS`: its ports and addresses stay bound so long after its end, and `SIM_OUTPUT_EVERY_MS`:
+ * it writes lines, the last one as it ends.
  */
 export class TaskTable {
   readonly bootId: string;
@@ -109,6 +118,7 @@ export class TaskTable {
     const running: Running = {
       ...{ attempt, shim, launch, places: placesOf(launch), process: null, shimAlive: true },
       ...{ cancelEnd: () => undefined, cancelCutOff: () => undefined, cutOff: false },
+      ...{ output: new TaskOutput(this.#machine, attempt, launch), cancelOutput: () => undefined },
     };
     this.#running.set(attempt, running);
     agenda.after(this.spawnDelayMs(), life, 'exec', () => this.#exec(running), attempt);
@@ -151,6 +161,7 @@ export class TaskTable {
       this.#signalled(running, process, 'SIGKILL');
       this.#gone(running, process, { lost: 'no parent' });
     }
+    running.cancelOutput();
     this.#running.delete(attempt);
     return process === null ? 0 : 1;
   }
@@ -218,8 +229,28 @@ export class TaskTable {
     content.write(`attempts/${attempt}/${ATTEMPT_FILES.started}`, startedFile.encode(started), false);
     this.#tell(attempt);
     if (launch.stopAfterDisconnectMs !== undefined) this.#putOffCutOff(running, launch.stopAfterDisconnectMs);
+    this.#writeSoon(running);
     const runMs = Number(launch.env['SIM_RUN_MS'] ?? 0);
     if (runMs > 0) this.#endAfter(running, runMs, { code: Number(launch.env['SIM_EXIT_CODE'] ?? 0) });
+  }
+
+  /** The next line of its output; nobody takes one whose shim is dead. */
+  #writeSoon(running: Running): void {
+    const everyMs = outputEveryMsOf(running.launch.env);
+    if (everyMs === 0) return;
+    const { agenda, life, random } = this.#machine;
+    const write = (): void => {
+      if (!running.shimAlive) return;
+      running.output.writeLine();
+      this.#writeSoon(running);
+    };
+    running.cancelOutput = agenda.after(
+      everyMs * 2 * random.fraction(),
+      life,
+      'output',
+      write,
+      running.attempt,
+    );
   }
 
   /** A deadline that was reached is not taken back. */
@@ -265,12 +296,15 @@ export class TaskTable {
     if (this.#running.get(attempt) !== running) return;
     this.#running.delete(attempt);
     running.cancelEnd();
+    running.cancelOutput();
     running.cancelCutOff();
+    // Its last word, just before the end is written.
+    if (process !== null && running.shimAlive && outputEveryMsOf(launch.env) > 0) running.output.writeLine();
     if (process !== null) this.#gone(running, process, running.shimAlive ? exit : { lost: 'no parent' });
     if (running.shimAlive) {
       const { content, time } = this.#machine;
       const why = running.cutOff ? { stoppedBy: 'disconnect' as const } : {};
-      const record = { ...exit, ...why, out: launch.outBase, err: launch.errBase };
+      const record = { ...exit, ...why, out: running.output.end, err: launch.errBase };
       const text = exitFile.encode({ ...record, atMs: Math.round(time.nowMs()), by: 'shim' });
       const path = `attempts/${attempt}/${ATTEMPT_FILES.exit}`;
       if (!content.has(path)) content.write(path, text, true);

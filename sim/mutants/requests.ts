@@ -132,3 +132,9 @@ function urgent(n: number, atMs: number, random: SeededRandom): Request {
   };
   return { atMs, kind: 'submit', name: file.name, file, stopAfterMs: null };
 }
+
+/** With tasks that have much to say, for some seconds, and are started again where they fail. */
+export function talkative(request: Request): Request {
+  const env = { ...(request.file['env'] as object), SIM_OUTPUT_EVERY_MS: '80' };
+  return { ...request, file: { ...request.file, env } };
+}

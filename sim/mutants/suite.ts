@@ -6,7 +6,8 @@ import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
-import { burst, gangs, restless } from './requests.ts';
+import { readFaults } from './read.ts';
+import { burst, gangs, restless, talkative } from './requests.ts';
 
 /**
  * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
@@ -16,7 +17,8 @@ import { burst, gangs, restless } from './requests.ts';
  * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `restored` with a store that is lost, or restored from a
  * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
- * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off.
+ * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off, `read` with somebody who
+ * reads what tasks write through monitors that lose their hosts.
  */
 export const THEMES = [
   'any',
@@ -35,6 +37,7 @@ export const THEMES = [
   'quota',
   'restless',
   'followed',
+  'read',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -42,6 +45,7 @@ export type Theme = (typeof THEMES)[number];
 const WHOLE: Scenario = { ...SMALL_CELL, quietLeastMs: SMALL_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
 const FOLLOWED: Scenario = { ...SHORT, followed: true };
+const READ: Scenario = { ...SHORT, read: true };
 /** Where every answer takes its time, less is done in it. */
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 /** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
@@ -117,6 +121,11 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
         ...{ seed, scenario: FOLLOWED, faults: { store: { watchLags: 0.3, watchLagMs: 1_000 } } },
         faultPlan: followedFaults(random, SHORT.activeMs),
         requests: burst(random, SHORT.activeMs),
+      };
+    case 'read':
+      return {
+        ...{ seed, scenario: READ, faults: {}, faultPlan: readFaults(random, READ.activeMs) },
+        requests: burst(random, READ.activeMs).map(talkative),
       };
     case 'restored':
       return restoredOptions(seed, random);

@@ -98,7 +98,11 @@ export class Connection {
   accept(server: Speaker, handler: Handler): void {
     if (this.#server !== null) return;
     this.#target = server.life;
-    const outgoing = new Outgoing(server.life, (last) => this.#flush(last));
+    const outgoing = new Outgoing(
+      server.life,
+      (last) => this.#flush(last),
+      () => this.#toCaller('reset', () => this.#fail('ECONNRESET', true)),
+    );
     this.#server = outgoing;
     void handler(() => outgoing.signal).then((reply) => {
       if (reply.stream === undefined) {

@@ -4,16 +4,21 @@ import type { Life } from '../kernel/life.ts';
 export class Outgoing {
   readonly life: Life;
   readonly #onSaid: (last: boolean) => void;
+  readonly #onBroken: () => void;
   #gone: AbortController | null = null;
   #said: Uint8Array[] = [];
   #done = false;
   /** By the caller, before the end. */
   #isLeft = false;
 
-  /** @param onSaid there is something to carry, for the first time since `take`; `last`: nothing follows */
-  constructor(life: Life, onSaid: (last: boolean) => void) {
+  /**
+   * @param onSaid there is something to carry, for the first time since `take`; `last`: nothing follows
+   * @param onBroken its source failed, and the head of the answer is out
+   */
+  constructor(life: Life, onSaid: (last: boolean) => void, onBroken: () => void) {
     this.life = life;
     this.#onSaid = onSaid;
+    this.#onBroken = onBroken;
   }
 
   /** For the route: aborted when the caller went away. */
@@ -51,7 +56,10 @@ export class Outgoing {
         if (this.#said.length === 1) this.#onSaid(false);
       }
     } catch {
-      // A stream that fails ends without a word, as a server's does that has sent its head already.
+      // Only a cut says that this is not the end.
+      if (this.#done) return;
+      this.#done = true;
+      return this.#onBroken();
     }
     void source.return?.();
     if (this.#done) return;

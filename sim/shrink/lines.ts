@@ -137,6 +137,10 @@ function wordsOfHost(fact: HostFact): string {
       return `${fact.attempt ?? 'a stranger'} binds ${fact.what} ${fact.name}`;
     case 'freed':
       return `${fact.attempt ?? 'a stranger'} frees ${fact.what} ${fact.name}`;
+    case 'wrote':
+      return `${fact.attempt} writes at ${String(fact.offset)}${fact.isKept ? '' : ', which its disk does not take'}: ${fact.text.trim()}`;
+    case 'gave-up':
+      return `what ${fact.attempt} wrote before ${String(fact.until)} is given up`;
     case 'disk':
       return fact.fault === null ? 'its disk works again' : `its disk fails: ${fact.fault}`;
   }

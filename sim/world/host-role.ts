@@ -19,6 +19,9 @@ import { simVerifier } from './tickets.ts';
 /** A start request at its largest. */
 const BODY_BYTES_MAX = 128 * 1024;
 
+/** A few lines in a file, and a few files: who is cut off for some seconds finds that the oldest are gone. */
+const LOG_BOUNDS = { segmentBytes: 160, segmentsMax: 3 };
+
 export interface HostActorParts {
   readonly machine: Machine;
   readonly capacity: Resources;
@@ -58,7 +61,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
         },
       };
       const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
-      const settings = { ...AGENT_SETTINGS, addresses: parts.addresses };
+      const settings = { ...AGENT_SETTINGS, addresses: parts.addresses, logBounds: LOG_BOUNDS };
       const agent = await HostAgent.open(agentPorts, facts, crypto, settings);
       parts.onUp(agent);
       const { keys } = ground;

@@ -5,7 +5,7 @@ import { drawFaults } from '../nemesis/draw.ts';
 import type { Fault } from '../nemesis/fault.ts';
 import type { WorldOptions } from './options.ts';
 import type { Request, Scenario } from './scenario.ts';
-import { requestsOf } from './scenario.ts';
+import { isRead, requestsOf, writing } from './scenario.ts';
 
 /** All that happens to a run from outside: known before it begins, so that it can be repeated with less. */
 export interface WorldPlan {
@@ -18,8 +18,13 @@ export function planOf({ seed, scenario, faults, faultPlan, requests }: WorldOpt
   const random = seededRandom(seed);
   return {
     faults: faultPlan ?? drawn(faults.nemesis, scenario, random.split('nemesis')),
-    requests: requests ?? requestsOf(scenario, random.split('requests')),
+    requests: requests ?? drawnRequests(scenario, seed, random.split('requests')),
   };
+}
+
+function drawnRequests(scenario: Scenario, seed: number, random: SeededRandom): readonly Request[] {
+  const requests = requestsOf(scenario, random);
+  return isRead(scenario, seed) ? requests.map((request) => writing(request, random)) : requests;
 }
 
 function drawn(

@@ -34,6 +34,8 @@ export interface Scenario {
   readonly shared: readonly SharedResource[];
   /** Does somebody follow the events? Absent: in the worlds of every fourth seed. */
   readonly followed?: boolean;
+  /** Do tasks write, and does somebody read it? Absent: in the worlds of every fourth seed. */
+  readonly read?: boolean;
   /** A run in which less was done has tested nothing, and fails. */
   readonly least: WorkLeast;
 }
@@ -58,6 +60,11 @@ export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
 /** As `Scenario.followed` says. */
 export function isFollowed({ followed }: Scenario, seed: number): boolean {
   return followed ?? seed % 4 === 0;
+}
+
+/** As `Scenario.read` says. */
+export function isRead({ read }: Scenario, seed: number): boolean {
+  return read ?? seed % 4 === 2;
 }
 
 /** Does whoever follows the events come while something is going on already, and ask for what comes then? */
@@ -132,6 +139,14 @@ export function addressed<T extends { readonly name: string; readonly resources:
   const drawn = random.split(`addresses ${file.name}`).below(6);
   if (drawn > 1) return file;
   return { ...file, resources: { ...file.resources, scalars: { addresses: 1 + drawn } } };
+}
+
+/** What the client asks for, in one of three cases with tasks that write. Drawn beside everything else, too. */
+export function writing(request: Request, random: SeededRandom): Request {
+  const drawn = random.split(`output ${request.name}`);
+  if (drawn.below(3) > 0) return request;
+  const env = { ...(request.file['env'] as object), SIM_OUTPUT_EVERY_MS: String(100 + drawn.below(700)) };
+  return { ...request, file: { ...request.file, env } };
 }
 
 function placing(random: SeededRandom) {

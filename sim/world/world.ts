@@ -25,10 +25,11 @@ import { followerActor } from './follower.ts';
 import type { Ground } from './ground.ts';
 import { hostActor } from './host-role.ts';
 import type { WorldOptions } from './options.ts';
+import { outputReaderActor } from './output-reader.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
 import type { Request, Scenario } from './scenario.ts';
-import { gangMaxOf, isFollowed, isFollowedFromNow } from './scenario.ts';
+import { gangMaxOf, isFollowed, isFollowedFromNow, isRead } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */
 const SESSION_TTL_MS = 10_000;
@@ -78,6 +79,7 @@ export class World {
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario.shared);
     if (isFollowed(scenario, seed)) this.#addFollower(options);
+    if (isRead(scenario, seed)) this.#add(outputReaderActor(this.ground, 'client-3', this.#monitorNames));
     this.#setQuota(scenario);
   }
 
