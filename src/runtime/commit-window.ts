@@ -1,5 +1,5 @@
 /** The store is to answer a full transaction within this time: what waits for longer has not become faster by being sent. */
-const ANSWER_MS = 30;
+const ANSWER_MS = 50;
 /** Of a store that is slow by itself, far away or on a slow disk: so many times its least. */
 const LEAST_FACTOR = 3;
 /**
