@@ -1,10 +1,10 @@
-import { canonicalJson } from '../src/core/canonical-json.ts';
-import type { Job, JobRecord } from '../src/core/job.ts';
+import type { Job } from '../src/core/job.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import type { AttemptReply, CellStore, Snapshot, Write } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
+import type { ListedJob } from '../src/wire/listed-job.ts';
+import { ListedJobTexts } from '../src/wire/listed-job.ts';
 import type { SubmitAnswer } from '../src/wire/monitor-api.ts';
-import { jobCodec } from '../src/wire/records.ts';
 import { refuse } from './refusals.ts';
 
 export interface BulkWritesDeps {
@@ -22,15 +22,13 @@ export type Submitted = { readonly answer: SubmitAnswer } | { readonly error: un
 interface Item {
   readonly at: number;
   readonly key: string;
-  readonly record: JobRecord;
+  readonly listed: ListedJob;
   readonly text: string;
   readonly size: number;
 }
 
 /** Transactions under way for one list, and single submissions: enough to keep the store busy while the next is made. */
 const IN_FLIGHT_MAX = 4;
-/** The longest UTF-8 form of one UTF-16 unit: sizes are estimated from above. */
-const UTF8_BYTES_MAX = 3;
 
 /**
  * Submits many jobs in few transactions. Each is taken for new at first, which a list of jobs mostly is; those whose
@@ -44,13 +42,19 @@ export class BulkWrites {
   }
 
   /** @returns one result for each job, in the order of the jobs. Never rejects for a single job's sake. */
-  async submit(jobs: readonly Job[], traceparent: string | undefined): Promise<readonly Submitted[]> {
+  async submit(jobs: readonly ListedJob[], traceparent: string | undefined): Promise<readonly Submitted[]> {
     const results = new Array<Submitted | undefined>(jobs.length).fill(undefined);
-    const chunks = this.#chunks(jobs, traceparent, results);
+    const texts = new ListedJobTexts({
+      version: 1,
+      desired: 'run',
+      submittedAtMs: this.#deps.clock.nowMs(),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
+    const chunks = this.#chunks(jobs, texts, results);
     const lane = async (): Promise<void> => {
       for (let next = chunks.next(); next.done !== true; next = chunks.next())
         for (const item of await this.#create(next.value, results))
-          results[item.at] = await this.#submitOne(item.record.job);
+          results[item.at] = await this.#submitOne(item.listed.job);
     };
     await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, lane));
     return results.map((result) => result ?? { error: new Error('a job was left out') });
@@ -58,16 +62,16 @@ export class BulkWrites {
 
   /** Lists that fit one transaction each, in operations and bytes. */
   *#chunks(
-    jobs: readonly Job[],
-    traceparent: string | undefined,
+    jobs: readonly ListedJob[],
+    texts: ListedJobTexts,
     results: (Submitted | undefined)[],
   ): Generator<readonly Item[]> {
     const { operationsMax, bytesMax } = this.#deps.store.limits;
     const keys = new Set<string>();
     let chunk: Item[] = [];
     let size = 0;
-    for (const [at, job] of jobs.entries()) {
-      const item = this.#itemOf(job, at, traceparent);
+    for (let at = 0; at < jobs.length; at++) {
+      const item = this.#itemOf(jobs[at]!, at, texts);
       if (keys.has(item.key)) {
         results[at] = {
           error: refuse(409, 'named-twice', 'the list names this job before', { path: 'name' }),
@@ -86,19 +90,12 @@ export class BulkWrites {
     if (chunk.length > 0) yield chunk;
   }
 
-  #itemOf(job: Job, at: number, traceparent: string | undefined): Item {
-    const record: JobRecord = {
-      job,
-      version: 1,
-      desired: 'run',
-      submittedAtMs: this.#deps.clock.nowMs(),
-      ...(traceparent === undefined ? {} : { traceparent }),
-    };
-    const key = this.#deps.keys.job(job.namespace, job.name);
-    const text = jobCodec.encode(record);
+  #itemOf(listed: ListedJob, at: number, texts: ListedJobTexts): Item {
+    const key = this.#deps.keys.job(listed.namespace, listed.name);
+    const text = texts.of(listed);
     // The key stands in the compare, in the write and among what is read back.
-    const size = UTF8_BYTES_MAX * (text.length + 3 * key.length);
-    return { at, key, record, text, size };
+    const size = Buffer.byteLength(text) + 3 * Buffer.byteLength(key);
+    return { at, key, listed, text, size };
   }
 
   /** @returns those that are there already, or may be */
@@ -121,7 +118,7 @@ export class BulkWrites {
         continue;
       }
       const done = reply.outcome === 'applied' ? left : await this.#thoseThere(left);
-      for (const { at, record } of done) results[at] = { answer: answerOf(record.job) };
+      for (const { at, listed } of done) results[at] = { answer: answerOf(listed) };
       return [...known, ...left.filter((item) => !done.includes(item))];
     }
     return [...known, ...left];
@@ -146,10 +143,7 @@ export class BulkWrites {
     } catch {
       return [];
     }
-    return items.filter(({ key, record }) => {
-      const entry = snapshot.entries.get(key);
-      return entry !== undefined && canonicalJson(jobCodec.decode(entry.value)) === canonicalJson(record);
-    });
+    return items.filter(({ key, text }) => snapshot.entries.get(key)?.value === text);
   }
 
   async #submitOne(job: Job): Promise<Submitted> {
@@ -161,6 +155,6 @@ export class BulkWrites {
   }
 }
 
-function answerOf({ namespace, name }: Job): SubmitAnswer {
+function answerOf({ namespace, name }: ListedJob): SubmitAnswer {
   return { namespace, name, version: 1, changed: true };
 }

@@ -192,11 +192,12 @@ export class CellCopy {
     lazy = false,
   ): Room<Rooms[K]> {
     return new Room<Rooms[K]>({
+      name: room,
       prefix,
       lazy,
       decode,
       onBadRecord: (key, error) => this.#log.error({ key, error }, 'a record cannot be read and is left out'),
-      onChange: (change) => this.#onChange({ room, ...change } as unknown as CellChange),
+      onChange: (change) => this.#onChange(change as CellChange),
     });
   }
 
@@ -249,7 +250,8 @@ export class CellCopy {
   }
 
   #apply(changes: readonly Change[], revision: number): void {
-    for (const [ordinal, change] of changes.entries()) {
+    for (let ordinal = 0; ordinal < changes.length; ordinal++) {
+      const change = changes[ordinal]!;
       if (change.kind === 'put')
         this.#roomOf(change.entry.key)?.put(change.entry, change.entry.modRevision, ordinal);
       else this.#roomOf(change.key)?.delete(change.key, revision, ordinal);

@@ -35,9 +35,26 @@ export function eventOfChange(
     case 'owners':
     case 'allocations':
     case 'outcomes':
-      return { id, tell: () => eventNow(change, id, atMs) };
+      return new ChangeToTell(change, id, atMs);
     default:
       return eventNow(change, id, atMs);
+  }
+}
+
+/** A change of a kind that comes by the thousand. */
+class ChangeToTell implements EventToCome {
+  readonly id: string;
+  readonly #change: CellChange;
+  readonly #atMs: number;
+
+  constructor(change: CellChange, id: string, atMs: number) {
+    this.id = id;
+    this.#change = change;
+    this.#atMs = atMs;
+  }
+
+  tell(): CellEvent | null {
+    return eventNow(this.#change, this.id, this.#atMs);
   }
 }
 

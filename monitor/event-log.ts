@@ -123,8 +123,13 @@ export class EventLog {
 
   #cut(): void {
     const gone = this.#held.splice(0, this.#held.length - EVENTS_MAX);
-    const last = gone.map(({ id }) => eventPlaceOf(id)).findLast((place) => place !== null);
-    if (last !== undefined && last !== null) this.#raiseFloor(last);
+    // The last of those that have a place, which mostly is the last of all.
+    for (let at = gone.length - 1; at >= 0; at--) {
+      const place = eventPlaceOf(gone[at]!.id);
+      if (place === null) continue;
+      this.#raiseFloor(place);
+      return;
+    }
   }
 
   #raiseFloor(place: EventPlace): void {

@@ -9,6 +9,8 @@ export interface Row<T> {
 
 /** A record that came, changed or went, in the order of the store. */
 export interface RowChange<T> {
+  /** Of which room it is. */
+  readonly room: string;
   /** The key without the room's prefix. */
   readonly name: string;
   readonly now: Row<T> | undefined;
@@ -19,10 +21,11 @@ export interface RowChange<T> {
 }
 
 export interface RoomOptions<T> {
+  readonly name: string;
   readonly prefix: string;
   /** Keep records as text, and read one when somebody asks for it: most of them nobody ever does. */
   readonly lazy?: boolean;
-  decode(text: string): T;
+  readonly decode: (text: string) => T;
   /** The record was unreadable; it is left out. */
   onBadRecord(key: string, error: unknown): void;
   onChange(change: RowChange<T>): void;
@@ -71,7 +74,7 @@ export class Room<T> {
     const now = this.#options.lazy === true ? this.#unread(entry, before) : this.#decoded(entry);
     if (now === null) return;
     this.#rows.set(name, now);
-    this.#options.onChange({ name, now, before, revision, ordinal });
+    this.#options.onChange({ room: this.#options.name, name, now, before, revision, ordinal });
   }
 
   delete(key: string, revision: number, ordinal: number): void {
@@ -79,7 +82,8 @@ export class Room<T> {
     const before = this.#rows.get(name);
     if (before === undefined) return;
     this.#rows.delete(name);
-    this.#options.onChange({ name, now: undefined, before, revision, ordinal });
+    const room = this.#options.name;
+    this.#options.onChange({ room, name, now: undefined, before, revision, ordinal });
   }
 
   /** After a gap: what the snapshot does not hold is gone. @returns the next ordinal, from the given one on */
@@ -102,7 +106,7 @@ export class Room<T> {
   }
 
   #unread(entry: Entry, before: Row<T> | undefined): Row<T> {
-    return new UnreadRow(entry, (text) => this.#options.decode(text), lastRead(before));
+    return new UnreadRow(entry, this.#options.decode, lastRead(before));
   }
 
   /** An unreadable record leaves what was there before it. */

@@ -65,9 +65,11 @@ export class Decider {
     const nowMs = Math.floor(this.#term.world.clock.nowMs());
     const todo = this.look(job, nowMs);
     job.again = false;
-    void this.#parts.stopper.stop(job, todo.stops);
-    this.#parts.stopper.orderAll(job);
-    this.#release(job, todo, nowMs);
+    if (todo.stops.length > 0) void this.#parts.stopper.stop(job, todo.stops);
+    if (job.entries.size > 0) {
+      this.#parts.stopper.orderAll(job);
+      this.#release(job, todo, nowMs);
+    }
     if (todo.unplaceable.length > 0) void this.#fail(job, todo.unplaceable, nowMs);
     if (todo.nextAtMs !== null) this.#term.lookAfter(job, todo.nextAtMs - nowMs);
     if (todo.finished !== null) {

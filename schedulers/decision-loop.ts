@@ -29,8 +29,6 @@ export interface DecisionLoopParts {
   readonly storeTakes: () => number;
   /** No more is decided for now: what waits for its commit shall go. */
   readonly onPause: () => void;
-  /** A plan has come to its end. */
-  readonly onLaunched: () => void;
 }
 
 /** Gives the jobs their turns, one after the other, and hands what they decide to the launcher. */
@@ -96,25 +94,18 @@ export class DecisionLoop {
   }
 
   /** As the launcher's. */
-  async launch(
+  launch(
     job: OwnedJob,
-    plan: DecidedPlan,
-    evictions: readonly Eviction[] = [],
-    releases: readonly Release[] = [],
+    { id, entries, atomicity }: DecidedPlan,
+    evictions?: readonly Eviction[],
+    releases?: readonly Release[],
   ): Promise<boolean> {
-    try {
-      return await this.#parts.launcher.launch(
-        job,
-        plan.id,
-        plan.entries,
-        plan.atomicity,
-        evictions,
-        releases,
-      );
-    } finally {
-      this.#parts.onLaunched();
-      this.#work.wake();
-    }
+    return this.#parts.launcher.launch(job, id, entries, atomicity, evictions, releases);
+  }
+
+  /** A plan has come to its end: there is room for others. */
+  launched(): void {
+    this.#work.wake();
   }
 
   #pause(): void {

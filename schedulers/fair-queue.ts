@@ -43,9 +43,10 @@ export class FairQueue {
     }
     if (best === undefined) return undefined;
     this.#floor = best.used;
-    const precedence = Math.max(...best.lines.keys());
+    let precedence = -Infinity;
+    for (const one of best.lines.keys()) if (one > precedence) precedence = one;
     const line = best.lines.get(precedence);
-    const [job] = line ?? [];
+    const job = line?.values().next().value;
     if (line === undefined || job === undefined) throw new Error('an empty line was left in the queue');
     this.#take(best, precedence, line, job);
     return job;

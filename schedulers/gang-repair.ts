@@ -108,7 +108,7 @@ export class GangRepair {
     const id = makeId(Math.floor(world.clock.nowMs()), world.random.bytes(16));
     const [substitute] = this.#parts.placer.place(job, group, [fillOf(entry)], id);
     if (substitute === undefined) return null;
-    if (!job.avoid.has(substitute.allocation.host))
+    if (!job.avoids(substitute.allocation.host))
       return { id, entries: [substitute], atomicity: 'all-or-nothing' };
     // That one refused a moment ago, and was chosen only because no other fits.
     cell.state.forget(substitute.allocation.id);

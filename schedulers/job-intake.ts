@@ -136,9 +136,9 @@ export class JobIntake {
       if (!present.has(entry.allocation.id) && !isOnItsWay) this.#term.dropEntry(job, entry);
     }
     job.setOutcomes(stored.outcomes);
-    for (const [version, spec] of stored.versions) job.versions.set(version, spec);
+    for (const [version, spec] of stored.versions) job.keepVersion(version, spec);
     job.stale = false;
-    this.#parts.reports.refresh();
+    this.#parts.reports.hostsChanged();
     this.#term.look(job);
   }
 

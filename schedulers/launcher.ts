@@ -33,18 +33,27 @@ export class Launcher {
   readonly #desk: TicketDesk;
   readonly #starts: FreshStarts;
   readonly #intents: Intents;
+  readonly #onLaunched: () => void;
   /** Placements between decision and commit. */
   #underWay = 0;
 
   constructor(
     term: Term,
-    parts: { book: LaunchBook; desk: TicketDesk; starts: FreshStarts; intents: Intents },
+    parts: {
+      book: LaunchBook;
+      desk: TicketDesk;
+      starts: FreshStarts;
+      intents: Intents;
+      /** A plan has come to its end. */
+      onLaunched: () => void;
+    },
   ) {
     this.#term = term;
     this.#book = parts.book;
     this.#desk = parts.desk;
     this.#starts = parts.starts;
     this.#intents = parts.intents;
+    this.#onLaunched = parts.onLaunched;
   }
 
   get underWay(): number {
@@ -70,13 +79,13 @@ export class Launcher {
       const { enforcement } = this.#term.options;
       const answers = enforcement ? await Promise.all(entries.map((entry) => this.#ask(job, entry))) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
-      const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
-      if (ready.length === 0) return answered;
+      if (ready.length === 0) return answers?.every((answer) => !('unanswered' in answer)) ?? true;
       return await this.#commit(job, planId, ready, atomicity, { evictions, releases });
     } finally {
       this.#underWay -= entries.length;
       const isPlain = atomicity === 'incremental' && evictions.length === 0 && releases.length === 0;
       if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.look(job);
+      this.#onLaunched();
     }
   }
 

@@ -73,12 +73,13 @@ export class OwnedJob {
   /** The creation revision of the owner key: what every commit for this job compares. */
   readonly ownerRevision: number;
   readonly entries = new Map<string, Entry>();
-  /** Outcomes by slot, oldest first. */
-  readonly #history = new Map<string, Outcome[]>();
-  readonly versions = new Map<number, Job>();
   readonly groups = new Map<string, GroupState>();
+  // Most jobs come to none of these three, and a scheduler has tens of thousands of jobs.
+  /** Outcomes by slot, oldest first. */
+  #history: Map<string, Outcome[]> | null = null;
+  #versions: Map<number, Job> | null = null;
   /** Hosts that refused a start of this job, and until when to keep away from them (monotonic). */
-  readonly avoid = new Map<string, number>();
+  #avoid: Map<string, number> | null = null;
   /** No longer ours: whoever comes back from a call with it must do nothing. */
   dropped = false;
   /** Something could not be done while a commit was under way: look again after it. */
@@ -120,42 +121,67 @@ export class OwnedJob {
     return state;
   }
 
-  outcomes(): Outcome[] {
-    return [...this.#history.values()].flat();
+  /** Its earlier specs, as far as they are kept. */
+  get versions(): ReadonlyMap<number, Job> {
+    return this.#versions ?? NO_VERSIONS;
+  }
+
+  keepVersion(version: number, spec: Job): void {
+    (this.#versions ??= new Map()).set(version, spec);
+  }
+
+  outcomes(): readonly Outcome[] {
+    return this.#history === null ? NO_OUTCOMES : [...this.#history.values()].flat();
   }
 
   /** Replaces all that was known of ends. */
   setOutcomes(outcomes: Iterable<Outcome>): void {
-    this.#history.clear();
+    this.#history = null;
     for (const outcome of outcomes) this.addOutcome(outcome);
   }
 
   addOutcome(outcome: Outcome): void {
     const slot = slotKey(outcome);
-    const history = this.#history.get(slot);
-    if (history === undefined) this.#history.set(slot, [outcome]);
+    const all = (this.#history ??= new Map<string, Outcome[]>());
+    const history = all.get(slot);
+    if (history === undefined) all.set(slot, [outcome]);
     else if (history.every((known) => known.allocation !== outcome.allocation)) history.push(outcome);
     history?.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
   }
 
   dropOutcome(outcome: Outcome): void {
     const slot = slotKey(outcome);
-    const rest = (this.#history.get(slot) ?? []).filter((known) => known.allocation !== outcome.allocation);
-    if (rest.length === 0) this.#history.delete(slot);
-    else this.#history.set(slot, rest);
+    const rest = (this.#history?.get(slot) ?? []).filter((known) => known.allocation !== outcome.allocation);
+    if (rest.length === 0) this.#history?.delete(slot);
+    else this.#history?.set(slot, rest);
   }
 
   /** The ends of the slot that the entry fills, oldest first. */
   slotHistory(entry: Entry): readonly Outcome[] {
-    return this.#history.get(slotKey(entry.allocation)) ?? [];
+    return this.#history?.get(slotKey(entry.allocation)) ?? NO_OUTCOMES;
+  }
+
+  /** The host refused a start: keep away from it until then (monotonic). */
+  avoidHost(host: string, untilMs: number): void {
+    (this.#avoid ??= new Map()).set(host, untilMs);
+  }
+
+  /** It refused a start, and nobody has found since that it need not be kept away from any more. */
+  avoids(host: string): boolean {
+    return this.#avoid?.has(host) ?? false;
   }
 
   /** Hosts that refused a start, as far as they are still to be kept away from at `nowMs` (monotonic). */
   refusing(nowMs: number): readonly string[] {
-    for (const [host, untilMs] of this.avoid) if (untilMs <= nowMs) this.avoid.delete(host);
-    return [...this.avoid.keys()];
+    if (this.#avoid === null) return NO_HOSTS;
+    for (const [host, untilMs] of this.#avoid) if (untilMs <= nowMs) this.#avoid.delete(host);
+    return [...this.#avoid.keys()];
   }
 }
+
+const NO_VERSIONS: ReadonlyMap<number, Job> = new Map();
+const NO_OUTCOMES: readonly Outcome[] = Object.freeze([]);
+const NO_HOSTS: readonly string[] = Object.freeze([]);
 
 function slotKey({ group, index }: { readonly group: string; readonly index: number }): string {
   return `${group}/${String(index)}`;

@@ -47,6 +47,8 @@ export class Ownership {
   readonly #settled = new Map<string, Settled>();
   readonly #takes: Takes;
   #ownPart: Part = { part: 0, parts: 1 };
+  /** The living schedulers of our kind, by name. */
+  #peers: readonly string[] = [];
   #started = false;
 
   constructor(deps: OwnershipDeps) {
@@ -182,7 +184,7 @@ export class Ownership {
     this.#consider(key);
   }
 
-  #findPart(): void {
+  #lookAround(): void {
     const self = this.#deps.self.scheduler;
     let part = 0;
     let parts = 1;
@@ -193,10 +195,13 @@ export class Ownership {
       if (name < self) part += 1;
     }
     this.#ownPart = { part, parts };
+    this.#peers = [...this.#roles.rows()]
+      .filter(([, { value }]) => kindOfPolicyText(value.policy) === this.#deps.self.kind)
+      .map(([name]) => name);
   }
 
   #onRole(name: string, isThere: boolean): void {
-    this.#findPart();
+    this.#lookAround();
     if (!isThere) {
       for (const [key, { by }] of this.#settled) {
         if (by !== name) continue;
@@ -216,16 +221,10 @@ export class Ownership {
     const row = this.#jobs.get(key);
     if (row === undefined || this.#owned.has(key) || this.#owners.get(key) !== undefined) return;
     if (this.#settled.get(key)?.recordRevision === row.modRevision) return;
-    const delayMs = stepInDelayMs(ownerRank(key, this.#others(), this.#deps.self.scheduler));
+    const delayMs = stepInDelayMs(ownerRank(key, this.#peers, this.#deps.self.scheduler));
     // The others look only when their turn comes: until then the job mostly has an owner, and was never read here.
     if (delayMs === 0 && row.kind !== this.#deps.self.kind) return;
     this.#takes.want(key, delayMs);
-  }
-
-  *#others(): IterableIterator<string> {
-    for (const [name, { value }] of this.#roles.rows()) {
-      if (kindOfPolicyText(value.policy) === this.#deps.self.kind) yield name;
-    }
   }
 
   #adopt(key: string, ownerRevision: number, isBare = false): void {

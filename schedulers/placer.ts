@@ -171,6 +171,7 @@ export class Placer {
 
 /** Slots that keep away from the same hosts are placed together: one walk for many. Pinned ones stay together. */
 function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
+  if (fills.length === 1) return [fills];
   const parts = new Map<string, Fill[]>();
   for (const fill of fills) {
     const key = fill.host === undefined ? fill.avoidHosts.join(',') : '@';
@@ -217,6 +218,6 @@ class Ids {
   next(): string {
     const from = this.#next * ID_BYTES;
     this.#next += 1;
-    return makeId(this.#nowMs, this.#bytes.subarray(from, from + ID_BYTES));
+    return makeId(this.#nowMs, this.#bytes, from);
   }
 }

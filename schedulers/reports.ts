@@ -63,6 +63,11 @@ export class Reports {
     this.refresh();
   }
 
+  /** The hosts that hold something of ours may have changed, which matters only while there is no monitor. */
+  hostsChanged(): void {
+    if (this.#started && this.#isDirect) this.#refreshDirect();
+  }
+
   /** The monitors, or the hosts that hold something of ours, may have changed. */
   refresh(): void {
     if (!this.#started) return;

@@ -252,9 +252,9 @@ export class Starter {
 
   #reject(job: OwnedJob, entry: Entry, why: string): void {
     // It was chosen though it is to be avoided: no other host fits, and asking at once again would only be refused.
-    if (job.avoid.has(entry.allocation.host)) block(this.#term, job, entry.allocation.group, why, null);
+    if (job.avoids(entry.allocation.host)) block(this.#term, job, entry.allocation.group, why, null);
     this.#term.moveOn();
-    job.avoid.set(entry.allocation.host, this.#term.world.clock.monotonicMs() + AVOID_MS);
+    job.avoidHost(entry.allocation.host, this.#term.world.clock.monotonicMs() + AVOID_MS);
     this.#term.say('refused-host', job, why, entry);
     this.#giveBack(job, entry, why);
   }

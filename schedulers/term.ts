@@ -162,7 +162,13 @@ export class SchedulerTerm implements Term {
     this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
-    const launcher = new Launcher(this, { book, desk: this.#desk, starts: this.#starts, intents });
+    const launcher = new Launcher(this, {
+      ...{ book, desk: this.#desk, starts: this.#starts, intents },
+      onLaunched: () => {
+        this.#reports.hostsChanged();
+        this.#loop.launched();
+      },
+    });
     this.#observer = new Observer(this, jobs, releaser, this.#restoredAtMs !== null);
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
@@ -207,7 +213,6 @@ export class SchedulerTerm implements Term {
       // One more is made ready while these are under way.
       storeTakes: () => (this.committer.window + 1) * world.store.limits.operationsMax,
       onPause: () => this.committer.flush(),
-      onLaunched: () => this.#reports.refresh(),
     });
     this.#sweeper = new Sweeper(this, {
       ...{ book: jobs, reports: this.#reports, parking: this.#parking, releaser },
@@ -373,7 +378,7 @@ export class SchedulerTerm implements Term {
   #onRecord(key: string, row: OwnedRecord | undefined): void {
     const job = this.#book.get(key);
     if (job === undefined) return;
-    job.versions.set(job.record.version, job.record.job);
+    job.keepVersion(job.record.version, job.record.job);
     job.record = row === undefined ? { ...job.record, desired: 'stop' } : row.value;
     job.recordRevision = row?.modRevision ?? 0;
     // What was tried for the old spec says nothing about the new one.

@@ -1,7 +1,9 @@
 import type { Job } from '../../src/core/job.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import type { JobReading } from '../../src/wire/job-file.ts';
+import type { JobProblem, JobReading } from '../../src/wire/job-file.ts';
 import { JobReader, parseJobObject } from '../../src/wire/job-file.ts';
+import type { ListedJob } from '../../src/wire/listed-job.ts';
+import type { ProblemError } from '../../src/wire/problem.ts';
 import type { BulkResult, JobSummary } from '../../src/wire/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/monitor-api.ts';
 import type { MonitorState } from '../monitor-state.ts';
@@ -15,13 +17,15 @@ const WAIT_MS_MAX = 60_000;
 const CATCH_UP_MS = 1_000;
 
 export function jobRoutes(state: MonitorState): Route[] {
+  // One for all lists: the next one mostly goes on where the last one ended.
+  const reader = new JobReader();
   return [
     { method: 'POST', path: '/v1/jobs', handle: (request) => submit(state, request) },
     {
       method: 'POST',
       path: '/v1/jobs/bulk',
       bodyBytesMax: BULK_BYTES_MAX,
-      handle: (request) => submitMany(state, request),
+      handle: (request) => submitMany(state, reader, request),
     },
     { method: 'GET', path: '/v1/jobs', handle: async (request) => list(state, request) },
     { method: 'GET', path: '/v1/jobs/:namespace/:job', handle: (request) => status(state, request) },
@@ -48,17 +52,22 @@ async function submit(state: MonitorState, request: RouteRequest): Promise<Route
   };
 }
 
-async function submitMany(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+async function submitMany(
+  state: MonitorState,
+  reader: JobReader,
+  request: RouteRequest,
+): Promise<RouteReply> {
   const { body } = request;
   if (!Array.isArray(body) || body.length === 0 || body.length > BULK_JOBS_MAX)
     throw refuse(400, 'bad-request', `a list of 1 to ${String(BULK_JOBS_MAX)} jobs is needed`);
   const results = new Array<BulkResult | undefined>(body.length).fill(undefined);
-  const jobs: Job[] = [];
+  const jobs: ListedJob[] = [];
   const places: number[] = [];
-  const reader = new JobReader();
   for (const [place, file] of body.entries()) {
     try {
-      jobs.push({ ...jobOf(reader.read(file)), oneOff: false });
+      const reading = reader.read(file);
+      if (!reading.ok) throw badJob(reading.problems);
+      jobs.push(reading.listed);
       places.push(place);
     } catch (error) {
       results[place] = { problem: problemOfPart(error) };
@@ -87,14 +96,18 @@ function readJob(body: unknown): Job {
 /** @throws ProblemError with every problem that was found */
 function jobOf(reading: JobReading): Job {
   if (reading.ok) return reading.job;
-  const first = reading.problems[0];
-  throw refuse(
+  throw badJob(reading.problems);
+}
+
+function badJob(problems: readonly JobProblem[]): ProblemError {
+  const [first] = problems;
+  return refuse(
     400,
     'bad-job',
     first === undefined ? 'the job cannot be read' : `${first.path}: ${first.text}`,
     {
       ...(first === undefined ? {} : { path: first.path }),
-      extra: { problems: reading.problems },
+      extra: { problems },
     },
   );
 }

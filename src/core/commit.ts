@@ -41,6 +41,10 @@ export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
     const parts = [...byHost(plan).values()];
     return parts.length === 0 ? [] : [{ atomic: true, parts }];
   }
+  const { places, evictions, releases } = plan;
+  // Most plans are one place of one job.
+  if (places.length === 1 && evictions.length + releases.length === 0)
+    return placingUnits({ host: places[0]!.host, places, evictions: NONE, releases: NONE }, operationsMax);
   const releasing: Unit[] = [];
   const placing: Unit[] = [];
   for (const part of byHost(plan).values()) {

@@ -5,6 +5,8 @@ export const DEFAULT_NAMESPACE = 'default';
 
 /** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+/** All pairs of its letters: an id is put together in half as many steps. */
+const PAIRS = Array.from(ALPHABET).flatMap((first) => Array.from(ALPHABET, (second) => first + second));
 const TIME_CHARS = 10;
 const RANDOM_CHARS = 16;
 
@@ -12,17 +14,18 @@ const RANDOM_CHARS = 16;
  * A sortable id in the shape of a ULID (github.com/ulid/spec), lower case so that it is a valid key part.
  *
  * @param nowMs wall-clock time; ids made later sort later
- * @param randomBytes at least 16 bytes; 5 bits of each are used
+ * @param randomBytes at least 16 bytes from the place on; 5 bits of each are used
  */
-export function makeId(nowMs: number, randomBytes: Uint8Array): string {
+export function makeId(nowMs: number, randomBytes: Uint8Array, from = 0): string {
   let rest = Math.floor(nowMs);
   let time = '';
-  for (let i = 0; i < TIME_CHARS; i++) {
-    time = ALPHABET.charAt(rest % 32) + time;
-    rest = Math.floor(rest / 32);
+  for (let i = 0; i < TIME_CHARS; i += 2) {
+    time = PAIRS[rest % 1024]! + time;
+    rest = Math.floor(rest / 1024);
   }
   let tail = '';
-  for (let i = 0; i < RANDOM_CHARS; i++) tail += ALPHABET.charAt((randomBytes[i] ?? 0) & 31);
+  for (let i = from; i < from + RANDOM_CHARS; i += 2)
+    tail += PAIRS[((randomBytes[i] ?? 0) & 31) * 32 + ((randomBytes[i + 1] ?? 0) & 31)]!;
   return time + tail;
 }
 

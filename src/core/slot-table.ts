@@ -61,15 +61,17 @@ function mayRunForMs({ record, versions }: JobView, { jobVersion, group: name }:
  * alone: changing `count` restarts nobody.
  */
 export function sameWorkAs(view: JobView, group: Group): (version: number) => boolean {
-  const known = new Map<number, boolean>([[view.record.version, true]]);
-  const { job } = view.record;
+  const { job, version: current } = view.record;
+  let known: Map<number, boolean> | null = null;
   let own: string | null = null;
   return (version) => {
+    if (version === current) return true;
+    known ??= new Map();
     let same = known.get(version);
     if (same === undefined) {
       const then = view.versions.get(version);
       // Later than all that the store knows: made before the store was restored, and left alone until somebody says more.
-      const isAhead = then === undefined && version > view.record.version;
+      const isAhead = then === undefined && version > current;
       const before = then?.groups[group.name];
       // Written out only when there is another version: most jobs have one, and are looked at often.
       own ??= workOf(group, job.precedence);
@@ -108,7 +110,8 @@ export function nextOf(
   },
 ): SlotNext {
   const { runsForEver, waitingSinceMs } = options;
-  const history = slot?.history ?? [];
+  if (slot === undefined) return { kind: 'fill', fill: firstFill(view, group, index, waitingSinceMs) };
+  const { history } = slot;
   const counted = history.filter((outcome) => options.sameWork(outcome.jobVersion));
   if (!runsForEver && counted.some((outcome) => outcome.state === 'complete')) return { kind: 'complete' };
   const failures = failuresInARow(counted, group.reschedule, runsForEver);
@@ -122,7 +125,7 @@ export function nextOf(
   // An end in the future was recorded by a clock that has been set back since: it says nothing about how long to wait.
   const isDatable = last !== undefined && last.endedAtMs <= view.nowMs + CLOCK_TOLERANCE_MS;
   const notBeforeMs = isDatable ? last.endedAtMs + delayMs : 0;
-  const replaced = slot?.live.at(-1)?.allocation;
+  const replaced = slot.live.at(-1)?.allocation;
   const replaces = replaced?.id ?? last?.allocation;
   return {
     kind: 'fill',
@@ -136,6 +139,12 @@ export function nextOf(
       sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs),
     },
   };
+}
+
+/** Of a slot that never held anything. */
+function firstFill(view: JobView, group: Group, index: number, waitingSinceMs: number): Fill {
+  const sinceMs = Math.max(view.record.submittedAtMs, waitingSinceMs);
+  return { group: group.name, index, attempt: 1, avoidHosts: NOBODY, notBeforeMs: 0, sinceMs };
 }
 
 function hasFailedForGood(
@@ -156,8 +165,7 @@ function hasFailedForGood(
 /** Hosts that the next attempt should keep away from: where the slot last failed (S3.2). */
 const AVOIDED_MAX = 3;
 
-function avoided(slot: Slot | undefined, runsForEver: boolean): readonly string[] {
-  if (slot === undefined) return NOBODY;
+function avoided(slot: Slot, runsForEver: boolean): readonly string[] {
   const failed = slot.history
     .filter((outcome) => isFailure(outcome, runsForEver))
     .map((outcome) => outcome.host);

@@ -115,6 +115,7 @@ export function replaceDisplaced(
   },
   draft: TodoDraft,
 ): void {
+  if (table.size === 0) return;
   let turn = state.steady;
   for (const [index, slot] of [...table].sort((a, b) => a[0] - b[0])) {
     if (view.record.job.type !== 'system' && index >= group.count) continue;

@@ -8,6 +8,8 @@ import { faultsOf, pathText } from './job-problems.ts';
 import { jobToFile } from './job-print.ts';
 import { checkRules } from './job-rules.ts';
 import { jobFields, longForm, shortForm } from './job-schema.ts';
+import { ListedJob } from './listed-job.ts';
+import { quickCheck } from './quick-check.ts';
 import { utf8Bytes } from './safe-string.ts';
 import { readSource } from './source-map.ts';
 
@@ -60,38 +62,48 @@ export function parseJobObject(value: unknown): JobReading {
   };
 }
 
+/** What was read of a list. */
+export type ListedReading =
+  | { readonly ok: true; readonly listed: ListedJob }
+  | { readonly ok: false; readonly problems: readonly JobProblem[] };
+
 /**
- * Reads many, as `parseJobObject` does. Long lists are mostly one job over and over under different names: one that differs
- * from the last by nothing but its name is not checked again.
+ * Reads many, as `parseJobObject` does, but for the mark of a one-off run, which nothing on a list is. Long lists are mostly
+ * one job over and over under different names: one that differs from the last by nothing but its name is not checked again.
  */
 export class JobReader {
-  #last: { readonly text: string; readonly job: Job; readonly isShort: boolean } | null = null;
+  #last: { readonly text: string; readonly model: Job; readonly isShort: boolean } | null = null;
 
-  read(value: unknown): JobReading {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return parseJobObject(value);
+  read(value: unknown): ListedReading {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return listed(value);
     const { name, ...rest } = value as Readonly<Record<string, unknown>>;
     const text = JSON.stringify(rest);
     const last = this.#last;
-    if (last?.text === text && typeof name === 'string' && jobFields.name.safeParse(name).success)
-      return { ok: true, job: renamed(last.job, name, last.isShort) };
-    const reading = parseJobObject(value);
+    if (last?.text === text && isName(name))
+      return { ok: true, listed: new ListedJob(last.model, name, last.isShort) };
+    const reading = listed(value);
     // Another name may be longer, and must not carry a job over the bound that was kept by this one.
     const isLarge = text.length * UTF8_BYTES_MAX > JOB_TEXT_BYTES_MAX / 2;
-    this.#last = reading.ok && !isLarge ? { text, job: reading.job, isShort: !('groups' in rest) } : null;
+    this.#last = reading.ok && !isLarge ? { ...reading.listed, text } : null;
     return reading;
   }
+}
+
+const isPlainName = quickCheck(jobFields.name);
+
+function isName(value: unknown): value is string {
+  return isPlainName(value);
 }
 
 /** The longest UTF-8 form of one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3;
 
-/** In the short form group and task have the job's name. */
-function renamed(job: Job, name: string, isShort: boolean): Job {
-  if (!isShort) return { ...job, name };
-  const [group] = Object.values(job.groups);
-  const [task] = Object.values(group?.tasks ?? {});
-  if (group === undefined || task === undefined) throw new Error('a job of the short form has one task');
-  return { ...job, name, groups: { [name]: { ...group, name, tasks: { [name]: { ...task, name } } } } };
+function listed(value: unknown): ListedReading {
+  const reading = parseJobObject(value);
+  if (!reading.ok) return reading;
+  const { job } = reading;
+  const isShort = !('groups' in (value as object));
+  return { ok: true, listed: new ListedJob({ ...job, oneOff: false }, job.name, isShort) };
 }
 
 type Result =

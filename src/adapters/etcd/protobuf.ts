@@ -26,6 +26,24 @@ export function varintSize(value: number): number {
   return size;
 }
 
+let lastDecimal = '0';
+let lastDecimalBytes: Uint8Array = Uint8Array.of(0);
+
+/**
+ * An unsigned 64-bit number, which may be too large for a safe integer, as a varint. The last one is kept: it mostly is the
+ * lease of all that is written.
+ */
+export function decimalBytes(decimal: string): Uint8Array {
+  if (decimal !== lastDecimal) {
+    const bytes: number[] = [];
+    let rest = BigInt(decimal);
+    for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
+    bytes.push(Number(rest));
+    [lastDecimal, lastDecimalBytes] = [decimal, Uint8Array.from(bytes)];
+  }
+  return lastDecimalBytes;
+}
+
 /** Bytes of the text in UTF-8. */
 export function textSize(text: string): number {
   if (text.length > SHORT_CHARS_MAX) return Buffer.byteLength(text);
@@ -60,13 +78,11 @@ export class ProtoWriter {
     this.#number(value);
   }
 
-  /** @param decimal an unsigned 64-bit number, which may be too large for a safe integer */
-  decimal(tag: number, decimal: string): void {
+  /** @param bytes of the number, as `decimalBytes` says */
+  decimal(tag: number, bytes: Uint8Array): void {
     this.#room(16);
     this.#bytes[this.#at++] = tag;
-    let rest = BigInt(decimal);
-    for (; rest >= 0x80n; rest >>= 7n) this.#bytes[this.#at++] = Number(rest & 0x7fn) | 0x80;
-    this.#bytes[this.#at++] = Number(rest);
+    for (const byte of bytes) this.#bytes[this.#at++] = byte;
   }
 
   /** The head of a nested message of `size` bytes, which comes next. */

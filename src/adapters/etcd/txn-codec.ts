@@ -1,6 +1,14 @@
 import type { Attempt, Compare, Entry, Write } from '../../ports/cell-store.ts';
 import type { StoreHeader } from '../store-witness.ts';
-import { fieldSize, ProtoReader, ProtoWriter, tagOf, textSize, varintSize } from './protobuf.ts';
+import {
+  decimalBytes,
+  fieldSize,
+  ProtoReader,
+  ProtoWriter,
+  tagOf,
+  textSize,
+  varintSize,
+} from './protobuf.ts';
 
 /** Field tags of etcd's `rpc.proto`. */
 const TXN = { compare: tagOf(1, 'bytes'), success: tagOf(2, 'bytes'), failure: tagOf(3, 'bytes') };
@@ -18,8 +26,6 @@ const OPERATION = { range: tagOf(1, 'bytes'), put: tagOf(2, 'bytes'), deleteRang
 /** Of ranges, puts and deletes alike. */
 const KEY = tagOf(1, 'bytes');
 const PUT = { value: tagOf(2, 'bytes'), lease: tagOf(3, 'varint') };
-/** A lease is any 64-bit number: written by itself first, to know how long it is. */
-const LEASE_BITS = 7n;
 
 const RANGE = { end: tagOf(2, 'bytes'), limit: tagOf(3, 'varint') };
 
@@ -71,19 +77,13 @@ function writeOperation(write: Write): void {
     return;
   }
   const valueSize = textSize(write.value);
-  const lease = write.session?.id;
-  const size = fieldSize(keySize) + fieldSize(valueSize) + (lease === undefined ? 0 : 1 + leaseSize(lease));
+  const lease = write.session === undefined ? null : decimalBytes(write.session.id);
+  const size = fieldSize(keySize) + fieldSize(valueSize) + (lease === null ? 0 : 1 + lease.length);
   writer.nested(TXN.success, fieldSize(size));
   writer.nested(OPERATION.put, size);
   writer.text(KEY, write.key, keySize);
   writer.text(PUT.value, write.value, valueSize);
-  if (lease !== undefined) writer.decimal(PUT.lease, lease);
-}
-
-function leaseSize(lease: string): number {
-  let size = 1;
-  for (let rest = BigInt(lease) >> LEASE_BITS; rest > 0n; rest >>= LEASE_BITS) size += 1;
-  return size;
+  if (lease !== null) writer.decimal(PUT.lease, lease);
 }
 
 export interface TxnReply {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BulkWrites } from '../../../monitor/bulk-writes.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
+import { ListedJob } from '../../../src/wire/listed-job.ts';
 import type { BulkAnswer } from '../../../src/wire/monitor-api.ts';
 import { BULK_JOBS_MAX } from '../../../src/wire/monitor-api.ts';
 import { jobCodec } from '../../../src/wire/records.ts';
@@ -72,7 +73,7 @@ describe('many jobs in one call', () => {
       },
     });
     const results = await writes.submit(
-      names(130).map((name) => jobOf({ name })),
+      names(130).map((name) => new ListedJob(jobOf({ name }))),
       undefined,
     );
     expect(results.every((result) => 'answer' in result)).toBe(true);

@@ -4,6 +4,7 @@ import { Room } from '../../../monitor/room.ts';
 function roomOf() {
   const seen = { decoded: 0, bad: [] as string[], changes: 0 };
   const room = new Room<string>({
+    name: 'jobs',
     prefix: 'jobs/',
     lazy: true,
     decode: (text) => {
