@@ -17,8 +17,6 @@ export class Floor {
   readonly host: string;
   /** The members that go there, but for those that fit without anybody having to go. */
   readonly entries: Entry[] = [];
-  /** There may be room for one more of the gang without anybody more to go. */
-  hasRest = false;
   readonly #term: Term;
   readonly #fitting: number;
   /** What could still be chosen. */
@@ -59,7 +57,6 @@ export class Floor {
     if (choice === null || !this.#isOneTransaction(choice.victims.length)) return null;
     this.#victims = [...this.#victims, ...choice.victims];
     this.#running = this.#running.filter((report) => !choice.victims.includes(report));
-    this.hasRest = true;
     return choice.placement;
   }
 

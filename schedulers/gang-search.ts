@@ -1,3 +1,4 @@
+import type { PassedHosts } from '../src/core/eviction-hosts.ts';
 import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
@@ -58,6 +59,8 @@ export class GangSearch {
   /** Members on each host that fit there as it is. */
   readonly #fitting = new Map<string, number>();
   readonly #floors = new Map<string, Floor>();
+  /** Those that may have room for one more without anybody more to go. */
+  readonly #withRest = new Set<Floor>();
   /** Asked together with the one before, and not tried yet. */
   #untried: readonly Floor[] = [];
   /** Hosts that have no room for one more, whoever goes. */
@@ -112,20 +115,25 @@ export class GangSearch {
     for (let tries = 0; tries < HOSTS_MAX; tries++) {
       const floor = this.#nextUntried(fill) ?? (await this.#ask(request, missing));
       if (floor === null || !this.isWanted) return false;
-      const placement = floor.rest(request) ?? floor.clear(request);
+      const placement = floor.rest(request) ?? this.#clear(floor, request);
       if (placement !== null) return this.#assume(floor, fill, placement);
       this.#full.add(floor.host);
     }
     return false;
   }
 
+  #clear(floor: Floor, request: PlacementRequest): Placement | null {
+    const placement = floor.clear(request);
+    if (placement !== null) this.#withRest.add(floor);
+    return placement;
+  }
+
   /** A place beside an earlier member, for which nobody more has to go. */
   #takeRest(fill: Fill): boolean {
-    for (const floor of this.#floors.values()) {
-      if (!floor.hasRest) continue;
+    for (const floor of this.#withRest) {
       const request = this.#allowedOn(floor, fill);
       const placement = request === null ? null : floor.rest(request);
-      if (placement === null) floor.hasRest = false;
+      if (placement === null) this.#withRest.delete(floor);
       else return this.#assume(floor, fill, placement);
     }
     return false;
@@ -154,8 +162,8 @@ export class GangSearch {
    */
   async #ask(request: PlacementRequest, missing: number): Promise<Floor | null> {
     const { cell, options, world } = this.#term;
-    const passed = new Set(this.#full);
-    for (const host of this.#parts.under) if (!this.#floors.has(host)) passed.add(host);
+    const drawn = new Set<string>();
+    const passed = this.#passed(drawn);
     const asked: Floor[] = [];
     while (asked.length < Math.min(missing, ASKED_AT_ONCE_MAX)) {
       const limit = { most: 1, passed };
@@ -166,7 +174,7 @@ export class GangSearch {
       if (host === undefined || known !== undefined || this.#hostsLeft <= 0) break;
       this.#hostsLeft -= 1;
       this.#parts.under.add(host);
-      passed.add(host);
+      drawn.add(host);
       const floor = new Floor(this.#term, host, this.#fitting.get(host) ?? 0);
       this.#floors.set(host, floor);
       asked.push(floor);
@@ -176,6 +184,17 @@ export class GangSearch {
     const [first, ...others] = asked;
     this.#untried = [...this.#untried, ...others];
     return first ?? null;
+  }
+
+  /** Hosts without room, those of others, and those just drawn. Not counted out: a large gang has thousands, and asks often. */
+  #passed(drawn: ReadonlySet<string>): PassedHosts {
+    const { under } = this.#parts;
+    const isOthers = (host: string): boolean => under.has(host) && !this.#floors.has(host);
+    return {
+      // The gang's own are under way too, so this is never less.
+      size: drawn.size + this.#full.size + under.size,
+      has: (host) => drawn.has(host) || this.#full.has(host) || isOthers(host),
+    };
   }
 
   async #askOne(floor: Floor): Promise<void> {

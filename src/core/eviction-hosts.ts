@@ -22,6 +22,9 @@ import type { Selection } from './selection.ts';
  * Ports are no reason to evict: an evicted allocation keeps its ports until its release, so only free ones are given.
  */
 
+/** Hosts not to be named. `size` may be more than there are, and is 0 only when there are none. */
+export type PassedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
+
 /** Hosts that are compared for one eviction, drawn by chance: the best of sixteen is rarely far from the best of all. */
 const SAMPLE = 16;
 /** Steps of the search that may lead to hosts which the request's own rules exclude. */
@@ -39,7 +42,7 @@ export function evictionHosts(
   request: PlacementRequest,
   chance: Chance,
   policy: PlacementPolicy,
-  limit: { readonly most: number; readonly passed: ReadonlySet<string> },
+  limit: { readonly most: number; readonly passed: PassedHosts },
 ): string[] {
   const search = new HostSearch(state, request, policy, limit.passed);
   const found: { readonly host: number; readonly cost: number }[] = [];
@@ -59,15 +62,10 @@ class HostSearch {
   readonly #request: PlacementRequest;
   readonly #selection: Selection;
   readonly #group: GroupCount;
-  readonly #passed: ReadonlySet<string>;
+  readonly #passed: PassedHosts;
   readonly #avoided: ReadonlySet<string>;
 
-  constructor(
-    state: CellState,
-    request: PlacementRequest,
-    policy: PlacementPolicy,
-    passed: ReadonlySet<string>,
-  ) {
+  constructor(state: CellState, request: PlacementRequest, policy: PlacementPolicy, passed: PassedHosts) {
     state.readAll();
     this.#state = state;
     this.#request = request;
