@@ -17,8 +17,14 @@ interface Decided<T> {
   readonly claim: Claim;
 }
 
+/** What one scheduler chooses hosts by; `hear` is told of each task when it is asked for. */
+export interface Chooser<T> {
+  readonly policy: PlacementPolicy;
+  readonly hear: (task: T) => void;
+}
+
 /** One of several schedulers: a private state, its share of the list, and its own part of the hosts to begin in. */
-interface Competitor<T> {
+interface Competitor<T> extends Chooser<T> {
   readonly state: CellState;
   readonly chance: Chance;
   readonly queue: T[];
@@ -34,7 +40,7 @@ interface Competitor<T> {
 export function packSplit<T>(
   hosts: readonly Host[],
   tasks: readonly T[],
-  policy: PlacementPolicy,
+  chooser: () => Chooser<T>,
   options: {
     readonly schedulers: number;
     readonly seed: number;
@@ -47,7 +53,9 @@ export function packSplit<T>(
   const competitors = Array.from({ length: parts }, (_, part): Competitor<T> => {
     const drawn = seededRandom(options.seed * 100 + part);
     const queue = tasks.filter((__, n) => n % parts === part);
-    return { state: cell.copy(), chance: chanceFor(policy.score, drawn, () => ({ part, parts })), queue };
+    const own = chooser();
+    const chance = chanceFor(own.policy.score, drawn, () => ({ part, parts }));
+    return { state: cell.copy(), chance, queue, ...own };
   });
   let made = 0;
   let committed = 0;
@@ -56,8 +64,9 @@ export function packSplit<T>(
     const decided = competitors.map((one) => {
       const batch: Decided<T>[] = [];
       for (const task of one.queue.splice(0, BLIND)) {
+        one.hear(task);
         const request = options.requestOf(task);
-        const [chosen] = place(one.state, request, one.chance, policy).chosen;
+        const [chosen] = place(one.state, request, one.chance, one.policy).chosen;
         if (chosen === undefined) {
           options.onSettled(task, false);
           continue;

@@ -6,11 +6,13 @@ import { chanceFor } from '../schedulers/own-part.ts';
 import type { Host } from '../src/core/host.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
 import { BINPACK, keepGpusWhole, place, RANDOM_FIT } from '../src/core/placement.ts';
+import { keepGpusWholeFor, LearnedMix } from '../src/core/learned-mix.ts';
 import type { GpuRequest } from '../src/core/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../src/core/resources.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
 import type { Pod } from './openb.ts';
 import { amounts, OpenbFolder } from './openb.ts';
+import type { Chooser as CompetitorsChooser } from './pack-split.ts';
 import { packSplit } from './pack-split.ts';
 import { makeGroup } from './plain-group.ts';
 
@@ -36,20 +38,29 @@ const { values } = parseArgs({
 });
 const folder = openFolder(values.traces);
 
-type Policy = (mix: TaskMix) => PlacementPolicy;
+type Chooser = CompetitorsChooser<Pod>;
 
-const policies: Record<string, Policy> = {
-  binpack: () => BINPACK,
-  'binpack-all': () => ({ ...BINPACK, sample: Infinity }),
-  fgd: keepGpusWhole,
-  'fgd-all': (mix) => ({ ...keepGpusWhole(mix), sample: Infinity }),
-  random: () => RANDOM_FIT,
+const fixed = (policy: PlacementPolicy): Chooser => ({ policy, hear: () => undefined });
+
+const policies: Record<string, (mix: TaskMix) => Chooser> = {
+  binpack: () => fixed(BINPACK),
+  'binpack-all': () => fixed({ ...BINPACK, sample: Infinity }),
+  fgd: (mix) => fixed(keepGpusWhole(mix)),
+  'fgd-all': (mix) => fixed({ ...keepGpusWhole(mix), sample: Infinity }),
+  // As a scheduler with `--score fgd` does it.
+  'fgd-learned': () => {
+    const learned = new LearnedMix();
+    const hear = ({ cpuMilli, gpu }: Pod): void => learned.hear(cpuMilli, gpu, 1);
+    return { policy: keepGpusWholeFor(learned), hear };
+  },
+  random: () => fixed(RANDOM_FIT),
 };
 const PUBLISHED: Record<string, string> = {
   binpack: 'BestFit',
   'binpack-all': 'BestFit',
   fgd: 'FGD',
   'fgd-all': 'FGD',
+  'fgd-learned': 'FGD',
   random: 'Random',
 };
 const DEFAULT_POLICIES = 'binpack,fgd';
@@ -99,7 +110,8 @@ interface Packed {
   readonly cpuMs: number;
 }
 
-function pack(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPolicy, seed: number): Packed {
+function pack(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Chooser, seed: number): Packed {
+  const { policy, hear } = chooser();
   const state = new CellState();
   for (const host of hosts) {
     state.setHost(host);
@@ -112,6 +124,7 @@ function pack(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPol
   let at100 = 0;
   const cpu = process.cpuUsage();
   for (const [n, pod] of pods.entries()) {
+    hear(pod);
     const request = requestOf(pod);
     const [chosen] = place(state, request, chance, policy).chosen;
     asked += gpuOf(pod);
@@ -130,13 +143,13 @@ function packBy(
   schedulers: number,
   hosts: readonly Host[],
   pods: readonly Pod[],
-  policy: PlacementPolicy,
+  chooser: () => Chooser,
   seed: number,
 ): Packed & { readonly conflictsPerCommit: number } {
   const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
   let [asked, given, at100] = [0, 0, 0];
   const cpu = process.cpuUsage();
-  const conflictsPerCommit = packSplit(hosts, pods, policy, {
+  const conflictsPerCommit = packSplit(hosts, pods, chooser, {
     ...{ schedulers, seed, requestOf },
     onSettled: (pod, placed) => {
       asked += gpuOf(pod);
@@ -153,7 +166,8 @@ function packBy(
  * Each pod once in random order, and what is left: the devices' free parts, and why those without a place have none.
  * `order` 0 is the order of the file.
  */
-function once(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPolicy, order: number): string {
+function once(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Chooser, order: number): string {
+  const { policy, hear } = chooser();
   const state = new CellState();
   for (const host of hosts) {
     state.setHost(host);
@@ -165,6 +179,7 @@ function once(hosts: readonly Host[], pods: readonly Pod[], policy: PlacementPol
   const random = seededRandom(order);
   const inOrder = order === 0 ? pods : shuffled(pods, (bound) => random.below(bound));
   for (const [n, pod] of inOrder.entries()) {
+    hear(pod);
     const request = requestOf(pod);
     const [chosen] = place(state, request, chance, policy).chosen;
     if (chosen === undefined) out.push(pod);
@@ -230,18 +245,19 @@ for (const list of lists) {
   const pods = folder.pods(list);
   const mix = mixOf(pods);
   for (const name of names) {
-    const policy = policies[name]?.(mix);
-    if (policy === undefined)
+    const make = policies[name];
+    if (make === undefined)
       throw new Error(`no policy ${name}; there are ${Object.keys(policies).join(' ')}`);
+    const chooser = (): Chooser => make(mix);
     if (values.once) {
       const all = folder.hosts('all');
       for (const order of [0, ...seeds]) {
         const what = order === 0 ? 'file' : `seed-${String(order)}`;
-        console.log(`pack once list=${list} policy=${name} order=${what} ${once(all, pods, policy, order)}`);
+        console.log(`pack once list=${list} policy=${name} order=${what} ${once(all, pods, chooser, order)}`);
       }
       continue;
     }
-    const runs = seeds.map((seed) => pack(hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), policy, seed));
+    const runs = seeds.map((seed) => pack(hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), chooser, seed));
     const [at100, at130] = [mean(runs.map((run) => run.at100)), mean(runs.map((run) => run.at130))];
     const known = published(list, name);
     const beside =
@@ -250,13 +266,13 @@ for (const list of lists) {
         : ` published_${PUBLISHED[name] ?? ''}=${known.at100.toFixed(2)}/${known.at130.toFixed(2)}` +
           ` difference=${(at100 - known.at100).toFixed(2)}/${(at130 - known.at130).toFixed(2)}`;
     console.log(
-      `pack list=${list} policy=${name} sample=${String(policy.sample)} hosts=${String(hosts.length)} ` +
+      `pack list=${list} policy=${name} sample=${String(chooser().policy.sample)} hosts=${String(hosts.length)} ` +
         `seeds=1-${String(seeds.length)} gpu_percent_at_100=${at100.toFixed(2)} at_130=${at130.toFixed(2)}${beside} ` +
         `cpu_ms_each_run=${mean(runs.map((run) => run.cpuMs)).toFixed(0)}`,
     );
     for (const count of values.schedulers.split(',').filter(Boolean).map(Number)) {
       const split = seeds.map((seed) =>
-        packBy(count, hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), policy, seed),
+        packBy(count, hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), chooser, seed),
       );
       const [by100, by130] = [mean(split.map((run) => run.at100)), mean(split.map((run) => run.at130))];
       console.log(

@@ -1,5 +1,6 @@
 import { OUTCOMES_PER_SLOT_MAX } from '../src/core/outcome-of.ts';
 import type { SchedulerKind } from '../src/core/job.ts';
+import { keepGpusWholeFor, LearnedMix } from '../src/core/learned-mix.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
 import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../src/core/placement.ts';
 import type { Atomicity, ConflictCheck } from '../src/core/plan.ts';
@@ -20,7 +21,7 @@ export interface SchedulerSettings {
   readonly sliceMax?: number;
   /** Gangs with more members go by intent; without it, those that one transaction of the store cannot hold. */
   readonly gangMax?: number;
-  /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`; without it the kind's own. */
+  /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`, `fgd`; without it the kind's own. */
   readonly score?: string;
   /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
   readonly thinkMs?: { readonly job: number; readonly task: number };
@@ -43,6 +44,8 @@ export interface SchedulerOptions {
   /** null: as many as one transaction of the store holds. */
   readonly gangMax: number | null;
   readonly placement: PlacementPolicy;
+  /** What the placement policy expects to come, where it learns that from the jobs that the scheduler takes. */
+  readonly learnedMix: LearnedMix | null;
   readonly thinkMs: { readonly job: number; readonly task: number } | null;
   readonly enforcement: boolean;
   readonly sessionTtlMs: number;
@@ -56,17 +59,13 @@ const POLICIES: Readonly<Record<SchedulerKind, SchedulerPolicy>> = {
   system: systemPolicy,
 };
 
-export const SCORE_POLICIES: readonly PlacementPolicy[] = [
-  BINPACK,
-  SERVICE,
-  LEVEL,
-  RANDOM_FIT,
-  { name: 'fgd', score: 'fgd', sample: 32, sameHostCost: 0 },
-];
+const FIXED_POLICIES: readonly PlacementPolicy[] = [BINPACK, SERVICE, LEVEL, RANDOM_FIT];
+const LEARNING_POLICY = 'fgd';
 
 /** @throws when the score policy's name is unknown */
 export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
   const policy = POLICIES[settings.kind];
+  const learnedMix = settings.score === LEARNING_POLICY ? new LearnedMix() : null;
   return {
     id: settings.id,
     kind: settings.kind,
@@ -75,7 +74,8 @@ export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
     inFlightMax: settings.inFlightMax ?? 8,
     sliceMax: settings.sliceMax ?? policy.sliceMax,
     gangMax: settings.gangMax ?? null,
-    placement: settings.score === undefined ? policy.placement : scoreNamed(settings.score),
+    placement: placementOf(settings.score, learnedMix) ?? policy.placement,
+    learnedMix,
     thinkMs: settings.thinkMs ?? null,
     enforcement: settings.enforcement ?? true,
     sessionTtlMs: settings.sessionTtlMs ?? 10_000,
@@ -85,10 +85,12 @@ export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
   };
 }
 
-function scoreNamed(name: string): PlacementPolicy {
-  const policy = SCORE_POLICIES.find((known) => known.name === name);
+function placementOf(name: string | undefined, learned: LearnedMix | null): PlacementPolicy | null {
+  if (name === undefined) return null;
+  if (learned !== null) return keepGpusWholeFor(learned);
+  const policy = FIXED_POLICIES.find((known) => known.name === name);
   if (policy !== undefined) return policy;
-  const known = SCORE_POLICIES.map((each) => each.name).join(', ');
+  const known = [...FIXED_POLICIES.map((each) => each.name), LEARNING_POLICY].join(', ');
   throw new Error(`there is no score policy ${name}; there are ${known}`);
 }
 

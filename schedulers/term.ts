@@ -1,5 +1,6 @@
 import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
+import { askOf } from '../src/core/ask.ts';
 import type { CellMeta } from '../src/core/cell.ts';
 import { slotName } from '../src/core/ids.ts';
 import type { Switches } from '../src/core/limits.ts';
@@ -359,8 +360,19 @@ export class SchedulerTerm implements Term {
   #own(row: OwnedRecord, ownerRevision: number, isBare: boolean): void {
     const job = new OwnedJob(row.value, row.modRevision, ownerRevision);
     this.#book.add(job);
+    this.#expectMore(job);
     this.say('owned', job, `version ${String(job.record.version)}`);
     if (!isBare || !this.#intake.takeUpBare(job)) this.reload(job);
+  }
+
+  /** Tasks like the job's are expected to come again. */
+  #expectMore({ record: { job } }: OwnedJob): void {
+    const { learnedMix } = this.options;
+    if (learnedMix === null) return;
+    for (const group of Object.values(job.groups)) {
+      const { resources, gpu } = askOf(group);
+      learnedMix.hear(resources.cpuMilli, gpu, group.count);
+    }
   }
 
   #drop(key: string): void {
@@ -378,8 +390,10 @@ export class SchedulerTerm implements Term {
   #onRecord(key: string, row: OwnedRecord | undefined): void {
     const job = this.#book.get(key);
     if (job === undefined) return;
-    job.keepVersion(job.record.version, job.record.job);
+    const before = job.record.version;
+    job.keepVersion(before, job.record.job);
     job.record = row === undefined ? { ...job.record, desired: 'stop' } : row.value;
+    if (job.record.version !== before) this.#expectMore(job);
     job.recordRevision = row?.modRevision ?? 0;
     // What was tried for the old spec says nothing about the new one.
     job.groups.clear();

@@ -150,7 +150,13 @@ function shareUpTo({ cpuMilli: asked, shareUpTo: shares }: Kind, cpuMilli: numbe
 const compiled = new WeakMap<TaskMix, Fragmentation>();
 
 /** The loss rule of a policy, or null where it has none; a mix is made ready once. */
-export function lossRuleOf({ score, mix }: { score: string; mix?: TaskMix }): Fragmentation | null {
+export function lossRuleOf({
+  score,
+  mix,
+}: {
+  score: string;
+  mix?: TaskMix | undefined;
+}): Fragmentation | null {
   if (score !== 'fgd' || mix === undefined) return null;
   let known = compiled.get(mix);
   if (known === undefined) {

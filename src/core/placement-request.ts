@@ -58,7 +58,7 @@ export interface PlacementPolicy {
    */
   readonly sameHostCost: number;
   /** The tasks that `fgd` expects; without it `fgd` packs like `binpack`. */
-  readonly mix?: TaskMix;
+  readonly mix?: TaskMix | undefined;
 }
 
 /** Fills hosts up: for batch work. */
