@@ -189,11 +189,14 @@ export class GangSearch {
   /** Hosts without room, those of others, and those just drawn. Not counted out: a large gang has thousands, and asks often. */
   #passed(drawn: ReadonlySet<string>): PassedHosts {
     const { under } = this.#parts;
+    const full = this.#full;
     const isOthers = (host: string): boolean => under.has(host) && !this.#floors.has(host);
     return {
-      // The gang's own are under way too, so this is never less.
-      size: drawn.size + this.#full.size + under.size,
-      has: (host) => drawn.has(host) || this.#full.has(host) || isOthers(host),
+      // Anew each time: all may be empty until the first is drawn. The gang's own are under way too, so this is never less.
+      get size() {
+        return drawn.size + full.size + under.size;
+      },
+      has: (host) => drawn.has(host) || full.has(host) || isOthers(host),
     };
   }
 

@@ -22,7 +22,7 @@ import type { Selection } from './selection.ts';
  * Ports are no reason to evict: an evicted allocation keeps its ports until its release, so only free ones are given.
  */
 
-/** Hosts not to be named. `size` may be more than there are, and is 0 only when there are none. */
+/** Hosts not to be named. `size` may be more than there are, and is 0 only while there are none: then `has` is not asked. */
 export type PassedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
 
 /** Hosts that are compared for one eviction, drawn by chance: the best of sixteen is rarely far from the best of all. */

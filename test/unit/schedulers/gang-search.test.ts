@@ -71,6 +71,26 @@ describe("the search for a large gang's room, and what else there is to do", () 
     await world.until(() => membersRunning() === 40, 'the gang');
   });
 
+  it('as many hosts as are asked at once are asked in the first round, when nobody gives way yet', async () => {
+    // No more hosts than that: one drawn twice would be missed.
+    await filled(8);
+    const asked: string[] = [];
+    let answer: () => void = () => undefined;
+    const answered = new Promise<'pass'>((resolve) => (answer = () => resolve('pass')));
+    world.fate = ({ method, url }, from) => {
+      if (from !== 'batch-1' || method !== 'GET' || !url.endsWith('/v1/allocations')) return 'pass';
+      asked.push(url);
+      return answered;
+    };
+    await world.submit(gang(8, 100_000));
+    await world.until(() => asked.length > 0, 'the first question');
+    // Whoever is asked in this round is asked by now, and none of the next before these answer.
+    await world.clock.advance(100);
+    expect([asked.length, new Set(asked).size]).toEqual([8, 8]);
+    answer();
+    await world.until(() => membersRunning() === 8, 'the gang');
+  });
+
   it('S1.2 a gang that is stopped while its room is looked for is looked after no further', async () => {
     await filled(1);
     const job = gang(120, 1_000);
