@@ -11,6 +11,7 @@ import { StoreError } from '../src/ports/cell-store.ts';
 import { outcomeCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
 import type { Evictor } from './evictor.ts';
+import { isUnderWay, isWholeOnly } from './gang-whole.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Parking } from './parking.ts';
 import type { Placer } from './placer.ts';
@@ -121,12 +122,14 @@ export class Decider {
         more = true;
         break;
       }
-      const isGang = group.gang && job.record.job.type !== 'system';
+      const isGang = isWholeOnly(job, group);
       // Its evictor takes up the members one by one: those still missing are no gang of their own.
       if (isGang && job.group(name).evicting !== null) {
         job.group(name).passedOver = true;
         continue;
       }
+      // When the commit of those that were decided first is over, there is another look.
+      if (isGang && isUnderWay(job, group)) continue;
       // A gang waits for the last of its members' delays.
       if (isGang && due.length < wanted.length) continue;
       const slice = isGang ? due : due.slice(0, room);
@@ -152,7 +155,7 @@ export class Decider {
   #try(job: OwnedJob, group: Group, slice: readonly Fill[], nowMs: number): DecidedPlan | null {
     const { world, options, stats } = this.#term;
     const state = job.group(group.name);
-    const isGang = group.gang && job.record.job.type !== 'system';
+    const isGang = isWholeOnly(job, group);
     state.tries += 1;
     stats.decisions += 1;
     const id = makeId(nowMs, world.random.bytes(16));

@@ -2,11 +2,12 @@ import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { Fill } from '../src/core/slot-view.ts';
-import { CAUSES, isOfBrokenGang } from '../src/core/slot-view.ts';
+import { CAUSES } from '../src/core/slot-view.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
 import type { DecidedPlan } from './decider.ts';
+import { beginsAgain, isUnderWay, isWholeOnly } from './gang-whole.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Placer } from './placer.ts';
 import type { Releaser } from './releaser.ts';
@@ -50,7 +51,7 @@ export class GangRepair {
    */
   refused(job: OwnedJob, entry: Entry, why: string): boolean {
     const group = job.record.job.groups[entry.allocation.group];
-    if (group?.gang !== true || job.record.job.type === 'system' || !hasOthers(job, entry)) return false;
+    if (!isWholeOnly(job, group) || !hasOthers(job, entry)) return false;
     const waiting = this.#waiting.get(group);
     if (waiting !== undefined) waiting.push(entry);
     else void this.#repairAll(job, group, entry, why);
@@ -76,7 +77,8 @@ export class GangRepair {
     const answered = await this.#replace(job, group, entry);
     if (!this.#isWanted(job, entry)) return;
     // No task ends because an arbiter or the store is away (rule 6).
-    if (!answered) {
+    // Nor does it begin again beside members that are being committed: they would come after the mark.
+    if (!answered || isUnderWay(job, group)) {
       this.#term.reload(job, AGAIN_MS);
       return;
     }
@@ -126,18 +128,6 @@ function hasOthers(job: OwnedJob, { allocation }: Entry): boolean {
     if (other.group === allocation.group && other.id !== allocation.id && other.desired === 'run')
       return true;
   return false;
-}
-
-/** As the slots see it: one of them has nothing but what ends with the gang. One on a lost host may stand beside its successor. */
-function beginsAgain(job: OwnedJob, { name }: Group): boolean {
-  const wanted = new Set<number>();
-  const ending = new Set<number>();
-  for (const { allocation } of job.entries.values()) {
-    if (allocation.group !== name) continue;
-    if (allocation.desired === 'run') wanted.add(allocation.index);
-    else if (isOfBrokenGang(allocation)) ending.add(allocation.index);
-  }
-  return [...ending].some((index) => !wanted.has(index));
 }
 
 /** The same slot and attempt: nothing of it has run. */

@@ -1,11 +1,13 @@
 import type { Atomicity, ConflictReason, Eviction, PlanOutcome, Release } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
 import { yielding } from '../src/core/giving-way.ts';
+import type { Fill } from '../src/core/slot-view.ts';
 import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { StoreLimits } from '../src/ports/cell-store.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
+import { isWholeOnly, staysWhole } from './gang-whole.ts';
 import type { FreshStarts } from './fresh-starts.ts';
 import type { Intents } from './intents.ts';
 import type { LaunchBook } from './launch-terms.ts';
@@ -22,6 +24,19 @@ export const CONFLICTS_MAX = 8;
 const RELOAD_DELAY_MS = 1_000;
 /** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
 const TICKET_RETRY_MS = 5_000;
+/** Before a gang is decided anew of which others left meanwhile. */
+const GANG_AGAIN_MS = 200;
+
+export interface LauncherParts {
+  readonly book: LaunchBook;
+  readonly desk: TicketDesk;
+  readonly starts: FreshStarts;
+  readonly intents: Intents;
+  /** A plan has come to its end. */
+  readonly onLaunched: () => void;
+  /** What the job wants now. */
+  readonly fillsOf: (job: OwnedJob) => readonly Fill[];
+}
 
 /**
  * Brings decided placements to the hosts, in the order that S4.27 asks for: they are in memory already; then tickets,
@@ -34,26 +49,18 @@ export class Launcher {
   readonly #starts: FreshStarts;
   readonly #intents: Intents;
   readonly #onLaunched: () => void;
+  readonly #fillsOf: LauncherParts['fillsOf'];
   /** Placements between decision and commit. */
   #underWay = 0;
 
-  constructor(
-    term: Term,
-    parts: {
-      book: LaunchBook;
-      desk: TicketDesk;
-      starts: FreshStarts;
-      intents: Intents;
-      /** A plan has come to its end. */
-      onLaunched: () => void;
-    },
-  ) {
+  constructor(term: Term, parts: LauncherParts) {
     this.#term = term;
     this.#book = parts.book;
     this.#desk = parts.desk;
     this.#starts = parts.starts;
     this.#intents = parts.intents;
     this.#onLaunched = parts.onLaunched;
+    this.#fillsOf = parts.fillsOf;
   }
 
   get underWay(): number {
@@ -79,7 +86,12 @@ export class Launcher {
       const { enforcement } = this.#term.options;
       const answers = enforcement ? await Promise.all(entries.map((entry) => this.#ask(job, entry))) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
-      if (ready.length === 0) return answers?.every((answer) => !('unanswered' in answer)) ?? true;
+      const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
+      if (ready.length === 0) return answered;
+      if (!this.#staysWhole(job, ready, releases)) {
+        for (const entry of ready) this.#takeBack(job, entry);
+        return answered;
+      }
       return await this.#commit(job, planId, ready, atomicity, { evictions, releases });
     } finally {
       this.#underWay -= entries.length;
@@ -110,6 +122,17 @@ export class Launcher {
     if (!isPartOfGang && !job.dropped && !this.#term.signal.aborted) return ready;
     for (const entry of ready) this.#takeBack(job, entry);
     return [];
+  }
+
+  /** While tickets were asked for, what the gang was decided beside may have gone: then it is decided anew. */
+  #staysWhole(job: OwnedJob, entries: readonly Entry[], releases: readonly Release[]): boolean {
+    const group = job.record.job.groups[entries[0]?.allocation.group ?? ''];
+    if (!isWholeOnly(job, group)) return true;
+    const leaving = new Set(releases.map(({ allocation }) => allocation.id));
+    const open = (): number => this.#fillsOf(job).filter((fill) => fill.group === group.name).length;
+    if (staysWhole(job, group, entries, leaving, open)) return true;
+    block(this.#term, job, group.name, 'others of its gang have left meanwhile', GANG_AGAIN_MS);
+    return false;
   }
 
   #ask(job: OwnedJob, entry: Entry): Promise<TicketOutcome> {

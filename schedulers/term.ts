@@ -8,7 +8,7 @@ import type { SharedUse } from '../src/core/shared-resource.ts';
 import { partsOfPool } from '../src/core/shared-resource.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
-import type { Todo } from '../src/core/slot-view.ts';
+import type { Fill, Todo } from '../src/core/slot-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/committer.ts';
@@ -163,8 +163,10 @@ export class SchedulerTerm implements Term {
     this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
+    const fillsOf = (job: OwnedJob): readonly Fill[] =>
+      this.decider.look(job, Math.floor(clock.nowMs())).fills;
     const launcher = new Launcher(this, {
-      ...{ book, desk: this.#desk, starts: this.#starts, intents },
+      ...{ book, desk: this.#desk, starts: this.#starts, intents, fillsOf },
       onLaunched: () => {
         this.#reports.hostsChanged();
         this.#loop.launched();
@@ -176,7 +178,7 @@ export class SchedulerTerm implements Term {
     const evictor = new Evictor(this, {
       ...{ placer: this.placer, parking: this.#parking },
       isPaused: () => this.#switches.get('')?.value.pauseEviction ?? false,
-      fillsOf: (job) => this.decider.look(job, Math.floor(clock.nowMs())).fills,
+      fillsOf,
       launch: (job, plan) => {
         for (const entry of plan.entries) jobs.index(job, entry);
         return this.#loop.launch(job, plan, plan.evictions);

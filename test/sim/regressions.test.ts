@@ -155,6 +155,16 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     theme: 'race',
     seed: 79,
   },
+  {
+    what: 'I6 members of a gang are not placed while the successor of another waits for its ticket',
+    theme: 'lossy',
+    seed: 127,
+  },
+  {
+    what: 'I6 the successor of a member is not committed after its gang was marked to begin again',
+    theme: 'repeated',
+    seed: 38,
+  },
 ];
 
 describe('runs that once went wrong', () => {
