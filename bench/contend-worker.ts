@@ -69,6 +69,9 @@ let isWarm = false;
 let landedBefore = 0;
 let over = true;
 let writing: Promise<void> = Promise.resolve();
+/** Without its parent it would go on for ever. */
+const orphaned = (): never => process.exit(1);
+process.on('disconnect', orphaned);
 
 const path = await makeWholePath({
   ...{ store, keys: cellKeys(order.cell), hosts: order.hosts, together: order.together },
@@ -113,6 +116,7 @@ const COMMANDS: Readonly<Record<WorkerCommand, () => unknown>> = {
     await path.close();
     await store.close();
     await tell({ say: 'report', report: { ...sums, transactions, refused, ids } });
+    process.off('disconnect', orphaned);
     process.disconnect();
   },
 };

@@ -62,7 +62,7 @@ export interface WholePath {
   close(): Promise<void>;
 }
 
-/** Plans open at once, in transactions: enough that the next is always ready. */
+/** Plans open at once at the most, in those that may be under way: enough that the next is always ready. */
 const OPEN_FACTOR = 2;
 
 const EPOCH = { incarnation: '6b1e7a3c-0000-4000-8000-000000000000', counter: 0 };
@@ -186,8 +186,8 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
 
   /** Plans that may be open: what the store takes at once, and what is made ready meanwhile. */
   function openMax(): number {
-    const plansEach = store.limits.operationsMax / 2 / together;
-    return Math.min(options.inFlight * OPEN_FACTOR, committer.window * Math.max(OPEN_FACTOR, plansEach));
+    const plans = Math.max(OPEN_FACTOR, committer.placementsMax / together);
+    return Math.min(options.inFlight * OPEN_FACTOR, plans);
   }
 
   function commitWhile(isWanted: () => boolean): Promise<void> {

@@ -9,8 +9,9 @@ import type { Launcher } from './launcher.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 
 /**
- * Placements between decision and commit; beyond it deciding waits. A job that comes now waits for all of them (S3.47); they
- * are twice what the transactions that are under way at once can hold, and more brought no more of them.
+ * Placements between decision and commit, those that wait for tickets included; beyond it deciding waits. A job that comes now
+ * waits for all of them (S3.47). Eight transactions for many hosts hold as many, and more brought no more of them; how many
+ * may be at the commit itself goes by what the store takes, which is less where it is slow.
  */
 const UNDER_WAY_MAX = 2_048;
 /** Jobs' turns before others in this process have theirs. */
@@ -25,7 +26,7 @@ export interface DecisionLoopParts {
   readonly jobOf: (key: string) => OwnedJob | undefined;
   /** A decision was made: reports about its entries must find them. */
   readonly onDecided: (job: OwnedJob, entry: Entry) => void;
-  /** How many placements the store is to be given at once, as fast as it is now. */
+  /** How many placements may be at the commit at once, as fast as the store is now. */
   readonly storeTakes: () => number;
   /** No more is decided for now: what waits for its commit shall go. */
   readonly onPause: () => void;
@@ -90,7 +91,8 @@ export class DecisionLoop {
   }
 
   #mayDecide(): boolean {
-    return this.#parts.launcher.underWay < Math.min(UNDER_WAY_MAX, this.#parts.storeTakes());
+    const { launcher, storeTakes } = this.#parts;
+    return launcher.underWay < UNDER_WAY_MAX && launcher.committing < storeTakes();
   }
 
   /** As the launcher's. */

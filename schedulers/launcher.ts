@@ -52,6 +52,7 @@ export class Launcher {
   readonly #fillsOf: LauncherParts['fillsOf'];
   /** Placements between decision and commit. */
   #underWay = 0;
+  #committing = 0;
 
   constructor(term: Term, parts: LauncherParts) {
     this.#term = term;
@@ -65,6 +66,11 @@ export class Launcher {
 
   get underWay(): number {
     return this.#underWay;
+  }
+
+  /** Those of them that have their tickets: what the store is given. */
+  get committing(): number {
+    return this.#committing;
   }
 
   /**
@@ -162,6 +168,7 @@ export class Launcher {
   ): Promise<boolean> {
     const { options, stats, world } = this.#term;
     for (const entry of entries) entry.stage = 'commit';
+    this.#committing += entries.length;
     const startedMs = world.clock.monotonicMs();
     const isWhole = atomicity === 'all-or-nothing';
     const isLarge = isWhole && !isOneTransaction(options, world.store.limits, entries, evictions);
@@ -177,6 +184,8 @@ export class Launcher {
       this.#term.reload(job, RELOAD_DELAY_MS);
       for (const entry of entries) this.#takeBack(job, entry);
       return false;
+    } finally {
+      this.#committing -= entries.length;
     }
     if (outcome === null) return true;
     stats.addCommit(world.clock.monotonicMs() - startedMs);

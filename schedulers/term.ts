@@ -213,8 +213,7 @@ export class SchedulerTerm implements Term {
       ...{ decider: this.decider, launcher },
       jobOf: (key) => jobs.get(key),
       onDecided: (job, entry) => jobs.index(job, entry),
-      // One more is made ready while these are under way.
-      storeTakes: () => (this.committer.window + 1) * world.store.limits.operationsMax,
+      storeTakes: () => this.committer.placementsMax,
       onPause: () => this.committer.flush(),
     });
     this.#sweeper = new Sweeper(this, {

@@ -11,6 +11,8 @@ const SCAN_MAX = 1_024;
 export interface Batch {
   readonly draft: TransactionDraft;
   readonly units: PendingUnit[];
+  /** Others stayed in the queue. */
+  readonly leftOthers: boolean;
 }
 
 export interface CommitQueueParts {
@@ -80,7 +82,7 @@ export class CommitQueue {
     const { knowledge } = this.#parts;
     const operationsMax = this.#parts.operationsMax();
     const draft = new TransactionDraft(knowledge, operationsMax);
-    const batch: Batch = { draft, units: [] };
+    const batch = { draft, units: [] as PendingUnit[] };
     const blocked = new Set<string>();
     const blockedPools = new Set<string>();
     const waiting: PendingUnit[] = [];
@@ -104,10 +106,10 @@ export class CommitQueue {
       roomLeft = added !== 'full';
     }
     this.#waiting.splice(0, scanned, ...waiting);
-    return batch.units.length === 0 ? null : batch;
+    return batch.units.length === 0 ? null : { ...batch, leftOthers: this.#waiting.length > 0 };
   }
 
-  #addTo(batch: Batch, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
+  #addTo(batch: Omit<Batch, 'leftOthers'>, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
     const { book, refresh, tally } = this.#parts;
     for (;;) {
       const stale = pending.movedSinceSeen(

@@ -1,12 +1,10 @@
 /** The store is to answer a full transaction within this time: what waits for longer has not become faster by being sent. */
 const ANSWER_MS = 50;
-/** Of a store that is slow by itself, far away or on a slow disk: so many times its least. */
-const LEAST_FACTOR = 3;
 /**
- * The least seen counts for twice as much after this time, should the store be slower for good by now. In minutes it would
- * be forgotten under a long load, and the queue taken for the store's own time.
+ * Of a store that is slow by itself, far away or on a slow disk: so many times the least ever seen. The least is not
+ * forgotten with time: under a steady load the queue would be taken for the store's own time, and then grow with it.
  */
-const LEAST_DOUBLES_MS = 600_000;
+const LEAST_FACTOR = 3;
 /** The share of the newest answer in the mean. */
 const NEWEST = 1 / 8;
 /** The part of a step that one answer takes: a window is answered before it is judged, so that it does not swing. */
@@ -28,7 +26,7 @@ export class CommitWindow {
   #width: number;
   #meanMs: number | null = null;
   #leastMs = Infinity;
-  #leastAtMs = 0;
+  #halvedAtMs = -Infinity;
 
   /** @param max transactions; so many to begin with, while nothing is known of the store */
   constructor(max: number) {
@@ -45,10 +43,9 @@ export class CommitWindow {
   /**
    * A transaction was answered. Small ones tell only what the store takes for itself: mostly few of them are under way.
    * @param tookMs from sending to the answer
-   * @param nowMs on a monotonic clock
    */
-  answered(tookMs: number, nowMs: number, isFull: boolean): void {
-    this.#remember(tookMs, nowMs);
+  answered(tookMs: number, isFull: boolean): void {
+    this.#leastMs = Math.min(this.#leastMs, tookMs);
     if (!isFull) return;
     this.#meanMs = this.#meanMs === null ? tookMs : this.#meanMs + (tookMs - this.#meanMs) * NEWEST;
     const wantedMs = Math.max(ANSWER_MS, LEAST_FACTOR * this.#leastMs);
@@ -58,14 +55,14 @@ export class CommitWindow {
     this.#width = Math.max(this.#min, Math.min(this.#max, this.#width * (1 + step)));
   }
 
-  /** A transaction was cut off or overdue, whatever was in it: half as many from now on. */
-  unanswered(): void {
+  /**
+   * A transaction was cut off or overdue, whatever was in it: half as many from now on. All that were under way then may
+   * share its fate, as when a connection breaks, and tell nothing new.
+   * @param sentAtMs on the monotonic clock of `nowMs`
+   */
+  unanswered(sentAtMs: number, nowMs: number): void {
+    if (sentAtMs <= this.#halvedAtMs) return;
+    this.#halvedAtMs = nowMs;
     this.#width = Math.max(this.#min, this.#width / 2);
-  }
-
-  #remember(tookMs: number, nowMs: number): void {
-    const aged = this.#leastMs * 2 ** ((nowMs - this.#leastAtMs) / LEAST_DOUBLES_MS);
-    this.#leastMs = Math.min(aged, tookMs);
-    this.#leastAtMs = nowMs;
   }
 }

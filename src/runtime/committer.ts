@@ -122,12 +122,22 @@ export class Committer {
     return this.#trouble;
   }
 
-  /**
-   * Full transactions that are worth having under way now, a number that need not be whole. Whoever has more placements
-   * open than these hold makes them wait here instead of deciding them later, on newer knowledge.
-   */
+  /** Full transactions that are worth having under way now, a number that need not be whole. */
   get window(): number {
     return this.#window.transactions;
+  }
+
+  /**
+   * Placements that are worth having open here now: those under way, and one more transaction that is made ready meanwhile.
+   * Whoever has more of them makes them wait here instead of deciding them later, on newer knowledge.
+   */
+  get placementsMax(): number {
+    return (this.#window.transactions + 1) * this.#placementsEach;
+  }
+
+  /** One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts. */
+  get #placementsEach(): number {
+    return this.#deps.store.limits.operationsMax / 2;
   }
 
   /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
@@ -206,10 +216,8 @@ export class Committer {
   }
 
   #pump(): void {
-    const { operationsMax } = this.#deps.store.limits;
     const waits = this.#deps.moreComing?.() ?? false;
-    // One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts.
-    const full = waits ? operationsMax : operationsMax / 2;
+    const full = waits ? this.#deps.store.limits.operationsMax : this.#placementsEach;
     while (
       !this.#storeAway &&
       this.#queue.size > 0 &&
@@ -255,7 +263,7 @@ export class Committer {
       const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
       this.#trouble = null;
       this.#tally.count('transactions');
-      this.#answered(reply, batch.draft.operations, clock.monotonicMs() - startedMs);
+      this.#answered(reply, batch, startedMs);
       if (reply.outcome !== 'unknown') this.#newestRevision = Math.max(this.#newestRevision, reply.revision);
       if (reply.outcome === 'applied') this.#applied(batch, reply.revision, true);
       else if (reply.outcome === 'refused') this.#refused(batch, reply);
@@ -263,11 +271,15 @@ export class Committer {
     });
   }
 
-  #answered({ outcome }: AttemptReply, operations: number, tookMs: number): void {
-    const { clock, metrics, store } = this.#deps;
+  #answered({ outcome }: AttemptReply, { draft, leftOthers }: Batch, startedMs: number): void {
+    const { clock, metrics } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const tookMs = nowMs - startedMs;
     metrics.observe('moorage_commit_seconds', tookMs / 1000, { outcome });
-    if (outcome === 'unknown') this.#window.unanswered();
-    else this.#window.answered(tookMs, clock.monotonicMs(), operations >= store.limits.operationsMax / 2);
+    // Where bytes bound a transaction, it never has as many operations as it may.
+    const isFull = leftOthers || draft.operations >= this.#placementsEach;
+    if (outcome === 'unknown') this.#window.unanswered(startedMs, nowMs);
+    else this.#window.answered(tookMs, isFull);
     metrics.gauge('moorage_commit_window', this.#window.transactions);
   }
 

@@ -4,6 +4,7 @@ import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
 import type { Plan } from '../../../src/core/plan.ts';
+import type { AttemptReply } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
 import { allocationCodec, outcomeCodec } from '../../../src/wire/records.ts';
 import {
@@ -143,6 +144,60 @@ describe('committer', () => {
     expect(committer.window).toBe(2);
     expect(await most(1)).toBeGreaterThan(6);
     expect(committer.stats).toMatchObject({ committed: 3 * 8 * HOSTS, refused: 0 });
+    cell.check();
+  });
+
+  it('halves what it sends once, when one broken connection cuts off all that is under way', async () => {
+    const cell = await cellOf(16);
+    const limits = { operationsMax: 4, bytesMax: 1_000_000 };
+    const store = new MemoryCellStore({ clock: cell.clock, cell: cell.cell, limits });
+    const attempt = store.attempt.bind(store);
+    const { committer } = await cell.scheduler({ store, inFlightMax: 8 });
+    let sent = 0;
+    let least = committer.window;
+    const cutOff: ((reply: AttemptReply) => void)[] = [];
+    store.attempt = (wanted) => {
+      sent += 1;
+      least = Math.min(least, committer.window);
+      if (sent > 8) return attempt(wanted);
+      const reply = new Promise<AttemptReply>((resolve) => cutOff.push(resolve));
+      if (sent === 8) for (const cut of cutOff) cut({ outcome: 'unknown', cause: new Error('reset') });
+      return reply;
+    };
+    const places = Array.from({ length: 16 }, (_, n) => place(`a${String(n)}`, `h${String(n)}`));
+    await committer.commit(planOf('p', { places }));
+    expect(least).toBe(4);
+    expect(committer.stats).toMatchObject({ committed: 16, unknownResolved: 8 });
+    cell.check();
+  });
+
+  it('sends more again where bytes bound a transaction, and none has the operations that it may', async () => {
+    const HOSTS = 64;
+    const cell = await cellOf(HOSTS);
+    const limits = { operationsMax: 2 * HOSTS, bytesMax: 6_000 };
+    const store = new MemoryCellStore({ clock: cell.clock, cell: cell.cell, limits });
+    const attempt = store.attempt.bind(store);
+    const { committer } = await cell.scheduler({ store, inFlightMax: 8 });
+    const burst = async (name: string): Promise<void> => {
+      const places = Array.from({ length: HOSTS }, (_, n) =>
+        place(`${name}-${String(n)}`, `h${String(n)}`, { resources: NO_RESOURCES }),
+      );
+      await committer.commit(planOf(name, { places }));
+    };
+    let mostWrites = 0;
+    let isCut = true;
+    store.attempt = async (wanted) => {
+      const reply = await attempt(wanted);
+      mostWrites = Math.max(mostWrites, wanted.writes.length);
+      if (!isCut) return reply;
+      isCut = false;
+      return { outcome: 'unknown', cause: new Error('reset') };
+    };
+    await burst('first');
+    expect(committer.window).toBeLessThan(8);
+    for (let n = 0; n < 16; n++) await burst(`more${String(n)}`);
+    expect(committer.window).toBe(8);
+    expect(mostWrites).toBeLessThan(limits.operationsMax / 2);
     cell.check();
   });
 
