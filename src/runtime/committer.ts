@@ -128,16 +128,24 @@ export class Committer {
   }
 
   /**
-   * Placements that are worth having open here now: those under way, and one more transaction that is made ready meanwhile.
-   * Whoever has more of them makes them wait here instead of deciding them later, on newer knowledge.
+   * Placements that are worth having open here now: those under way, and as many as make one more transaction full, so that
+   * it goes as soon as one of those is answered. Whoever has more of them makes them wait here instead of deciding them
+   * later, on newer knowledge.
    */
   get placementsMax(): number {
-    return (this.#window.transactions + 1) * this.#placementsEach;
+    return (
+      this.#window.transactions * this.#placementsEach + this.#fullWhile(this.#deps.moreComing !== undefined)
+    );
   }
 
   /** One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts. */
   get #placementsEach(): number {
     return this.#deps.store.limits.operationsMax / 2;
+  }
+
+  /** Units from which a transaction is taken for full: while more are coming, as many as may fit where they share hosts. */
+  #fullWhile(moreComing: boolean): number {
+    return moreComing ? this.#deps.store.limits.operationsMax : this.#placementsEach;
   }
 
   /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
@@ -217,7 +225,7 @@ export class Committer {
 
   #pump(): void {
     const waits = this.#deps.moreComing?.() ?? false;
-    const full = waits ? this.#deps.store.limits.operationsMax : this.#placementsEach;
+    const full = this.#fullWhile(waits);
     while (
       !this.#storeAway &&
       this.#queue.size > 0 &&

@@ -142,6 +142,8 @@ describe('committer', () => {
     expect(await most(1)).toBe(8);
     expect(await most(50)).toBe(2);
     expect(committer.window).toBe(2);
+    // Two of two placements each are under way, and one is ready.
+    expect(committer.placementsMax).toBe(3 * 2);
     expect(await most(1)).toBeGreaterThan(6);
     expect(committer.stats).toMatchObject({ committed: 3 * 8 * HOSTS, refused: 0 });
     cell.check();
