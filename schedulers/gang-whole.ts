@@ -27,23 +27,29 @@ export function beginsAgain(job: OwnedJob, { name }: Group): boolean {
  * May the members be committed now? They were decided for a gang as it stood then, of which others may have left since, or
  * are told to: then they would be a part of it (I6).
  * @param coming the members
- * @param leaving who goes with the same commit
- * @param open slots of the gang that are to be filled besides
+ * @param beside `leaving`: who goes with the same commit; `isLost`: whether a host is; `open`: slots of the gang that are to be
+ *   filled besides
  */
 export function staysWhole(
   job: OwnedJob,
   group: Group,
   coming: readonly Entry[],
-  leaving: ReadonlySet<string>,
-  open: () => number,
+  beside: {
+    readonly leaving: ReadonlySet<string>;
+    readonly isLost: (host: string) => boolean;
+    readonly open: () => number;
+  },
 ): boolean {
   const going = new Set(coming);
+  // Whoever was to end on a lost host is gone, as the slots see it: nobody waits for its release.
+  const isGone = ({ allocation: { desired, host } }: Entry): boolean =>
+    desired !== 'run' && beside.isLost(host);
   const others = membersOf(job, group.name).filter(
-    (entry) => !going.has(entry) && !leaving.has(entry.allocation.id),
+    (entry) => !going.has(entry) && !beside.leaving.has(entry.allocation.id) && !isGone(entry),
   );
   if (others.some(({ marking }) => marking) || beginsAgain(job, group)) return false;
   if (others.some(stands)) return true;
-  return others.length === 0 && open() === 0;
+  return others.length === 0 && beside.open() === 0;
 }
 
 /** Who gives way is there until its host has released it. */

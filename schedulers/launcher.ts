@@ -77,7 +77,8 @@ export class Launcher {
    * @param entries of one job, already assumed; for `all-or-nothing` they stand or fall together
    * @param evictions who gives way to them, in the same commit
    * @param releases what goes with all of them, or stays; the entries' revisions say which
-   * @returns false: an arbiter or the store did not answer, so that the same may be done later
+   * @returns false: an arbiter or the store did not answer, or others of their gang were on their way out, so that the same may be
+   *   done later
    */
   async launch(
     job: OwnedJob,
@@ -96,7 +97,8 @@ export class Launcher {
       if (ready.length === 0) return answered;
       if (!this.#staysWhole(job, ready, releases)) {
         for (const entry of ready) this.#takeBack(job, entry);
-        return answered;
+        // It may be whole a moment later: no reason to end what runs of it.
+        return false;
       }
       return await this.#commit(job, planId, ready, atomicity, { evictions, releases });
     } finally {
@@ -135,8 +137,9 @@ export class Launcher {
     const group = job.record.job.groups[entries[0]?.allocation.group ?? ''];
     if (!isWholeOnly(job, group)) return true;
     const leaving = new Set(releases.map(({ allocation }) => allocation.id));
+    const isLost = (host: string): boolean => this.#term.cell.standing(host).state === 'lost';
     const open = (): number => this.#fillsOf(job).filter((fill) => fill.group === group.name).length;
-    if (staysWhole(job, group, entries, leaving, open)) return true;
+    if (staysWhole(job, group, entries, { leaving, isLost, open })) return true;
     block(this.#term, job, group.name, 'others of its gang have left meanwhile', GANG_AGAIN_MS);
     return false;
   }
