@@ -67,7 +67,7 @@ function takeOrders(
       continue;
     }
     // Gone already when it is asked about the next time: the order did that. Anything else says nothing of it.
-    if (unheard.delete(id) && answer.fact.report?.released !== true) left.delete(id);
+    if (unheard.delete(id) && !saysGone(order, answer.fact)) left.delete(id);
     if (!seen.has(id)) {
       if (endsUnbegun(order, answer.fact) && !left.has(id)) left.set(id, answer);
       else if (order.kind === 'start' && answer.fact.status === 200 && !known.has(id)) left.delete(id);
@@ -92,6 +92,12 @@ function endsUnbegun(order: OrderFact, { status, code }: OrderAnswer): boolean {
     case 'remove':
       return status === 204;
   }
+}
+
+/** Does the answer say that the allocation had left before it was asked? Only what has can be removed. */
+function saysGone(order: OrderFact, { status, code, report }: OrderAnswer): boolean {
+  if (order.kind === 'remove') return status === 204;
+  return report?.released === true || (order.kind === 'start' && code === 'stopped');
 }
 
 /** Which allocation an order is about. */

@@ -252,6 +252,17 @@ describe('I9 quotas', () => {
     expect(run.broken(quick)).toEqual([]);
   });
 
+  it.each<[string, (one: Allocation) => void]>([
+    ['is removed', (one) => run.orderRemoval(one)],
+    ['is said to be stopped to who orders it again', (one) => run.order(one, job, { refuse: 'stopped' })],
+  ])('takes what comes after a stop that was carried out unheard: it %s', (_, later) => {
+    const [one, three] = oneWaits();
+    run.orderStop(run.mark(one, 'stop'), {}, null);
+    run.commit(true, three);
+    later(one);
+    expect(run.broken(quick).filter((invariant) => invariant === 'I9')).toEqual([]);
+  });
+
   const waits = { state: 'accepted', released: false } as const;
   const stops = { state: 'stopping', released: false } as const;
   it.each<[string, (one: Allocation) => void]>([
