@@ -78,8 +78,11 @@ describeNeeding(firstMissing(compiled, root()), 'a real disk that is full', () =
     expect(ended).toMatchObject({ state: 'killed', reason: 'enough', exit: { signal: 'SIGTERM' } });
     expect(await client.get(agent.address, kept.allocation.id)).toMatchObject({ state: 'running' });
     rmSync(join(disk.path, 'filler'));
-    expect(await client.start(agent.address, late)).toMatchObject({ kind: 'started' });
-    await untilReport(client, agent.address, late.allocation.id, (one) => one.released);
+    // The one that was refused stays refused, also from memory: the disk took no line about it.
+    expect(await client.start(agent.address, late)).toMatchObject({ kind: 'refused', code: 'disk-full' });
+    const next = someStart();
+    expect(await client.start(agent.address, next)).toMatchObject({ kind: 'started' });
+    await untilReport(client, agent.address, next.allocation.id, (one) => one.released);
     await agent.stop();
   });
 });

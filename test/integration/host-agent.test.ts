@@ -161,10 +161,14 @@ describe.each(shims)('a host with %s', (_name, shim) => {
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as { port: number };
-    const order = someStart({ allocation: { ports: { http: port } } });
-    expect(await client.start(agent.address, order)).toMatchObject({ kind: 'refused', code: 'port-taken' });
+    const order = () => someStart({ allocation: { ports: { http: port } } });
+    const first = order();
+    const refused = { kind: 'refused', code: 'port-taken' };
+    expect(await client.start(agent.address, first)).toMatchObject(refused);
     await new Promise((done) => server.close(done));
-    expect(await run(order)).toMatchObject({ state: 'complete' });
+    // That was the last word about this one: its claim is given back.
+    expect(await client.start(agent.address, first)).toMatchObject(refused);
+    expect(await run(order())).toMatchObject({ state: 'complete' });
   });
 
   it.skipIf(shim === null)(
