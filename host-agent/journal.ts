@@ -12,7 +12,7 @@ const JOURNAL = 'journal';
 const MEMORY_MS = 3600 * 1000;
 /** Below this many lines the file is never written anew: some MiB, read in a fraction of a second. */
 const LINES_MAX = 20_000;
-/** Lines that wait for a disk that takes none: some hundred KiB, and minutes of a busy host. */
+/** Lines that wait for a disk that takes none: some hundred KiB. What comes after them is written from memory. */
 const PENDING_MAX = 5_000;
 /** Lines of a newer version that are kept for it. */
 const FOREIGN_MAX = 1_000;
@@ -49,6 +49,8 @@ export class Journal {
   #rewriteAbove = LINES_MAX;
   /** Lines that go together into the next append: they gather while the file is being written, or when it failed. */
   #gathered: string[] = [];
+  /** More is known in memory than the file and the gathered lines say: only a file that is written anew makes up for it. */
+  #isBehind = false;
   #nextAppend: Promise<void> | null = null;
   #lastAppend: Promise<void> = Promise.resolve();
   #lastWrite: Promise<void> = Promise.resolve();
@@ -158,17 +160,23 @@ export class Journal {
   }
 
   #add(entries: readonly JournalEntry[]): Promise<void> {
-    if (this.#torn && this.#gathered.length > PENDING_MAX)
-      return Promise.reject(new DiskError('io', `${JOURNAL} has taken no line for too long`));
     // In memory first: two calls at once must not both find a ticket unused.
     for (const entry of entries) this.#take(entry);
     this.#gathered.push(...entries.map((entry) => `${journalLine.encode(entry)}\n`));
+    if (this.#torn) this.#boundGathered();
     return this.#appendSoon();
+  }
+
+  /** On a disk that takes none they must not grow for ever. */
+  #boundGathered(): void {
+    if (this.#gathered.length <= PENDING_MAX) return;
+    this.#gathered.length = PENDING_MAX;
+    this.#isBehind = true;
   }
 
   /** Resolves when all that is known here is durable. */
   #settled(): Promise<void> {
-    return this.#gathered.length > 0 ? this.#appendSoon() : this.#lastAppend;
+    return this.#gathered.length > 0 || this.#isBehind ? this.#appendSoon() : this.#lastAppend;
   }
 
   #appendSoon(): Promise<void> {
@@ -200,12 +208,13 @@ export class Journal {
       // They are taken for known in memory, so nobody would ever write them again.
       this.#torn = true;
       this.#gathered.unshift(...lines);
+      this.#boundGathered();
       throw error;
     }
     this.#torn = false;
     this.#lines += lines.length;
     // Nothing is acknowledged after a failed rewrite until one succeeds: which of the two files survives is unknown.
-    if (this.#lines > this.#rewriteAbove) await this.#rewrite();
+    if (this.#isBehind || this.#lines > this.#rewriteAbove) await this.#rewrite();
   }
 
   #take(entry: JournalEntry): void {
@@ -255,7 +264,14 @@ export class Journal {
       else entries.push({ kind: 'barred', id, ...bar });
     }
     const lines = [...entries.map((entry) => journalLine.encode(entry)), ...this.#foreign];
-    await this.#ports.disk.replace(JOURNAL, lines.map((line) => `${line}\n`).join(''));
+    const wasBehind = this.#isBehind;
+    this.#isBehind = false;
+    try {
+      await this.#ports.disk.replace(JOURNAL, lines.map((line) => `${line}\n`).join(''));
+    } catch (error) {
+      this.#isBehind ||= wasBehind;
+      throw error;
+    }
     this.#torn = false;
     this.#lines = lines.length;
     this.#rewriteAbove = Math.max(LINES_MAX, 2 * entries.length);

@@ -79,9 +79,13 @@ function unheld(desk: Desk, kind: LeakKind, leases: ReadonlyMap<string, string>)
   return [...leases].filter(([, holder]) => !holdsPorts(desk, holder)).map(([name]) => ({ kind, name }));
 }
 
-/** An orphan may be asked for by whoever started it, but not one that was stopped or removed: nobody speaks of it again. */
+/**
+ * An orphan may be asked for by whoever started it, but not one that was stopped or removed: nobody speaks of it again. An
+ * order of an old epoch ends nothing (I17).
+ */
 function isKnown({ table, orphans, journal }: Desk, id: string): boolean {
-  return table.get(id) !== undefined || (orphans.ids.includes(id) && !journal.isBarred(id));
+  if (table.get(id) !== undefined) return true;
+  return orphans.has(id) && (!journal.isBarred(id) || journal.refusalOf(id)?.code === 'epoch-old');
 }
 
 function holdsPorts(desk: Desk, id: string): boolean {

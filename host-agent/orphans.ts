@@ -1,4 +1,6 @@
+import { DiskError } from '../src/ports/disk.ts';
 import { sleep } from '../src/runtime/sleep.ts';
+import { ProblemError } from '../src/wire/problem.ts';
 import { attemptName } from '../src/wire/shim-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
@@ -42,30 +44,60 @@ export class Orphans {
     return found;
   }
 
-  /** Ends and removes what is left of the allocation. */
+  /**
+   * Ends and removes what is left of an allocation that is barred. Files that the disk does not let go of are left for the
+   * search for leaks.
+   * @throws ProblemError `still-running`: it must not be answered that nothing of it runs
+   */
   async clear(id: string): Promise<void> {
-    const { disk, tools } = this.#ports;
     const orphan = this.#found.get(id);
     if (orphan === undefined) return;
-    for (const [task, numbers] of orphan)
-      for (const number of numbers) {
-        const name = attemptName(id, task, number);
-        await this.#endAll(name);
-        await tools.cleanup(name);
-        await disk.remove(attemptFolder(name));
-      }
-    await disk.remove(`allocations/${id}`);
-    this.#found.delete(id);
+    const names = [...orphan].flatMap(([task, numbers]) =>
+      numbers.map((number) => attemptName(id, task, number)),
+    );
+    // All of them before any file: where none can be removed, nothing may run on for that.
+    let ended = true;
+    for (const name of names) if (!(await this.#endAll(name))) ended = false;
+    if (!ended) throw stillRunning(id);
+    try {
+      await this.#removeFiles(id, names);
+      this.#found.delete(id);
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      this.#ports.log.error({ allocation: id, error }, 'what is left of it cannot be removed yet');
+    }
   }
 
-  /** Also its shim: one that writes its last facts into a folder that is taken away would never end. */
-  async #endAll(name: string): Promise<void> {
+  async #removeFiles(id: string, attempts: readonly string[]): Promise<void> {
+    const { disk, tools } = this.#ports;
+    for (const name of attempts) {
+      await tools.cleanup(name);
+      await disk.remove(attemptFolder(name));
+    }
+    await disk.remove(`allocations/${id}`);
+  }
+
+  /**
+   * Also its shim: one that writes its last facts into a folder that is taken away would never end.
+   * @returns whether nothing of it is left
+   */
+  async #endAll(name: string): Promise<boolean> {
     const { clock, processes } = this.#ports;
     for (let i = 0; i < KILLS_MAX; i++) {
       const isThere = await processes.killTree(name);
       const left = await processes.killLeftovers(name);
-      if (!isThere && left === 0) return;
+      if (!isThere && left === 0) return true;
       if (i > 0) await sleep(clock, KILL_AGAIN_MS);
     }
+    return false;
   }
+}
+
+function stillRunning(id: string): ProblemError {
+  return new ProblemError({
+    status: 503,
+    code: 'still-running',
+    detail: `what runs of allocation ${id} has been killed and has not ended yet`,
+    hint: 'ask again',
+  });
 }

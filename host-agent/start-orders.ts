@@ -35,6 +35,8 @@ export async function startAllocation(desk: Desk, request: StartRequest): Promis
 /**
  * Before a final refusal is answered: its claim is given back then, and a copy of the order may come when there is room.
  * On a disk that takes no line the bar holds for as long as this agent lives, and is written with the next one.
+ * What still runs of it is ended, but not on the word of one who has missed something (I17).
+ * @throws ProblemError, no final one, while something of it still runs
  */
 async function bar({ journal, orphans }: Desk, id: string, { code, detail }: Problem): Promise<void> {
   try {
@@ -42,7 +44,7 @@ async function bar({ journal, orphans }: Desk, id: string, { code, detail }: Pro
   } catch (error) {
     if (!(error instanceof DiskError)) throw error;
   }
-  await orphans.clear(id);
+  if (code !== 'epoch-old') await orphans.clear(id);
 }
 
 async function startUnknown(

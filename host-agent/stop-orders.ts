@@ -19,7 +19,7 @@ const WHY: Readonly<Record<StopRequest['mode'], VerdictKind>> = {
 /**
  * Ends an allocation. Where the disk takes no writes it is ended all the same, and the answer is 507: it is not
  * acknowledged before it is recorded (I32).
- * @throws ProblemError `no-allocation`, `epoch-old`, `disk-full`
+ * @throws ProblemError `no-allocation`, `epoch-old`, `disk-full`, `still-running`
  */
 export async function stopAllocation(
   desk: Desk,
@@ -65,7 +65,7 @@ function orPutOff(recorded: readonly PromiseSettledResult<void>[]): void {
   );
 }
 
-/** Forgets a released allocation. @throws ProblemError `not-released`, `disk-full` */
+/** Forgets a released allocation. @throws ProblemError `not-released`, `disk-full`, `still-running` */
 export async function removeAllocation(desk: Desk, id: string): Promise<void> {
   const { journal, table, orphans, disk } = desk;
   const run = table.get(id);

@@ -177,6 +177,26 @@ describe('a journal on a disk that fails', () => {
     expect(['kept', 'late', 'later'].every((id) => again.isBarred(id))).toBe(true);
   });
 
+  it('I32 what came when it held no more lines is durable with the first write of the whole file', async () => {
+    const disk = new HeldDisk();
+    const journal = await openOn(disk);
+    disk.failWrites(new DiskError('io', 'broken'));
+    await expect(journal.bar('first')).rejects.toThrow('broken');
+    await expect(barMany(journal, 'many', 6_000)).rejects.toThrow('broken');
+    await expect(journal.bar('last')).rejects.toThrow('broken');
+    disk.failWrites(null);
+    // The first write is an append; while the rewrite after it fails, nothing is acknowledged.
+    const replace = disk.replace.bind(disk);
+    disk.replace = () => Promise.reject(new DiskError('io', 'no rewrite'));
+    await expect(journal.recordTime()).rejects.toThrow('no rewrite');
+    await expect(journal.barRefused('last', { code: 'no-fit', detail: '' })).rejects.toThrow('no rewrite');
+    disk.replace = replace;
+    await journal.recordTime();
+    const again = await openOn(disk);
+    const ids = ['first', 'many-0', 'many-5999', 'last'];
+    expect(ids.filter((id) => again.isBarred(id))).toEqual(ids);
+  });
+
   it('S2.21 keeps the lines of a newer version for it', async () => {
     const disk = new MemoryDisk();
     const newer = '{"v":1,"kind":"from-tomorrow","what":1}';

@@ -174,4 +174,71 @@ describe('a start of what runs without a record', () => {
     expect(world.processes.running).toEqual([]);
     expect(world.agent.orphans).toEqual([]);
   });
+
+  it('I16 I17 an order of an old epoch ends nothing of it, nor does the search for leaks; a new one to stop does', async () => {
+    const { world, order } = await orphan();
+    const { id } = order.allocation;
+    const epoch = { incarnation: CELL_INCARNATION, counter: 5 };
+    await world.agent.start(someStart({ allocation: { epoch } }));
+    expect((await refusalOf(world, order))?.code).toBe('epoch-old');
+    for (let looks = 0; looks < 3; looks++) await world.agent.lookForLeaks();
+    expect(world.processes.running).toContain(`${id}.main.1`);
+    expect(world.agent.orphans).toEqual([id]);
+    await expect(world.agent.stop(id, { ...someStop(), epoch })).rejects.toThrow(/no allocation/);
+    expect(world.processes.running).not.toContain(`${id}.main.1`);
+  });
+
+  it('I32 I45 is refused, and all of it ended, where the disk removes nothing; the files go later', async () => {
+    const { world, order } = await orphan();
+    const { id } = order.allocation;
+    const remove = world.disk.remove.bind(world.disk);
+    world.disk.remove = () => Promise.reject(new DiskError('io', 'read-only'));
+    world.disk.setFreeBytes(1024);
+    for (let copies = 0; copies < 2; copies++)
+      expect((await refusalOf(world, order))?.code).toBe('disk-full');
+    expect(world.processes.running).toEqual([]);
+    world.disk.remove = remove;
+    for (let looks = 0; looks < 2; looks++) await world.agent.lookForLeaks();
+    expect(await world.disk.list('attempts')).toEqual([]);
+    expect(world.agent.orphans).toEqual([]);
+    expect(await world.disk.list(`allocations/${id}`)).toEqual([]);
+  });
+
+  it('I45 gets no final refusal and no 404 while something of it cannot be killed', async () => {
+    const { world, order } = await orphan();
+    const { id } = order.allocation;
+    const killTree = world.processes.killTree.bind(world.processes);
+    world.processes.killTree = () => Promise.resolve(true);
+    world.disk.setFreeBytes(1024);
+    const patient = async <T>(answer: Promise<T>): Promise<T> => {
+      for (let step = 0; step < 60; step++) await world.clock.advance(50);
+      return answer;
+    };
+    const refused = await patient(refusalOf(world, order));
+    expect(refused).toMatchObject({ status: 503, code: 'still-running' });
+    expect(FINAL_REFUSALS.has(refused?.code ?? '')).toBe(false);
+    const stopped = world.agent.stop(id, someStop()).catch((error: unknown) => error);
+    expect(await patient(stopped)).toMatchObject({ problem: { code: 'still-running' } });
+    world.processes.killTree = killTree;
+    expect((await refusalOf(world, order))?.code).toBe('stopped');
+    expect(world.processes.running).toEqual([]);
+  });
+});
+
+describe('a host whose disk failed for long', () => {
+  it('I32 I45 takes a start once it is healed, and still knows all that it refused, as does the next agent', async () => {
+    const world = await host();
+    world.disk.failWrites(new DiskError('io', 'broken'));
+    const orders = Array.from({ length: 5_005 }, () => someStart());
+    const answers = await Promise.all(orders.map((order) => refusalOf(world, order)));
+    expect(answers).not.toContain(null);
+    const last = someStart();
+    expect((await refusalOf(world, last))?.code).toBe('disk-full');
+    world.disk.failWrites(null);
+    expect(await refusalOf(world, someStart())).toBeNull();
+    await world.loseAgent();
+    await world.open();
+    for (const [i, order] of [...orders, last].entries())
+      expect((await refusalOf(world, order))?.code).toBe(answers[i]?.code ?? 'disk-full');
+  }, 60_000);
 });
