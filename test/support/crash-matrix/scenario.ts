@@ -122,9 +122,12 @@ export class Scenario {
   async #start(work: Work): Promise<void> {
     const answer = await this.#ask((client, address) => client.start(address, work.order));
     if (answer.kind === 'started') return;
-    // As long as the disk seems to fail it asks again: all else would be an error of the host.
-    if (answer.kind === 'refused' && answer.code === 'disk-full')
-      return pause().then(() => this.#start(work));
+    // As long as the disk seems to fail it asks again, as a scheduler would: all else would be an error of the host.
+    if (answer.kind === 'refused' && answer.code === 'disk-full') {
+      work.again();
+      await pause();
+      return this.#start(work);
+    }
     this.wrong.push(`a start was refused: ${JSON.stringify(answer)}`);
   }
 

@@ -9,6 +9,8 @@ import { NO_RESTART, someStart, someTask } from '../host-orders.ts';
 /** One allocation of the matrix, and what must have come of it whatever the agent went through. */
 export interface Work {
   readonly order: StartRequest;
+  /** The same under an id of its own: a host that refused the other did so for good. */
+  again(): void;
   /** What its command wrote, line by line, each time that it did something. */
   lines(): readonly string[];
   /** @returns what is wrong with its end; null when it is the right one */
@@ -105,22 +107,27 @@ export class Works {
   ): Work {
     const port = this.#port++;
     const witness = join(this.#folder, `witness-${String(port)}`);
-    const order = someStart({
-      allocation: {
-        ports: { http: port },
-        resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: { addresses: 1 } },
-      },
-      restart: more.restart ?? NO_RESTART,
-      tasks: [
-        someTask({
-          command: ['sh', '-c', `echo run >> "$WITNESS"; ${script}`],
-          env: { WITNESS: witness },
-          stop: { signal: 'SIGTERM', graceMs: more.graceMs ?? 5_000 },
-          ...(more.artifacts === undefined ? {} : { artifacts: more.artifacts }),
-          ...(more.stdin === undefined ? {} : { stdin: more.stdin }),
-        }),
-      ],
-    });
+    const make = (): StartRequest =>
+      someStart({
+        allocation: {
+          ports: { http: port },
+          resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: { addresses: 1 } },
+        },
+        restart: more.restart ?? NO_RESTART,
+        tasks: [
+          someTask({
+            command: ['sh', '-c', `echo run >> "$WITNESS"; ${script}`],
+            env: { WITNESS: witness },
+            stop: { signal: 'SIGTERM', graceMs: more.graceMs ?? 5_000 },
+            ...(more.artifacts === undefined ? {} : { artifacts: more.artifacts }),
+            ...(more.stdin === undefined ? {} : { stdin: more.stdin }),
+          }),
+        ],
+      });
+    let order = make();
+    const again = (): void => {
+      order = make();
+    };
     const lines = (): readonly string[] => linesOf(witness);
     const wrong = (report: AllocationReport): string | null => {
       const { id, state, reason, exit, restarts, released } = report;
@@ -129,7 +136,12 @@ export class Works {
         ? null
         : JSON.stringify({ script, id, state, reason, exit, restarts, released, lines: found });
     };
-    return { order, lines, wrong };
+    return {
+      get order() {
+        return order;
+      },
+      ...{ again, lines, wrong },
+    };
   }
 }
 
