@@ -9,7 +9,10 @@ import { NO_RESTART, someStart, someTask } from '../host-orders.ts';
 /** One allocation of the matrix, and what must have come of it whatever the agent went through. */
 export interface Work {
   readonly order: StartRequest;
-  /** The same under an id of its own: a host that refused the other did so for good. */
+  /**
+   * The same under an id and with a port of its own: a host that refused the other did so for good, and where the disk failed
+   * it may hold that one's port until it looks for leaks.
+   */
   again(): void;
   /** What its command wrote, line by line, each time that it did something. */
   lines(): readonly string[];
@@ -105,12 +108,11 @@ export class Works {
       readonly graceMs?: number;
     } = {},
   ): Work {
-    const port = this.#port++;
-    const witness = join(this.#folder, `witness-${String(port)}`);
+    const witness = join(this.#folder, `witness-${String(this.#port)}`);
     const make = (): StartRequest =>
       someStart({
         allocation: {
-          ports: { http: port },
+          ports: { http: this.#port++ },
           resources: { cpuMilli: 100, memoryMib: 64, diskMib: 0, scalars: { addresses: 1 } },
         },
         restart: more.restart ?? NO_RESTART,
