@@ -1,4 +1,5 @@
-import { groupFields, jobFields, taskFields } from './job-schema.ts';
+import { groupFields, jobFields } from './job-schema.ts';
+import { taskFields } from './task-schema.ts';
 import { didYouMean, nearest } from './suggest.ts';
 
 /** What people who come from elsewhere type, and what it is called here. */

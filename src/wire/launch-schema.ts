@@ -5,7 +5,7 @@ import { ID_PATTERN } from '../core/ids.ts';
 import { TASK_DRIVERS, TASK_NETWORKS } from '../core/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
 import * as bounds from './bounds.ts';
-import { SHA256_PATTERN, SOURCE_PATTERN } from './job-schema.ts';
+import { SHA256_PATTERN, SOURCE_PATTERN } from './task-schema.ts';
 import { unsafeText } from './safe-string.ts';
 
 /** Shapes of what schedulers send to a host-agent, with the limits of a request that nobody vouches for. */
