@@ -8,7 +8,7 @@ import type { AllocationReport } from '../../src/core/report.ts';
 import { NO_SCALARS } from '../../src/core/resources.ts';
 import type { TicketBody } from '../../src/core/ticket.ts';
 import { claimOf } from '../../src/core/ticket.ts';
-import type { Attempt, Change, Compare, Entry, Write } from '../../src/ports/cell-store.ts';
+import type { Write } from '../../src/ports/cell-store.ts';
 import type { ProcessIdentity } from '../../src/ports/process.ts';
 import type { Launch, StopRequest } from '../../src/wire/host-api.ts';
 import { aliveCodec } from '../../src/wire/host-records.ts';
@@ -28,7 +28,7 @@ import type { RunReport, RunSetting } from '../../sim/checkers/check-run.ts';
 import { checkRun } from '../../sim/checkers/check-run.ts';
 import type { ActorKind } from '../../sim/history/facts.ts';
 import type { OrderAnswer } from '../../sim/history/host-facts.ts';
-import { History } from '../../sim/history/history.ts';
+import { HandStore } from './hand-store.ts';
 import { CELL_INCARNATION, KEYS, outcomeOf, someHost } from './history-world.ts';
 
 /** A digest that tells texts apart, which is all that a ticket needs of it here. */
@@ -42,32 +42,22 @@ export const HAND_SETTING: RunSetting = {
   least: { committed: 1, started: 1, finalViews: 1 },
 };
 
-export interface SavedStore {
-  readonly revision: number;
-  readonly entries: ReadonlyMap<string, Entry>;
-}
-
 export interface Started {
   readonly attempt: string;
   readonly process: ProcessIdentity;
 }
 
 /**
- * A run that is written down by hand, fact by fact, as a world would see it: with a store that keeps revisions and asks no
- * questions. What it writes by default is right; a test plants one thing that is not.
+ * A run that is written down by hand, fact by fact, as a world would see it. What it writes by default is right; a test plants one thing that is not.
  */
-export class HandRun {
-  readonly history: History;
-  nowMs = 1_000;
-  #entries = new Map<string, Entry>();
+export class HandRun extends HandStore {
   readonly #tickets = new Map<string, TicketBody>();
   readonly #reports = new Map<string, Map<string, AllocationReport>>();
   readonly #seqs = new Map<string, number>();
-  #revision = 1;
   #made = 0;
 
   constructor(hosts: readonly string[] = ['host-1', 'host-2']) {
-    this.history = new History(() => this.nowMs);
+    super();
     for (const monitor of ['monitor-1', 'monitor-2']) this.role(monitor, 'monitor');
     this.role('arbiter-1', 'arbiter');
     for (const kind of ['service', 'batch']) {
@@ -91,73 +81,6 @@ export class HandRun {
   alive(host: string): void {
     const alive = { stateId: `state-${host}`, incarnation: 1, address: `http://${host}`, sinceMs: 0 };
     this.put(host, KEYS.aliveOf(host), aliveCodec.encode(alive), 'same');
-  }
-
-  // --- the store --------------------------------------------------------------------------------------------------------
-
-  modOf(key: string): number {
-    return this.#entries.get(key)?.modRevision ?? 0;
-  }
-
-  /** Done as it is asked for; `compares` are believed. @param actor null: the end of a session */
-  write(actor: string | null, writes: readonly Write[], compares: readonly Compare[]): number {
-    const from = this.history.asking();
-    this.#revision += 1;
-    const revision = this.#revision;
-    const changes = writes.map((write) => this.#change(write, revision));
-    const attempt: Attempt = { compares, writes, readBack: [] };
-    this.history.revision(revision, actor, changes, actor === null ? null : attempt);
-    if (actor !== null) this.history.attempted(actor, from, attempt, { outcome: 'applied', revision });
-    return revision;
-  }
-
-  /** What is there now, to be given back to `restore`. */
-  save(): SavedStore {
-    return { revision: this.#revision, entries: new Map(this.#entries) };
-  }
-
-  /**
-   * The store becomes what was saved, and its revisions go back.
-   * @param to null: all was lost, and what is saved was said again at once
-   */
-  restore(saved: SavedStore, to: number | null = saved.revision): void {
-    const then = saved.entries;
-    const changes: Change[] = [...this.#entries.keys()]
-      .filter((key) => !then.has(key))
-      .map((key) => ({ kind: 'delete', key }));
-    for (const entry of then.values())
-      if (this.#entries.get(entry.key) !== entry) changes.push({ kind: 'put', entry });
-    this.#entries = new Map(then);
-    this.#revision = saved.revision;
-    this.history.restored({ revision: this.#revision, to }, changes);
-  }
-
-  put(actor: string, key: string, value: string, guard: 'same' | 'absent' | 'none'): number {
-    const equals = guard === 'absent' ? 0 : this.modOf(key);
-    const compares = guard === 'none' ? [] : [{ key, target: 'modRevision' as const, equals }];
-    return this.write(actor, [{ kind: 'put', key, value }], compares);
-  }
-
-  drop(actor: string | null, key: string): number {
-    const compares = actor === null ? [] : [{ key, target: 'modRevision' as const, equals: this.modOf(key) }];
-    return this.write(actor, [{ kind: 'delete', key }], compares);
-  }
-
-  read(actor: string, keys: readonly string[], spoil: Partial<Entry> = {}): void {
-    const from = this.history.asking();
-    const entries = new Map<string, Entry>();
-    for (const key of keys) {
-      const entry = this.#entries.get(key);
-      if (entry !== undefined) entries.set(key, { ...entry, ...spoil });
-    }
-    this.history.read(actor, from, keys, { revision: this.#revision, entries });
-  }
-
-  list(actor: string, prefix: string, leaveOut = 0): void {
-    const from = this.history.asking();
-    const all = [...this.#entries].filter(([key]) => key.startsWith(prefix));
-    const entries = new Map(all.slice(leaveOut));
-    this.history.read(actor, from, prefix, { revision: this.#revision, entries });
   }
 
   // --- jobs and allocations ---------------------------------------------------------------------------------------------
@@ -226,7 +149,7 @@ export class HandRun {
       value: allocationCodec.encode(one),
     }));
     writes.push({ kind: 'put', key: ledgerKey, value: ledgerCodec.encode(ledger) });
-    const created = this.#entries.get(ownerKey)?.createRevision ?? 0;
+    const created = this.entry(ownerKey)?.createRevision ?? 0;
     this.write(
       first.scheduler,
       writes,
@@ -263,7 +186,7 @@ export class HandRun {
       writes.push({ kind: 'put', key: KEYS.outcome(namespace, job, id), value });
     }
     const ownerKey = KEYS.owner(namespace, job);
-    const owned = this.#entries.get(ownerKey)?.createRevision ?? 0;
+    const owned = this.entry(ownerKey)?.createRevision ?? 0;
     this.write(allocation.scheduler, writes, [
       { key: ledgerKey, target: 'modRevision', equals: this.modOf(ledgerKey) },
       ...(options.guarded === false
@@ -478,20 +401,8 @@ export class HandRun {
 
   // ----------------------------------------------------------------------------------------------------------------------
 
-  #change(write: Write, revision: number): Change {
-    if (write.kind === 'delete') {
-      this.#entries.delete(write.key);
-      return { kind: 'delete', key: write.key };
-    }
-    const { key, value } = write;
-    const createRevision = this.#entries.get(key)?.createRevision ?? revision;
-    const entry = { key, value, createRevision, modRevision: revision };
-    this.#entries.set(key, entry);
-    return { kind: 'put', entry };
-  }
-
   #ledger(host: string): Ledger {
-    const entry = this.#entries.get(KEYS.ledger(host));
+    const entry = this.entry(KEYS.ledger(host));
     return entry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(entry.value);
   }
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
 import { poolCodec, sharedResourceCodec } from '../../../../src/wire/records.ts';
-import type { SavedStore } from '../../../support/hand-run.ts';
+import type { SavedStore } from '../../../support/hand-store.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
 
