@@ -31,6 +31,7 @@ import { checkStoreOrder } from './store-order.ts';
 import { checkStrangeStores } from './strange-stores.ts';
 import { checkTickets } from './tickets.ts';
 import { hostsAheadOfTime } from './turned-clocks.ts';
+import { checkUnreadOutputs } from './unread-outputs.ts';
 import { checkViews } from './views.ts';
 import type { Violation } from './violations.ts';
 import { Findings } from './violations.ts';
@@ -93,6 +94,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   checkOutputs(history, findings);
   checkRestores(history, book, end, findings);
   if (setting.liveness !== null) {
+    checkUnreadOutputs(history, end.alive, findings);
     const ahead = hostsAheadOfTime(history);
     checkLiveness({ book, ...end, ahead, times: setting.liveness }, findings);
   }

@@ -15,6 +15,8 @@ export interface WorkDone {
   readonly finalViews: number;
   /** Events that a follower read. */
   readonly events: number;
+  /** Tasks whose output a client read to its end, and that had written something. */
+  readonly outputs: number;
 }
 
 /** The least of each that a scenario must see; what is absent may be none. */
@@ -32,7 +34,19 @@ export function workDoneIn(history: RecordedHistory, book: RunBook): WorkDone {
     faults: history.nemesis.filter(({ fact }) => fact.phase === 'begin' && fact.byChance !== true).length,
     finalViews: history.views.filter(({ seq }) => seq > quiet).length,
     events: history.events.filter(({ fact }) => 'event' in fact).length,
+    outputs: outputsReadIn(history),
   };
+}
+
+function outputsReadIn({ outputs }: RecordedHistory): number {
+  const begun = new Set<string>();
+  let whole = 0;
+  for (const { fact } of outputs) {
+    const name = `${fact.reader} ${fact.allocation}`;
+    if ('text' in fact) begun.add(name);
+    else if ('isOver' in fact && begun.has(name)) whole += 1;
+  }
+  return whole;
 }
 
 /** @returns in words, what there was too little of; empty when there was enough */

@@ -77,11 +77,14 @@ export type EventFact = { readonly client: string; readonly stream: number } & (
 );
 
 /**
- * What a client read of the stdout of an allocation's task: bytes from an offset on, or that there is no more of them.
- * `reader`: one that began at offset 0.
+ * What a client read of the stdout of an allocation's task: that it begins to ask for it, at offset 0; bytes from an offset on; that
+ * there is no more of them; or why it was refused, upon which it asks again, but for output that is gone (`log-gone`).
  */
 export type OutputFact = { readonly reader: string; readonly allocation: string } & (
-  { readonly offset: number; readonly text: string } | { readonly isOver: true }
+  | { readonly asks: true }
+  | { readonly offset: number; readonly text: string }
+  | { readonly isOver: true }
+  | { readonly refused: string }
 );
 
 /** How a job ended, as a client was told that waited for it. */

@@ -45,7 +45,8 @@ export type Theme = (typeof THEMES)[number];
 const WHOLE: Scenario = { ...SMALL_CELL, quietLeastMs: SMALL_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
 const FOLLOWED: Scenario = { ...SHORT, followed: true };
-const READ: Scenario = { ...SHORT, read: true };
+/** All of its tasks write, and nearly all that the reader begins with end in a run. */
+const READ: Scenario = { ...SHORT, read: true, least: { ...SHORT.least, outputs: 4 } };
 /** Where every answer takes its time, less is done in it. */
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 /** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */

@@ -11,8 +11,11 @@ import type { Ground } from './ground.ts';
 /** How soon after its first line a task finds its reader. */
 const LOOK_MS = 300;
 const AGAIN_MS = 500;
-/** A refusal may pass: a monitor that has just started knows nothing yet. Then what is there will not be told any more. */
-const REFUSALS_MAX = 8;
+/** A refusal may pass: a monitor that has just started knows nothing yet. Who was refused so often in a row asks less often. */
+const REFUSALS_PATIENT = 8;
+const SELDOM_MS = 2_000;
+/** Longer silence is a dead connection: soon enough to be seen in the quiet time. Asked again, a silent task costs little. */
+const SILENCE_MS = 10_000;
 /** Of a run; every stream costs some events for each line. */
 const READ_MAX = 8;
 
@@ -82,18 +85,30 @@ class OutputReader {
       await sleep(this.#ports.clock, AGAIN_MS);
       return true;
     };
+    history.output({ ...of, asks: true });
     let at = 0;
-    for (let refusals = 0; refusals < REFUSALS_MAX; refusals++) {
-      const call = { allocation, stream: 'stdout', offset: at, follow: true, goOn } as const;
+    for (let refusals = 0; ; refusals++) {
+      const call = {
+        allocation,
+        stream: 'stdout',
+        offset: at,
+        follow: true,
+        silenceMs: SILENCE_MS,
+        goOn,
+      } as const;
       try {
         for await (const { offset, chunk } of this.#client.logs(job, call)) {
           history.output({ ...of, offset, text: Buffer.from(chunk).toString('latin1') });
           at = offset + chunk.length;
+          refusals = 0;
         }
         return history.output({ ...of, isOver: true });
       } catch (error) {
         if (!(error instanceof ProblemError)) throw error;
-        await sleep(this.#ports.clock, AGAIN_MS);
+        const { code } = error.problem;
+        history.output({ ...of, refused: code });
+        if (code === 'log-gone') return;
+        await sleep(this.#ports.clock, refusals < REFUSALS_PATIENT ? AGAIN_MS : SELDOM_MS);
       }
     }
   }

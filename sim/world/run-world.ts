@@ -3,6 +3,7 @@ import { checkRun } from '../checkers/check-run.ts';
 import { allTold } from '../checkers/event-streams.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
 import { isSettled, openAt } from '../checkers/settled.ts';
+import { allRead } from '../checkers/unread-outputs.ts';
 import type { Violation } from '../checkers/violations.ts';
 import { drive } from '../kernel/drive.ts';
 import { TraceHash } from '../kernel/trace.ts';
@@ -86,7 +87,11 @@ async function quiet(
   const isWhole = random.split('quiet').below(WHOLE_EVERY) === 0;
   const horizon = { keys, hosts: world.machines.size, times: LIVENESS, endMs };
   const isOver = (): boolean =>
-    world.isServed && viewsAgree(world) && allTold(history, keys) && isSettled(history, horizon);
+    world.isServed &&
+    viewsAgree(world) &&
+    allTold(history, keys) &&
+    allRead(history, { seq: Infinity, atMs: agenda.nowMs }) &&
+    isSettled(history, horizon);
   let late: readonly Violation[] = [];
   const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
   for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {

@@ -78,7 +78,7 @@ export function isFollowedFromNow(seed: number): boolean {
  */
 const EVENTS_LEAST = 30;
 
-/** As `Scenario.least` says, and of the events where somebody follows them. */
+/** As `Scenario.least` says, and of the events where somebody follows them. Of output a scenario asks itself: few tasks may write. */
 export function leastOf(scenario: Scenario, seed: number): WorkLeast {
   const mustHear = isFollowed(scenario, seed) && !isFollowedFromNow(seed);
   return mustHear ? { events: EVENTS_LEAST, ...scenario.least } : scenario.least;

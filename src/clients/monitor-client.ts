@@ -56,6 +56,11 @@ export interface LogCall {
   readonly follow: boolean;
   readonly signal?: AbortSignal;
   /**
+   * Longer silence, of the answer or within it, counts as a dead connection, though it may be a task with nothing to say or one
+   * that has not started. Default 60 s.
+   */
+  readonly silenceMs?: number;
+  /**
    * Asked when a connection broke: whether to go on from the last byte, at another monitor. The time to wait before is
    * spent here. Without it as often in a row as there are monitors.
    */
@@ -87,7 +92,7 @@ export interface EventsCall {
 
 const CALL_TIMEOUT_MS = 15_000;
 /** Longer than a monitor waits for a start. */
-const LOG_TIMEOUT_MS = 60_000;
+const LOG_SILENCE_MS = 60_000;
 /** A monitor sends a beat more often than this; longer silence is a dead connection. */
 const EVENTS_IDLE_MS = 45_000;
 
@@ -226,6 +231,7 @@ export class MonitorClient {
   async *logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
     const goOn = call.goOn ?? asOftenAs(this.#urls.length);
     const signal = call.signal ?? this.#signal;
+    const silenceMs = call.silenceMs ?? LOG_SILENCE_MS;
     let offset = call.offset ?? 0;
     let progressed = false;
     while (signal?.aborted !== true) {
@@ -234,8 +240,8 @@ export class MonitorClient {
         const stream = await this.#round.stream({
           ...GET,
           path: `${pathOf(ref)}/logs${logQuery(call, offset)}`,
-          timeoutMs: LOG_TIMEOUT_MS,
-          idleTimeoutMs: LOG_TIMEOUT_MS,
+          timeoutMs: silenceMs,
+          idleTimeoutMs: silenceMs,
           signal,
         });
         from = stream.from;
