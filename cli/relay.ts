@@ -8,12 +8,19 @@ export interface LogSource {
   readonly call: Pick<LogCall, 'stream' | 'group' | 'index' | 'allocation' | 'task'>;
 }
 
+/** A place in an allocation's output. */
+export interface LogPlace {
+  /** null: at the beginning of whichever there is. */
+  allocation: string | null;
+  offset: number;
+}
+
 export interface RelayOptions {
   readonly follow: boolean;
   readonly signal: AbortSignal;
   readonly write: (chunk: Uint8Array) => void;
-  /** Bytes before `from` were written already. */
-  readonly from?: number;
+  /** How far the output was written already; moved on as more is. Default: nothing of it was. */
+  readonly place?: LogPlace;
   /** Older bytes were given up by the host: this many are missing. */
   readonly onGap?: (bytes: number) => void;
 }
@@ -23,25 +30,28 @@ const OUTAGE_MAX_MS = 60_000;
 const RETRY_MS = 250;
 
 /**
- * Writes a stream's bytes as they come, each exactly once.
+ * Writes a stream's bytes as they come, each exactly once. Where the slot has another allocation than that of the place, all of
+ * that one's.
  *
- * @returns the offset behind the last byte written
  * @throws HttpError when no monitor could be reached for a minute; ProblemError when there is no such log
  */
 export async function relay(
   api: MonitorClient,
   terminal: Terminal,
   { name, call }: LogSource,
-  { follow, signal, from = 0, write, onGap }: RelayOptions,
-): Promise<number> {
-  let offset = from;
+  { follow, signal, place = { allocation: null, offset: 0 }, write, onGap }: RelayOptions,
+): Promise<void> {
   const goOn = patientOver(terminal, signal);
-  for await (const piece of api.logs(name, { ...call, follow, signal, offset, goOn })) {
-    if (piece.offset > offset) onGap?.(piece.offset - offset);
+  const from = { offset: place.offset, ...(place.allocation === null ? {} : { offsetOf: place.allocation }) };
+  for await (const piece of api.logs(name, { ...call, follow, signal, ...from, goOn })) {
+    if (piece.allocation !== null && piece.allocation !== place.allocation) {
+      if (place.allocation !== null) place.offset = 0;
+      place.allocation = piece.allocation;
+    }
+    if (piece.offset > place.offset) onGap?.(piece.offset - place.offset);
     write(piece.chunk);
-    offset = piece.offset + piece.chunk.length;
+    place.offset = piece.offset + piece.chunk.length;
   }
-  return offset;
 }
 
 /** All monitors may be away for a while; what a task wrote waits for them. */

@@ -91,7 +91,8 @@ export class LogRelay {
     caller: AbortSignal,
   ): Promise<HostLog | null | 'unreachable'> {
     try {
-      return await this.#fromHost(target, query, query.offset, caller);
+      const isOther = query.offsetOf !== null && query.offsetOf !== target.allocation;
+      return await this.#fromHost(target, query, isOther ? 0 : query.offset, caller);
     } catch (error) {
       if (error instanceof HttpError && !caller.aborted) {
         if (query.follow && !target.ended) return 'unreachable';

@@ -12,6 +12,8 @@ export interface LogQuery {
   readonly task: string | null;
   readonly stream: LogStream;
   readonly offset: number;
+  /** Whose bytes `offset` counts: another allocation's output is begun at its beginning. null: of whatever is found. */
+  readonly offsetOf: string | null;
   readonly follow: boolean;
 }
 

@@ -10,6 +10,7 @@ import type { RunExit } from '../../src/wire/monitor-api.ts';
 import type { LogStream } from '../../src/wire/host-api.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../exit.ts';
+import type { LogPlace, LogSource, RelayOptions } from '../relay.ts';
 import { relay, relayRest } from '../relay.ts';
 
 export interface RunOnceOptions {
@@ -178,15 +179,24 @@ class Attached {
       write,
       onGap: (bytes: number) => this.#note(`${String(bytes)} bytes of ${stream} were dropped by the host`),
     };
-    let offset = 0;
+    const place: LogPlace = { allocation: null, offset: 0 };
     // A stream may end because its monitor stops: only the end of the run says that it was all.
     while (!this.#done.signal.aborted) {
       const wasEnded = this.#ended;
-      offset = await relay(this.#api, terminal, source, { ...options, from: offset, follow: !wasEnded });
+      await this.#relay(source, { ...options, place, follow: !wasEnded });
       if (wasEnded) return;
       await Promise.race([this.#exit(), terminal.sleep(REOPEN_MS, this.#done.signal)]);
       if (this.#ended)
-        return await relayRest(this.#api, terminal, source, { ...options, from: offset, follow: false });
+        return await relayRest(this.#api, terminal, source, { ...options, place, follow: false });
+    }
+  }
+
+  /** What was begun may be lost with its host: the run is placed again, and its next output comes from its beginning. */
+  async #relay(source: LogSource, options: RelayOptions & { readonly place: LogPlace }): Promise<void> {
+    try {
+      await relay(this.#api, this.#context.terminal, source, options);
+    } catch (error) {
+      if (!(error instanceof ProblemError) || options.place.allocation === null) throw error;
     }
   }
 

@@ -59,6 +59,7 @@ function logQuery(request: RouteRequest, jobKey: string): LogQuery {
     task: named('task'),
     stream,
     offset: countIn(request, 'offset', 0, Number.MAX_SAFE_INTEGER),
+    offsetOf: named('offsetOf'),
     follow: flagIn(request, 'follow', false),
   };
 }

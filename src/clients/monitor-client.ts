@@ -20,7 +20,7 @@ import type {
   SubmitAnswer,
   VersionAnswer,
 } from '../wire/monitor-api.ts';
-import { REVISION_HEADER } from '../wire/monitor-api.ts';
+import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/cell-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
 import type { CellUsage } from '../wire/usage-api.ts';
@@ -52,6 +52,8 @@ export interface LogCall {
   readonly task?: string;
   /** Of the first byte wanted. Default 0. */
   readonly offset?: number;
+  /** The allocation whose bytes `offset` counts, when the slot may have another one by now. Default: the one that there is. */
+  readonly offsetOf?: string;
   /** Wait for the start and end with the allocation; otherwise what is there now. */
   readonly follow: boolean;
   readonly signal?: AbortSignal;
@@ -78,6 +80,8 @@ export interface LogTrouble {
 export interface LogPart {
   /** Of the chunk's first byte: larger than the end of the one before when older bytes were given up. */
   readonly offset: number;
+  /** Whose it is. */
+  readonly allocation: string | null;
   readonly chunk: Uint8Array;
 }
 
@@ -227,19 +231,23 @@ export class MonitorClient {
     return bodyOf(await this.#get('/version', options));
   }
 
-  /** The output of one task, each byte once, going on at another monitor from the last byte when one is cut off. */
+  /**
+   * The output of one task of one allocation, each byte once, going on at another monitor from the last byte when one is cut
+   * off. Offsets are the allocation's own, so what is asked for by its slot stays with the one that answered first.
+   */
   async *logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
     const goOn = call.goOn ?? asOftenAs(this.#urls.length);
     const signal = call.signal ?? this.#signal;
     const silenceMs = call.silenceMs ?? LOG_SILENCE_MS;
     let offset = call.offset ?? 0;
+    let allocation = call.allocation ?? null;
     let progressed = false;
     while (signal?.aborted !== true) {
       let from = '';
       try {
         const stream = await this.#round.stream({
           ...GET,
-          path: `${pathOf(ref)}/logs${logQuery(call, offset)}`,
+          path: `${pathOf(ref)}/logs${logQuery(call, allocation, offset)}`,
           timeoutMs: silenceMs,
           idleTimeoutMs: silenceMs,
           signal,
@@ -248,9 +256,10 @@ export class MonitorClient {
         // Not started yet: the monitor has waited as long as it does, and asks to be asked again.
         if (stream.status === 204 && call.follow) continue;
         offset = Number(stream.headers[LOG_OFFSET_HEADER] ?? offset);
+        allocation = stream.headers[LOG_ALLOCATION_HEADER] ?? allocation;
         for await (const chunk of stream.chunks) {
           progressed = true;
-          yield { offset, chunk };
+          yield { offset, allocation, chunk };
           offset += chunk.length;
         }
         return;
@@ -327,9 +336,10 @@ function sharedPath(name: string): string {
   return `/v1/shared/${encodeURIComponent(name)}`;
 }
 
-function logQuery(call: LogCall, offset: number): string {
-  const { stream, group, index, allocation, task, follow } = call;
-  return query({ stream, group, index, allocation, task, offset, follow });
+function logQuery(call: LogCall, allocation: string | null, offset: number): string {
+  const { stream, group, index, task, offsetOf, follow } = call;
+  const which = allocation === null ? { offsetOf } : { allocation };
+  return query({ stream, group, index, task, ...which, offset, follow });
 }
 
 function query(values: Readonly<Record<string, string | number | boolean | undefined>>): string {

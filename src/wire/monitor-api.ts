@@ -20,10 +20,12 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   POST /v1/jobs/:namespace/:job/stop         → JobSummary
  *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
  *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs
- *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&follow
+ *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&offsetOf&follow
  *                                              → bytes; waits for the start when `follow`; ends with the allocation.
  *                                              Headers `x-offset` (of the first byte), `x-allocation`, `x-task`. 204: it
- *                                              has not started yet, ask again. 410: the host no longer has it
+ *                                              has not started yet, ask again. 410: the host no longer has it.
+ *                                              `offset` counts the bytes of the allocation `offsetOf`: where the
+ *                                              slot has a successor, that one's come from their beginning
  *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
  *   GET  /v1/hosts                             → HostListAnswer
  *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)

@@ -46,6 +46,7 @@ export interface Chunks {
   readonly offset?: number;
   /** Up to which revision the monitor knows everything. */
   readonly revision?: number;
+  readonly allocation?: string;
   /** The piece `cut` breaks the connection. */
   readonly chunks: readonly string[];
 }
@@ -68,7 +69,11 @@ export class FakeHttp implements HttpClient {
   stream(call: HttpCall): Promise<HttpStream> {
     const answer = this.#ask(call);
     if ('chunks' in answer) {
-      const headers = { 'x-offset': String(answer.offset ?? 0), 'x-revision': String(answer.revision ?? 0) };
+      const headers = {
+        'x-offset': String(answer.offset ?? 0),
+        'x-revision': String(answer.revision ?? 0),
+        ...(answer.allocation === undefined ? {} : { 'x-allocation': answer.allocation }),
+      };
       return Promise.resolve({ status: 200, headers, chunks: bytes(answer.chunks) });
     }
     const body = answer.body === undefined ? [] : [JSON.stringify(answer.body)];

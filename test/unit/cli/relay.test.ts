@@ -36,13 +36,15 @@ test('each byte comes once, in order, wherever connections break', async () => {
         const { api, terminal } = fakeContext(new FakeHttp({ [A]: handler, [B]: handler }), [A, B]);
         let got = '';
         const write = (chunk: Uint8Array): void => void (got += new TextDecoder().decode(chunk));
-        const offset = await relay(api, terminal, source, {
+        const place = { allocation: null, offset: 0 };
+        await relay(api, terminal, source, {
+          place,
           follow: true,
           signal: new AbortController().signal,
           write,
         });
         expect(got).toBe(text);
-        expect(offset).toBe(text.length);
+        expect(place.offset).toBe(text.length);
       },
     ),
     { numRuns: 60 },
@@ -53,8 +55,10 @@ test('bytes that the host gave up are told, not skipped in silence', async () =>
   const http = new FakeHttp({ [A]: () => ({ offset: 100, chunks: ['tail'] }) });
   const { api, terminal } = fakeContext(http, [A]);
   const gaps: number[] = [];
+  const place = { allocation: null, offset: 0 };
   const options = { follow: false, signal: new AbortController().signal, write: () => undefined };
-  expect(await relay(api, terminal, source, { ...options, onGap: (bytes) => gaps.push(bytes) })).toBe(104);
+  await relay(api, terminal, source, { ...options, place, onGap: (bytes) => gaps.push(bytes) });
+  expect(place.offset).toBe(104);
   expect(gaps).toEqual([100]);
 });
 
@@ -66,4 +70,25 @@ test('a follower asks again while the start is awaited', async () => {
   await relay(api, terminal, source, { follow: true, signal: new AbortController().signal, write });
   expect(terminal.stdout).toBe('now');
   expect(asked).toBe(3);
+});
+
+test('I28 where the slot has a successor, all of its output, and the bytes of the other one are not missing', async () => {
+  const asked: string[] = [];
+  const http = new FakeHttp({
+    [A]: (_call, path) => {
+      asked.push(path.split('?')[1] ?? '');
+      return { allocation: 'a2', chunks: ['all'] };
+    },
+  });
+  const { api, terminal } = fakeContext(http, [A]);
+  const place = { allocation: 'a1', offset: 100 };
+  let got = '';
+  const gaps: number[] = [];
+  await relay(api, terminal, source, {
+    ...{ follow: true, signal: new AbortController().signal, place },
+    write: (chunk) => void (got += new TextDecoder().decode(chunk)),
+    onGap: (bytes) => gaps.push(bytes),
+  });
+  expect(asked).toEqual(['stream=stdout&offsetOf=a1&offset=100&follow=true']);
+  expect({ got, gaps, place }).toEqual({ got: 'all', gaps: [], place: { allocation: 'a2', offset: 3 } });
 });

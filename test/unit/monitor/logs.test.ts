@@ -155,4 +155,28 @@ describe('log relay', () => {
     await host.close();
     expect(await world.call('GET', url)).toMatchObject({ status: 503, body: { code: 'host-unreachable' } });
   });
+
+  it('I28 an offset counts the bytes of one allocation: another one of the slot is read from its beginning', async () => {
+    const { host, start, url, of } = await running();
+    await start();
+    host.write('a1', '0123456789');
+    await world.place(allocationOf('h1', 'a2', { ...of, attempt: 2 }));
+    host.change(reportOf('h1', 'a2', of));
+    host.write('a2', 'another one');
+    const read = async (query: string) => {
+      let stream = await open(`${url}?${query}`);
+      // Until this monitor knows of it, too.
+      while (!query.includes('allocation=a1') && stream.headers['x-allocation'] !== 'a2') {
+        await world.clock.advance(50);
+        stream = await open(`${url}?${query}`);
+      }
+      const { state, done } = collect(stream);
+      await done;
+      return [stream.headers['x-offset'], state.text];
+    };
+    expect(await read('offset=8&offsetOf=a1')).toEqual(['0', 'another one']);
+    expect(await read('offset=8&offsetOf=a2')).toEqual(['8', 'one']);
+    expect(await read('offset=8')).toEqual(['8', 'one']);
+    expect(await read('offset=8&allocation=a1&offsetOf=a2')).toEqual(['0', '0123456789']);
+  });
 });

@@ -102,3 +102,25 @@ test('a run is sent once only: no restart, no second host', async () => {
   expect(group?.restart).toMatchObject({ attempts: 0, on: 'never' });
   expect(group?.reschedule).toMatchObject({ attempts: 0 });
 });
+
+test('I28 what was begun may be lost with its host: the output of the next attempt comes whole', async () => {
+  let asked = 0;
+  const { terminal, http } = await outcome({
+    [A]: (call, path) => {
+      if (call.method === 'POST' || path.includes('/why') || path.includes('stderr'))
+        return monitor(ENDED, '')(call, path);
+      // Ends when the second attempt's output was asked for.
+      if (path.includes('/exit')) return asked < 4 ? 'lost' : { body: ENDED };
+      asked += 1;
+      const query = new URLSearchParams(path.split('?')[1]);
+      if (asked === 1) return { allocation: 'a1', offset: 0, chunks: ['first, cut ', 'cut'] };
+      // The rest of it is asked for by its name, as long as the host may come back.
+      if (query.get('allocation') === 'a1')
+        return { status: 503, body: { status: 503, code: 'host-unreachable', detail: 'h1 does not answer' } };
+      const offset = query.get('offsetOf') === 'a2' ? Number(query.get('offset')) : 0;
+      return { allocation: 'a2', offset, chunks: offset === 0 ? ['the second, whole'] : [] };
+    },
+  });
+  expect(terminal.stdout).toBe('first, cut the second, whole');
+  expect(http.asked.filter((one) => one.includes('allocation=a1'))).not.toEqual([]);
+});
