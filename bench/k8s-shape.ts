@@ -32,6 +32,8 @@ const { values } = parseArgs({
     init: { type: 'string', default: '1000' },
     together: { type: 'string', default: '1000' },
     tickets: { type: 'boolean', default: false },
+    /** The scheduler does not rehearse: its code is compiled while it is measured. */
+    cold: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     timeout: { type: 'string', default: '300' },
     /** Ends with the last commit: the tasks placed are not waited for until they run. */
@@ -174,7 +176,10 @@ try {
   const size = ['--count', values.hosts, '--cpu', '4', '--memory', '32Gi'];
   await role('hollow', [...size, '--beat', BEAT, ...signed]);
   const monitor = await role('monitor', ['--silence', SILENCE]);
-  await role('scheduler', ['--kind', 'batch', ...(tickets ? [] : ['--no-tickets'])]);
+  await role('scheduler', [
+    ...['--kind', 'batch', ...(tickets ? [] : ['--no-tickets'])],
+    ...(values.cold ? [] : ['--rehearse']),
+  ]);
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
   const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
   // A job beforehand: everybody is connected, and every path has been taken once.
@@ -208,7 +213,7 @@ try {
   const conflicts = schedulers.schedulers.reduce((sum, one) => sum + one.conflicted, 0);
   const raw = await rawPerSecond();
   console.log(
-    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=1 tickets=${tickets ? 'on' : 'off'}` +
+    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=1 tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
       ` etcd=${found.version} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
       ` transactions=${String(transactions)} conflicts=${String(conflicts)} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +

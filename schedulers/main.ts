@@ -1,4 +1,5 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { RehearsalStore } from '../src/adapters/etcd/rehearsal-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { callQueue } from '../src/adapters/system/call-queue.ts';
@@ -7,6 +8,7 @@ import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { silentLog, silentMetrics } from '../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
@@ -14,6 +16,7 @@ import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { givingUp } from '../src/runtime/giving-up.ts';
 import type { SchedulerSettings } from './options.ts';
 import { compileOptions } from './options.ts';
+import { rehearse } from './rehearsal.ts';
 import { Scheduler } from './scheduler.ts';
 
 export type { SchedulerSettings } from './options.ts';
@@ -25,6 +28,8 @@ export interface SchedulerMainOptions extends SchedulerSettings {
   /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
   readonly log: Log;
+  /** Have the code compiled by jobs of no account before the first real one comes. */
+  readonly rehearse?: boolean;
 }
 
 export interface RunningScheduler {
@@ -53,6 +58,7 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
     ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex, makeQueue: callQueue },
   };
+  if (options.rehearse === true) await rehearseFor(options);
   const scheduler = new Scheduler(world, settings);
   const listen = { ...options.listen, bodyBytesMax: BODY_BYTES_MAX };
   const address = await scheduler.start(server, listen);
@@ -66,4 +72,18 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
       await store.close();
     },
   };
+}
+
+async function rehearseFor(options: SchedulerMainOptions): Promise<void> {
+  const { log } = options;
+  const startedMs = systemClock.monotonicMs();
+  const placed = await rehearse({
+    settings: options,
+    makeStore: () => new RehearsalStore(systemClock),
+    world: {
+      ...{ clock: systemClock, random: systemRandom, digest: sha256Hex, makeQueue: callQueue },
+      ...{ log: silentLog, metrics: silentMetrics },
+    },
+  });
+  log.info({ placed, tookMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'rehearsed');
 }

@@ -19,6 +19,7 @@ export interface SchedulerFlags extends RoleFlags {
   readonly thinkTask?: string;
   readonly tickets: boolean;
   readonly sessionTtl?: string;
+  readonly rehearse?: boolean;
 }
 
 export function serveScheduler(context: Context, flags: SchedulerFlags): Promise<number> {
@@ -36,7 +37,9 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('thinkMs', thinkMs(flags)),
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };
-  return serveRole(context, basics, true, () => runScheduler({ ...basics, ...settings }));
+  return serveRole(context, basics, true, () =>
+    runScheduler({ ...basics, ...settings, rehearse: flags.rehearse === true }),
+  );
 }
 
 function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['thinkMs'] {

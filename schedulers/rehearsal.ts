@@ -1,0 +1,195 @@
+import type { Host } from '../src/core/host.ts';
+import type { SchedulerKind } from '../src/core/job.ts';
+import { cellKeys } from '../src/core/keys.ts';
+import { NO_SCALARS } from '../src/core/resources.ts';
+import type { CellStore, Write } from '../src/ports/cell-store.ts';
+import type { HttpClient, HttpServer } from '../src/ports/http.ts';
+import { HttpError } from '../src/ports/http.ts';
+import { onAbort } from '../src/ports/on-abort.ts';
+import { JobReader } from '../src/wire/job-file.ts';
+import { ListedJobTexts } from '../src/wire/listed-job.ts';
+import { hostCodec } from '../src/wire/records.ts';
+import type { SchedulerWorld } from './context.ts';
+import type { SchedulerSettings } from './options.ts';
+import { compileOptions } from './options.ts';
+import { Scheduler } from './scheduler.ts';
+
+export interface RehearsalParts {
+  /** Whose work is rehearsed: the same kind, scores and bounds. */
+  readonly settings: SchedulerSettings;
+  readonly world: Pick<SchedulerWorld, 'clock' | 'random' | 'digest' | 'makeQueue' | 'log' | 'metrics'>;
+  /** An empty store that nobody else knows. */
+  readonly makeStore: () => CellStore;
+  readonly size?: RehearsalSize;
+}
+
+export interface RehearsalSize {
+  /** Schedulers, one after the other: code for a single one of its kind does not hold for the next. */
+  readonly rounds: number;
+  /** Placed by each. */
+  readonly jobs: number;
+  readonly hosts: number;
+}
+
+const SIZE: RehearsalSize = { rounds: 5, jobs: 1_000, hosts: 500 };
+/** For all of it: on a machine that has no time for it, the real work comes first. */
+export const REHEARSAL_MAX_MS = 5_000;
+
+const CELL = 'rehearsal';
+const NAMESPACE = 'rehearsal';
+const NOWHERE = 'http://nowhere';
+
+/**
+ * Places jobs that nobody wants, so that the code is compiled before the first real one comes (decision 140). Touches nothing
+ * but the stores that it is given, and leaves nothing behind but compiled code.
+ * @returns how many were placed; fewer than planned when there was no time for more
+ */
+export async function rehearse(parts: RehearsalParts): Promise<number> {
+  const { rounds, jobs } = parts.size ?? SIZE;
+  // A system job has a task on every host; its code is too small a part for that.
+  if (parts.settings.kind === 'system') return 0;
+  const { clock } = parts.world;
+  const over = new AbortController();
+  const cancel = clock.after(REHEARSAL_MAX_MS, () => over.abort());
+  try {
+    let placed = 0;
+    for (let round = 0; round < rounds && !over.signal.aborted; round++)
+      placed += await new Round(parts, over.signal).place(jobs);
+    return placed;
+  } finally {
+    cancel();
+  }
+}
+
+/** One scheduler with a cell of its own. */
+class Round {
+  readonly #parts: RehearsalParts;
+  readonly #store: CellStore;
+  readonly #keys = cellKeys(CELL);
+  readonly #over: AbortSignal;
+  readonly #reader = new JobReader();
+  #placed = 0;
+  #wanted = 0;
+  #wake: () => void = () => undefined;
+
+  constructor(parts: RehearsalParts, over: AbortSignal) {
+    this.#parts = parts;
+    this.#store = parts.makeStore();
+    this.#over = over;
+  }
+
+  async place(jobs: number): Promise<number> {
+    const { settings, world } = this.#parts;
+    await this.#addHosts();
+    const options = compileOptions({ ...settings, enforcement: false });
+    const scheduler = new Scheduler(
+      { ...world, store: this.#store, keys: this.#keys, http: nobody },
+      options,
+    );
+    const following = this.#store.follow(this.#keys.allocations, {
+      onSnapshot: () => undefined,
+      onChanges: (changes) => {
+        for (const change of changes) if (change.kind === 'put') this.#placed += 1;
+        if (this.#placed >= this.#wanted) this.#wake();
+      },
+    });
+    await scheduler.start(deaf, { host: '', port: 0, bodyBytesMax: 0 });
+    try {
+      // Those that come after the first one was placed are new to a scheduler that is surely ready, as in a burst.
+      for (const upTo of [1, jobs]) if (!this.#over.aborted) await this.#submit(upTo);
+    } finally {
+      following.close();
+      await scheduler.stop();
+      await this.#store.close();
+    }
+    return this.#placed;
+  }
+
+  /** Resolves when that many jobs in all were placed, or the time is over. */
+  async #submit(upTo: number): Promise<void> {
+    const writes: Write[] = [];
+    let texts = this.#texts();
+    for (let n = this.#wanted; n < upTo; n++) {
+      if (n % LIST_JOBS === 0) texts = this.#texts();
+      writes.push(this.#job(n, texts));
+    }
+    this.#wanted = upTo;
+    const isPlaced = new Promise<void>((resolve) => (this.#wake = resolve));
+    await this.#put(writes);
+    const forget = onAbort(this.#over, () => this.#wake());
+    if (!this.#over.aborted) await isPlaced;
+    forget();
+  }
+
+  #texts(): ListedJobTexts {
+    const submittedAtMs = Math.floor(this.#parts.world.clock.nowMs());
+    return new ListedJobTexts({ version: 1, desired: 'run', submittedAtMs });
+  }
+
+  /** Most are alike, as jobs are; those that begin a list differ, so that code holds for more than one form. */
+  #job(n: number, texts: ListedJobTexts): Write {
+    const more = n % LIST_JOBS < 2 ? { env: { N: String(n) }, labels: { n: String(n) } } : {};
+    const reading = this.#reader.read({
+      ...{ name: `job-${String(n)}`, namespace: NAMESPACE, type: typeOf(this.#parts.settings.kind) },
+      ...{ command: ['true'], resources: { cpu: '10m', memory: '16Mi' }, ...more },
+    });
+    if (!reading.ok) throw new Error(reading.problems.map(({ text }) => text).join('; '));
+    const { listed } = reading;
+    return { kind: 'put', key: this.#keys.job(NAMESPACE, listed.name), value: texts.of(listed) };
+  }
+
+  async #addHosts(): Promise<void> {
+    const { hosts } = this.#parts.size ?? SIZE;
+    const names = Array.from({ length: hosts }, (_, n) => `host-${String(n)}`);
+    await this.#put(
+      names.flatMap((id): Write[] => [
+        { kind: 'put', key: this.#keys.host(id), value: hostCodec.encode(hostOf(id)) },
+        { kind: 'put', key: this.#keys.aliveOf(id), value: '{}' },
+      ]),
+    );
+  }
+
+  async #put(writes: readonly Write[]): Promise<void> {
+    const { operationsMax } = this.#store.limits;
+    for (let at = 0; at < writes.length; at += operationsMax)
+      await this.#store.attempt({
+        ...{ compares: [], writes: writes.slice(at, at + operationsMax), readBack: [] },
+      });
+  }
+}
+
+/** Jobs of one submission. */
+const LIST_JOBS = 500;
+
+function typeOf(kind: SchedulerKind): string {
+  return kind === 'service' ? 'service' : 'batch';
+}
+
+function hostOf(id: string): Host {
+  const capacity = { cpuMilli: 64_000, memoryMib: 262_144, diskMib: 500_000, scalars: NO_SCALARS };
+  return {
+    ...{ id, address: NOWHERE, capacity, gpuModels: [], portRange: { first: 20_000, last: 32_000 } },
+    reserved: { cpuMilli: 0, memoryMib: 0, diskMib: 0, scalars: NO_SCALARS },
+    attributes: { os: 'linux', arch: 'x64', 'driver.exec': 'true' },
+    ...{ bootId: id, incarnation: 1, agentVersion: '0' },
+  };
+}
+
+/** Hosts that never answer. */
+const nobody: HttpClient = {
+  call: ({ signal }) => silence(signal),
+  stream: ({ signal }) => silence(signal),
+  close: () => Promise.resolve(),
+};
+
+function silence(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const cut = (): void => reject(new HttpError('the rehearsal is over', { sent: false }));
+    if (signal === undefined || signal.aborted) cut();
+    else onAbort(signal, cut);
+  });
+}
+
+const deaf: HttpServer = {
+  listen: () => Promise.resolve({ address: NOWHERE, close: () => Promise.resolve() }),
+};
