@@ -48,7 +48,7 @@ interface Segment {
  * end in order would say that this is all. The next answer says where it begins.
  */
 export async function readLog(ports: AgentPorts, query: LogQuery, signal: AbortSignal): Promise<LogAnswer> {
-  const offset = await firstByte(ports, await segmentsOf(ports, query), query.offset);
+  const offset = await firstByte(ports, query);
   return { offset, chunks: follow(ports, query, offset, signal) };
 }
 
@@ -85,10 +85,25 @@ async function* follow(
   }
 }
 
-/** Where the next byte lies, from `at` on; `at` itself where all that there is ends before. */
-async function firstByte(ports: AgentPorts, segments: readonly Segment[], at: number): Promise<number> {
-  const here = await readAt(ports, segments, at);
-  return here.length > 0 ? at : (segments.find((segment) => segment.base > at)?.base ?? at);
+/** Each look that differs from the one before saw files come or go; a task that fast gives its oldest bytes up anyway. */
+const LOOKS_MAX = 5;
+
+/**
+ * Where the next byte lies, from the one asked for on; that one itself where all that there is ends before. What is missing in
+ * one listing of a folder that is being written to may be there all the same: it counts as missing when two say so.
+ */
+async function firstByte(ports: AgentPorts, query: LogQuery): Promise<number> {
+  const at = query.offset;
+  let before = at;
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    const segments = await segmentsOf(ports, query);
+    const here = await readAt(ports, segments, at);
+    const next = segments.find((segment) => segment.base > at)?.base ?? at;
+    if (here.length > 0 || next === at) return at;
+    if (next === before) return next;
+    before = next;
+  }
+  return before;
 }
 
 async function readAt(ports: AgentPorts, segments: readonly Segment[], at: number): Promise<Uint8Array> {

@@ -67,4 +67,25 @@ describe('I28 the output of a task, from an offset', () => {
     expect(await readAll(disk, 4)).toEqual({ offset: 40, text: 'two\n', cut: false });
     expect(await readAll(disk, 17)).toEqual({ offset: 40, text: 'two\n', cut: false });
   });
+
+  it('I28 takes no file for given up that one listing alone does not show', async () => {
+    const disk = await diskWith({ 0: 'one\n', 4: 'two\n', 8: 'three\n' });
+    const all = disk.list.bind(disk);
+    let listed = 0;
+    disk.list = async (path) => {
+      const names = await all(path);
+      listed += 1;
+      return listed === 1 ? names.filter((name) => name !== segmentName('stdout', 4)) : names;
+    };
+    expect(await readAll(disk, 4)).toEqual({ offset: 4, text: 'two\nthree\n', cut: false });
+    expect(listed).toBeGreaterThan(1);
+  });
+
+  it('I28 says an offset also where each listing shows another file as the oldest', async () => {
+    const disk = await diskWith({ 40: 'one\n' });
+    let base = 40;
+    disk.list = () => Promise.resolve([segmentName('stdout', (base += 8))]);
+    const { offset } = await readAll(disk, 3);
+    expect(offset).toBeGreaterThan(40);
+  });
 });
