@@ -95,17 +95,15 @@ export class MergedView {
     this.#handlers.onHost?.(sight, 'left');
   }
 
-  /** Finds hosts that have become silent; streams alone do not tell, since a lost host has none. */
+  /** Where every host speaks for itself: finds those that have become silent; streams alone do not tell, since a lost host has none. */
   look(): void {
-    if (this.#relay === null) {
-      const now = this.#clock.monotonicMs();
-      for (const entry of this.#index.entries()) {
-        const last = entry.heard ?? entry.known;
-        if (entry.silentSince !== null || now - last.monotonicMs <= this.#silenceMs) continue;
-        entry.silentSince = last;
-        this.#awaited.delete(entry.view.host);
-        this.#handlers.onHost?.(this.#sightOf(entry), 'silent');
-      }
+    const now = this.#clock.monotonicMs();
+    for (const entry of this.#index.entries()) {
+      const last = entry.heard ?? entry.known;
+      if (entry.silentSince !== null || now - last.monotonicMs <= this.#silenceMs) continue;
+      entry.silentSince = last;
+      this.#awaited.delete(entry.view.host);
+      this.#handlers.onHost?.(this.#sightOf(entry), 'silent');
     }
     this.checkComplete();
   }

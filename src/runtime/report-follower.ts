@@ -44,6 +44,7 @@ export const REPORT_BEAT_MS = 1_000;
  */
 export class ReportFollower {
   readonly #clock: Clock;
+  readonly #mode: ReportFollowerOptions['mode'];
   readonly #silenceMs: number;
   readonly #merged: MergedView;
   readonly #reader: ReportReader;
@@ -54,6 +55,7 @@ export class ReportFollower {
   constructor(deps: ReportFollowerDeps) {
     const { clock, random, options } = deps;
     this.#clock = clock;
+    this.#mode = options.mode;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
     this.#reader = new ReportReader(deps.http, deps.log, this.#silenceMs);
     const relay: Relay | null = options.mode === 'all' ? null : { heard: null, complete: false };
@@ -83,7 +85,8 @@ export class ReportFollower {
     if (this.#state === 'new') {
       this.#state = 'following';
       this.#merged.start();
-      this.#look();
+      // Whoever follows a monitor is told of silent hosts, and of the rest when it comes.
+      if (this.#mode === 'all') this.#look();
     }
     this.#streams.refresh();
     this.#merged.checkComplete();
