@@ -146,8 +146,26 @@ const ROOMS: readonly RoomName[] = [
   'meta',
 ];
 
+/** Written out: it is made for every revision, and this way all of them have one shape. */
 function emptyRooms<T>(make: () => T): Record<RoomName, T> {
-  return Object.fromEntries(ROOMS.map((room) => [room, make()])) as Record<RoomName, T>;
+  return {
+    meta: make(),
+    hosts: make(),
+    eligibility: make(),
+    ledgers: make(),
+    allocations: make(),
+    jobs: make(),
+    versions: make(),
+    owners: make(),
+    outcomes: make(),
+    intents: make(),
+    runs: make(),
+    roles: make(),
+    quotas: make(),
+    switches: make(),
+    shared: make(),
+    pools: make(),
+  };
 }
 
 /** How the records of each room are written. */

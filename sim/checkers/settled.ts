@@ -1,5 +1,6 @@
 import type { CellKeys } from '../../src/core/keys.ts';
-import type { RecordedHistory } from '../history/history.ts';
+import type { RecordedHistory, Stamp } from '../history/history.ts';
+import type { Step } from './cell-replay.ts';
 import { CellReplay } from './cell-replay.ts';
 import type { LivenessTimes } from './liveness.ts';
 import { checkLiveness } from './liveness.ts';
@@ -8,43 +9,63 @@ import { RunBook } from './run-book.ts';
 import { hostsAheadOfTime } from './turned-clocks.ts';
 import { Findings } from './violations.ts';
 
-/** How long the run would last, and what would be asked of it then. */
-export interface Horizon {
+/** What is asked of a run in its quiet period. */
+export interface SettledSetting {
   readonly keys: CellKeys;
   /** How many there are; each must hold its session. */
   readonly hosts: number;
   readonly times: LivenessTimes;
-  readonly endMs: number;
 }
 
 /**
- * Would the checkers of liveness be content at `endMs` if nothing more happened until then? To be asked in the quiet period:
- * a run of which this is true may end now, and no question of liveness goes unasked for that.
+ * Looks at a run that goes on: would the checkers of liveness be content if it ended then? Asked again and again, it reads each
+ * revision once.
  */
-export function isSettled(history: RecordedHistory, horizon: Horizon): boolean {
-  const { alive, findings } = openAt(history, horizon);
-  return alive >= horizon.hosts && findings.count === 0;
-}
+export class SettledLook {
+  readonly #history: RecordedHistory;
+  readonly #setting: SettledSetting;
+  readonly #replay: CellReplay;
+  readonly #losses: LossChecker;
+  readonly #steps: { readonly step: Step; readonly at: Stamp }[] = [];
 
-/**
- * What the checkers of liveness would say if the run ended at `endMs`, with what has happened up to now.
- * @returns also how many hosts hold their session
- */
-export function openAt(
-  history: RecordedHistory,
-  { keys, times, endMs }: Horizon,
-): { readonly alive: number; readonly findings: Findings } {
-  const replay = new CellReplay(keys);
-  const book = new RunBook(history, { seq: Infinity, atMs: endMs });
-  const losses = new LossChecker(keys);
-  const findings = new Findings();
-  for (const at of history.revisions) {
-    const step = replay.apply(at.fact.revision, at.fact.changes, at.fact.isRestore);
-    book.take(step, at);
-    losses.check(step, replay.cell, at, findings);
+  constructor(history: RecordedHistory, setting: SettledSetting) {
+    this.#history = history;
+    this.#setting = setting;
+    this.#replay = new CellReplay(setting.keys);
+    this.#losses = new LossChecker(setting.keys);
   }
-  const open = new Findings();
-  const ahead = hostsAheadOfTime(history);
-  checkLiveness({ book, cell: replay.cell, alive: losses.alive, ahead, times }, open);
-  return { alive: losses.alive.size, findings: open };
+
+  /**
+   * Would the checkers of liveness be content at `endMs` if nothing more happened until then? To be asked in the quiet period:
+   * a run of which this is true may end now, and no question of liveness goes unasked for that.
+   */
+  isSettledAt(endMs: number): boolean {
+    const open = this.openAt(endMs);
+    return this.#losses.alive.size >= this.#setting.hosts && open.count === 0;
+  }
+
+  /** What the checkers of liveness would say if the run ended at `endMs`, with what has happened up to now. */
+  openAt(endMs: number): Findings {
+    this.#catchUp();
+    const book = new RunBook(this.#history, { seq: Infinity, atMs: endMs });
+    for (const { step, at } of this.#steps) book.take(step, at);
+    const open = new Findings();
+    const ahead = hostsAheadOfTime(this.#history);
+    const { times } = this.#setting;
+    checkLiveness({ book, cell: this.#replay.cell, alive: this.#losses.alive, ahead, times }, open);
+    return open;
+  }
+
+  /** What it finds by the way is found again, and told, when the whole run is checked. */
+  #catchUp(): void {
+    const { revisions } = this.#history;
+    const aside = new Findings();
+    for (let next = this.#steps.length; next < revisions.length; next++) {
+      const at = revisions[next];
+      if (at === undefined) return;
+      const step = this.#replay.apply(at.fact.revision, at.fact.changes, at.fact.isRestore);
+      this.#losses.check(step, this.#replay.cell, at, aside);
+      this.#steps.push({ step, at });
+    }
+  }
 }

@@ -2,7 +2,7 @@ import type { RunReport } from '../checkers/check-run.ts';
 import { checkRun } from '../checkers/check-run.ts';
 import { allTold } from '../checkers/event-streams.ts';
 import type { LivenessTimes } from '../checkers/liveness.ts';
-import { isSettled, openAt } from '../checkers/settled.ts';
+import { SettledLook } from '../checkers/settled.ts';
 import { allRead } from '../checkers/unread-outputs.ts';
 import type { Violation } from '../checkers/violations.ts';
 import { drive } from '../kernel/drive.ts';
@@ -85,19 +85,18 @@ async function quiet(
   const endMs = activeMs + quietMs;
   const dueMs = activeMs + DUE_MS;
   const isWhole = random.split('quiet').below(WHOLE_EVERY) === 0;
-  const horizon = { keys, hosts: world.machines.size, times: LIVENESS, endMs };
+  const look = new SettledLook(history, { keys, hosts: world.machines.size, times: LIVENESS });
   const isOver = (): boolean =>
     world.isServed &&
     viewsAgree(world) &&
     allTold(history, keys) &&
     allRead(history, { seq: Infinity, atMs: agenda.nowMs }) &&
-    isSettled(history, horizon);
+    look.isSettledAt(endMs);
   let late: readonly Violation[] = [];
   const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
   for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
     await drive(agenda, { untilMs });
-    if (late.length === 0 && untilMs >= dueMs)
-      late = openAt(history, { ...horizon, endMs: untilMs }).findings.violations;
+    if (late.length === 0 && untilMs >= dueMs) late = look.openAt(untilMs).violations;
     const isEarly = isWhole || untilMs < activeMs + quietLeastMs;
     if (untilMs >= endMs || (!isEarly && isOver())) return late;
   }

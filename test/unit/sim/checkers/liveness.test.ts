@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
-import { openAt as askedAt } from '../../../../sim/checkers/settled.ts';
+import { SettledLook } from '../../../../sim/checkers/settled.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
 
@@ -145,11 +145,12 @@ describe('what is asked while the run goes on', () => {
   const times = { knownMs: 10_000, placeMs: 5_000, stopMs: 5_000 };
   const dueMs = times.knownMs + Math.max(times.placeMs, times.stopMs);
 
+  const anew = (): SettledLook => new SettledLook(run.history, { keys: KEYS, hosts: 2, times });
+
   /** @param afterMs since the last fault */
-  function openAt(afterMs: number): string[] {
+  function openAt(afterMs: number, look = anew()): string[] {
     const quietMs = run.history.phases[0]?.atMs ?? run.nowMs;
-    const { findings } = askedAt(run.history, { keys: KEYS, hosts: 2, times, endMs: quietMs + afterMs });
-    return findings.violations.map(({ invariant }) => invariant);
+    return look.openAt(quietMs + afterMs).violations.map(({ invariant }) => invariant);
   }
 
   it('I55 what should have been started is open when it is due, and not before', () => {
@@ -157,6 +158,19 @@ describe('what is asked while the run goes on', () => {
     run.quiet();
     expect(openAt(dueMs - 1)).toEqual([]);
     expect(openAt(dueMs)).toEqual(['I55']);
+  });
+
+  it('I55 who has looked before sees what came since, and no longer what is done', () => {
+    run.commit(true, one);
+    run.quiet();
+    const look = anew();
+    expect(openAt(dueMs, look)).toEqual(['I55']);
+    run.end(one, run.launch(one, job));
+    expect(openAt(dueMs, look)).toEqual([]);
+    run.jobRecord(job, 1, 'stop');
+    const laterMs = run.nowMs + dueMs;
+    expect(openAt(laterMs, look)).toEqual(openAt(laterMs));
+    expect(openAt(laterMs, look)).not.toEqual([]);
   });
 
   it('I55 what should be gone is open when its grace is over, too', () => {
