@@ -4,7 +4,7 @@ import type { FaultKind } from '../nemesis/fault.ts';
 import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.ts';
 import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
-import { SMALL_CELL } from '../world/scenario.ts';
+import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { readFaults } from './read.ts';
 import { burst, gangs, restless, talkative } from './requests.ts';
@@ -42,7 +42,7 @@ export const THEMES = [
 export type Theme = (typeof THEMES)[number];
 
 /** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
-const WHOLE: Scenario = { ...SMALL_CELL, quietLeastMs: SMALL_CELL.quietMs };
+const WHOLE: Scenario = { ...BUSY_CELL, quietLeastMs: BUSY_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
 const FOLLOWED: Scenario = { ...SHORT, followed: true };
 /** All of its tasks write, and nearly all that the reader begins with end in a run. */

@@ -5,6 +5,7 @@ import type { Request, Scenario } from '../world/scenario.ts';
 const CELL: Scenario = {
   ...{ hosts: 2, schedulers: ['batch', 'service'], monitors: 1, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 0, activeMs: 6_000, quietMs: 52_000 },
+  restartDelayMaxMs: null,
   gangMax: 3,
   // Enough for two of the list at a time.
   shared: [{ name: 'power', unit: 'W', by: null, capacity: 250, capacities: {} }],

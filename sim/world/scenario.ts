@@ -22,6 +22,8 @@ export interface Scenario {
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
+  /** The longest time before a task is begun again on its host, drawn for each job; null: as its type has it (lists: 10 s). */
+  readonly restartDelayMaxMs: number | null;
   /** Virtual time for the work, and for faults; then a quiet time without any. */
   readonly activeMs: number;
   readonly quietMs: number;
@@ -43,14 +45,17 @@ export interface Scenario {
 /** Small, so that thousands of runs fit into a minute, and every role there at least once, two where two can collide. */
 export const SMALL_CELL: Scenario = {
   ...{ hosts: 3, schedulers: ['batch', 'batch', 'service'], monitors: 2, arbiters: 1, enforcement: true },
-  ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 10, activeMs: 15_000, quietMs: 30_000 },
-  quietLeastMs: 12_000,
+  ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 8, activeMs: 15_000, quietMs: 30_000 },
+  ...{ restartDelayMaxMs: 2_500, quietLeastMs: 12_000 },
   shared: [
     { name: 'uplink', unit: 'Mbit/s', by: 'host.rack', capacity: 1_000, capacities: { r0: 600 } },
     { name: 'power', unit: 'W', by: null, capacity: 1_500, capacities: {} },
   ],
   least: { acknowledged: 3, committed: 3, started: 3, ended: 2, finalViews: 2 },
 };
+
+/** With more work, and each job's own time before a restart: what once went wrong, and the suite of planted bugs, are drawn for this. */
+export const BUSY_CELL: Scenario = { ...SMALL_CELL, jobs: 10, restartDelayMaxMs: null };
 
 /** As `Scenario.gangMax` says. The gangs of `requestsOf` have up to four members. */
 export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
@@ -110,7 +115,7 @@ function requestOf(n: number, scenario: Scenario, random: SeededRandom): Request
   const name = `job-${String(n)}`;
   const type = isService ? 'service' : 'batch';
   const plain = { name, type, ...placing(random), ...work(isService, random) };
-  const file = addressed(sharing(plain, random), random);
+  const file = restarting(addressed(sharing(plain, random), random), scenario, random);
   const stops = isService || random.below(5) === 0;
   return { atMs, kind, name, file, stopAfterMs: stops ? random.below(scenario.activeMs) : null };
 }
@@ -139,6 +144,17 @@ export function addressed<T extends { readonly name: string; readonly resources:
   const drawn = random.split(`addresses ${file.name}`).below(6);
   if (drawn > 1) return file;
   return { ...file, resources: { ...file.resources, scalars: { addresses: 1 + drawn } } };
+}
+
+/** The job file, with its time before a restart on the same host. Drawn beside everything else, too. */
+function restarting<T extends { readonly name: string }>(
+  file: T,
+  { restartDelayMaxMs }: Scenario,
+  random: SeededRandom,
+): T {
+  if (restartDelayMaxMs === null) return file;
+  const delayMs = random.split(`restart ${file.name}`).below(restartDelayMaxMs);
+  return { ...file, restart: { delay: `${String(delayMs)}ms` } };
 }
 
 /** What the client asks for, in one of three cases with tasks that write. Drawn beside everything else, too. */

@@ -6,7 +6,7 @@ import { seedSetting } from '../../sim/seeds/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import type { Scenario } from '../../sim/world/scenario.ts';
-import { SMALL_CELL } from '../../sim/world/scenario.ts';
+import { BUSY_CELL } from '../../sim/world/scenario.ts';
 
 /** Runs that once went wrong. Each is a seed with the faults that were needed, and says what was the matter. */
 const REGRESSIONS: readonly {
@@ -170,7 +170,7 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
 describe('runs that once went wrong', () => {
   for (const { what, seed, plan, only, slower = {} } of REGRESSIONS)
     it(`${what} (seed ${String(seed)})`, async () => {
-      const options = { seed, scenario: { ...SMALL_CELL, ...slower }, faults: {}, faultPlan: plan };
+      const options = { seed, scenario: { ...BUSY_CELL, ...slower }, faults: {}, faultPlan: plan };
       const { requests } = planOf(options);
       const asked = only === undefined ? requests : requests.filter(({ name }) => only.includes(name));
       const { violations, work } = await runWorld({ ...options, requests: asked });
@@ -187,7 +187,7 @@ describe('runs that once went wrong', () => {
 
   for (const { what, seed, everyMs } of WHOLE)
     it(`${what} (seed ${String(seed)})`, async () => {
-      const { violations } = await runWorld({ seed, ...seedSetting(everyMs) });
+      const { violations } = await runWorld({ seed, ...seedSetting(everyMs), scenario: BUSY_CELL });
       expect(violations).toEqual([]);
     });
 });
