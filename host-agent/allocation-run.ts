@@ -366,13 +366,18 @@ export class AllocationRun {
     this.#host.changed(this);
   }
 
-  /** One timer: for the earliest of all that is due without an event. */
+  /**
+   * One timer: for the earliest of all that is due without an event. What the last step should have done and could not waits
+   * with it: a restart for which the disk takes nothing stays due, and would be tried without a pause.
+   */
   #arm(): void {
     this.#cancelTimer();
     if (this.#closed || this.#released) return;
-    const dues = this.tasks.map((run) => run.wakeInMs());
-    dues.push(this.#retryMs, this.#due()?.inMs ?? null);
-    const due = Math.min(...dues.filter((one) => one !== null));
+    const retryMs = this.#retryMs;
+    const dues = [...this.tasks.map((run) => run.wakeInMs()), this.#due()?.inMs ?? null]
+      .filter((inMs) => inMs !== null)
+      .map((inMs) => (inMs > 0 ? inMs : (retryMs ?? 0)));
+    const due = Math.min(retryMs ?? Infinity, ...dues);
     this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
   }
 

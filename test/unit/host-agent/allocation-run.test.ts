@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { HOLLOW_MISSING_COMMAND } from '../../../src/adapters/memory/processes.ts';
+import { silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
+import { DiskError } from '../../../src/ports/disk.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { someStart, someStop, someTask } from '../../support/host-orders.ts';
 
@@ -44,6 +46,32 @@ describe('the life of an allocation', () => {
     const ended = await world.until(order.allocation.id, isReleased);
     expect(ended).toMatchObject({ state: 'failed', restarts: 5, exit: { code: 3 } });
     expect(ended.reason).toContain('restarted 5 of 5 times');
+  });
+
+  it('a restart that the disk does not take is tried again with growing pauses, and made when it does', async () => {
+    const world = new HostWorld();
+    let failed = 0;
+    const count = (name: string): void => {
+      // Without pauses it would never come back from here.
+      if (name === 'moorage_host_steps_failed_total' && ++failed > 100) world.disk.failWrites(null);
+    };
+    world.metrics = { ...silentMetrics, count };
+    await world.open();
+    const order = someStart({
+      tasks: [someTask({ env: { HOLLOW_RUN_MS: '10', HOLLOW_EXIT_CODE: '3' } })],
+      restart: { attempts: 1, windowMs: 3_600_000, delayMs: 1_000, on: 'failure' },
+    });
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, ({ tasks }) => tasks['main']?.exit !== undefined);
+    world.disk.failWrites(new DiskError('io', 'no'));
+    await world.clock.advance(11_000);
+    expect(world.agent.report(id).restarts).toBe(0);
+    expect(failed).toBeGreaterThan(2);
+    expect(failed).toBeLessThan(30);
+    world.disk.failWrites(null);
+    await world.until(id, isReleased);
+    expect(world.agent.report(id)).toMatchObject({ state: 'failed', restarts: 1 });
   });
 
   it('restarts outside the window do not count', async () => {
