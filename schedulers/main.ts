@@ -74,16 +74,19 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
   };
 }
 
+/** What goes wrong in it is no reason not to begin. */
 async function rehearseFor(options: SchedulerMainOptions): Promise<void> {
   const { log } = options;
   const startedMs = systemClock.monotonicMs();
-  const placed = await rehearse({
-    settings: options,
-    makeStore: () => new RehearsalStore(systemClock),
-    world: {
-      ...{ clock: systemClock, random: systemRandom, digest: sha256Hex, makeQueue: callQueue },
-      ...{ log: silentLog, metrics: silentMetrics },
-    },
-  });
-  log.info({ placed, tookMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'rehearsed');
+  const world = {
+    ...{ clock: systemClock, random: systemRandom, digest: sha256Hex, makeQueue: callQueue },
+    ...{ log: silentLog, metrics: silentMetrics },
+  };
+  try {
+    const makeStore = (): RehearsalStore => new RehearsalStore(systemClock);
+    const placed = await rehearse({ settings: options, makeStore, world });
+    log.info({ placed, tookMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'rehearsed');
+  } catch (error) {
+    log.warn({ error }, 'the rehearsal failed: the first jobs will be placed by code that is not compiled');
+  }
 }

@@ -81,7 +81,9 @@ class Round {
   async place(jobs: number): Promise<number> {
     const { settings, world } = this.#parts;
     await this.#addHosts();
-    const options = compileOptions({ ...settings, enforcement: false });
+    // Time to think compiles nothing.
+    const { thinkMs: _, ...rehearsed } = settings;
+    const options = compileOptions({ ...rehearsed, enforcement: false });
     const scheduler = new Scheduler(
       { ...world, store: this.#store, keys: this.#keys, http: nobody },
       options,
@@ -93,8 +95,8 @@ class Round {
         if (this.#placed >= this.#wanted) this.#wake();
       },
     });
-    await scheduler.start(deaf, { host: '', port: 0, bodyBytesMax: 0 });
     try {
+      await scheduler.start(deaf, { host: '', port: 0, bodyBytesMax: 0 });
       // Those that come after the first one was placed are new to a scheduler that is surely ready, as in a burst.
       for (const upTo of [1, jobs]) if (!this.#over.aborted) await this.#submit(upTo);
     } finally {

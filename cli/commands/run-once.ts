@@ -40,6 +40,9 @@ const OUTPUT_GRACE_MS = 5_000;
 /** A stream that ended although the run did not: its monitor stopped, and another one has the rest. */
 const REOPEN_MS = 200;
 
+/** Said of one allocation's output, not of the run. */
+const OUTPUT_LOST: ReadonlySet<string> = new Set(['log-gone', 'host-unreachable', 'no-such-allocation']);
+
 /** Runs a command somewhere in the cell as if it ran here: its output, its exit code. */
 export async function runOnce(
   context: Context,
@@ -191,12 +194,16 @@ class Attached {
     }
   }
 
-  /** What was begun may be lost with its host: the run is placed again, and its next output comes from its beginning. */
+  /**
+   * An allocation's output may be lost with its host, said to us before its first byte or after: the run is placed again, and
+   * its next output comes from its beginning. What became of the run is told by its end alone.
+   */
   async #relay(source: LogSource, options: RelayOptions & { readonly place: LogPlace }): Promise<void> {
     try {
       await relay(this.#api, this.#context.terminal, source, options);
     } catch (error) {
-      if (!(error instanceof ProblemError) || options.place.allocation === null) throw error;
+      const isLost = error instanceof ProblemError && OUTPUT_LOST.has(error.problem.code);
+      if (!isLost && (!(error instanceof ProblemError) || options.place.allocation === null)) throw error;
     }
   }
 

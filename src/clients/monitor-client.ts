@@ -21,6 +21,7 @@ import type {
   VersionAnswer,
 } from '../wire/monitor-api.ts';
 import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/monitor-api.ts';
+import { ProblemError } from '../wire/problem.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/cell-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
 import type { CellUsage } from '../wire/usage-api.ts';
@@ -63,14 +64,14 @@ export interface LogCall {
    */
   readonly silenceMs?: number;
   /**
-   * Asked when a connection broke: whether to go on from the last byte, at another monitor. The time to wait before is
+   * Asked when a connection broke, or a monitor does not know the allocation yet: whether to go on from the last byte, at another monitor. The time to wait before is
    * spent here. Without it as often in a row as there are monitors.
    */
   readonly goOn?: (trouble: LogTrouble) => Promise<boolean>;
 }
 
 export interface LogTrouble {
-  readonly error: HttpError;
+  readonly error: Error;
   /** The stream had begun: a task with nothing to say looks like a dead connection. */
   readonly wasOpen: boolean;
   /** Bytes came since the last trouble. */
@@ -264,7 +265,10 @@ export class MonitorClient {
         }
         return;
       } catch (error) {
-        if (!(error instanceof HttpError)) throw error;
+        const isLate = error instanceof ProblemError && error.problem.code === 'no-such-allocation';
+        // We learnt of it from a monitor: one that does not know it yet has only just begun, or lags behind.
+        const isNotKnownYet = isLate && call.follow && call.allocation === undefined && allocation !== null;
+        if (!(error instanceof HttpError) && !isNotKnownYet) throw error;
         if (isAborted(signal)) return;
         this.#round.moveOnFrom(from);
         if (!(await goOn({ error, wasOpen: from !== '', progressed }))) throw error;

@@ -50,7 +50,8 @@ class Watched {
 
   rehearse(kind: SchedulerKind, rounds: number, jobs: number, clock = this.clock): Promise<number> {
     return rehearse({
-      settings: { id: 's', kind },
+      // A rehearsal does not take the time to think, which would leave it no time for anything else.
+      settings: { id: 's', kind, thinkMs: { job: 3_600_000, task: 0 } },
       makeStore: () => this.makeStore(),
       world: {
         ...{ clock, random: seededRandom(1), digest: sha256Hex, makeQueue: callQueue },

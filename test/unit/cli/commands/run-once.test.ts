@@ -124,3 +124,29 @@ test('I28 what was begun may be lost with its host: the output of the next attem
   expect(terminal.stdout).toBe('first, cut the second, whole');
   expect(http.asked.filter((one) => one.includes('allocation=a1'))).not.toEqual([]);
 });
+
+test.each(['host-unreachable', 'log-gone', 'no-such-allocation'])(
+  'I28 a stream that has said nothing yet may lose its allocation (%s): the run goes on, and so does its client',
+  async (code) => {
+    let asked = 0;
+    const { http, terminal } = await outcome({
+      [A]: (call, path) => {
+        if (call.method === 'POST' || path.includes('/why') || path.includes('stdout'))
+          return monitor(ENDED, 'out\n')(call, path);
+        // Ends when the second attempt's output was asked for.
+        if (path.includes('/exit')) return asked < 3 ? 'lost' : { body: ENDED };
+        asked += 1;
+        // Known by name, and cut before its first byte.
+        if (asked === 1) return { allocation: 'a1', offset: 0, chunks: ['cut'] };
+        if (asked === 2) return { status: 503, body: { status: 503, code, detail: 'nothing of it is here' } };
+        const offset = Number(new URLSearchParams(path.split('?')[1]).get('offset'));
+        return { allocation: 'a2', offset, chunks: offset === 0 ? ['oops'] : [] };
+      },
+    });
+    expect(terminal.stdout).toBe('out\n');
+    expect(terminal.stderr).toBe('oops');
+    // A monitor that does not know it yet is asked for it once more.
+    const [, , third] = http.asked.filter((one) => one.includes('stderr'));
+    expect(third?.includes('allocation=a1')).toBe(code === 'no-such-allocation');
+  },
+);
