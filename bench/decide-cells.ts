@@ -6,7 +6,7 @@ import { allocatable } from '../src/core/host.ts';
 import type { Expression } from '../src/core/job.ts';
 import { bandOf, EMPTY_LEDGER, withClaim } from '../src/core/ledger.ts';
 import type { PlacementPolicy, PlacementRequest } from '../src/core/placement.ts';
-import { BINPACK, place } from '../src/core/placement.ts';
+import { place } from '../src/core/placement.ts';
 import { NO_SCALARS } from '../src/core/resources.ts';
 import type { SeededRandom } from '../src/core/seeded-random.ts';
 import { chooseVictims } from '../src/core/victims.ts';
@@ -157,7 +157,7 @@ export class FullCell {
   }
 
   evict(request: PlacementRequest, random: SeededRandom, passed: ReadonlySet<string>): number {
-    const [id] = evictionHosts(this.#state, request, random, BINPACK, { most: 4, passed });
+    const [id] = evictionHosts(this.#state, request, random, { most: 4, passed });
     const host = id === undefined ? undefined : this.#state.hostOf(id);
     if (id === undefined || host === undefined) return 0;
     const running = this.#running.get(id) ?? [];

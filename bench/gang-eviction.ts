@@ -28,16 +28,27 @@ import { percentile } from './percentile.ts';
  * long ten tasks of another tenant wait meanwhile, one job of them after the other. A real scheduler on a real etcd; the
  * hosts say what runs on them and start what they are told, in memory alone. The CPU is the scheduler's and the hosts' together.
  *
- *   node dist/bench/gang-eviction.js [--members 1000,10000] [--type batch]
+ *   node dist/bench/gang-eviction.js [--members 1000,10000] [--kinds batch,service,distinct,spread]
+ *
+ * `distinct`: each member on a host of its own, so that there are as many hosts; `spread`: over a hundred racks. Both are batch jobs.
  */
 const { values } = parseArgs({
   options: {
     members: { type: 'string', default: '1000,10000' },
-    type: { type: 'string', default: 'batch' },
+    kinds: { type: 'string', default: 'batch' },
   },
 });
-const kind = values.type === 'service' ? 'service' : 'batch';
-const MEMBERS_A_HOST = 5;
+/** What the gang asks for beside its resources, and how many of its members a host takes. */
+const KINDS = {
+  batch: { wishes: {}, membersAHost: 5 },
+  service: { wishes: {}, membersAHost: 5 },
+  distinct: { wishes: { distinct: ['host.id'] }, membersAHost: 1 },
+  spread: { wishes: { spread: [{ by: 'host.rack', weight: 50 }] }, membersAHost: 5 },
+} as const;
+type Kind = keyof typeof KINDS;
+const typeOf = (kind: Kind): 'service' | 'batch' => (kind === 'service' ? 'service' : 'batch');
+const SHARES_A_HOST = 5;
+const RACKS = 100;
 const VICTIMS_A_HOST = 2;
 /** Hosts for the small jobs, without the memory that a member needs. */
 const SPARE_HOSTS = 100;
@@ -100,7 +111,8 @@ function answer(response: ServerResponse, body: unknown): void {
 function hostOf(id: string, address: string, capacity: Resources): Host {
   return {
     ...{ id, address, capacity, reserved: amounts(0, 0), gpuModels: [] },
-    ...{ portRange: { first: 20_000, last: 20_100 }, attributes: { os: 'linux', 'driver.exec': 'true' } },
+    ...{ portRange: { first: 20_000, last: 20_100 } },
+    attributes: { os: 'linux', 'driver.exec': 'true', rack: `r${String(Number(id.slice(-6)) % RACKS)}` },
     ...{ bootId: 'b', incarnation: 1, agentVersion: '0' },
   };
 }
@@ -123,8 +135,8 @@ function victim(host: string, n: number, resources: Resources): Allocation {
 
 function writesOf(n: number, hosts: Hosts): Write[] {
   const id = `host-${String(n).padStart(6, '0')}`;
-  const cpuMilli = 1_000 * MEMBERS_A_HOST;
-  const host = hostOf(id, hosts.addressOf(id), amounts(cpuMilli, 1_000 * MEMBERS_A_HOST));
+  const cpuMilli = 1_000 * SHARES_A_HOST;
+  const host = hostOf(id, hosts.addressOf(id), amounts(cpuMilli, 1_000 * SHARES_A_HOST));
   const share = amounts(cpuMilli / VICTIMS_A_HOST, 100);
   const running = Array.from({ length: VICTIMS_A_HOST }, (_, at) =>
     victim(id, n * VICTIMS_A_HOST + at, share),
@@ -225,6 +237,7 @@ async function smallJobs(
   store: EtcdCellStore,
   durable: Durable,
   name: string,
+  type: 'service' | 'batch',
   wanted: (n: number) => boolean,
 ): Promise<number[]> {
   const waits: number[] = [];
@@ -232,36 +245,38 @@ async function smallJobs(
     const namespace = `${name}-${String(n)}`;
     const startedMs = performance.now();
     const resources = { cpu: '1m', memory: '1Mi' };
-    await submit(store, namespace, { type: kind, count: SMALL, resources });
+    await submit(store, namespace, { type, count: SMALL, resources });
     await durable.until(() => durable.of(namespace) >= SMALL);
     waits.push(performance.now() - startedMs);
   }
   return waits.sort((a, b) => a - b);
 }
 
-async function measure(members: number): Promise<void> {
+async function measure(members: number, kind: Kind): Promise<void> {
+  const type = typeOf(kind);
+  const { wishes, membersAHost } = KINDS[kind];
   const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
   const binary = (await findEtcd({ env: process.env })).path;
   const etcd = await startEtcd({ binary, dataFolder: join(folder, 'etcd') });
   const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
   const hosts = new Hosts();
   await hosts.listen();
-  const hostsCount = Math.ceil(members / MEMBERS_A_HOST);
+  const hostsCount = Math.ceil(members / membersAHost);
   await fill(store, hosts, hostsCount);
   const durable = new Durable(store);
   await durable.ready;
   const scheduler = await runScheduler({
-    ...{ id: 'scheduler-1', kind, cell: 'bench', etcd: [etcd.clientUrl], enforcement: false },
+    ...{ id: 'scheduler-1', kind: type, cell: 'bench', etcd: [etcd.clientUrl], enforcement: false },
     ...{ log: silentLog, listen: { host: '127.0.0.1', port: 0 } },
   });
   try {
-    const alone = await smallJobs(store, durable, 'alone', (n) => n < 20);
+    const alone = await smallJobs(store, durable, 'alone', type, (n) => n < 20);
     const cpu = process.cpuUsage();
     const startedMs = performance.now();
     const task = { resources: { cpu: '1000m', memory: '1000Mi' } };
-    await submit(store, 'gang', { type: kind, priority: 80, count: members, gang: true, ...task });
+    await submit(store, 'gang', { type, priority: 80, count: members, gang: true, ...task, ...wishes });
     let isDone = false;
-    const beside = smallJobs(store, durable, 'beside', () => !isDone);
+    const beside = smallJobs(store, durable, 'beside', type, () => !isDone);
     await durable.until(() => durable.of('gang') >= 1);
     const searchMs = performance.now() - startedMs;
     await durable.until(() => durable.of('gang') >= members && durable.intents === 0);
@@ -270,7 +285,7 @@ async function measure(members: number): Promise<void> {
     isDone = true;
     const waits = await beside;
     process.stdout.write(
-      `gang-eviction members=${String(members)} type=${kind} hosts=${String(hostsCount)} ` +
+      `gang-eviction members=${String(members)} kind=${kind} hosts=${String(hostsCount)} ` +
         `victims=${String(hostsCount * VICTIMS_A_HOST)} first-reserved-ms=${searchMs.toFixed(0)} ` +
         `effective-ms=${wholeMs.toFixed(0)} cpu-ms=${((user + system) / 1000).toFixed(0)} ` +
         `cpu-us-a-member=${((user + system) / members).toFixed(0)} small-jobs=${String(waits.length)} ` +
@@ -287,4 +302,11 @@ async function measure(members: number): Promise<void> {
   }
 }
 
-for (const members of values.members.split(',').map(Number)) await measure(members);
+function isKind(name: string): name is Kind {
+  return Object.hasOwn(KINDS, name);
+}
+
+const kinds = values.kinds.split(',');
+if (!kinds.every(isKind)) throw new Error(`--kinds takes ${Object.keys(KINDS).join(', ')}`);
+for (const members of values.members.split(',').map(Number))
+  for (const kind of kinds) await measure(members, kind);

@@ -50,7 +50,7 @@ const random = seededRandom(order.seed);
 const passed = new Set<string>();
 for (let n = 0; n < DECISIONS; n++) {
   place(cell.state, requestFor(n), random, BINPACK);
-  evictionHosts(cell.state, { ...requestFor(n), precedence: 80 }, random, BINPACK, { most: 1, passed });
+  evictionHosts(cell.state, { ...requestFor(n), precedence: 80 }, random, { most: 1, passed });
 }
 
 for (let n = 0; n < 3; n++) {

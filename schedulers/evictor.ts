@@ -165,16 +165,16 @@ export class Evictor {
     const { state } = this.#term.cell;
     const record = state.hostOf(host);
     if (record === undefined) return undefined;
-    const request = this.#parts.placer.request(job, group, 1, fill);
+    const request = this.#parts.placer.evictingRequest(job, group, fill);
     return (
       chooseVictims(record, state.ledgerOf(host), request, running, this.#term.world.random) ?? undefined
     );
   }
 
   #hosts(job: OwnedJob, group: Group, fill: Fill, most: number): readonly string[] {
-    const { cell, options, world } = this.#term;
-    const request = this.#parts.placer.request(job, group, 1, fill);
-    return evictionHosts(cell.state, request, world.random, options.placement, { most, passed: this.#under });
+    const { cell, world } = this.#term;
+    const request = this.#parts.placer.evictingRequest(job, group, fill);
+    return evictionHosts(cell.state, request, world.random, { most, passed: this.#under });
   }
 
   /** While others were asked, the slot may have been filled, or the job changed or gone. */

@@ -1,5 +1,7 @@
-import type { PassedHosts } from '../src/core/eviction-hosts.ts';
-import { evictionHosts } from '../src/core/eviction-hosts.ts';
+import { DistinctCount } from '../src/core/distinct-count.ts';
+import type { EvictionRules, PassedHosts } from '../src/core/eviction-hosts.ts';
+import { evictionHosts, mayEvictOn } from '../src/core/eviction-hosts.ts';
+import type { KnownHost } from '../src/core/host-slot.ts';
 import { makeId } from '../src/core/ids.ts';
 import type { Group } from '../src/core/job.ts';
 import type { PlacementRequest } from '../src/core/placement-request.ts';
@@ -65,6 +67,8 @@ export class GangSearch {
   #untried: readonly Floor[] = [];
   /** Hosts that have no room for one more, whoever goes. */
   readonly #full = new Set<string>();
+  /** Hosts that the group has, with those chosen here, as far as `distinct` keeps them apart. */
+  readonly #held: DistinctCount;
   #hostsLeft = 0;
 
   constructor(term: Term, parts: GangSearchParts, job: OwnedJob, group: Group, terms: GangSearchTerms) {
@@ -77,6 +81,7 @@ export class GangSearch {
     const { clock, random } = term.world;
     this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
     this.#breath = new Breath(clock, term.signal, STRETCH_STEPS);
+    this.#held = new DistinctCount(term.cell.state, group, parts.placer.heldForDistinct(job, group));
   }
 
   /** Whether anybody still wants it, after others were asked, and there is time left. */
@@ -91,8 +96,11 @@ export class GangSearch {
   async placeAll(fills: readonly Fill[]): Promise<boolean> {
     const { placer } = this.#parts;
     this.#entries.push(...placer.place(this.#job, this.#group, fills, this.#id));
-    for (const { allocation } of this.#entries)
-      this.#fitting.set(allocation.host, (this.#fitting.get(allocation.host) ?? 0) + 1);
+    for (const entry of this.#entries) {
+      const { host } = entry.allocation;
+      this.#fitting.set(host, (this.#fitting.get(host) ?? 0) + 1);
+      this.#held.add(this.#hostOf(entry));
+    }
     const placed = new Set(this.#entries.map(({ allocation }) => allocation.index));
     const missing = fills.filter(({ index }) => !placed.has(index));
     this.#hostsLeft = HOSTS_A_MEMBER_MAX * missing.length;
@@ -110,10 +118,10 @@ export class GangSearch {
   }
 
   async #makeRoom(fill: Fill, missing: number): Promise<boolean> {
-    if (this.#takeRest(fill)) return true;
-    const request = this.#parts.placer.request(this.#job, this.#group, 1, fill);
+    const request = this.#parts.placer.memberRequest(this.#job, this.#group, fill);
+    if (this.#takeRest(fill, request)) return true;
     for (let tries = 0; tries < HOSTS_MAX; tries++) {
-      const floor = this.#nextUntried(fill) ?? (await this.#ask(request, missing));
+      const floor = this.#nextUntried(request) ?? (await this.#ask(request, missing));
       if (floor === null || !this.isWanted) return false;
       const placement = floor.rest(request) ?? this.#clear(floor, request);
       if (placement !== null) return this.#assume(floor, fill, placement);
@@ -129,30 +137,29 @@ export class GangSearch {
   }
 
   /** A place beside an earlier member, for which nobody more has to go. */
-  #takeRest(fill: Fill): boolean {
+  #takeRest(fill: Fill, request: PlacementRequest): boolean {
     for (const floor of this.#withRest) {
-      const request = this.#allowedOn(floor, fill);
-      const placement = request === null ? null : floor.rest(request);
+      const placement = this.#isAllowedOn(floor, request) ? floor.rest(request) : null;
       if (placement === null) this.#withRest.delete(floor);
       else return this.#assume(floor, fill, placement);
     }
     return false;
   }
 
-  #nextUntried(fill: Fill): Floor | null {
-    const floor = this.#untried.find((one) => this.#allowedOn(one, fill) !== null);
+  #nextUntried(request: PlacementRequest): Floor | null {
+    const floor = this.#untried.find((one) => this.#isAllowedOn(one, request));
     if (floor === undefined) return null;
     this.#untried = this.#untried.filter((one) => one !== floor);
     return floor;
   }
 
-  /** What is asked of this host alone; null: the rules exclude it by now. */
-  #allowedOn({ host }: Floor, fill: Fill): PlacementRequest | null {
-    const { cell, options, world } = this.#term;
-    const request = this.#parts.placer.request(this.#job, this.#group, 1, { ...fill, host });
-    const limit = { most: 1, passed: NO_HOSTS };
-    const isAllowed = evictionHosts(cell.state, request, world.random, options.placement, limit).length > 0;
-    return isAllowed ? request : null;
+  /** Do the rules still let a member onto this host? */
+  #isAllowedOn({ host }: Floor, request: PlacementRequest): boolean {
+    return mayEvictOn(this.#term.cell.state, request, host, this.#rules(NO_HOSTS));
+  }
+
+  #rules(passed: PassedHosts): EvictionRules {
+    return { passed, held: this.#held, thorough: true };
   }
 
   /**
@@ -161,13 +168,12 @@ export class GangSearch {
    * @returns null: there is none, or too many were asked
    */
   async #ask(request: PlacementRequest, missing: number): Promise<Floor | null> {
-    const { cell, options, world } = this.#term;
+    const { cell, world } = this.#term;
     const drawn = new Set<string>();
-    const passed = this.#passed(drawn);
+    const rules = this.#rules(this.#passed(drawn));
     const asked: Floor[] = [];
     while (asked.length < Math.min(missing, ASKED_AT_ONCE_MAX)) {
-      const limit = { most: 1, passed };
-      const [host] = evictionHosts(cell.state, request, world.random, options.placement, limit);
+      const [host] = evictionHosts(cell.state, request, world.random, { ...rules, most: 1 });
       const known = host === undefined ? undefined : this.#floors.get(host);
       // Asked before: more may have to go there.
       if (known !== undefined && asked.length === 0) return known;
@@ -210,6 +216,7 @@ export class GangSearch {
     const entry = this.#parts.placer.assume(this.#job, this.#group, fill, made);
     floor.entries.push(entry);
     this.#entries.push(entry);
+    this.#held.add(this.#hostOf(entry));
     return true;
   }
 
@@ -239,8 +246,29 @@ export class GangSearch {
 
   /** While room was made for some, others may have ended: all are placed together or none (I6). */
   isWhole(): boolean {
-    if (!this.isWanted) return false;
+    if (!this.isWanted || !this.#isApart()) return false;
     return this.#parts.fillsOf(this.#job).every((fill) => fill.group !== this.#group.name);
+  }
+
+  /** Whoever else came into the group meanwhile, `distinct` still lets every member be where it is. */
+  #isApart(): boolean {
+    if (this.#group.distinct.length === 0) return true;
+    const { placer } = this.#parts;
+    const { state } = this.#term.cell;
+    const held = new DistinctCount(state, this.#group, placer.heldForDistinct(this.#job, this.#group));
+    const request = placer.memberRequest(this.#job, this.#group);
+    const selection = state.selections.for(request);
+    return this.#entries.every((entry) => {
+      const host = this.#hostOf(entry);
+      held.remove(host);
+      const isAllowed = held.allows(host, selection);
+      held.add(host);
+      return isAllowed;
+    });
+  }
+
+  #hostOf(entry: Entry): KnownHost {
+    return (entry.host ??= this.#term.cell.state.known(entry.allocation.host));
   }
 
   plan(evictions: readonly Eviction[]): EvictingPlan {

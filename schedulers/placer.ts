@@ -74,7 +74,22 @@ export class Placer {
 
   /** What is asked for slots of the group; all of them on the first one's host, if it names one. */
   request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
-    return this.#request(job, pinned(group, fill?.host), count, fill);
+    return this.#request(job, pinned(group, fill?.host), count, fill, this.#heldBy(job, group));
+  }
+
+  /** What is asked for a slot where others give way: of what the group holds, only `distinct` counts there. */
+  evictingRequest(job: OwnedJob, group: Group, fill: Fill): PlacementRequest {
+    return { ...this.memberRequest(job, group, fill), hostsHeld: this.heldForDistinct(job, group) };
+  }
+
+  /** The same without what the group holds, for who counts that himself. */
+  memberRequest(job: OwnedJob, group: Group, fill?: Fill): PlacementRequest {
+    return this.#request(job, pinned(group, fill?.host), 1, fill, NOBODY);
+  }
+
+  /** Hosts that the group holds, one entry each, where `distinct` asks for them. */
+  heldForDistinct(job: OwnedJob, { name, distinct }: Group): readonly KnownHost[] {
+    return distinct.length === 0 ? NOBODY : hostsHeld(job, name, this.#term.cell.state);
   }
 
   /** Why one more of the group has no place now. Walks over the cell. */
@@ -140,16 +155,22 @@ export class Placer {
     const { cell, options } = this.#term;
     const [first] = fills;
     if (first?.host === undefined) {
-      const request = this.#request(job, group, fills.length, first);
+      const request = this.#request(job, group, fills.length, first, this.#heldBy(job, group));
       return place(cell.state, request, this.#chance, options.placement).chosen;
     }
     return fills.map((fill) => {
-      const request = this.#request(job, pinned(group, fill.host), 1, fill);
+      const request = this.#request(job, pinned(group, fill.host), 1, fill, this.#heldBy(job, group));
       return place(cell.state, request, this.#chance, options.placement).chosen[0] ?? null;
     });
   }
 
-  #request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
+  #request(
+    job: OwnedJob,
+    group: Group,
+    count: number,
+    fill: Fill | undefined,
+    held: readonly KnownHost[],
+  ): PlacementRequest {
     return {
       namespace: job.namespace,
       job: job.name,
@@ -157,10 +178,16 @@ export class Placer {
       ask: this.#askOf(group),
       precedence: job.record.job.precedence,
       count,
-      hostsHeld: hostsHeld(job, group, this.#term.cell.state),
+      hostsHeld: held,
       avoidHosts: fill?.avoidHosts ?? [],
       refusingHosts: job.refusing(this.#term.world.clock.monotonicMs()),
     };
+  }
+
+  /** Most groups ask for neither distance nor spread, and need no list. */
+  #heldBy(job: OwnedJob, { name, distinct, spread }: Group): readonly KnownHost[] {
+    const matters = job.record.job.type !== 'batch' || distinct.length + spread.length > 0;
+    return matters ? hostsHeld(job, name, this.#term.cell.state) : NOBODY;
   }
 
   #askOf(group: Group): Ask {
@@ -191,14 +218,12 @@ function pinned(group: Group, host: string | undefined): Group {
 
 const NOBODY: readonly KnownHost[] = Object.freeze([]);
 
-/** Hosts of the group's present allocations. Most groups ask for neither distance nor spread, and need no list. */
-function hostsHeld(job: OwnedJob, group: Group, state: CellState): readonly KnownHost[] {
-  if (job.record.job.type === 'batch' && group.distinct.length === 0 && group.spread.length === 0)
-    return NOBODY;
+/** Hosts of the group's present allocations. */
+function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly KnownHost[] {
   const held: KnownHost[] = [];
   for (const entry of job.entries.values()) {
     const { allocation } = entry;
-    if (allocation.group !== group.name || allocation.desired !== 'run') continue;
+    if (allocation.group !== group || allocation.desired !== 'run') continue;
     held.push((entry.host ??= state.known(allocation.host)));
   }
   return held;

@@ -2,13 +2,14 @@ import { evictionCost, shareShort } from './band-table.ts';
 import { ROW, TAKES } from './capacity-tree.ts';
 import type { CellState } from './cell-state.ts';
 import type { Chance } from './chance.ts';
+import { DistinctCount } from './distinct-count.ts';
 import { meets } from './expression.ts';
-import { GroupCount } from './group-count.ts';
 import type { HostSlot } from './host-slot.ts';
 import { isEmpty } from './host-slot.ts';
 import { freeOf } from './ledger.ts';
 import { needOf, portsFit } from './needs.ts';
-import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
+import type { PlacementRequest } from './placement-request.ts';
+import { PoolRoom } from './pool-room.ts';
 import { addResources, shortOf, subtractResources } from './resources.ts';
 import type { Selection } from './selection.ts';
 
@@ -25,6 +26,16 @@ import type { Selection } from './selection.ts';
 /** Hosts not to be named. `size` may be more than there are, and is 0 only while there are none: then `has` is not asked. */
 export type PassedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
 
+/** Where members of a gang go in others' place: what holds for all of them, while they are chosen one after the other. */
+export interface EvictionRules {
+  /** Hosts not to be named: where an eviction is under way already. */
+  readonly passed: PassedHosts;
+  /** What `distinct` counts, in place of the request's `hostsHeld`. */
+  readonly held?: DistinctCount;
+  /** Every host is looked at before none is found: for who has one that fits by his rules alone among very many that do not. */
+  readonly thorough?: boolean;
+}
+
 /** Hosts that are compared for one eviction, drawn by chance: the best of sixteen is rarely far from the best of all. */
 const SAMPLE = 16;
 /** Steps of the search that may lead to hosts which the request's own rules exclude. */
@@ -33,7 +44,6 @@ const STEPS_MAX = 1024;
 /**
  * Hosts that could take one allocation of the request if some of what has a lower precedence gave way.
  *
- * @param passed hosts not to be named: where an eviction is under way already
  * @returns at most `most` ids. First the host whose victims' highest precedence is lowest, then the one that needs the
  *   smallest part of it freed. What devices and named amounts the victims hold is not known here: `chooseVictims` says.
  */
@@ -41,14 +51,15 @@ export function evictionHosts(
   state: CellState,
   request: PlacementRequest,
   chance: Chance,
-  policy: PlacementPolicy,
-  limit: { readonly most: number; readonly passed: PassedHosts },
+  limit: EvictionRules & { readonly most: number },
 ): string[] {
-  const search = new HostSearch(state, request, policy, limit.passed);
+  const search = new HostSearch(state, request, limit);
   const found: { readonly host: number; readonly cost: number }[] = [];
   for (const host of search.hosts(chance)) {
     const cost = search.cost(host);
-    if (cost !== null) found.push({ host, cost });
+    if (cost === null) continue;
+    search.hasFound = true;
+    found.push({ host, cost });
     if (found.length >= SAMPLE) break;
   }
   return found
@@ -57,22 +68,45 @@ export function evictionHosts(
     .map(({ host }) => state.index.slot(host).id);
 }
 
+/** Would `evictionHosts` name the host, if the request were for that one alone? */
+export function mayEvictOn(
+  state: CellState,
+  request: PlacementRequest,
+  host: string,
+  rules: EvictionRules,
+): boolean {
+  return new HostSearch(state, request, rules).names(host);
+}
+
 class HostSearch {
   readonly #state: CellState;
   readonly #request: PlacementRequest;
   readonly #selection: Selection;
-  readonly #group: GroupCount;
+  readonly #held: DistinctCount;
+  readonly #room: PoolRoom;
   readonly #passed: PassedHosts;
   readonly #avoided: ReadonlySet<string>;
+  readonly #isThorough: boolean;
+  /** One was found, so that the search may end. */
+  hasFound = false;
 
-  constructor(state: CellState, request: PlacementRequest, policy: PlacementPolicy, passed: PassedHosts) {
+  constructor(state: CellState, request: PlacementRequest, rules: EvictionRules) {
     state.readAll();
     this.#state = state;
     this.#request = request;
     this.#selection = state.selections.for(request);
-    this.#group = new GroupCount(state, this.#selection, request, policy);
-    this.#passed = passed;
+    this.#held = rules.held ?? new DistinctCount(state, request.group, request.hostsHeld);
+    this.#room = new PoolRoom(state.pools, this.#selection, state.index, request.ask);
+    this.#passed = rules.passed;
     this.#avoided = new Set([...request.avoidHosts, ...request.refusingHosts]);
+    this.#isThorough = rules.thorough ?? false;
+  }
+
+  names(id: string): boolean {
+    const host = this.#state.indexOf(id);
+    return (
+      host >= 0 && this.#allows(host) && costByLedger(this.#state.index.slot(host), this.#request) !== null
+    );
   }
 
   *hosts(chance: Chance): IterableIterator<number> {
@@ -91,7 +125,7 @@ class HostSearch {
     const start = tree.size > 1 ? chance.below(tree.size) : 0;
     let cursor = start;
     let wrapped = false;
-    for (let steps = 0; steps < STEPS_MAX; steps++) {
+    for (let steps = 0; steps < STEPS_MAX || (this.#isThorough && !this.hasFound); steps++) {
       const position = tree.seek(cursor, need);
       if (wrapped && (position < 0 || position >= start)) return;
       if (position < 0) {
@@ -121,7 +155,9 @@ class HostSearch {
     const { rows, classes } = this.#state.index;
     if (rows[index * ROW + TAKES] !== 1) return false;
     const { stratumOf, hostConstraints } = this.#selection;
-    if ((stratumOf[classes.classOf[index] ?? -1] ?? -1) < 0 || !this.#group.allows(index)) return false;
+    const hostClass = classes.classOf[index] ?? -1;
+    if ((stratumOf[hostClass] ?? -1) < 0 || !this.#room.takes(hostClass)) return false;
+    if (!this.#held.allows(this.#state.index.slot(index), this.#selection)) return false;
     const { ports } = this.#request.ask;
     // Most requests say nothing that only the host's own record can answer.
     const plain = hostConstraints.length === 0 && isEmpty(ports);

@@ -6,7 +6,6 @@ import type { Claim } from '../../../src/core/claim.ts';
 import { costByLedger, evictionHosts } from '../../../src/core/eviction-hosts.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
 import type { PlacementRequest } from '../../../src/core/placement.ts';
-import { BINPACK } from '../../../src/core/placement.ts';
 import { anyClaim, anyRequest, filled, fits, makeFullHost, without } from './eviction-fixtures.ts';
 import {
   amounts,
@@ -43,13 +42,13 @@ describe('finding hosts to evict on', () => {
       fc.property(anyCell, anyRequest, fc.integer(), (hosts, request, seed) => {
         const state = makeState(hosts);
         // Asked once before things change, so that the index must follow.
-        evictionHosts(state, request, chanceOf(seed), BINPACK, NOBODY);
+        evictionHosts(state, request, chanceOf(seed), NOBODY);
         for (const [n, { alive, changed }] of hosts.entries()) {
           const id = `h${String(n)}`;
           state.setAlive(id, alive);
           if (changed) state.setLedger(id, EMPTY_LEDGER, 2);
         }
-        const named = new Set(evictionHosts(state, request, chanceOf(seed), BINPACK, NOBODY));
+        const named = new Set(evictionHosts(state, request, chanceOf(seed), NOBODY));
         for (const [n, { alive, changed, claims }] of hosts.entries()) {
           const host = makeFullHost(`h${String(n)}`);
           const { ledger, running } = changed ? filled(host, []) : filled(host, claims);
@@ -112,7 +111,7 @@ describe('finding hosts to evict on', () => {
       );
     const group = makeGroup({ constraints: [expr('zone', '==', 'z1')], distinct: ['id'] });
     const ask = (part: Partial<PlacementRequest>, passed: string[] = []): string[] =>
-      evictionHosts(state, makeRequest({ group, ...part }), chanceOf(1), BINPACK, {
+      evictionHosts(state, makeRequest({ group, ...part }), chanceOf(1), {
         most: 9,
         passed: new Set(passed),
       });

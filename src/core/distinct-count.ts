@@ -1,0 +1,85 @@
+import type { CellState } from './cell-state.ts';
+import { plainAttribute } from './expression.ts';
+import type { KnownHost } from './host-slot.ts';
+import type { Group } from './job.ts';
+import type { Selection } from './selection.ts';
+
+/**
+ * What `distinct` forbids a group, counted once and kept while allocations of the group come and go: who chooses places for
+ * thousands, one after the other, need not walk over all of them for each. A group without `distinct` has nothing to count.
+ */
+export class DistinctCount {
+  readonly #state: CellState;
+  readonly #onePerHost: boolean;
+  /** Of `distinct`, without `id`. */
+  readonly #attributes: readonly string[];
+  readonly #byHost = new Map<KnownHost, number>();
+  /** By attribute, then by value number of the selection. */
+  #byValue: readonly Int32Array[] = [];
+  /** What the values were counted by: they are counted anew when hosts came, went, or changed their attributes. */
+  #selection: Selection | null = null;
+
+  /** @param held hosts of the group's allocations, one entry each */
+  constructor(state: CellState, { distinct }: Group, held: Iterable<KnownHost>) {
+    this.#state = state;
+    const names = distinct.map(plainAttribute);
+    this.#onePerHost = names.includes('id');
+    this.#attributes = names.filter((name) => name !== 'id');
+    for (const known of held) this.add(known);
+  }
+
+  /** One more of the group is on the host. */
+  add(known: KnownHost): void {
+    this.#shift(known, 1);
+  }
+
+  /** One that was added is there no longer. */
+  remove(known: KnownHost): void {
+    this.#shift(known, -1);
+  }
+
+  /** Lets `distinct` one more onto the host? @param selection what the group's wishes say about the classes now */
+  allows(known: KnownHost, selection: Selection): boolean {
+    if (this.#onePerHost && this.#byHost.has(known)) return false;
+    if (this.#attributes.length === 0) return true;
+    if (selection !== this.#selection) this.#countBy(selection);
+    return this.#attributes.every((name, at) => {
+      const value = this.#valueOf(name, known, selection);
+      return value < 0 || this.#byValue[at]![value] === 0;
+    });
+  }
+
+  #shift(known: KnownHost, sign: 1 | -1): void {
+    if (!this.#onePerHost && this.#attributes.length === 0) return;
+    const count = (this.#byHost.get(known) ?? 0) + sign;
+    if (count > 0) this.#byHost.set(known, count);
+    else this.#byHost.delete(known);
+    const selection = this.#selection;
+    if (selection === null) return;
+    // Of another cell by now: all is counted anew when somebody asks.
+    if (selection.version === this.#state.index.classes.version) this.#shiftValues(known, sign, selection);
+    else this.#selection = null;
+  }
+
+  #countBy(selection: Selection): void {
+    this.#selection = selection;
+    this.#byValue = this.#attributes.map((name) => {
+      const at = selection.attributes.indexOf(name);
+      return new Int32Array(selection.valueCounts[at] ?? 0);
+    });
+    for (const [known, count] of this.#byHost) this.#shiftValues(known, count, selection);
+  }
+
+  #shiftValues(known: KnownHost, by: number, selection: Selection): void {
+    for (const [at, name] of this.#attributes.entries()) {
+      const value = this.#valueOf(name, known, selection);
+      if (value >= 0) this.#byValue[at]![value]! += by;
+    }
+  }
+
+  #valueOf(name: string, { index }: KnownHost, { attributes, valueOf }: Selection): number {
+    if (index < 0) return -1;
+    const hostClass = this.#state.index.classes.classOf[index] ?? -1;
+    return valueOf[attributes.indexOf(name)]?.[hostClass] ?? -1;
+  }
+}
