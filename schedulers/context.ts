@@ -12,6 +12,7 @@ import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { PrivateCell } from './cell.ts';
 import type { SchedulerEvents } from './events.ts';
+import type { Calls, HostCalls } from './host-calls.ts';
 import type { SchedulerOptions } from './options.ts';
 import type { Part } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
@@ -44,9 +45,9 @@ export interface Term {
   readonly cell: PrivateCell;
   readonly hosts: HostClient;
   /** Bounds the calls to hosts, whatever they are for. */
-  readonly hostCalls: CallQueue;
+  readonly hostCalls: Pick<HostCalls, 'to' | 'isSilent'>;
   /** The same for calls that failed before: hosts that do not answer must not hold up those that do. */
-  readonly hostRetries: CallQueue;
+  readonly hostRetries: Calls;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
   /** Where this scheduler begins to look for hosts. */

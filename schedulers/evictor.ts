@@ -121,7 +121,7 @@ export class Evictor {
       this.#under.add(host);
       let made: EvictingPlan | null = null;
       try {
-        const running = await this.#victims.runningOn(host);
+        const running = (await this.#victims.runningOn(host)) ?? [];
         made = await this.#chooseOn(host, running, job, group, state, fill);
       } finally {
         if (made === null) this.#under.delete(host);

@@ -7,12 +7,14 @@ import type { Group } from '../src/core/job.ts';
 import type { PlacementRequest } from '../src/core/placement-request.ts';
 import type { Placement } from '../src/core/placement.ts';
 import type { Eviction } from '../src/core/plan.ts';
+import type { AllocationReport } from '../src/core/report.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
 import { Breath } from './breath.ts';
 import type { Term } from './context.ts';
 import type { EvictingPlan } from './evictor.ts';
 import { Floor } from './gang-floor.ts';
+import { HostQuestions } from './host-questions.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Placer } from './placer.ts';
 import type { VictimReader } from './victim-reader.ts';
@@ -24,8 +26,6 @@ const STRETCH_STEPS = 32;
 const HOSTS_MAX = 4;
 /** Hosts asked for each missing member, likewise. */
 const HOSTS_A_MEMBER_MAX = 4;
-/** Hosts asked at once: that many members are the next to need one, and a large gang needs thousands. */
-const ASKED_AT_ONCE_MAX = 8;
 
 const NO_HOSTS: ReadonlySet<string> = new Set();
 
@@ -63,12 +63,13 @@ export class GangSearch {
   readonly #floors = new Map<string, Floor>();
   /** Those that may have room for one more without anybody more to go. */
   readonly #withRest = new Set<Floor>();
-  /** Asked together with the one before, and not tried yet. */
+  /** Those that have answered, and were not tried yet. */
   #untried: readonly Floor[] = [];
   /** Hosts that have no room for one more, whoever goes. */
   readonly #full = new Set<string>();
   /** Hosts that the group has, with those chosen here, as far as `distinct` keeps them apart. */
   readonly #held: DistinctCount;
+  readonly #questions: HostQuestions;
   #hostsLeft = 0;
 
   constructor(term: Term, parts: GangSearchParts, job: OwnedJob, group: Group, terms: GangSearchTerms) {
@@ -81,6 +82,7 @@ export class GangSearch {
     const { clock, random } = term.world;
     this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
     this.#breath = new Breath(clock, term.signal, STRETCH_STEPS);
+    this.#questions = new HostQuestions({ clock, victims: parts.victims });
     this.#held = new DistinctCount(term.cell.state, group, parts.placer.heldForDistinct(job, group));
   }
 
@@ -163,52 +165,80 @@ export class GangSearch {
   }
 
   /**
-   * The best host that is drawn for the member, which is asked what runs on it. Members after it need theirs too: as many
-   * more are drawn and asked at the same time.
-   * @returns null: there is none, or too many were asked
+   * The first of the hosts drawn for the member that says what runs on it. Members after it need theirs too: as many more
+   * are drawn, best first, and asked at the same time.
+   * @returns null: there is none, or too many were asked, or nobody wants it any more
    */
   async #ask(request: PlacementRequest, missing: number): Promise<Floor | null> {
-    const { cell, world } = this.#term;
-    const drawn = new Set<string>();
-    const rules = this.#rules(this.#passed(drawn));
-    const asked: Floor[] = [];
-    while (asked.length < Math.min(missing, ASKED_AT_ONCE_MAX)) {
-      const [host] = evictionHosts(cell.state, request, world.random, { ...rules, most: 1 });
-      const known = host === undefined ? undefined : this.#floors.get(host);
-      // Asked before: more may have to go there.
-      if (known !== undefined && asked.length === 0) return known;
-      if (host === undefined || known !== undefined || this.#hostsLeft <= 0) break;
-      this.#hostsLeft -= 1;
-      this.#parts.under.add(host);
-      drawn.add(host);
-      const floor = new Floor(this.#term, host, this.#fitting.get(host) ?? 0);
-      this.#floors.set(host, floor);
-      asked.push(floor);
+    for (;;) {
+      const known = this.#draw(request, missing);
+      if (known !== null) return known;
+      if (this.#questions.open === 0) return null;
+      await this.#questions.next(this.#terms.untilMs);
+      this.#breath.begin();
+      if (!this.isWanted) return null;
+      const floor = this.#nextUntried(request);
+      if (floor !== null) return floor;
     }
-    await Promise.all(asked.map((floor) => this.#askOne(floor)));
-    this.#breath.begin();
-    const [first, ...others] = asked;
-    this.#untried = [...this.#untried, ...others];
-    return first ?? null;
   }
 
-  /** Hosts without room, those of others, and those just drawn. Not counted out: a large gang has thousands, and asks often. */
-  #passed(drawn: ReadonlySet<string>): PassedHosts {
+  /** Asks as many hosts as members need and may be asked at once. @returns one asked before: more may have to go there */
+  #draw(request: PlacementRequest, missing: number): Floor | null {
+    // While others are still to answer, nobody need wait for those.
+    const isLastResort = this.#toCome === 0;
+    for (let drawn = 0; this.#questions.room > 0 && this.#toCome < missing && this.#hostsLeft > 0; drawn++) {
+      const host = this.#drawOne(request, isLastResort);
+      const known = host === undefined ? undefined : this.#floors.get(host);
+      if (known !== undefined && drawn === 0) return known;
+      if (host === undefined || known !== undefined) break;
+      this.#hostsLeft -= 1;
+      this.#parts.under.add(host);
+      const floor = new Floor(this.#term, host, this.#fitting.get(host) ?? 0);
+      this.#floors.set(host, floor);
+      this.#questions.ask(host, (running) => this.#answered(floor, running));
+    }
+    return null;
+  }
+
+  /** The best host that is drawn: as the last resort, one that does not answer when there is no other. */
+  #drawOne(request: PlacementRequest, isLastResort: boolean): string | undefined {
+    const { cell, hostCalls, world } = this.#term;
+    let anySilent = false;
+    const isSilent = (host: string): boolean => {
+      if (this.#floors.has(host) || !hostCalls.isSilent(host)) return false;
+      return (anySilent = true);
+    };
+    const find = (passed: PassedHosts): string | undefined =>
+      evictionHosts(cell.state, request, world.random, { ...this.#rules(passed), most: 1 })[0];
+    const host = find(this.#passed(isSilent));
+    return host === undefined && anySilent && isLastResort ? find(this.#passed(() => false)) : host;
+  }
+
+  /** Floors for the next members: those that were not tried, and those that are to answer soon. */
+  get #toCome(): number {
+    return this.#untried.length + this.#questions.onTime;
+  }
+
+  #answered(floor: Floor, running: readonly AllocationReport[] | null): void {
+    if (running === null) {
+      // No try for anybody: nothing is known of it.
+      this.#full.add(floor.host);
+      return;
+    }
+    floor.offer(running.filter(({ id }) => !this.#terms.leaving.has(id)));
+    this.#untried = [...this.#untried, floor];
+  }
+
+  /** Hosts without room, those of others, those still to answer. Not counted out: a large gang has thousands, and asks often. */
+  #passed(isSilent: (host: string) => boolean): PassedHosts {
     const { under } = this.#parts;
     const full = this.#full;
     const isOthers = (host: string): boolean => under.has(host) && !this.#floors.has(host);
     return {
-      // Anew each time: all may be empty until the first is drawn. The gang's own are under way too, so this is never less.
-      get size() {
-        return drawn.size + full.size + under.size;
-      },
-      has: (host) => drawn.has(host) || full.has(host) || isOthers(host),
+      // Whoever is silent is in no set.
+      size: Number.POSITIVE_INFINITY,
+      has: (host) => full.has(host) || this.#questions.isAsked(host) || isOthers(host) || isSilent(host),
     };
-  }
-
-  async #askOne(floor: Floor): Promise<void> {
-    const running = await this.#parts.victims.runningOn(floor.host);
-    floor.offer(running.filter(({ id }) => !this.#terms.leaving.has(id)));
   }
 
   #assume(floor: Floor, fill: Fill, placement: Placement): true {
@@ -272,6 +302,7 @@ export class GangSearch {
   }
 
   plan(evictions: readonly Eviction[]): EvictingPlan {
+    this.#questions.end();
     const hosts: string[] = [];
     for (const { host, victims, entries } of this.#floors.values()) {
       const evicts = victims.map(({ id }) => id);
@@ -283,6 +314,7 @@ export class GangSearch {
   }
 
   takeBack(): void {
+    this.#questions.end();
     for (const host of this.#floors.keys()) this.#parts.under.delete(host);
     for (const entry of this.#entries) {
       this.#term.cell.state.forget(entry.allocation.id);

@@ -162,9 +162,9 @@ export class Releaser {
     for (let tries = 0; tries < REMOVE_TRIES_MAX && !this.#term.signal.aborted; tries++) {
       const host = this.#term.cell.state.hostOf(hostId);
       if (host === undefined) return;
-      const outcome = await this.#term.hostCalls.add(() =>
-        this.#term.hosts.remove(host.address, id, `${id}-remove`),
-      );
+      const outcome = await this.#term.hostCalls
+        .to(hostId)
+        .add(() => this.#term.hosts.remove(host.address, id, `${id}-remove`));
       if (outcome.kind === 'removed') return;
       await sleep(clock, backoff.nextMs(), this.#term.signal);
     }

@@ -3,7 +3,6 @@ import type { Host } from '../src/core/host.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { StartOutcome } from '../src/clients/host-client.ts';
-import type { CallQueue } from '../src/ports/call-queue.ts';
 import { HttpError } from '../src/ports/http.ts';
 import { FINAL_REFUSALS } from '../src/wire/host-api.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
@@ -12,6 +11,7 @@ import { ProblemError } from '../src/wire/problem.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
+import type { Calls } from './host-calls.ts';
 import type { LaunchBook } from './launch-terms.ts';
 import { orderedBy, startTermsOf } from './launch-terms.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
@@ -83,7 +83,7 @@ export class Starter {
   async #stopVictim(newcomer: Allocation, victim: string, by: string): Promise<void> {
     const { world, cell, hosts, incarnation, signal } = this.#term;
     const backoff = new Backoff(RETRY, world.random);
-    let calls = this.#term.hostCalls;
+    let calls: Calls = this.#term.hostCalls.to(newcomer.host);
     while (!signal.aborted) {
       const host = cell.state.hostOf(newcomer.host);
       const counter = Math.max(cell.book.get(newcomer.host).ledger.counter, newcomer.epoch.counter);
@@ -104,7 +104,7 @@ export class Starter {
 
   async #drive(job: OwnedJob, entry: Entry, from: { readonly mayBeSent: boolean }): Promise<void> {
     const run: Run = {
-      calls: this.#term.hostCalls,
+      calls: this.#term.hostCalls.to(entry.allocation.host),
       hurried: from.mayBeSent,
       ask: from.mayBeSent,
       mayBeSent: from.mayBeSent,
@@ -305,7 +305,7 @@ const TICKET_TRIES_MAX = 5;
 
 interface Run {
   /** Where calls wait for their turn: those that are repeated wait among themselves. */
-  calls: CallQueue;
+  calls: Calls;
   /** Ask the host before anything else. */
   ask: boolean;
   /** It was asked once without a delay. */

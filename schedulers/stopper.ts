@@ -2,13 +2,13 @@ import type { Allocation } from '../src/core/allocation.ts';
 import { forgottenOutcome } from '../src/core/outcome-of.ts';
 import type { Stop } from '../src/core/slot-view.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
-import type { CallQueue } from '../src/ports/call-queue.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
+import type { Calls } from './host-calls.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Releaser } from './releaser.ts';
 
@@ -119,7 +119,7 @@ export class Stopper {
   async #order(job: OwnedJob, entry: Entry): Promise<void> {
     entry.ordering = true;
     const backoff = new Backoff(RETRY, this.#term.world.random);
-    let calls = this.#term.hostCalls;
+    let calls: Calls = this.#term.hostCalls.to(entry.allocation.host);
     try {
       while (isCurrent(this.#term, job, entry) && !entry.releasing && entry.report?.released !== true) {
         if (await this.#tell(job, entry, calls)) {
@@ -135,7 +135,7 @@ export class Stopper {
   }
 
   /** @returns the host has heard it */
-  async #tell(job: OwnedJob, entry: Entry, calls: CallQueue): Promise<boolean> {
+  async #tell(job: OwnedJob, entry: Entry, calls: Calls): Promise<boolean> {
     const { allocation } = entry;
     const host = this.#term.cell.state.hostOf(allocation.host);
     if (host === undefined || allocation.desired === 'run') return false;

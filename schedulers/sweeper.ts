@@ -78,7 +78,7 @@ export class Sweeper {
     if (host === undefined) return;
     let report: AllocationReport | null;
     try {
-      report = await hostCalls.add(() => hosts.get(host.address, allocation.id));
+      report = await hostCalls.to(host.id).add(() => hosts.get(host.address, allocation.id));
     } catch (error) {
       world.log.debug(
         { allocation: allocation.id, error },

@@ -25,6 +25,7 @@ import type { SchedulerEvents } from './events.ts';
 import { Evictor } from './evictor.ts';
 import { FreshStarts } from './fresh-starts.ts';
 import { Intents } from './intents.ts';
+import { HostCalls } from './host-calls.ts';
 import { JobBook } from './job-book.ts';
 import { JobIntake } from './job-intake.ts';
 import { JobLoader } from './job-loader.ts';
@@ -77,7 +78,7 @@ export class SchedulerTerm implements Term {
   readonly incarnation: string;
   readonly cell: PrivateCell;
   readonly hosts: HostClient;
-  readonly hostCalls;
+  readonly hostCalls: HostCalls;
   readonly hostRetries;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
@@ -117,8 +118,9 @@ export class SchedulerTerm implements Term {
     this.stats = parts.stats;
     this.events = parts.events;
     this.hosts = new HostClient(world.http);
-    this.hostCalls = world.makeQueue(HOST_CALLS_MAX);
     this.hostRetries = world.makeQueue(HOST_RETRIES_MAX);
+    const first = world.makeQueue(HOST_CALLS_MAX);
+    this.hostCalls = new HostCalls({ clock: world.clock, first, retries: this.hostRetries });
     const loader = new JobLoader(world);
     const jobs = this.#book;
     const intents = new Intents(this);

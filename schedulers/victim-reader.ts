@@ -7,6 +7,9 @@ import { ProblemError } from '../src/wire/problem.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
 
+/** A host that takes longer to say what runs on it is passed over: thousands more may have to be asked. */
+const ANSWER_MS = 3_000;
+
 /** Who could give way: their host says what runs there, and the store whether that is still wanted. */
 export class VictimReader {
   readonly #term: Term;
@@ -15,17 +18,24 @@ export class VictimReader {
     this.#term = term;
   }
 
-  /** What runs on the host and does not end by itself already; nothing when it does not say. */
-  async runningOn(hostId: string): Promise<readonly AllocationReport[]> {
-    const host = this.#term.cell.state.hostOf(hostId);
-    if (host === undefined) return [];
+  /**
+   * @param isWanted asked when its turn has come, which may take long
+   * @returns what runs on the host and does not end by itself already; null: it did not say
+   */
+  async runningOn(hostId: string, isWanted = () => true): Promise<readonly AllocationReport[] | null> {
+    const { cell, hostCalls, hosts } = this.#term;
+    const host = cell.state.hostOf(hostId);
+    if (host === undefined) return null;
     try {
-      const { allocations } = await this.#term.hostCalls.add(() => this.#term.hosts.list(host.address));
-      return allocations.filter((report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping);
+      const listing = await hostCalls
+        .to(hostId)
+        .add(() => (isWanted() ? hosts.list(host.address, ANSWER_MS) : Promise.resolve(null)));
+      if (listing === null) return null;
+      return listing.allocations.filter((report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping);
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
       this.#term.world.log.debug({ host: hostId, error }, 'a host did not say what could give way');
-      return [];
+      return null;
     }
   }
 

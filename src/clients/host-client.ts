@@ -109,8 +109,10 @@ export class HostClient {
   }
 
   /** @throws HttpError, ProblemError */
-  async list(address: string): Promise<HostListing> {
-    return bodyOf<HostListing>(await this.#call({ method: 'GET', url: `${address}/v1/allocations` }));
+  async list(address: string, timeoutMs = this.#options.timeoutMs): Promise<HostListing> {
+    return bodyOf<HostListing>(
+      await this.#http.call({ method: 'GET', url: `${address}/v1/allocations`, timeoutMs }),
+    );
   }
 
   /** @returns null when the host has no record of it. @throws HttpError, ProblemError */

@@ -67,8 +67,8 @@ describe('making room for gangs larger than one transaction', () => {
   it('hosts that answer late cost nobody a place, and the gang holds what it found for no longer', async () => {
     await filled(90, 1_000);
     await world.scheduler({ id: 'batch-1' });
-    // Eight hosts are asked at once, and their room is not enough: the next ones would come too late.
-    const late = () => new Promise<'pass'>((resolve) => world.clock.after(15_000, () => resolve('pass')));
+    // Later than the gang waits for any.
+    const late = () => new Promise<'pass'>((resolve) => world.clock.after(25_000, () => resolve('pass')));
     world.fate = ({ method, url }, from) =>
       from === 'batch-1' && method === 'GET' && url.endsWith('/v1/allocations') ? late() : 'pass';
     await world.submit(gang(95));
@@ -78,6 +78,35 @@ describe('making room for gangs larger than one transaction', () => {
     await world.until(() => world.running().length === 100, 'the use of what it gave back');
     world.fate = () => 'pass';
     await world.until(() => membersRunning() === 95, 'the gang', 120_000);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('hosts that do not answer hold up nobody, and are asked last from then on', async () => {
+    for (let at = 10; at < 30; at++) await world.host(`h${String(at)}`, 10_000);
+    await filled(300, 1_000);
+    await world.scheduler({ id: 'batch-1' });
+    const silent = new Set([...world.hosts.values()].slice(0, 10).map(({ address }) => address));
+    const asked: string[] = [];
+    world.fate = ({ method, url }, from) => {
+      const address = url.slice(0, url.indexOf('/v1/'));
+      if (from !== 'batch-1' || !silent.has(address)) return 'pass';
+      if (method === 'GET' && url.endsWith('/v1/allocations')) asked.push(address);
+      return new Promise<never>(() => undefined);
+    };
+    await world.submit(gang(80));
+    // Answers come at once; nobody waits for those that do not come.
+    await world.until(() => membersRunning() === 80, 'the gang', 3_000);
+    await world.clock.advance(3_000);
+    await world.submit(makeJob('next', { precedence: 80 }, { count: 120, gang: true }, 1_000));
+    const next = () => world.running().filter(({ job }) => job === 'next').length;
+    await world.until(() => next() === 120, 'the next one', 3_000);
+    expect(asked.length).toBe(new Set(asked).size);
+    expect(world.ledgersAreTrue()).toBe(true);
+    // Who is left has no other room.
+    silent.clear();
+    await world.submit(makeJob('last', { precedence: 80 }, { count: 100, gang: true }, 1_000));
+    const last = () => world.running().filter(({ job }) => job === 'last').length;
+    await world.until(() => last() === 100, 'the last one', 120_000);
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
