@@ -100,7 +100,11 @@ export class Launcher {
         // It may be whole a moment later: no reason to end what runs of it.
         return false;
       }
-      return await this.#commit(job, planId, ready, atomicity, { evictions, releases });
+      const commit = this.#commit(job, planId, ready, atomicity, { evictions, releases });
+      const [first] = ready;
+      const isOfGang = first !== undefined && isWholeOnly(job, job.record.job.groups[first.allocation.group]);
+      if (isOfGang) job.setCommit(first.allocation.group, commit);
+      return await commit;
     } finally {
       this.#underWay -= entries.length;
       const isPlain = atomicity === 'incremental' && evictions.length === 0 && releases.length === 0;
@@ -136,6 +140,8 @@ export class Launcher {
   #staysWhole(job: OwnedJob, entries: readonly Entry[], releases: readonly Release[]): boolean {
     const group = job.record.job.groups[entries[0]?.allocation.group ?? ''];
     if (!isWholeOnly(job, group)) return true;
+    // The store may hold marks of which we do not know.
+    if (job.stale) return false;
     const leaving = new Set(releases.map(({ allocation }) => allocation.id));
     const isLost = (host: string): boolean => this.#term.cell.standing(host).state === 'lost';
     const open = (): number => this.#fillsOf(job).filter((fill) => fill.group === group.name).length;

@@ -74,12 +74,14 @@ export class OwnedJob {
   readonly ownerRevision: number;
   readonly entries = new Map<string, Entry>();
   readonly groups = new Map<string, GroupState>();
-  // Most jobs come to none of these three, and a scheduler has tens of thousands of jobs.
+  // Most jobs come to none of these four, and a scheduler has tens of thousands of jobs.
   /** Outcomes by slot, oldest first. */
   #history: Map<string, Outcome[]> | null = null;
   #versions: Map<number, Job> | null = null;
   /** Hosts that refused a start of this job, and until when to keep away from them (monotonic). */
   #avoid: Map<string, number> | null = null;
+  /** By gang: members' commits that are on their way to the store. */
+  #commits: Map<string, Promise<unknown>> | null = null;
   /** No longer ours: whoever comes back from a call with it must do nothing. */
   dropped = false;
   /** Something could not be done while a commit was under way: look again after it. */
@@ -113,6 +115,24 @@ export class OwnedJob {
   /** Does any group come whole or not at all? Then the store may hold an intent of it. */
   get hasGangs(): boolean {
     return this.hadGangs || Object.values(this.record.job.groups).some((group) => group.gang);
+  }
+
+  /**
+   * Some members of the gang are on their way to the store, and were looked at beside the others for the last time: until they
+   * are there, or are not, nobody of it is told to leave or released. @returns when that is over; null: none are
+   */
+  commitOf(gang: string): Promise<unknown> | null {
+    return this.#commits?.get(gang) ?? null;
+  }
+
+  /** Members of the gang go to the store. One commit of it after the other. */
+  setCommit(gang: string, commit: Promise<unknown>): void {
+    const commits = (this.#commits ??= new Map<string, Promise<unknown>>());
+    commits.set(gang, commit);
+    const end = (): void => {
+      if (commits.get(gang) === commit) commits.delete(gang);
+    };
+    commit.then(end, end);
   }
 
   group(name: string): GroupState {

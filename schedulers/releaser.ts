@@ -44,6 +44,12 @@ export class Releaser {
   /** Nothing of the allocation is left on its host. @param outcome null: nothing worth keeping */
   release(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
     if (entry.releasing || entry.revision === 0) return;
+    const commit = job.commitOf(entry.allocation.group);
+    if (commit !== null) {
+      const again = (): void => this.release(job, entry, outcome);
+      commit.then(again, again);
+      return;
+    }
     entry.releasing = true;
     this.#waiting.push({ job, entry, outcome });
     this.#schedule();

@@ -33,7 +33,8 @@ export class Stopper {
   }
 
   /**
-   * What the slots say should stop. What is not committed yet is looked at again when it is.
+   * What the slots say should stop. What is not committed yet is looked at again when it is, and so is a gang of which some are
+   * being committed.
    * @returns when the store has said so, or has not: then the job is read again
    */
   async stop(job: OwnedJob, stops: readonly Stop[]): Promise<void> {
@@ -41,7 +42,7 @@ export class Stopper {
     for (const { allocation, mode, cause } of stops) {
       const entry = job.entries.get(allocation.id);
       if (entry === undefined || entry.marking || entry.releasing) continue;
-      if (entry.revision === 0) {
+      if (entry.revision === 0 || job.commitOf(allocation.group) !== null) {
         job.again = true;
         continue;
       }

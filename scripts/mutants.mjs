@@ -97,8 +97,37 @@ function hunt(mutant, secondsMax = Number(values.seconds), seedsMax = Number(val
   );
 }
 
-/** A module that makes Node load the changed file instead of the built one. @returns its URL */
-function hookFor({ name, file, find, replace }) {
+/** A module that makes Node load the changed files instead of the built ones. @returns its URL */
+function hookFor({ name, also, ...edit }) {
+  const edits = also === undefined ? [edit] : [edit, also];
+  const changed = Object.fromEntries(edits.map((one, at) => [urlOf(one), changedFor(`${name}-${at}`, one)]));
+  const loader = join(folder, `${name}.loader.mjs`);
+  const hook = join(folder, `${name}.hook.mjs`);
+  writeFileSync(
+    loader,
+    `import { readFile } from 'node:fs/promises';
+const changed = new Map(Object.entries(${JSON.stringify(changed)}));
+export async function load(url, context, next) {
+  const path = changed.get(url);
+  if (path === undefined) return next(url, context);
+  return { format: 'module', source: await readFile(path, 'utf8'), shortCircuit: true };
+}
+`,
+  );
+  writeFileSync(
+    hook,
+    `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(loader).href)});\n`,
+  );
+  return pathToFileURL(hook).href;
+}
+
+/** Of the built file. */
+function urlOf({ file }) {
+  return pathToFileURL(join(root, 'dist', file.replace(/\.ts$/, '.js'))).href;
+}
+
+/** @returns the path of what is loaded in the file's place */
+function changedFor(name, { file, find, replace }) {
   const source = readFileSync(join(root, file), 'utf8');
   if (source.split(find).length !== 2) fail(`${name}: its text stands not once in ${file}`);
   const { outputText } = ts.transpileModule(
@@ -114,24 +143,8 @@ function hookFor({ name, file, find, replace }) {
     },
   );
   const changed = join(folder, `${name}.js`);
-  const loader = join(folder, `${name}.loader.mjs`);
-  const hook = join(folder, `${name}.hook.mjs`);
-  const url = pathToFileURL(join(root, 'dist', file.replace(/\.ts$/, '.js'))).href;
   writeFileSync(changed, outputText);
-  writeFileSync(
-    loader,
-    `import { readFile } from 'node:fs/promises';
-export async function load(url, context, next) {
-  if (url !== ${JSON.stringify(url)}) return next(url, context);
-  return { format: 'module', source: await readFile(${JSON.stringify(changed)}, 'utf8'), shortCircuit: true };
-}
-`,
-  );
-  writeFileSync(
-    hook,
-    `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(loader).href)});\n`,
-  );
-  return pathToFileURL(hook).href;
+  return changed;
 }
 
 function fail(line) {

@@ -1,20 +1,25 @@
 import type { Theme } from './suite.ts';
 
 /**
- * Planted bugs: each is one edit of one source file that takes away something on which an invariant hangs. They exist only
+ * Planted bugs: each is one edit, rarely two, of a source file that takes away something on which an invariant hangs. They exist only
  * here; `npm run mutants` applies one at a time to a copy of that file and runs the simulator's suite until a checker
  * objects. A suite that misses one is too weak.
  */
-export interface Mutant {
+export interface Mutant extends Edit {
   readonly name: string;
   /** Which of the suite's runs look for it. */
   readonly theme: Theme;
   /** The slip that it stands for. */
   readonly slip: string;
+  /** Where a rule is kept in two places, each of which hides that the other is gone: the edit of another file. */
+  readonly also?: Edit;
+  /** The invariants that it breaks; one of them must be among what is found. */
+  readonly breaks: readonly string[];
+}
+
+export interface Edit {
   readonly file: string;
   /** Stands in the file exactly once; a test says so. */
   readonly find: string;
   readonly replace: string;
-  /** The invariants that it breaks; one of them must be among what is found. */
-  readonly breaks: readonly string[];
 }

@@ -58,6 +58,21 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I6'],
   },
   {
+    name: 'gang-committed-unseen',
+    theme: 'repeated',
+    slip: 'members of a gang are committed without another look, and it begins again beside them',
+    file: 'schedulers/launcher.ts',
+    find: '    if (staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
+    replace:
+      '    if (entries.length > 0 || staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
+    also: {
+      file: 'schedulers/gang-repair.ts',
+      find: '    if (!answered || isUnderWay(job, group)) {\n',
+      replace: '    void isUnderWay;\n    if (!answered) {\n',
+    },
+    breaks: ['I6'],
+  },
+  {
     name: 'replaced-before-released',
     theme: 'crowd',
     slip: 'a slot is filled again as soon as its allocation is told to stop',

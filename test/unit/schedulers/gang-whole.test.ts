@@ -4,7 +4,8 @@ import type { Entry } from '../../../schedulers/owned-job.ts';
 import { newEntry, OwnedJob } from '../../../schedulers/owned-job.ts';
 import type { Allocation } from '../../../src/core/allocation.ts';
 import type { JobRecord } from '../../../src/core/job.ts';
-import { CellWorld, makeJob } from './cell-world.ts';
+import { withAttempt } from '../../support/mortal-store.ts';
+import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 let world: CellWorld | undefined;
 afterEach(async () => {
@@ -75,3 +76,40 @@ it('I6 members do not come beside one that is told to begin again, and wait for 
   expect(staysWhole(ending, group, [next], nobody)).toBe(false);
   expect(staysWhole(ending, group, [next], { ...nobody, isLost })).toBe(true);
 });
+
+for (const way of ['released', 'told to stop'] as const)
+  it(`I6 the other member is not ${way} while one comes to the store beside it`, async () => {
+    const cell = (world = new CellWorld());
+    for (let n = 0; n < 3; n++) await cell.host(`h${String(n)}`, 1_000);
+    let goOn: () => void = () => undefined;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    let isComing = false;
+    const isSecond = (key: string): boolean =>
+      key.startsWith(keys.allocations) && cell.outcomes().length > 0 && cell.cell.get(key) === undefined;
+    await cell.scheduler({ id: 'service-1', kind: 'service' }, (store) =>
+      withAttempt(store, async (one) => {
+        if (one.writes.some(({ kind, key }) => kind === 'put' && isSecond(key))) {
+          isComing = true;
+          await mayGoOn;
+        }
+        return store.attempt(one);
+      }),
+    );
+    const reschedule = { attempts: null, delayMs: 0, delayMaxMs: 0, onHostLost: true };
+    const job = makeJob('gang', { type: 'service' }, { count: 2, gang: true, reschedule });
+    await cell.submit(job);
+    await cell.until(() => cell.running().length === 2, 'the gang');
+    const [first, other] = cell.running();
+    cell.hosts.get(first?.host ?? '')?.end(first?.id ?? '', 'failed');
+    await cell.until(() => isComing, 'the commit of its successor');
+    if (way === 'released') cell.hosts.get(other?.host ?? '')?.end(other?.id ?? '', 'failed');
+    else await cell.submit(job, 1, 'stop');
+    await cell.clock.advance(3_000);
+    const stands = (): string | undefined => cell.allocations().find(({ id }) => id === other?.id)?.desired;
+    expect(stands()).toBe('run');
+    goOn();
+    await cell.until(() => stands() !== 'run', 'what became of the other');
+    if (way === 'released') await cell.until(() => cell.running().length === 2, 'the whole gang');
+    else await cell.until(() => cell.allocations().length === 0, 'the end of both');
+    expect(cell.ledgersAreTrue()).toBe(true);
+  });

@@ -15,14 +15,16 @@ describe('planted bugs', () => {
 
   it.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
     '%s: what it changes stands exactly once in its file, and the change can be read',
-    (_, { file, find, replace, breaks }) => {
-      const source = sourceOf(file);
-      expect(source.split(find).length - 1).toBe(1);
-      const { diagnostics } = ts.transpileModule(
-        source.replace(find, () => replace),
-        { reportDiagnostics: true, compilerOptions: { target: ts.ScriptTarget.ES2023 } },
-      );
-      expect(diagnostics?.map(({ messageText }) => messageText)).toEqual([]);
+    (_, { also, breaks, ...edit }) => {
+      for (const { file, find, replace } of also === undefined ? [edit] : [edit, also]) {
+        const source = sourceOf(file);
+        expect(source.split(find).length - 1).toBe(1);
+        const { diagnostics } = ts.transpileModule(
+          source.replace(find, () => replace),
+          { reportDiagnostics: true, compilerOptions: { target: ts.ScriptTarget.ES2023 } },
+        );
+        expect(diagnostics?.map(({ messageText }) => messageText)).toEqual([]);
+      }
       expect(breaks.length).toBeGreaterThan(0);
     },
   );
