@@ -83,7 +83,7 @@ export const POOL_COUNTS = [1, 100, 1000];
 
 export class Cell {
   readonly state = new CellState();
-  readonly #claims: string[] = [];
+  readonly #claims: Claim[] = [];
   #made = 0;
 
   constructor(hosts: number, random: SeededRandom) {
@@ -108,9 +108,8 @@ export class Cell {
   decide(request: PlacementRequest, random: SeededRandom, policy: PlacementPolicy): number {
     const { chosen } = place(this.state, request, random, policy);
     for (const { host, known, gpus, ports } of chosen) {
-      const id = `claim-${String(this.#made++)}`;
       const claim: Claim = {
-        id,
+        id: `claim-${String(this.#made++)}`,
         host,
         precedence: request.precedence,
         resources: request.ask.resources,
@@ -119,7 +118,7 @@ export class Cell {
         ...this.#sharedOn(host, request),
       };
       this.state.assume(claim, known);
-      this.#claims.push(id);
+      this.#claims.push(claim);
     }
     return chosen.length;
   }
@@ -130,7 +129,7 @@ export class Cell {
   }
 
   forgetAll(): void {
-    for (const id of this.#claims.splice(0)) this.state.forget(id);
+    for (const claim of this.#claims.splice(0)) this.state.forget(claim);
   }
 }
 
@@ -164,9 +163,10 @@ export class FullCell {
     const choice = chooseVictims(host, this.#state.ledgerOf(id), request, running, random);
     if (choice === null) return 0;
     // The newcomer counts until the commit would tell of both; then all is as before.
-    const claim = { id: 'newcomer', precedence: request.precedence, resources: request.ask.resources };
-    this.#state.assume({ ...claim, ...choice.placement });
-    this.#state.forget('newcomer');
+    const { precedence, ask } = request;
+    const claim = { id: 'newcomer', precedence, resources: ask.resources, ...choice.placement };
+    this.#state.assume(claim);
+    this.#state.forget(claim);
     return 1;
   }
 }

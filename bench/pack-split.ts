@@ -80,7 +80,7 @@ export function packSplit<T>(
     for (const [number, batch] of decided.entries()) {
       const again: T[] = [];
       for (const { task, claim } of batch) {
-        competitors[number]?.state.forget(claim.id);
+        competitors[number]?.state.forget(claim);
         if (cell.commit(claim)) {
           committed += 1;
           options.onSettled(task, true);

@@ -168,7 +168,7 @@ export class Decider {
     }
     if (isGang && entries.length < slice.length) {
       for (const entry of entries) {
-        this.#term.cell.state.forget(entry.allocation.id);
+        this.#term.cell.state.forget(entry.allocation);
         this.#term.dropEntry(job, entry);
       }
       this.#parts.evictor.consider(job, group, slice, true);

@@ -113,7 +113,7 @@ export class GangRepair {
     if (!job.avoids(substitute.allocation.host))
       return { id, entries: [substitute], atomicity: 'all-or-nothing' };
     // That one refused a moment ago, and was chosen only because no other fits.
-    cell.state.forget(substitute.allocation.id);
+    cell.state.forget(substitute.allocation);
     this.#term.dropEntry(job, substitute);
     return null;
   }

@@ -317,7 +317,7 @@ export class GangSearch {
     this.#questions.end();
     for (const host of this.#floors.keys()) this.#parts.under.delete(host);
     for (const entry of this.#entries) {
-      this.#term.cell.state.forget(entry.allocation.id);
+      this.#term.cell.state.forget(entry.allocation);
       this.#term.room(entry.allocation.host, entry.allocation.shared);
       this.#term.dropEntry(this.#job, entry);
     }

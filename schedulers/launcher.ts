@@ -280,7 +280,7 @@ export class Launcher {
         conflicted.add(allocation.group);
         continue;
       }
-      cell.state.settle(allocation.id);
+      cell.state.settle(allocation, entry.host ?? undefined);
       // Until now it may have counted twice, once by the watch: somebody may sleep for that reason alone.
       this.#term.room(allocation.host, allocation.shared);
       stats[part.kind] += 1;
@@ -321,8 +321,8 @@ export class Launcher {
   }
 
   #takeBack(job: OwnedJob, entry: Entry): void {
-    const { id, host, shared } = entry.allocation;
-    this.#term.cell.state.forget(id);
+    const { host, shared } = entry.allocation;
+    this.#term.cell.state.forget(entry.allocation);
     this.#term.room(host, shared);
     this.#term.dropEntry(job, entry);
   }

@@ -386,7 +386,7 @@ export class SchedulerTerm implements Term {
     this.#loop.remove(key);
     this.#parking.leave(job);
     for (const entry of job.entries.values())
-      if (entry.revision === 0) this.cell.state.forget(entry.allocation.id);
+      if (entry.revision === 0) this.cell.state.forget(entry.allocation);
     this.#book.remove(job);
   }
 

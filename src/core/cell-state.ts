@@ -24,7 +24,7 @@ export class CellState {
   /** What hosts share. */
   readonly pools: PoolBook;
   readonly #slots = new Map<string, HostSlot>();
-  readonly #inFlight = new Map<string, Assumed>();
+  #inFlight = 0;
   /** Hosts whose new ledger nobody has read. */
   readonly #unread = new Set<HostSlot>();
   readonly #readLedger: (id: string) => void;
@@ -45,7 +45,7 @@ export class CellState {
 
   /** How many claims are assumed and neither settled nor forgotten. */
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#inFlight;
   }
 
   /** The largest amounts that any host seen so far gives away. */
@@ -116,9 +116,9 @@ export class CellState {
    * @param known the claim's host, for who has it at hand
    */
   assume(claim: Claim, known?: KnownHost): void {
-    if (this.#inFlight.has(claim.id)) throw new Error(`claim ${claim.id} is assumed already`);
     const slot = this.#slotAt(known) ?? this.#slot(claim.host);
-    this.#inFlight.set(claim.id, { claim, slot });
+    if (placeIn(slot.inFlight, claim.id) >= 0) throw new Error(`claim ${claim.id} is assumed already`);
+    this.#inFlight += 1;
     // Most hosts have one at a time, and a list made for one takes less than a list that may grow.
     if (slot.inFlight.length === 0) slot.inFlight = [claim];
     else slot.inFlight.push(claim);
@@ -126,14 +126,14 @@ export class CellState {
     if (claim.shared !== undefined) this.pools.assume(claim.shared, 1);
   }
 
-  /** The claim was committed and a ledger that includes it was set: it must not count twice. Unknown ids do nothing. */
-  settle(claimId: string): void {
-    this.#drop(claimId);
+  /** The claim was committed and a ledger that includes it was set: it must not count twice. Unknown ones do nothing. */
+  settle(claim: ClaimRef, known?: KnownHost): void {
+    this.#drop(claim, known);
   }
 
-  /** The claim was refused: its place is free again. Unknown ids do nothing. */
-  forget(claimId: string): void {
-    this.#drop(claimId);
+  /** The claim was refused: its place is free again. Unknown ones do nothing. */
+  forget(claim: ClaimRef, known?: KnownHost): void {
+    this.#drop(claim, known);
   }
 
   hostOf(id: string): Host | undefined {
@@ -201,23 +201,31 @@ export class CellState {
     return slot;
   }
 
-  #drop(claimId: string): void {
-    const assumed = this.#inFlight.get(claimId);
-    if (assumed === undefined) return;
-    this.#inFlight.delete(claimId);
-    const { claim, slot } = assumed;
-    const place = slot.inFlight.indexOf(claim);
-    const last = slot.inFlight.pop();
-    if (last !== undefined && last !== claim) slot.inFlight[place] = last;
-    if (slot.inFlight.length === 0) slot.inFlight = NO_CLAIMS;
+  #drop({ id, host }: ClaimRef, known: KnownHost | undefined): void {
+    const slot = this.#slotAt(known) ?? this.#slots.get(host);
+    const place = slot === undefined ? -1 : placeIn(slot.inFlight, id);
+    const claim = slot?.inFlight[place];
+    if (slot === undefined || claim === undefined) return;
+    this.#inFlight -= 1;
+    if (slot.inFlight.length === 1) slot.inFlight = NO_CLAIMS;
+    else {
+      const last = slot.inFlight.pop();
+      if (last !== undefined && last !== claim) slot.inFlight[place] = last;
+    }
     this.index.shift(slot, claim, -1);
     if (claim.shared !== undefined) this.pools.assume(claim.shared, -1);
   }
 }
 
-interface Assumed {
-  readonly claim: Claim;
-  readonly slot: HostSlot;
+/**
+ * Names an assumed claim. It is looked for on its host: with a table of all claims by their ids, which come and go by the
+ * thousand, twice as much outlived the young garbage collections (decision 142).
+ */
+export type ClaimRef = Pick<Claim, 'id' | 'host'>;
+
+function placeIn(claims: readonly Claim[], id: string): number {
+  for (let n = 0; n < claims.length; n++) if (claims[n]!.id === id) return n;
+  return -1;
 }
 
 function ledgerWithOwn(slot: HostSlot): Ledger {

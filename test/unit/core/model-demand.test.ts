@@ -117,8 +117,10 @@ describe('place, with a mix that names models', () => {
         const id = `h${String(step.host)}`;
         const gpus = [{ device: 0, milli: step.milli }];
         if (step.what === 'assume') state.assume(makeClaim(`c${String(n)}`, id, { gpus }));
-        else if (step.what === 'forget') state.forget(`c${String(step.host)}`);
-        else if (step.what === 'dead' || step.what === 'alive') state.setAlive(id, step.what === 'alive');
+        else if (step.what === 'forget') {
+          const of = `h${String(steps[step.host]?.host ?? 0)}`;
+          state.forget({ id: `c${String(step.host)}`, host: of });
+        } else if (step.what === 'dead' || step.what === 'alive') state.setAlive(id, step.what === 'alive');
         else if (step.what === 'remove') state.removeHost(id);
         else if (step.what === 'join') state.setHost(host(id, step.model));
         else state.setLedger(id, { ...state.ledgerOf(id), gpuMilli: [step.milli] }, n + 1);

@@ -196,10 +196,10 @@ const anyPolicy: fc.Arbitrary<PlacementPolicy> = fc.record({
 });
 
 function play(state: CellState, hosts: readonly Host[], events: readonly CellEvent[], name: string): void {
-  const claims: string[] = [];
+  const claims: Claim[] = [];
   for (const [n, event] of events.entries()) {
     if (event.kind === 'end') {
-      state[event.how](claims[event.nth] ?? 'none');
+      state[event.how](claims[event.nth] ?? { id: 'none', host: 'none' });
       continue;
     }
     if (event.kind === 'pool') {
@@ -214,10 +214,12 @@ function play(state: CellState, hosts: readonly Host[], events: readonly CellEve
     if (event.kind === 'assume') {
       const gpus = event.gpu > 0 ? [{ device: 0, milli: event.gpu }] : [];
       const ports: Claim['ports'] = event.port > 0 ? { p: event.port } : {};
-      claims.push(`${name}${String(n)}`);
-      state.assume(
-        makeClaim(`${name}${String(n)}`, host, { resources: amounts(event.cpu, 100), gpus, ports }),
-      );
+      const claim = makeClaim(`${name}${String(n)}`, host, {
+        resources: amounts(event.cpu, 100),
+        ...{ gpus, ports },
+      });
+      claims.push(claim);
+      state.assume(claim);
     } else if (event.kind === 'ledger') {
       const claim = makeClaim('x', host, { resources: amounts(event.cpu, 10), ports: { p: event.port } });
       state.setLedger(host, { ...withClaim(EMPTY_LEDGER, claim), state: event.state }, n);

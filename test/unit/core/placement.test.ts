@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
+import type { Claim } from '../../../src/core/claim.ts';
+import { EMPTY_LEDGER, usedOf, withClaim } from '../../../src/core/ledger.ts';
 import { BINPACK, explain, LEVEL, place, SERVICE } from '../../../src/core/placement.ts';
 import {
   amounts,
@@ -148,16 +150,44 @@ describe('CellState', () => {
     expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
   });
 
+  it('ends a claim by its id on its host, whoever else is there, and only once', () => {
+    const host = fc.constantFrom('a', 'b');
+    const step = fc.tuple(fc.constantFrom('assume', 'settle', 'forget'), fc.nat(5), host, fc.boolean());
+    const law = fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const state = makeCell([makeHost('a'), makeHost('b')]);
+      const assumed = new Map<string, Claim>();
+      for (const [what, n, id, byHand] of steps) {
+        const claim = makeClaim(`c${String(n)}`, id, { resources: amounts(10 * (n + 1), 1) });
+        const known = byHand ? state.known(id) : undefined;
+        const name = `${id}/${claim.id}`;
+        if (what === 'assume') {
+          if (assumed.has(name)) expect(() => state.assume(claim, known)).toThrow('assumed already');
+          else state.assume(claim, known);
+          assumed.set(name, claim);
+        } else {
+          state[what]({ id: claim.id, host: id }, known);
+          assumed.delete(name);
+        }
+      }
+      expect(state.inFlight).toBe(assumed.size);
+      for (const id of ['a', 'b']) {
+        const here = [...assumed.values()].filter((claim) => claim.host === id);
+        expect(usedOf(state.ledgerOf(id))).toEqual(usedOf(here.reduce(withClaim, EMPTY_LEDGER)));
+      }
+    });
+    fc.assert(law, { numRuns: 200 });
+  });
+
   it('counts a claim in flight until it is forgotten or settled', () => {
     const state = makeCell([makeHost('a')]);
     const big = makeClaim('x', 'a', { resources: amounts(4000, 0) });
     state.assume(big);
     expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(1);
-    state.forget('x');
+    state.forget(big);
     expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
     state.assume(big);
     state.setLedger('a', withClaim(EMPTY_LEDGER, big), 2);
-    state.settle('x');
+    state.settle(big);
     state.setLedger('a', EMPTY_LEDGER, 3);
     expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
   });

@@ -148,6 +148,14 @@ describe('records', () => {
     expect(JSON.parse(codec.encode(changed))).toEqual(JSON.parse(newer));
   });
 
+  it('I64 unknown fields of a ledger survive claims that come and go', () => {
+    const newer = ledgerCodec.decode('{"v":1,"bands":{"50":[1,1,0]},"later":{"a":[1]}}');
+    const claim = testAllocation('a', 'h1');
+    const used = withClaim(newer, claim);
+    expect(ledgerCodec.encode(used)).toBe('{"v":1,"bands":{"50":[1001,1001,0]},"later":{"a":[1]}}');
+    expect(withoutClaim(used, claim)).toEqual(newer);
+  });
+
   it.each(examples)('a broken %s is refused with its kind and place', (kind, codec, value) => {
     const whole = JSON.parse(codec.encode(value)) as Record<string, unknown>;
     const broken = (text: string): string => {
