@@ -312,6 +312,7 @@ export const IO_SITES: readonly IoSite[] = [
   {
     at: 'src/clients/host-client.ts',
     io: 'http.call',
+    calls: 2,
     subjects: {
       scheduler: [
         'delete.allocations.id',
