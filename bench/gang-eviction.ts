@@ -168,29 +168,34 @@ async function fill(store: EtcdCellStore, hosts: Hosts, count: number): Promise<
 /** Follows what is durable: allocations of each namespace, and intents, which go when their gang is effective. */
 class Durable {
   readonly ready: Promise<unknown>;
-  readonly #counts = new Map<string, number>();
+  /** Of each namespace, the keys that have been there: a watch that breaks begins with a snapshot again. */
+  readonly #allocations = new Map<string, Set<string>>();
   readonly #waiting = new Set<{ readonly holds: () => boolean; readonly resolve: () => void }>();
-  readonly #following: readonly { close(): void }[];
-  #intents = 0;
+  readonly #following: readonly { readonly ready: Promise<void>; close(): void }[];
+  #intents = new Set<string>();
+  #snapshots = 0;
 
   constructor(store: EtcdCellStore) {
-    const onSnapshot = (): void => undefined;
     const allocations = store.follow(keys.allocations, {
-      onSnapshot,
+      onSnapshot: ({ entries }) => {
+        this.#snapshots += 1;
+        for (const key of entries.keys()) this.#add(key);
+        this.#wake();
+      },
       onChanges: (changes) => {
-        for (const change of changes) {
-          if (change.kind !== 'put' || change.entry.createRevision !== change.entry.modRevision) continue;
-          this.#count(change.entry.key.slice(keys.allocations.length).split('/')[0] ?? '');
-        }
+        for (const change of changes) if (change.kind === 'put') this.#add(change.entry.key);
         this.#wake();
       },
     });
     const intents = store.follow(keys.intents, {
-      onSnapshot,
+      onSnapshot: ({ entries }) => {
+        this.#intents = new Set(entries.keys());
+        this.#wake();
+      },
       onChanges: (changes) => {
         for (const change of changes)
-          if (change.kind === 'delete') this.#intents -= 1;
-          else if (change.entry.createRevision === change.entry.modRevision) this.#intents += 1;
+          if (change.kind === 'delete') this.#intents.delete(change.key);
+          else this.#intents.add(change.entry.key);
         this.#wake();
       },
     });
@@ -199,11 +204,16 @@ class Durable {
   }
 
   of(namespace: string): number {
-    return this.#counts.get(namespace) ?? 0;
+    return this.#allocations.get(namespace)?.size ?? 0;
   }
 
   get intents(): number {
-    return this.#intents;
+    return this.#intents.size;
+  }
+
+  /** How often the allocations were read anew because their watch had broken. */
+  get broken(): number {
+    return this.#snapshots - 1;
   }
 
   until(holds: () => boolean): Promise<void> {
@@ -215,8 +225,11 @@ class Durable {
     for (const one of this.#following) one.close();
   }
 
-  #count(namespace: string): void {
-    this.#counts.set(namespace, this.of(namespace) + 1);
+  #add(key: string): void {
+    const namespace = key.slice(keys.allocations.length).split('/')[0] ?? '';
+    const known = this.#allocations.get(namespace);
+    if (known === undefined) this.#allocations.set(namespace, new Set([key]));
+    else known.add(key);
   }
 
   #wake(): void {
@@ -290,7 +303,7 @@ async function measure(members: number, kind: Kind): Promise<void> {
         `effective-ms=${wholeMs.toFixed(0)} cpu-ms=${((user + system) / 1000).toFixed(0)} ` +
         `cpu-us-a-member=${((user + system) / members).toFixed(0)} small-jobs=${String(waits.length)} ` +
         `small-alone-p50-ms=${percentile(alone, 0.5).toFixed(0)} small-beside-p50-ms=${percentile(waits, 0.5).toFixed(0)} ` +
-        `small-beside-max-ms=${(waits.at(-1) ?? 0).toFixed(0)}\n`,
+        `small-beside-max-ms=${(waits.at(-1) ?? 0).toFixed(0)} watches-broken=${String(durable.broken)}\n`,
     );
   } finally {
     durable.close();
