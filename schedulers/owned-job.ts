@@ -125,14 +125,16 @@ export class OwnedJob {
     return this.#commits?.get(gang) ?? null;
   }
 
-  /** Members of the gang go to the store. One commit of it after the other. */
+  /** Members of the gang go to the store, perhaps beside others of it. */
   setCommit(gang: string, commit: Promise<unknown>): void {
     const commits = (this.#commits ??= new Map<string, Promise<unknown>>());
-    commits.set(gang, commit);
+    const before = commits.get(gang);
+    const all = before === undefined ? commit : Promise.allSettled([before, commit]);
+    commits.set(gang, all);
     const end = (): void => {
-      if (commits.get(gang) === commit) commits.delete(gang);
+      if (commits.get(gang) === all) commits.delete(gang);
     };
-    commit.then(end, end);
+    all.then(end, end);
   }
 
   group(name: string): GroupState {
