@@ -9,7 +9,6 @@ import { WEIGHT_FULL } from './scores.ts';
 import { PoolRoom } from './pool-room.ts';
 import type { Selection } from './selection.ts';
 
-const NONE = new Int32Array(0);
 const NOBODY: readonly KnownHost[] = Object.freeze([]);
 
 /**
@@ -31,9 +30,9 @@ export class GroupCount {
   /** Hosts that the group has, which are in no count: `isTaken` says. */
   readonly #compared: readonly KnownHost[];
   /** By attribute of the selection, then by value number. */
-  readonly #byValue: readonly Int32Array[];
+  readonly #byValue: readonly number[][];
   /** By attribute: the largest of these. */
-  readonly #largest: Int32Array;
+  readonly #largest: number[];
   readonly #distinct: readonly number[];
   readonly #spread: readonly { readonly at: number; readonly weight: number }[];
   /** Of what the hosts share. */
@@ -53,8 +52,8 @@ export class GroupCount {
     this.#byHost = this.companyCost !== 0 || this.#onePerHost ? index.company : null;
     this.#byHost?.clear();
     this.#room = new PoolRoom(state.pools, selection, index, request.ask);
-    this.#byValue = selection.valueCounts.map((count) => new Int32Array(count));
-    this.#largest = this.#byValue.length === 0 ? NONE : new Int32Array(this.#byValue.length);
+    this.#byValue = selection.valueCounts.map((count) => new Array<number>(count).fill(0));
+    this.#largest = this.#byValue.map(() => 0);
     const { hostsHeld } = request;
     const isCompared =
       this.#onePerHost &&

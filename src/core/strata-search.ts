@@ -13,14 +13,14 @@ import { WishLevels } from './wish-levels.ts';
 /** A stratum that is rarer than one host in so many gets a tree of its own; else the tree of all finds it quickly. */
 const RARE = 8;
 /** Of many strata that are wished for alike, the sample is drawn from so many: each one more has its own tree to visit. */
-const LEVEL_STRATA = 8;
+const LEVEL_STRATA = 4;
 
 /** More strata are kept in order of their wishes, once a second place is chosen. */
 const WEIGHED_MAX = 64;
 
-/** Where there is one stratum, nothing is divided. */
-const NO_WISHES = new Float64Array(1);
-const ONE_SEEN = new Int32Array(1);
+/** Where there is one stratum, nothing is divided. Lists: short typed arrays cost a decision more to make than to use. */
+const NO_WISHES: number[] = [0];
+const ONE_SEEN: number[] = [0];
 
 /** A candidate where it stands. */
 export interface Found {
@@ -45,12 +45,12 @@ export class StrataSearch {
   /** Does a host gain by being picked, so that it may stay a candidate? */
   readonly #keeps: boolean;
   readonly #candidates: (Candidates | undefined)[] = [];
-  readonly #wishes: Float64Array;
+  readonly #wishes: number[];
   #best: Found | null = null;
   #bestScore = -Infinity;
   /** Candidates compared for the place at hand: of all strata, and of each of those looked at. */
   #drawn = 0;
-  readonly #seen: Int32Array;
+  readonly #seen: number[];
   readonly #looked: number[] = [];
   /** Null: the strata are weighed for each place. */
   #levels: WishLevels | null = null;
@@ -81,8 +81,8 @@ export class StrataSearch {
     // Where strata are mixed a pick changes what its neighbours are worth: the same few would take one after the other.
     this.#keeps = group.companyCost <= 0 && policy.score !== 'spread' && !selection.mixed;
     const many = strata.length > 1;
-    this.#wishes = many ? new Float64Array(strata.length) : NO_WISHES;
-    this.#seen = many ? new Int32Array(strata.length) : ONE_SEEN;
+    this.#wishes = many ? new Array<number>(strata.length).fill(0) : NO_WISHES;
+    this.#seen = many ? new Array<number>(strata.length).fill(0) : ONE_SEEN;
   }
 
   /** The best of the sample, or null when no host at all fits. */
@@ -113,11 +113,8 @@ export class StrataSearch {
 
   #searchWeighed(): void {
     this.#weigh();
-    for (let level = this.#highest(Infinity); level > -Infinity; level = this.#highest(level)) {
+    for (let level = this.#gather(Infinity); level > -Infinity; level = this.#gather(level)) {
       if (this.#isDecided(level)) return;
-      this.#alike.length = 0;
-      for (let stratum = 0; stratum < this.#wishes.length; stratum++)
-        if (this.#wishes[stratum] === level) this.#alike.push(stratum);
       this.#lookAtLevel(level, this.#alike);
     }
   }
@@ -174,9 +171,22 @@ export class StrataSearch {
     return candidates !== undefined && candidates.dry && candidates.hosts.length === 0;
   }
 
-  #highest(below: number): number {
+  /** Gathers the strata with the highest wish below another one. @returns that wish; -Infinity: there are no more */
+  #gather(below: number): number {
+    const wishes = this.#wishes;
     let highest = -Infinity;
-    for (const wish of this.#wishes) if (wish > highest && wish < below) highest = wish;
+    let count = 0;
+    for (let stratum = 0; stratum < wishes.length; stratum++) {
+      const wish = wishes[stratum]!;
+      if (wish < highest || wish >= below) continue;
+      if (wish > highest) {
+        highest = wish;
+        count = 0;
+      }
+      this.#alike[count] = stratum;
+      count += 1;
+    }
+    this.#alike.length = count;
     return highest;
   }
 
