@@ -2,16 +2,19 @@ import { Backoff } from './backoff.ts';
 import type { StreamParts } from './host-streams.ts';
 import { RECONNECT } from './host-streams.ts';
 import type { Relay } from './merged-view.ts';
+import { MonitorSight } from './monitor-sight.ts';
 import type { ReportSource } from './report-reader.ts';
+import { SourceError } from './report-reader.ts';
 import { sleep } from './sleep.ts';
 import { Waker } from './waker.ts';
 
-/** One monitor's stream with all hosts in it; when it ends, another monitor's. */
+/** One monitor's stream with all hosts in it; when it ends, or hears few hosts for long, another monitor's. */
 export class MonitorStream {
   readonly #parts: StreamParts;
   readonly #relay: Relay;
   readonly #stop = new AbortController();
   readonly #changed = new Waker();
+  readonly #sight: MonitorSight;
   /** The stream in use; a signal of its own, since whoever reads under one may keep a word with it for as long as it lives. */
   #stream: { readonly source: ReportSource; readonly stop: AbortController } | null = null;
   #ended: Promise<void> | null = null;
@@ -19,6 +22,7 @@ export class MonitorStream {
   constructor(parts: StreamParts, relay: Relay) {
     this.#parts = parts;
     this.#relay = relay;
+    this.#sight = new MonitorSight(parts.random);
   }
 
   /** The monitor whose stream is in use; null while there is none. */
@@ -71,28 +75,31 @@ export class MonitorStream {
   async #read(source: ReportSource, signal: AbortSignal, onFirst: () => void): Promise<void> {
     const { merged, reader } = this.#parts;
     const relay = this.#relay;
-    const known = new Set<string>();
+    const sight = this.#sight;
     const inOrder = new Set<string>();
     let synced = false;
+    sight.begin();
     await reader.read(source, '', signal, (frame) => {
       onFirst();
       relay.heard = merged.now();
       switch (frame.kind) {
         case 'view':
-          if (frame.synced && !synced) this.#forgetOthers(known);
+          if (frame.synced && !synced) this.#forgetOthers();
           synced ||= frame.synced;
           relay.complete = frame.complete && synced;
           merged.checkComplete();
+          this.#judge(source);
           return;
         case 'left':
+          sight.left(frame.host);
           merged.forget(frame.host);
           return;
         case 'silent':
-          known.add(frame.host);
+          sight.silent(frame.host);
           merged.silent(frame.host, frame.silentMs);
           return;
         default:
-          known.add(frame.host);
+          sight.heard(frame.host);
           if (frame.kind === 'full') inOrder.add(frame.host);
           // A later start of the host is not in order before its own `full`: a beat of it settles nothing.
           else if (frame.incarnation > this.#incarnationOf(frame.host)) inOrder.delete(frame.host);
@@ -101,14 +108,22 @@ export class MonitorStream {
     });
   }
 
+  /** @throws SourceError when another monitor may hear more */
+  #judge({ name }: ReportSource): void {
+    const parts = this.#parts;
+    if (!this.#relay.complete || parts.sources().every((source) => source.name === name)) return;
+    if (this.#sight.isBlind(parts.clock.monotonicMs()))
+      throw new SourceError(`${name} hears few of the hosts`);
+  }
+
   #incarnationOf(host: string): number {
     return this.#parts.merged.get(host)?.view.mark.incarnation ?? -1;
   }
 
   /** Hosts that the new monitor does not know left while nobody told us. */
-  #forgetOthers(known: ReadonlySet<string>): void {
+  #forgetOthers(): void {
     const { merged } = this.#parts;
-    const gone = [...merged.entries()].filter((entry) => !known.has(entry.view.host));
+    const gone = [...merged.entries()].filter((entry) => !this.#sight.knows(entry.view.host));
     for (const entry of gone) merged.forget(entry.view.host);
   }
 }

@@ -27,7 +27,11 @@ import { ReportingHost } from './reporting-host.ts';
 /** Monitors over a store and a network in memory, with hosts that say what the test wants. */
 export class MonitorWorld {
   readonly clock = new ManualClock();
-  readonly network = new MemoryNetwork();
+  /** Who cannot reach whom: `from address`. */
+  readonly severed = new Set<string>();
+  readonly network = new MemoryNetwork({
+    fate: ({ from, to }) => (this.severed.has(`${from} ${to}`) ? 'refuse' : 'pass'),
+  });
   readonly cell = new MemoryCell({ clock: this.clock });
   readonly store = this.newStore();
   readonly keys = cellKeys('test');

@@ -104,6 +104,61 @@ describe('the merged view as a source', () => {
     expect(told.filter((line) => line.startsWith('a1'))).toEqual(['a1 running', 'a1 complete']);
   });
 
+  /** Two monitors, and a follower that is with the first of them when it loses the hosts. */
+  async function followCutOff(hosts: readonly ReportingHost[]) {
+    const monitors = { m1: await world.monitor('m1'), m2: await world.monitor('m2') };
+    let names: readonly ('m1' | 'm2')[] = ['m1'];
+    const follower = follow(() => names.map((name) => ({ name, url: monitors[name].address })));
+    await until(() => follower.view.complete);
+    names = ['m1', 'm2'];
+    const sever = (name: 'm1' | 'm2', cut: readonly ReportingHost[]): void => {
+      for (const { address } of cut) world.severed.add(`${name} ${address}`);
+      for (const { address } of cut) world.network.cut(address);
+    };
+    const heard = (): number =>
+      [...follower.view.hosts()].filter((host) => host.staleSinceMs === null).length;
+    expect(heard()).toBe(hosts.length);
+    return { follower, sever, heard };
+  }
+
+  it('S4.4 leaves a monitor that is cut off from most hosts, though it is up', async () => {
+    const hosts = [await world.host('h1'), await world.host('h2'), await world.host('h3')];
+    const { follower, sever, heard } = await followCutOff(hosts);
+    sever('m1', hosts.slice(1));
+    await pass(30, hosts);
+    expect(follower.source).toBe('m2');
+    expect(heard()).toBe(3);
+    hosts[1]?.change(reportOf('h2', 'a1'));
+    await until(() => follower.view.allocation('a1') !== undefined);
+  });
+
+  it('S4.4 stays with a monitor that hears half of the hosts', async () => {
+    const hosts = [await world.host('h1'), await world.host('h2')];
+    const { follower, sever, heard } = await followCutOff(hosts);
+    sever('m1', hosts.slice(1));
+    await pass(60, hosts);
+    expect(follower.source).toBe('m1');
+    expect(heard()).toBe(1);
+  });
+
+  it('S4.4 goes round the monitors ever more rarely when none hears the hosts', async () => {
+    const hosts = [await world.host('h1'), await world.host('h2')];
+    const { follower, sever } = await followCutOff(hosts);
+    sever('m1', hosts);
+    sever('m2', hosts);
+    let changes = 0;
+    let last = follower.source;
+    for (let second = 0; second < 300; second++) {
+      await pass(1, hosts);
+      const now = follower.source ?? last;
+      if (now !== last) changes += 1;
+      last = now;
+    }
+    // One at once, others after 30 to 60 and 60 to 120 seconds; the fourth not before 120 more.
+    expect(changes).toBeGreaterThanOrEqual(2);
+    expect(changes).toBeLessThanOrEqual(4);
+  });
+
   it('I51 passes on that a host is silent, and that it is heard again', async () => {
     const [quiet, other] = [await world.host('h1'), await world.host('h2')];
     quiet.change(reportOf('h1', 'a1'));
