@@ -8,6 +8,7 @@ import type { Log } from '../src/ports/telemetry.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { Table } from '../src/runtime/table.ts';
+import { untilAborted } from '../src/runtime/until-aborted.ts';
 import { Waker } from '../src/runtime/waker.ts';
 import { roleCodec } from '../src/wire/records.ts';
 
@@ -135,7 +136,7 @@ export class Keeper {
         onKeeping();
         this.#keeping = true;
         log.info({}, 'this arbiter keeps the quotas');
-        await ended(ends);
+        await untilAborted(ends);
         return;
       }
       // An unknown outcome is not looked into: if the key is ours it goes with the session that we end now.
@@ -143,9 +144,4 @@ export class Keeper {
       await Promise.race([this.#changed.wait(ends), sleep(clock, RETRY.maxMs, ends)]);
     }
   }
-}
-
-function ended(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

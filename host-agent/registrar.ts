@@ -7,6 +7,7 @@ import type { Random } from '../src/ports/random.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
+import { untilAborted } from '../src/runtime/until-aborted.ts';
 import type { AliveRecord } from '../src/wire/host-records.ts';
 import { aliveCodec } from '../src/wire/host-records.ts';
 import { hostCodec } from '../src/wire/records.ts';
@@ -97,7 +98,7 @@ export class Registrar {
     const backoff = new Backoff(RETRY, this.#deps.random);
     while (!signal.aborted) {
       if (this.#registered && this.#session !== null)
-        await untilAborted([this.#session.lost, this.#stale.signal, signal]);
+        await untilAborted(this.#session.lost, this.#stale.signal, signal);
       this.#stale = new AbortController();
       if (signal.aborted) return;
       this.#registered = false;
@@ -194,10 +195,4 @@ function readAlive(text: string): AliveRecord | null {
   } catch {
     return null;
   }
-}
-
-function untilAborted(signals: readonly AbortSignal[]): Promise<void> {
-  const either = AbortSignal.any([...signals]);
-  if (either.aborted) return Promise.resolve();
-  return new Promise((resolve) => either.addEventListener('abort', () => resolve(), { once: true }));
 }

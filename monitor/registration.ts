@@ -6,6 +6,7 @@ import type { Random } from '../src/ports/random.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
 import { sleep } from '../src/runtime/sleep.ts';
+import { untilAborted } from '../src/runtime/until-aborted.ts';
 import { roleCodec } from '../src/wire/records.ts';
 
 export interface RegistrationDeps {
@@ -55,7 +56,7 @@ export class Registration {
         if (await this.#register(session)) {
           backoff.reset();
           this.#session = session.lost;
-          await either(session.lost, stop);
+          await untilAborted(session.lost, stop);
         }
       } catch (error) {
         log.debug({ error }, 'registration failed; it is tried again');
@@ -77,18 +78,4 @@ export class Registration {
     });
     return reply.outcome === 'applied';
   }
-}
-
-function either(a: AbortSignal, b: AbortSignal): Promise<void> {
-  if (a.aborted || b.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      // One of the two outlives many of the other: it must not keep a word for each.
-      a.removeEventListener('abort', finish);
-      b.removeEventListener('abort', finish);
-      resolve();
-    };
-    a.addEventListener('abort', finish);
-    b.addEventListener('abort', finish);
-  });
 }

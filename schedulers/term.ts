@@ -1,6 +1,5 @@
 import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
-import { askOf } from '../src/core/ask.ts';
 import type { CellMeta } from '../src/core/cell.ts';
 import { slotName } from '../src/core/ids.ts';
 import type { Switches } from '../src/core/limits.ts';
@@ -8,12 +7,12 @@ import type { SharedUse } from '../src/core/shared-resource.ts';
 import { partsOfPool } from '../src/core/shared-resource.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
-import type { Fill, Todo } from '../src/core/slot-view.ts';
+import type { Fill } from '../src/core/slot-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
-import { StoreError } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/committer.ts';
 import { sleep } from '../src/runtime/sleep.ts';
 import { Table } from '../src/runtime/table.ts';
+import { untilAborted } from '../src/runtime/until-aborted.ts';
 import type { SchedulerEventKind } from '../src/wire/scheduler-api.ts';
 import { switchesCodec } from '../src/wire/records.ts';
 import { PrivateCell } from './cell.ts';
@@ -29,15 +28,15 @@ import { HostCalls } from './host-calls.ts';
 import { JobBook } from './job-book.ts';
 import { JobIntake } from './job-intake.ts';
 import { JobLoader } from './job-loader.ts';
+import { JobLooks } from './job-looks.ts';
 import { LaunchBook } from './launch-terms.ts';
 import { GangRepair } from './gang-repair.ts';
 import { Launcher } from './launcher.ts';
 import { Observer } from './observer.ts';
 import type { SchedulerOptions } from './options.ts';
 import type { Part } from './own-part.ts';
-import type { Entry } from './owned-job.ts';
-import { OwnedJob } from './owned-job.ts';
-import type { OwnedRecord } from './ownership.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+import { OwnedJobs } from './owned-jobs.ts';
 import { Ownership, ownerOf } from './ownership.ts';
 import { Parking } from './parking.ts';
 import { Placer } from './placer.ts';
@@ -54,22 +53,18 @@ import { TicketDesk } from './ticket-desk.ts';
 const HOST_CALLS_MAX = 128;
 /** Calls at once to hosts that did not answer the first time. */
 const HOST_RETRIES_MAX = 32;
-/** A store that did not let us give up a finished job is asked again after this. */
-const FINISH_RETRY_MS = 1_000;
 const REBASES_MAX = 8;
 /** While so many jobs are being taken, a commit that is not full waits for them: they fill it within a round trip or two. */
 const BURST_MIN = 64;
 /** So long after a restore all hosts have registered again: their sessions end (10 s), then they try every 5 s. */
 const RETURN_MS = 15_000;
-/** From `setTimeout`: a timer cannot wait longer, and a look too early does no harm. */
-const LOOK_AHEAD_MAX_MS = 3_600_000;
 
 /**
  * Everything that a scheduler knows and does under one session:
  *
  *   owned → loaded → looked at ⇄ (placed → tickets → commit → start) → released → looked at → … → finished
  *
- * When the session is lost, all of it is dropped at once, and the next term starts over from the store.
+ * Here the parts are joined; what each is for stands in its own file. When the session is lost, all of it is dropped at once, and the next term starts over from the store.
  */
 export class SchedulerTerm implements Term {
   readonly world: SchedulerWorld;
@@ -87,6 +82,8 @@ export class SchedulerTerm implements Term {
   readonly decider: Decider;
   readonly #book = new JobBook();
   readonly #intake: JobIntake;
+  readonly #jobs: OwnedJobs;
+  readonly #looks: JobLooks;
   readonly #observer: Observer;
   readonly #ownership: Ownership;
   readonly #reports: Reports;
@@ -123,12 +120,13 @@ export class SchedulerTerm implements Term {
     this.hostCalls = new HostCalls({ clock: world.clock, first, retries: this.hostRetries });
     const loader = new JobLoader(world);
     const jobs = this.#book;
+    this.#looks = new JobLooks(world.clock, jobs, (job) => this.#loop.push(job));
     const intents = new Intents(this);
     const { store, keys, clock, random, log, metrics } = world;
     this.cell = new PrivateCell(store, keys, log, clock, {
       onRoom: (host) => this.room(host),
-      onStanding: (host) => this.#onStanding(host),
-      onHost: () => this.#lookAtSystemJobs(),
+      onStanding: (host) => this.#looks.onHost(host),
+      onHost: () => this.#looks.systemJobs(),
       onSharedRoom: (resource) => this.#parking.sharedRoom(resource),
       mayWait: () => this.#ready && this.#parking.size === 0 && options.conflictCheck === 'resource-fit',
     });
@@ -150,7 +148,7 @@ export class SchedulerTerm implements Term {
       },
     });
     this.#switches = new Table<Switches>(store, keys.switches, switchesCodec, {
-      onChange: () => this.#lookAtAll(),
+      onChange: () => this.#looks.all(),
     });
     this.#desk = new TicketDesk(world, options.id, new ArbiterClient(world.http));
     const book = new LaunchBook(world.digest);
@@ -201,7 +199,7 @@ export class SchedulerTerm implements Term {
       releaser,
       parking: this.#parking,
       isPaused: () => this.isPaused,
-      finish: (job, as) => void this.#finish(job, as),
+      finish: (job, as) => void this.#jobs.finish(job, as),
     });
     this.#reports = new Reports(world, {
       hosts: () => jobs.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
@@ -221,15 +219,19 @@ export class SchedulerTerm implements Term {
     this.#sweeper = new Sweeper(this, {
       ...{ book: jobs, reports: this.#reports, parking: this.#parking, releaser },
     });
+    this.#jobs = new OwnedJobs(this, {
+      ...{ book: jobs, intake: this.#intake, loop: this.#loop, parking: this.#parking },
+      giveUp: (key, recordRevision) => this.#ownership.finish(key, recordRevision),
+    });
     this.#ownership = new Ownership({
       ...{ store, keys, clock, log },
       session: parts.session,
       signal: parts.signal,
       self: ownerOf(options.id, options.kind, Math.floor(clock.nowMs())),
-      onOwned: (_key, row, ownerRevision, isBare) => this.#own(row, ownerRevision, isBare),
+      onOwned: (_key, row, ownerRevision, isBare) => this.#jobs.own(row, ownerRevision, isBare),
       onTaken: () => this.committer.flush(),
-      onLost: (key) => this.#drop(key),
-      onRecord: (key, row) => this.#onRecord(key, row),
+      onLost: (key) => this.#jobs.drop(key),
+      onRecord: (key, row) => this.#jobs.changed(key, row),
     });
   }
 
@@ -240,7 +242,7 @@ export class SchedulerTerm implements Term {
         ...[this.cell.ready, this.#ownership.ready, this.#reports.ready],
         ...[this.#switches.ready, this.#desk.ready],
       ]),
-      aborted(this.signal),
+      untilAborted(this.signal),
     ]);
     if (this.signal.aborted) return;
     this.#ready = true;
@@ -265,7 +267,7 @@ export class SchedulerTerm implements Term {
   async close(): Promise<void> {
     this.#ready = false;
     this.#sweeper.close();
-    for (const { key } of [...this.#book.jobs()]) this.#drop(key);
+    this.#jobs.dropAll();
     this.#starts.close();
     this.#parking.close();
     this.#ownership.close();
@@ -298,22 +300,11 @@ export class SchedulerTerm implements Term {
   }
 
   look(job: OwnedJob): void {
-    if (job.dropped || job.stale) return;
-    this.#loop.push(job);
+    this.#looks.now(job);
   }
 
   lookAfter(job: OwnedJob, delayMs: number): void {
-    const { clock } = this.world;
-    // Whole milliseconds, and at least one: a timer that fires a fraction early must not be set again for that fraction.
-    const waitMs = Math.min(LOOK_AHEAD_MAX_MS, Math.max(1, Math.ceil(delayMs)));
-    const atMs = clock.monotonicMs() + waitMs;
-    if (job.dropped || atMs >= job.lookAtMs) return;
-    job.cancelTimer();
-    job.lookAtMs = atMs;
-    job.cancelTimer = clock.after(waitMs, () => {
-      job.lookAtMs = Number.POSITIVE_INFINITY;
-      this.look(job);
-    });
+    this.#looks.after(job, delayMs);
   }
 
   reload(job: OwnedJob, delayMs = 0): void {
@@ -323,7 +314,7 @@ export class SchedulerTerm implements Term {
   }
 
   lose(job: OwnedJob): void {
-    if (this.#book.get(job.key) === job) this.#drop(job.key);
+    if (this.#book.get(job.key) === job) this.#jobs.drop(job.key);
   }
 
   room(host: string, shared?: SharedUse): void {
@@ -357,86 +348,4 @@ export class SchedulerTerm implements Term {
   report(report: AllocationReport): void {
     this.#observer.report(report);
   }
-
-  // --- owning ------------------------------------------------------------------------------------------------------
-
-  #own(row: OwnedRecord, ownerRevision: number, isBare: boolean): void {
-    const job = new OwnedJob(row.value, row.modRevision, ownerRevision);
-    this.#book.add(job);
-    this.#expectMore(job);
-    this.say('owned', job, `version ${String(job.record.version)}`);
-    if (!isBare || !this.#intake.takeUpBare(job)) this.reload(job);
-  }
-
-  /** Tasks like the job's are expected to come again. */
-  #expectMore({ record: { job } }: OwnedJob): void {
-    const { learnedMix } = this.options;
-    if (learnedMix === null) return;
-    for (const group of Object.values(job.groups)) {
-      const { resources, gpu } = askOf(group);
-      learnedMix.hear(resources.cpuMilli, gpu, group.count);
-    }
-  }
-
-  #drop(key: string): void {
-    const job = this.#book.get(key);
-    if (job === undefined) return;
-    job.dropped = true;
-    job.cancelTimer();
-    this.#loop.remove(key);
-    this.#parking.leave(job);
-    for (const entry of job.entries.values())
-      if (entry.revision === 0) this.cell.state.forget(entry.allocation);
-    this.#book.remove(job);
-  }
-
-  #onRecord(key: string, row: OwnedRecord | undefined): void {
-    const job = this.#book.get(key);
-    if (job === undefined) return;
-    const before = job.record.version;
-    job.keepVersion(before, job.record.job);
-    job.record = row === undefined ? { ...job.record, desired: 'stop' } : row.value;
-    if (job.record.version !== before) this.#expectMore(job);
-    job.recordRevision = row?.modRevision ?? 0;
-    // What was tried for the old spec says nothing about the new one.
-    job.groups.clear();
-    this.#parking.leave(job);
-    this.look(job);
-  }
-
-  async #finish(job: OwnedJob, as: NonNullable<Todo['finished']>): Promise<void> {
-    if (job.finishing || job.failing) return;
-    job.finishing = true;
-    try {
-      if (await this.#ownership.finish(job.key, job.recordRevision)) {
-        this.say('finished', job, as);
-        return;
-      }
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      this.world.log.warn({ job: job.key, error }, 'cannot give up a finished job');
-    }
-    job.finishing = false;
-    if (!job.dropped) this.lookAfter(job, FINISH_RETRY_MS);
-  }
-
-  // --- looking at ----------------------------------------------------------------------------------------------------
-
-  #lookAtAll(): void {
-    for (const job of this.#book.jobs()) this.look(job);
-  }
-
-  #onStanding(host: string): void {
-    for (const { job, entry } of this.#book.entries()) if (entry.allocation.host === host) this.look(job);
-    this.#lookAtSystemJobs();
-  }
-
-  #lookAtSystemJobs(): void {
-    for (const job of this.#book.systemJobs()) this.look(job);
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Attempt, CellStore } from '../../../src/ports/cell-store.ts';
+import { StoreError } from '../../../src/ports/cell-store.ts';
+import { CellWorld, keys, makeJob } from './cell-world.ts';
+
+describe('a job whose work is done', () => {
+  let world: CellWorld;
+
+  beforeEach(() => {
+    world = new CellWorld();
+  });
+  afterEach(() => world.close());
+
+  /** Fails each attempt to give up a job until `mayGive` says so. */
+  function refusing(store: CellStore, mayGive: () => boolean): CellStore {
+    const attempt = async (asked: Attempt) => {
+      const givesUp = asked.writes.some(({ kind, key }) => kind === 'delete' && key.startsWith(keys.owners));
+      if (givesUp && !mayGive()) throw new StoreError('no-space', 'no space', { retryable: true });
+      return await store.attempt(asked);
+    };
+    return new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'attempt') return attempt;
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+  }
+
+  it('is given up once the store takes it, however often it did not', async () => {
+    let asked = 0;
+    const member = await world.scheduler({ id: 'batch-1' }, (store) => refusing(store, () => ++asked > 3));
+    await world.host('h1');
+    await world.submit(makeJob('sum'), 1, 'stop');
+    await world.until(() => asked > 3, 'the fourth try');
+    await world.until(() => world.owners().length === 0, 'the owner key is gone');
+    expect(member.events.filter(({ kind }) => kind === 'finished').length).toBe(1);
+  });
+
+  it('begins anew as somebody’s when it is submitted again', async () => {
+    const member = await world.scheduler({ id: 'batch-1' });
+    const host = await world.host('h1');
+    await world.submit(makeJob('sum'), 1, 'stop');
+    await world.until(() => member.events.some(({ kind }) => kind === 'finished'), 'the end');
+    await world.submit(makeJob('sum'), 2);
+    await world.until(() => host.running.length === 1, 'its second version runs');
+    expect(world.owners()).toEqual(['default/sum']);
+  });
+});
