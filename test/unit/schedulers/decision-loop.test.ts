@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../src/ports/clock.ts';
 import type { Term } from '../../../schedulers/context.ts';
 import type { Decider } from '../../../schedulers/decider.ts';
 import { DecisionLoop } from '../../../schedulers/decision-loop.ts';
@@ -95,4 +96,58 @@ describe('decision loop', () => {
     expect(launcher.waiting).toBe(2_048 - 2 * EACH);
     await end();
   });
+
+  it('S3.48 a job that searches long and places nothing pays for its search', async () => {
+    const { turnsOf, end } = pickyWorld({ searchMs: 2, turnsMax: 400 });
+    await end;
+    // A search counts as 300 placements, a turn of the other 64: without it both would have as many turns.
+    expect(turnsOf('plain') / turnsOf('picky')).toBeGreaterThan(4);
+    expect(turnsOf('picky')).toBeGreaterThan(20);
+  });
 });
+
+/** Two namespaces with one job each that is never done: one places at once, the other searches and finds nothing. */
+function pickyWorld({ searchMs, turnsMax }: { readonly searchMs: number; readonly turnsMax: number }) {
+  const ending = new AbortController();
+  const clock = new InstantClock();
+  let searchedMs = 0;
+  const counted = new Map<string, number>();
+  const jobs = new Map(
+    ['plain', 'picky'].map((namespace) => {
+      const job = { key: `${namespace}/job`, namespace, record: { job: { precedence: 50 } } };
+      return [job.key, job as unknown as OwnedJob];
+    }),
+  );
+  let total = 0;
+  const decider = {
+    turn: ({ namespace }: OwnedJob) => {
+      counted.set(namespace, (counted.get(namespace) ?? 0) + 1);
+      if (++total >= turnsMax) ending.abort();
+      if (namespace === 'picky') searchedMs += searchMs;
+      return { placed: namespace === 'picky' ? 0 : EACH, more: true, plans: [] };
+    },
+  };
+  const world = { clock: { ...bound(clock), monotonicMs: () => clock.monotonicMs() + searchedMs } };
+  const term = {
+    ...{ world, options: { thinkMs: null }, stats: { busyMs: 0 }, signal: ending.signal },
+    look: (job: OwnedJob) => loop.push(job),
+  };
+  const loop = new DecisionLoop(term as unknown as Term, {
+    decider: decider as unknown as Decider,
+    launcher: { underWay: 0, committing: 0 } as unknown as Launcher,
+    jobOf: (key) => jobs.get(key),
+    onDecided: () => undefined,
+    storeTakes: () => Infinity,
+    onPause: () => undefined,
+  });
+  for (const job of jobs.values()) loop.push(job);
+  return { turnsOf: (namespace: string) => counted.get(namespace) ?? 0, end: loop.run() };
+}
+
+function bound(clock: InstantClock): Clock {
+  return {
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, wake) => clock.after(delayMs, wake),
+  };
+}
