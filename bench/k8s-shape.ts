@@ -31,6 +31,8 @@ const { values } = parseArgs({
     /** Placed and started before the time is taken. */
     init: { type: 'string', default: '1000' },
     together: { type: 'string', default: '1000' },
+    /** So many share the jobs: with more than one, what they cost each other. */
+    schedulers: { type: 'string', default: '1' },
     tickets: { type: 'boolean', default: false },
     /** The scheduler does not rehearse: its code is compiled while it is measured. */
     cold: { type: 'boolean', default: false },
@@ -43,6 +45,7 @@ const { values } = parseArgs({
 const tasks = Number(values.tasks);
 const init = Number(values.init);
 const together = Math.min(Number(values.together), BULK_JOBS_MAX);
+const schedulers = Number(values.schedulers);
 const { tickets } = values;
 /** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
 const KUBERNETES_PER_SECOND = 201;
@@ -67,9 +70,10 @@ const processes = new ProcessGroup({
 const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
 const http = undiciClient();
 
-function role(kind: string, more: readonly string[]) {
-  const common = ['--cell', CELL, '--etcd', etcd.clientUrl, '--id', `${kind}-1`, '--listen', '127.0.0.1:0'];
-  return processes.start(`${kind}-1`, [kind, ...common, '--log-level', 'warn', ...more]);
+function role(kind: string, more: readonly string[], number = 1) {
+  const id = `${kind}-${String(number)}`;
+  const common = ['--cell', CELL, '--etcd', etcd.clientUrl, '--id', id, '--listen', '127.0.0.1:0'];
+  return processes.start(id, [kind, ...common, '--log-level', 'warn', ...more]);
 }
 
 /** Watches how many allocations of a namespace are durable. */
@@ -176,10 +180,13 @@ try {
   const size = ['--count', values.hosts, '--cpu', '4', '--memory', '32Gi'];
   await role('hollow', [...size, '--beat', BEAT, ...signed]);
   const monitor = await role('monitor', ['--silence', SILENCE]);
-  await role('scheduler', [
-    ...['--kind', 'batch', ...(tickets ? [] : ['--no-tickets'])],
+  const batch = [
+    '--kind',
+    'batch',
+    ...(tickets ? [] : ['--no-tickets']),
     ...(values.cold ? [] : ['--rehearse']),
-  ]);
+  ];
+  for (let number = 1; number <= schedulers; number++) await role('scheduler', batch, number);
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
   const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
   // A job beforehand: everybody is connected, and every path has been taken once.
@@ -207,16 +214,18 @@ try {
   commits.close();
   const { running, atMs: runningMs } = await untilRunning(client, MEASURED, tasks);
   const runningCpu = cpuSeconds();
-  const schedulers = await client.schedulers();
+  const { schedulers: told } = await client.schedulers();
   const perSecond = tasks / ((committedMs - startMs) / 1_000);
   const seconds = (untilMs: number): string => ((untilMs - startMs) / 1_000).toFixed(2);
-  const conflicts = schedulers.schedulers.reduce((sum, one) => sum + one.conflicted, 0);
+  const conflicts = told.reduce((sum, one) => sum + one.conflicted, 0);
+  const rebases = told.reduce((sum, one) => sum + one.rebased, 0);
+  const committed = told.map((one) => one.committed);
   const raw = await rawPerSecond();
   console.log(
-    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=1 tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
+    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=${values.schedulers} tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
       ` etcd=${found.version} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
-      ` transactions=${String(transactions)} conflicts=${String(conflicts)} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
+      ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
       ` ratio_to_${String(KUBERNETES_PER_SECOND)}=${(perSecond / KUBERNETES_PER_SECOND).toFixed(1)} wanted=>=${String(WANTED_RATIO)}`,
   );
 } finally {
