@@ -121,7 +121,10 @@ export class SimFollowing implements Following {
   #tell(watch: number, changes: readonly Change[], revision: number): void {
     const { server } = this.#parts;
     if (server.weather.watchBreaks() || this.#isCut()) return this.#break(watch);
-    this.#arrive(watch, 'watched', () => this.#follower.onChanges(changes, revision), `${String(revision)}`);
+    const tell = (): void => {
+      if (this.#follower.knows?.(revision) !== true) this.#follower.onChanges(changes, revision);
+    };
+    this.#arrive(watch, 'watched', tell, `${String(revision)}`);
   }
 
   /** The watch ends; its client learns it, if only by a canary that does not come. */

@@ -64,6 +64,10 @@ export class StoreWitness {
         this.#told(revision);
         follower.onChanges(changes, revision);
       },
+      // What a follower knows beforehand it knows from an answer, which was told already.
+      ...(follower.knows === undefined
+        ? null
+        : { knows: (revision: number) => follower.knows?.(revision) === true }),
     };
   }
 

@@ -46,6 +46,7 @@ export type Heard = 'old' | 'own' | 'put-by' | 'put-by-again' | 'to-read';
 export class LedgerBook {
   readonly #read: (host: string, text: string) => Ledger | null;
   readonly #pages = new Map<string, Page>();
+  readonly #own = new Set<number>();
 
   /**
    * @param read for news that was put by unread; null when the text is no ledger, which has been told then: the host stays
@@ -133,6 +134,24 @@ export class LedgerBook {
     if (page !== undefined) page.sent = null;
   }
 
+  /** A commit of ours made this revision, and all that it wrote to ledgers was observed here: its echo says nothing new. */
+  committed(revision: number): void {
+    this.#own.add(revision);
+    if (this.#own.size <= OWN_MAX) return;
+    const [oldest] = this.#own;
+    if (oldest !== undefined) this.#own.delete(oldest);
+  }
+
+  /** Is all known that the revision wrote to ledgers? */
+  isCommitted(revision: number): boolean {
+    return this.#own.has(revision);
+  }
+
+  /** The store is read anew, and may have gone back: its revisions to come need not be those that we know. */
+  forgetCommitted(): void {
+    this.#own.clear();
+  }
+
   /** The hosts that have a ledger. */
   *hosts(): IterableIterator<string> {
     for (const [host, page] of this.#pages) if (page.known.revision > 0) yield host;
@@ -156,6 +175,8 @@ export class LedgerBook {
 }
 
 const NEVER = -1;
+/** Far more than a watch may lie behind our own replies; an echo that comes later still is read, and found to be old. */
+const OWN_MAX = 1_024;
 
 function know(page: Page, ledger: Ledger, revision: number): void {
   page.known = revision === 0 ? UNKNOWN : { ledger, revision };

@@ -107,6 +107,11 @@ export interface Follower {
   /** Replaces all that was known under the prefix. */
   onSnapshot(snapshot: Snapshot): void;
   onChanges(changes: readonly Change[], revision: number): void;
+  /**
+   * Does the follower know all that this revision did under the prefix? Then the store may leave it out, unread; asked when
+   * it would be told, again for the next follow. Without it everything is told.
+   */
+  knows?(revision: number): boolean;
 }
 
 export type Change =

@@ -358,6 +358,7 @@ export class Committer {
       if (this.#deps.options.conflictCheck === 'version')
         this.#queue.followOwn(host, before.revision, revision);
     }
+    if (exact) this.#deps.book.committed(revision);
     if (exact) for (const { pool, after } of batch.draft.pools) this.#pools.observe(pool, after, revision);
     for (const pending of batch.units) this.#tally.landed(pending, revision);
   }

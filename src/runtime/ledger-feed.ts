@@ -20,8 +20,7 @@ export interface LedgerFeedOptions {
 
 /**
  * Keeps a ledger book up to date from the store. Most events are the echo of our own commits, which the book knows from
- * the replies; they are dropped by their revision, or known by their text when they are here before the reply, without
- * being read.
+ * the replies: the store leaves them out. Those that are here before the reply are known by their text, without being read.
  */
 export class LedgerFeed {
   readonly ready: Promise<void>;
@@ -36,6 +35,7 @@ export class LedgerFeed {
     this.#options = options;
     this.#following = store.follow(keys.ledgers, {
       onSnapshot: ({ entries, revision }) => {
+        book.forgetCommitted();
         for (const host of [...book.hosts()]) {
           // A commit may have made the ledger after the snapshot was taken.
           const isGone = !entries.has(keys.ledger(host)) && book.revisionOf(host) < revision;
@@ -49,6 +49,7 @@ export class LedgerFeed {
           else this.#gone(change.key.slice(this.#prefix.length), revision);
         }
       },
+      knows: (revision) => book.isCommitted(revision),
     });
     this.ready = this.#following.ready;
   }

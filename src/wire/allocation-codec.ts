@@ -2,7 +2,7 @@ import type { Allocation } from '../core/allocation.ts';
 import { DESIRED_STATES } from '../core/allocation.ts';
 import type { Epoch } from '../core/epoch.ts';
 import type { Yield } from '../core/giving-way.ts';
-import type { GpuShare } from '../core/resources.ts';
+import type { GpuShare, Resources } from '../core/resources.ts';
 import type { Codec } from './codec.ts';
 import {
   amountsText,
@@ -43,9 +43,7 @@ const KNOWN = new Set(
 export const allocationCodec: Codec<Allocation> = { encode: encodeAllocation, decode: decodeAllocation };
 
 function encodeAllocation(a: Allocation): string {
-  let text =
-    `{"v":${String(RECORD_VERSION)},"id":${quote(a.id)},"host":${quote(a.host)},"precedence":${String(a.precedence)}` +
-    `,"resources":${amountsText(a.resources)}`;
+  let text = `{"v":${String(RECORD_VERSION)},"id":${quote(a.id)},"host":${quote(a.host)}${claimText(a)}`;
   if (a.gpus.length > 0) text += `,"gpus":${sharesText(a.gpus)}`;
   if (hasFields(a.ports)) text += `,"ports":${JSON.stringify(a.ports)}`;
   text += `,"index":${String(a.index)},"attempt":${String(a.attempt)}${decisionText(a)}`;
@@ -91,6 +89,19 @@ function yieldText({ intent, keeps }: Yield): string {
   const to = JSON.stringify([intent.namespace, intent.job, intent.id]);
   const gpus = keeps.gpus.length === 0 ? '' : `,"gpus":${sharesText(keeps.gpus)}`;
   return `{"to":${to},"keeps":${amountsText(keeps.resources)}${gpus}}`;
+}
+
+/** What allocations of one group ask for: the same object for all of them. */
+let lastResources: Resources | null = null;
+let lastPrecedence = 0;
+let lastClaimText = '';
+
+function claimText({ resources, precedence }: Allocation): string {
+  if (resources !== lastResources || precedence !== lastPrecedence) {
+    lastClaimText = `,"precedence":${String(precedence)},"resources":${amountsText(resources)}`;
+    [lastResources, lastPrecedence] = [resources, precedence];
+  }
+  return lastClaimText;
 }
 
 /** The part that allocations of one decision share, for the last of them: they are written one after the other. */

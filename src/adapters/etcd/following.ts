@@ -97,6 +97,9 @@ export class EtcdFollowing implements Following {
       fromRevision,
       canaryKey: this.#options.canaryKey,
       onRevision: (changes, revision) => this.#follower.onChanges(changes, revision),
+      ...(this.#follower.knows === undefined
+        ? null
+        : { knows: (revision: number) => this.#follower.knows?.(revision) === true }),
       onCanary: (value) => (this.#canary = value),
       onLag: (behind) => {
         if (behind > this.#options.behindMax)

@@ -127,7 +127,7 @@ export class ProtoWriter {
 }
 
 /**
- * Reads messages field by field. After `next` told a field's number, exactly one of `number`, `decimal`, `text`, `enter`
+ * Reads messages field by field. After `next` told a field's number, exactly one of `number`, `decimal`, `text`, `passText`, `enter`
  * and `skip` must follow.
  */
 export class ProtoReader {
@@ -166,6 +166,24 @@ export class ProtoReader {
     const start = this.#at;
     this.#at += size;
     return this.#bytes.toString('utf8', start, this.#checked());
+  }
+
+  /** Steps over a text. @returns what `textAt` takes */
+  passText(): number {
+    const start = this.#at;
+    const size = this.#low();
+    this.#at += size;
+    this.#checked();
+    return start;
+  }
+
+  /** The text that was stepped over. */
+  textAt(place: number): string {
+    const here = this.#at;
+    this.#at = place;
+    const text = this.text();
+    this.#at = here;
+    return text;
   }
 
   /** Goes into the nested message; `leave` with what this returns when `next` says that it is over. */

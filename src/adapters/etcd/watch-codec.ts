@@ -1,6 +1,6 @@
 import type { Entry } from '../../ports/cell-store.ts';
 import { fieldSize, ProtoReader, ProtoWriter, tagOf, varintSize } from './protobuf.ts';
-import { NO_HEADER, readEntry, readHeader } from './txn-codec.ts';
+import { NO_HEADER, readHeader } from './txn-codec.ts';
 
 /** `WatchCreateRequest`: a range of keys, or one key. */
 export interface WatchRequest {
@@ -19,9 +19,15 @@ export interface WatchReply {
   readonly compactRevision: number;
   /** The store's, when it sent this. */
   readonly revision: number;
-  readonly events: readonly WatchEvent[];
+  readonly hasEvents: boolean;
   /** More of the same comes with the next reply: the last revision here may not be whole. */
   readonly isFragment: boolean;
+  /**
+   * Reads the events, in order.
+   * @param skips asked of each, by its revision: true leaves it out, without making texts of it
+   * @throws RangeError when the bytes are none
+   */
+  readonly readEvents: (skips: (revision: number) => boolean, take: (event: WatchEvent) => void) => void;
 }
 
 export interface WatchEvent {
@@ -38,7 +44,6 @@ const REQUEST = {
   watchId: tagOf(7, 'varint'),
   fragment: tagOf(8, 'varint'),
 };
-const NO_EVENTS: readonly WatchEvent[] = Object.freeze([]);
 
 const writer = new ProtoWriter();
 
@@ -61,7 +66,10 @@ export function encodeWatch({ watchId, key, rangeEnd, fromRevision }: WatchReque
   return writer.take();
 }
 
-/** @throws RangeError when the bytes are no `WatchResponse` */
+/**
+ * Reads a `WatchResponse`, but for its events.
+ * @throws RangeError when the bytes are none
+ */
 export function decodeWatchReply(bytes: Buffer): WatchReply {
   const reader = new ProtoReader(bytes);
   let { revision } = NO_HEADER;
@@ -69,30 +77,70 @@ export function decodeWatchReply(bytes: Buffer): WatchReply {
   let canceled = false;
   let compactRevision = 0;
   let isFragment = false;
-  let events: WatchEvent[] | null = null;
+  let hasEvents = false;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) revision = readHeader(reader).revision;
     else if (field === 2) watchId = reader.number();
     else if (field === 4) canceled = reader.number() !== 0;
     else if (field === 5) compactRevision = reader.number();
     else if (field === 7) isFragment = reader.number() !== 0;
-    else if (field === 11) (events ??= []).push(readEvent(reader));
-    else reader.skip();
+    else {
+      hasEvents ||= field === EVENTS;
+      reader.skip();
+    }
   }
-  return { watchId, canceled, compactRevision, revision, events: events ?? NO_EVENTS, isFragment };
+  const readEvents: WatchReply['readEvents'] = (skips, take) => {
+    const again = new ProtoReader(bytes);
+    for (let field = again.next(); field !== 0; field = again.next()) {
+      if (field !== EVENTS) again.skip();
+      else readEvent(again, skips, take);
+    }
+  };
+  return { watchId, canceled, compactRevision, revision, hasEvents, isFragment, readEvents };
 }
 
-function readEvent(reader: ProtoReader): WatchEvent {
+const EVENTS = 11;
+
+function readEvent(
+  reader: ProtoReader,
+  skips: (revision: number) => boolean,
+  take: (event: WatchEvent) => void,
+): void {
   const outer = reader.enter();
   let isDelete = false;
-  let entry: Entry = NO_ENTRY;
+  let entry: Entry | null = null;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) isDelete = reader.number() === 1;
-    else if (field === 2) entry = readEntry(reader);
+    else if (field === 2) entry = readEntry(reader, skips);
     else reader.skip();
   }
   reader.leave(outer);
-  return { isDelete, entry };
+  if (entry !== null) take({ isDelete, entry });
 }
 
-const NO_ENTRY: Entry = { key: '', value: '', createRevision: 0, modRevision: 0 };
+/** One `KeyValue`, or null; its texts are only made when it is known not to be left out. */
+function readEntry(reader: ProtoReader, skips: (revision: number) => boolean): Entry | null {
+  const outer = reader.enter();
+  let key = NOWHERE;
+  let value = NOWHERE;
+  let createRevision = 0;
+  let modRevision = 0;
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) key = reader.passText();
+    else if (field === 2) createRevision = reader.number();
+    else if (field === 3) modRevision = reader.number();
+    else if (field === 5) value = reader.passText();
+    else reader.skip();
+  }
+  const entry = skips(modRevision)
+    ? null
+    : { key: textAt(reader, key), value: textAt(reader, value), createRevision, modRevision };
+  reader.leave(outer);
+  return entry;
+}
+
+function textAt(reader: ProtoReader, place: number): string {
+  return place === NOWHERE ? '' : reader.textAt(place);
+}
+
+const NOWHERE = -1;

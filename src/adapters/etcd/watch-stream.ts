@@ -1,7 +1,7 @@
 import type { Change } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { WatchLink } from './direct-client.ts';
-import type { WatchReply } from './watch-codec.ts';
+import type { WatchEvent, WatchReply } from './watch-codec.ts';
 
 export interface WatchStreamOptions {
   readonly etcd: { watchLink(): Promise<WatchLink> };
@@ -11,6 +11,8 @@ export interface WatchStreamOptions {
   /** A second key on the same stream, whose events only prove that the stream delivers. */
   readonly canaryKey?: string;
   readonly onRevision: (changes: readonly Change[], revision: number) => void;
+  /** Is all known that the revision changed? Then it is left out; asked once of each, before any of it is told. */
+  readonly knows?: (revision: number) => boolean;
   readonly onCanary?: (value: string) => void;
   /** @param behind how many revisions the events of this reply lie behind the store */
   readonly onLag?: (behind: number) => void;
@@ -74,7 +76,9 @@ export class WatchStream {
     this.#link = link;
     link.on('error', (error) => this.fail(unavailable('the watch was cut', error)));
     link.on('end', () => this.fail(unavailable('the watch was ended by the server')));
-    link.on('data', (reply) => this.#receive(reply));
+    // What the store answered to a commit is often here in the same turn as the commit's echo: it is to be known first.
+    if (this.#options.knows === undefined) link.on('data', (reply) => this.#receive(reply));
+    else link.on('data', (reply) => void setImmediate(() => this.#receive(reply)));
     if (this.#ended) {
       this.#cancel();
       return;
@@ -101,23 +105,35 @@ export class WatchStream {
       );
     } else if (reply.canceled) this.fail(unavailable('the server cancelled the watch'));
     else if (reply.watchId === CANARY_ID) {
-      for (const event of reply.events) this.#options.onCanary?.(event.entry.value);
-    } else if (reply.events.length > 0 || reply.isFragment || this.#changes.length > 0) this.#deliver(reply);
+      reply.readEvents(
+        () => false,
+        ({ entry }) => this.#options.onCanary?.(entry.value),
+      );
+    } else if (reply.hasEvents || reply.isFragment || this.#changes.length > 0) this.#deliver(reply);
   }
 
   /** Hands the events over revision by revision, each whole, without those that were delivered before. */
   #deliver(reply: WatchReply): void {
-    for (const { isDelete, entry } of reply.events) {
-      const { modRevision } = entry;
-      if (modRevision <= this.#lastRevision) continue;
-      if (modRevision !== this.#revision) this.#flush();
-      this.#revision = modRevision;
-      this.#changes.push(isDelete ? { kind: 'delete', key: entry.key } : { kind: 'put', entry });
-    }
+    reply.readEvents(this.#skips, this.#take);
     if (reply.isFragment) return;
     this.#flush();
     this.#options.onLag?.(reply.revision - this.#lastRevision);
   }
+
+  readonly #skips = (revision: number): boolean => {
+    if (revision <= this.#lastRevision) return true;
+    if (revision === this.#revision) return false;
+    if (this.#options.knows?.(revision) !== true) return false;
+    this.#flush();
+    this.#lastRevision = revision;
+    return true;
+  };
+
+  readonly #take = ({ isDelete, entry }: WatchEvent): void => {
+    if (entry.modRevision !== this.#revision) this.#flush();
+    this.#revision = entry.modRevision;
+    this.#changes.push(isDelete ? { kind: 'delete', key: entry.key } : { kind: 'put', entry });
+  };
 
   #flush(): void {
     if (this.#changes.length === 0 || this.#ended) return;

@@ -65,7 +65,9 @@ export class MemoryFollowing implements Following {
   }
 
   #tell(changes: readonly Change[], revision: number): void {
-    this.#hand(() => this.#follower.onChanges(changes, revision));
+    this.#hand(() => {
+      if (this.#follower.knows?.(revision) !== true) this.#follower.onChanges(changes, revision);
+    });
   }
 
   #hand(tell: () => void): void {

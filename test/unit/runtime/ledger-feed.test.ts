@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
+import type { Ledger } from '../../../src/core/ledger.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../src/core/ledger.ts';
 import { LedgerBook } from '../../../src/core/ledger-book.ts';
 import { LedgerFeed, readerOf } from '../../../src/runtime/ledger-feed.ts';
@@ -127,4 +129,96 @@ it('the ledger feed leaves unread what nobody asked for, but no verdict', async 
   expect(book.observe('h1', EMPTY_LEDGER, newer)).toBe(true);
   expect(book.get('h1')).toEqual({ ledger: EMPTY_LEDGER, revision: newer });
   feed.close();
+});
+
+it('the ledger feed is not told what our own commits did, and all that others did', async () => {
+  const clock = new ManualClock();
+  const cell = new MemoryCell({ clock });
+  const store = new MemoryCellStore({ clock, cell });
+  const far = new MemoryCellStore({ clock, cell });
+  const book = new LedgerBook();
+  const told: string[] = [];
+  const feed = new LedgerFeed(far, keys, book, {
+    onLedger: (host) => told.push(`${host}@${String(book.revisionOf(host))}`),
+    onBadRecord: (_error, key) => told.push(`bad ${key}`),
+  });
+  await feed.ready;
+  const write = async (value: string): Promise<number> => {
+    const writes = [{ kind: 'put', key: keys.ledger('h1'), value }] as const;
+    await store.attempt({ compares: [], writes, readBack: [] });
+    return cell.revision;
+  };
+  const ours = withClaim(EMPTY_LEDGER, testAllocation('a', 'h1'));
+  const theirs = withClaim(ours, testAllocation('b', 'h1'));
+  const own = cell.revision + 1;
+  book.observe('h1', ours, own);
+  book.committed(own);
+  // Had the feed been told of it, it would have said that it cannot be read.
+  expect(await write('unread')).toBe(own);
+  const foreign = await write(ledgerCodec.encode(theirs));
+  await settle();
+  expect(told).toEqual([`h1@${String(foreign)}`]);
+  expect(book.get('h1').ledger).toEqual(theirs);
+
+  // A store that is listed anew may be one that went back: the same number may be another commit.
+  const next = cell.revision + 2;
+  book.committed(next);
+  far.cutOff();
+  await write(ledgerCodec.encode(ours));
+  far.reconnect();
+  await settle();
+  expect(await write(ledgerCodec.encode(theirs))).toBe(next);
+  await settle();
+  expect(told.slice(1)).toEqual([`h1@${String(next - 1)}`, `h1@${String(next)}`]);
+  feed.close();
+});
+
+it('the ledger feed, with commits known before their echo, after it and never, knows what the store holds', async () => {
+  const step = fc.record({
+    hosts: fc.uniqueArray(fc.nat(3), { minLength: 1, maxLength: 3 }),
+    amount: fc.integer({ min: 1, max: 3 }),
+    how: fc.constantFrom('foreign', 'reply-first', 'echo-first', 'no-reply'),
+    breaks: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      const clock = new ManualClock();
+      const cell = new MemoryCell({ clock });
+      const store = new MemoryCellStore({ clock, cell });
+      const far = new MemoryCellStore({ clock, cell });
+      const book = new LedgerBook(readerOf(keys));
+      const feed = new LedgerFeed(far, keys, book, { onLedger: () => undefined, onUnread: () => undefined });
+      await feed.ready;
+      const truth = new Map<string, Ledger>();
+      for (const [n, { hosts, amount, how, breaks }] of steps.entries()) {
+        const after = hosts.map((number) => {
+          const host = `h${String(number)}`;
+          let ledger = truth.get(host) ?? EMPTY_LEDGER;
+          for (let k = 0; k < amount; k++)
+            ledger = withClaim(ledger, testAllocation(`${String(n)}.${String(k)}`, host));
+          return { host, ledger, text: ledgerCodec.encode(ledger) };
+        });
+        for (const { host, ledger, text } of after) {
+          truth.set(host, ledger);
+          if (how !== 'foreign') book.sending(host, ledger, text);
+        }
+        const writes = after.map(({ host, text }) => ({
+          ...{ kind: 'put' as const, key: keys.ledger(host), value: text },
+        }));
+        const answered = (): void => {
+          for (const { host, ledger } of after) book.observe(host, ledger, cell.revision);
+          book.committed(cell.revision);
+        };
+        if (breaks) far.cutOff();
+        await store.attempt({ compares: [], writes, readBack: [] });
+        if (how === 'reply-first') answered();
+        if (breaks) far.reconnect();
+        await settle();
+        if (how === 'echo-first') answered();
+        for (const { host } of after) book.sent(host);
+      }
+      for (const [host, ledger] of truth) expect(book.get(host).ledger).toEqual(ledger);
+      feed.close();
+    }),
+  );
 });

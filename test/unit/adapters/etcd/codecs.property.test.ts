@@ -2,6 +2,7 @@ import { Etcd3 } from 'etcd3';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { decodeTxnReply, encodeTxn } from '../../../../src/adapters/etcd/txn-codec.ts';
+import type { WatchEvent } from '../../../../src/adapters/etcd/watch-codec.ts';
 import { decodeWatchReply, encodeWatch } from '../../../../src/adapters/etcd/watch-codec.ts';
 import type { Attempt, Entry, Session } from '../../../../src/ports/cell-store.ts';
 
@@ -170,10 +171,17 @@ describe('watches on the wire', () => {
               ...{ type: isDelete ? 'Delete' : 'Put', kv: keyValueOf(one), prev_kv: keyValueOf(one) },
             })),
           };
-          expect(decodeWatchReply(watch.responseSerialize(message))).toEqual({
-            ...{ watchId, canceled, compactRevision, revision: Number(head.revision), events },
-            isFragment: fragment,
+          const { readEvents, ...reply } = decodeWatchReply(watch.responseSerialize(message));
+          expect(reply).toEqual({
+            ...{ watchId, canceled, compactRevision, revision: Number(head.revision) },
+            ...{ hasEvents: events.length > 0, isFragment: fragment },
           });
+          const isKnown = (known: number): boolean => known % 3 === 0;
+          for (const skips of [(): boolean => false, isKnown]) {
+            const read: WatchEvent[] = [];
+            readEvents(skips, (one) => read.push(one));
+            expect(read).toEqual(events.filter(({ entry: { modRevision } }) => !skips(modRevision)));
+          }
         },
       ),
     );

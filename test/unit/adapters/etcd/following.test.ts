@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { WatchLink } from '../../../../src/adapters/etcd/direct-client.ts';
+import type { WatchEvent } from '../../../../src/adapters/etcd/watch-codec.ts';
 import { expect, it } from 'vitest';
 import { EtcdFollowing } from '../../../../src/adapters/etcd/following.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
@@ -28,7 +29,11 @@ it('a watch that is far behind lists again instead of catching up', async () => 
   const send = (modRevision: number, storeRevision: number): boolean | undefined =>
     streams.at(-1)?.emit('data', {
       ...{ revision: storeRevision, watchId: 1, canceled: false, compactRevision: 0 },
-      events: [{ isDelete: false, entry: { key: '/a/x', value: '1', createRevision: 11, modRevision } }],
+      ...{ hasEvents: true, isFragment: false },
+      readEvents: (skips: (revision: number) => boolean, take: (event: WatchEvent) => void): void => {
+        const entry = { key: '/a/x', value: '1', createRevision: 11, modRevision };
+        if (!skips(modRevision)) take({ isDelete: false, entry });
+      },
     });
   send(11, 111);
   expect(seen.revisions).toHaveLength(1);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { encodeTxnReply, encodeWatchReply } from '../../../../src/adapters/etcd/reply-codec.ts';
 import { decodeTxnReply } from '../../../../src/adapters/etcd/txn-codec.ts';
+import type { WatchEvent } from '../../../../src/adapters/etcd/watch-codec.ts';
 import { decodeWatchReply } from '../../../../src/adapters/etcd/watch-codec.ts';
 import type { Change, Entry } from '../../../../src/ports/cell-store.ts';
 
@@ -66,7 +67,12 @@ it('the changes of several revisions are read as they were written', () => {
       const reply = decodeWatchReply(encodeWatchReply(watchId, sent));
       expect(reply.watchId).toBe(watchId);
       expect(reply.revision).toBe(sent[sent.length - 1]?.revision);
-      expect(reply.events).toEqual(
+      const events: WatchEvent[] = [];
+      reply.readEvents(
+        () => false,
+        (one) => events.push(one),
+      );
+      expect(events).toEqual(
         sent.flatMap(({ revision: at, changes }) =>
           changes.map((one) =>
             one.kind === 'put'

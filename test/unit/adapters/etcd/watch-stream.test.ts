@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { versionWarning } from '../../../../src/adapters/etcd/server-info.ts';
+import type { WatchEvent } from '../../../../src/adapters/etcd/watch-codec.ts';
 import { WatchStream } from '../../../../src/adapters/etcd/watch-stream.ts';
 import type { StoreError } from '../../../../src/ports/cell-store.ts';
 import { settle } from '../../../support/manual-clock.ts';
@@ -30,16 +31,25 @@ class ServerSide extends EventEmitter {
   send(events: readonly [number, string, string?][], more: object = {}): void {
     this.emit('data', {
       ...{ revision: 50, watchId: 1, canceled: false, compactRevision: 0, isFragment: false },
-      events: events.map(([revision, key, value]) => ({
-        isDelete: value === undefined,
-        entry: { key, value: value ?? '', modRevision: revision, createRevision: revision },
-      })),
+      hasEvents: events.length > 0,
+      readEvents: (skips: (revision: number) => boolean, take: (event: WatchEvent) => void): void => {
+        for (const [revision, key, value] of events)
+          if (!skips(revision))
+            take({
+              isDelete: value === undefined,
+              entry: { key, value: value ?? '', modRevision: revision, createRevision: revision },
+            });
+      },
       ...more,
     });
   }
 }
 
-async function opened() {
+function turnOfEvents(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+async function opened(knows?: (revision: number) => boolean) {
   const server = new ServerSide();
   const told: string[] = [];
   const ends: StoreError[] = [];
@@ -55,6 +65,7 @@ async function opened() {
       told.push(
         `${String(revision)}: ${changes.map((c) => (c.kind === 'put' ? c.entry.key : `-${c.key}`)).join(' ')}`,
       ),
+    ...(knows === undefined ? null : { knows }),
     onCanary: (value) => told.push(`canary ${value}`),
     onLag: (behind) => told.push(`behind ${String(behind)}`),
     onEnd: (cause) => ends.push(cause),
@@ -96,6 +107,52 @@ describe('watch stream', () => {
       [13, '/a/x', '3'],
     ]);
     expect(told).toEqual(['10: /a/x', '12: /a/x /a/y /a/z', '13: /a/x', 'behind 37']);
+  });
+
+  it('leaves out what is known, whole revisions of it, and asks only when all that came before was told', async () => {
+    const known = new Set([11, 13]);
+    const asked: number[] = [];
+    const { server, told } = await opened((revision) => {
+      asked.push(revision);
+      return known.has(revision);
+    });
+    server.send(
+      [
+        [10, '/a/x', '1'],
+        [11, '/a/x', '2'],
+        [11, '/a/y', '2'],
+      ],
+      { isFragment: true },
+    );
+    server.send([
+      [11, '/a/z', '2'],
+      [12, '/a/x', '3'],
+      [13, '/a/x', '4'],
+      [14, '/a/y', '5'],
+      [11, '/a/y', '2'],
+    ]);
+    // Answers that are read in the same turn are known to it.
+    known.add(14);
+    expect(told).toEqual([]);
+    await turnOfEvents();
+    expect(told).toEqual(['10: /a/x', '12: /a/x', 'behind 36']);
+    expect(asked).toEqual([10, 11, 12, 13, 14]);
+    // Begun before it was known, it is told whole.
+    server.send([[15, '/a/x', '6']], { isFragment: true });
+    await turnOfEvents();
+    known.add(15);
+    server.send([[15, '/a/y', '6']]);
+    await turnOfEvents();
+    expect(told.slice(3)).toEqual(['15: /a/x /a/y', 'behind 35']);
+  });
+
+  it('what came in the turn in which the stream ended is not told', async () => {
+    const { server, told, ends } = await opened(() => false);
+    server.send([[20, '/a/x', '1']]);
+    server.emit('end');
+    await turnOfEvents();
+    expect(ends).toHaveLength(1);
+    expect(told).toEqual([]);
   });
 
   it('keeps the canary apart', async () => {
