@@ -47,6 +47,7 @@ export class LedgerBook {
   readonly #read: (host: string, text: string) => Ledger | null;
   readonly #pages = new Map<string, Page>();
   readonly #own = new Set<number>();
+  #listings = 0;
 
   /**
    * @param read for news that was put by unread; null when the text is no ledger, which has been told then: the host stays
@@ -134,8 +135,17 @@ export class LedgerBook {
     if (page !== undefined) page.sent = null;
   }
 
-  /** A commit of ours made this revision, and all that it wrote to ledgers was observed here: its echo says nothing new. */
-  committed(revision: number): void {
+  /** How often the store was read anew. */
+  get listings(): number {
+    return this.#listings;
+  }
+
+  /**
+   * A commit of ours made this revision, and all that it wrote to ledgers was observed here: its echo says nothing new.
+   * @param listings when it was sent: a store that was read anew since may have gone back, and count that revision again
+   */
+  committed(revision: number, listings: number): void {
+    if (listings !== this.#listings) return;
     this.#own.add(revision);
     if (this.#own.size <= OWN_MAX) return;
     const [oldest] = this.#own;
@@ -148,7 +158,8 @@ export class LedgerBook {
   }
 
   /** The store is read anew, and may have gone back: its revisions to come need not be those that we know. */
-  forgetCommitted(): void {
+  listedAnew(): void {
+    this.#listings += 1;
     this.#own.clear();
   }
 

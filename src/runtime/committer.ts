@@ -14,6 +14,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';
 import { Backoff } from './backoff.ts';
+import type { AppliedAt } from './commit-attempt.ts';
 import { attemptOf, foundIn } from './commit-attempt.ts';
 import { resolveCommit } from './commit-doubt.ts';
 import type { Batch } from './commit-queue.ts';
@@ -267,15 +268,16 @@ export class Committer {
       const { store, keys, clock } = this.#deps;
       const startedMs = clock.monotonicMs();
       const sentAfter = this.#revisionKnown(batch);
+      const { listings } = this.#deps.book;
       // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
       const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
       this.#trouble = null;
       this.#tally.count('transactions');
       this.#answered(reply, batch, startedMs);
       if (reply.outcome !== 'unknown') this.#newestRevision = Math.max(this.#newestRevision, reply.revision);
-      if (reply.outcome === 'applied') this.#applied(batch, reply.revision, true);
+      if (reply.outcome === 'applied') this.#applied(batch, { ...reply, exact: true }, listings);
       else if (reply.outcome === 'refused') this.#refused(batch, reply);
-      else await this.#unknown(batch, reply.cause, sentAfter);
+      else await this.#unknown(batch, reply.cause, sentAfter, listings);
     });
   }
 
@@ -350,17 +352,21 @@ export class Committer {
     this.#pumpSoon();
   }
 
-  /** @param exact false: the revision is only a bound from above, so nothing is learnt about the ledgers */
-  #applied(batch: Batch, revision: number, exact: boolean): void {
-    for (const { host, before, after } of batch.draft.ledgers) {
-      if (!exact) continue;
-      this.#news.known(host, after, revision);
-      if (this.#deps.options.conflictCheck === 'version')
-        this.#queue.followOwn(host, before.revision, revision);
-    }
-    if (exact) this.#deps.book.committed(revision);
-    if (exact) for (const { pool, after } of batch.draft.pools) this.#pools.observe(pool, after, revision);
+  /** @param listings how often the store had been read anew when it was sent */
+  #applied(batch: Batch, { revision, exact }: AppliedAt, listings: number): void {
+    // A revision that is only a bound from above may be somebody else's: it says nothing about the ledgers.
+    if (exact) this.#learn(batch.draft, revision, listings);
     for (const pending of batch.units) this.#tally.landed(pending, revision);
+  }
+
+  #learn(draft: TransactionDraft, revision: number, listings: number): void {
+    const { book, options } = this.#deps;
+    for (const { host, before, after } of draft.ledgers) {
+      this.#news.known(host, after, revision);
+      if (options.conflictCheck === 'version') this.#queue.followOwn(host, before.revision, revision);
+    }
+    book.committed(revision, listings);
+    for (const { pool, after } of draft.pools) this.#pools.observe(pool, after, revision);
   }
 
   #refused(batch: Batch, reply: AttemptReply & { readonly outcome: 'refused' }): void {
@@ -399,7 +405,7 @@ export class Committer {
     for (const { name } of draft.resources) readResource(this.#pools, keys, name, snapshot);
   }
 
-  async #unknown(batch: Batch, cause: Error, sentAfter: number): Promise<void> {
+  async #unknown(batch: Batch, cause: Error, sentAfter: number, listings: number): Promise<void> {
     const { keys, log, metrics } = this.#deps;
     log.debug({ cause: cause.message, units: batch.units.length }, 'a commit without an answer is read back');
     // Units of several sessions are never together: those of a lost one have left the queue.
@@ -409,7 +415,7 @@ export class Committer {
     const { applied, fencedAt } = resolved;
     this.#tally.count('unknownResolved');
     metrics.count('moorage_commit_unknown_total', { resolved: applied === null ? 'not-applied' : 'applied' });
-    if (applied !== null) this.#applied(batch, applied.revision, applied.exact);
+    if (applied !== null) this.#applied(batch, applied, listings);
     else {
       const [first] = batch.draft.ledgers;
       if (fencedAt !== null && first !== undefined)

@@ -35,7 +35,7 @@ export class LedgerFeed {
     this.#options = options;
     this.#following = store.follow(keys.ledgers, {
       onSnapshot: ({ entries, revision }) => {
-        book.forgetCommitted();
+        book.listedAnew();
         for (const host of [...book.hosts()]) {
           // A commit may have made the ledger after the snapshot was taken.
           const isGone = !entries.has(keys.ledger(host)) && book.revisionOf(host) < revision;

@@ -201,6 +201,39 @@ export function cellStoreContract(name: string, open: () => Promise<StoreUnderTe
       following.close();
     });
 
+    it('leaves out revisions that a follower knows, whole ones, asked of each once, and tells all others', async () => {
+      const asked: number[] = [];
+      const seen = new Recorder();
+      // Every second one: it cannot be said beforehand which revisions these will be.
+      const following = at.other.follow(at.prefix, {
+        onSnapshot: (snapshot) => seen.onSnapshot(snapshot),
+        onChanges: (changes, revision) => seen.onChanges(changes, revision),
+        knows: (revision) => asked.push(revision) % 2 === 0,
+      });
+      await following.ready;
+      const several = async (value: string): Promise<number> => {
+        const writes = ['a', 'b', 'c'].map((one): Write => ({ kind: 'put', key: key(one), value }));
+        const reply = await at.store.attempt({ compares: [], writes, readBack: [] });
+        return reply.outcome === 'applied' ? reply.revision : 0;
+      };
+      const made = [
+        await put('a', '1'),
+        await several('2'),
+        // Another write of the same key right behind one that is known.
+        await put('a', '3'),
+        await remove('a'),
+        await several('4'),
+        await put('d', 'known'),
+        await put('e', '5'),
+      ];
+      await seen.reached(made.at(-1) ?? 0);
+      expect(asked).toEqual(made);
+      expect(seen.revisions.map(({ revision }) => revision)).toEqual(made.filter((_, n) => n % 2 === 0));
+      expect(seen.revisions.map(({ changes }) => changes.length)).toEqual([1, 1, 3, 1]);
+      expect(seen.state()).toEqual({ a: '4', b: '4', c: '4', e: '5' });
+      following.close();
+    });
+
     it('says nothing of other prefixes, and nothing after it was closed', async () => {
       const seen = new Recorder();
       const following = at.store.follow(key('room/'), seen);

@@ -126,9 +126,14 @@ export class ProtoWriter {
   }
 }
 
+/** The bytes are no message of the kind that was expected. */
+export class MalformedMessage extends RangeError {
+  override readonly name = 'MalformedMessage';
+}
+
 /**
- * Reads messages field by field. After `next` told a field's number, exactly one of `number`, `decimal`, `text`, `passText`, `enter`
- * and `skip` must follow.
+ * Reads messages field by field. After `next` told a field's number, exactly one of `number`, `decimal`, `text`,
+ * `passText`, `enter` and `skip` must follow. All throw `MalformedMessage`.
  */
 export class ProtoReader {
   readonly #bytes: Buffer;
@@ -190,7 +195,7 @@ export class ProtoReader {
   enter(): number {
     const size = this.#low();
     const outer = this.#end;
-    if (this.#at + size > outer) throw new RangeError('a message of the store is cut short');
+    if (this.#at + size > outer) throw new MalformedMessage('a message of the store is cut short');
     this.#end = this.#at + size;
     return outer;
   }
@@ -207,7 +212,8 @@ export class ProtoReader {
       this.#at += size;
     } else if (this.#kind === FIXED_64) this.#at += 8;
     else if (this.#kind === FIXED_32) this.#at += 4;
-    else throw new RangeError(`a message of the store has a field of unknown kind ${String(this.#kind)}`);
+    else
+      throw new MalformedMessage(`a message of the store has a field of unknown kind ${String(this.#kind)}`);
     this.#checked();
   }
 
@@ -237,7 +243,7 @@ export class ProtoReader {
   }
 
   #checked(): number {
-    if (this.#at > this.#end) throw new RangeError('a message of the store is cut short');
+    if (this.#at > this.#end) throw new MalformedMessage('a message of the store is cut short');
     return this.#at;
   }
 }

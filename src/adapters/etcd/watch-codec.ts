@@ -25,7 +25,7 @@ export interface WatchReply {
   /**
    * Reads the events, in order.
    * @param skips asked of each, by its revision: true leaves it out, without making texts of it
-   * @throws RangeError when the bytes are none
+   * @throws MalformedMessage when the bytes are none
    */
   readonly readEvents: (skips: (revision: number) => boolean, take: (event: WatchEvent) => void) => void;
 }
@@ -68,7 +68,7 @@ export function encodeWatch({ watchId, key, rangeEnd, fromRevision }: WatchReque
 
 /**
  * Reads a `WatchResponse`, but for its events.
- * @throws RangeError when the bytes are none
+ * @throws MalformedMessage when the bytes are none
  */
 export function decodeWatchReply(bytes: Buffer): WatchReply {
   const reader = new ProtoReader(bytes);

@@ -1,6 +1,7 @@
 import type { Change } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { WatchLink } from './direct-client.ts';
+import { MalformedMessage } from './protobuf.ts';
 import type { WatchEvent, WatchReply } from './watch-codec.ts';
 
 export interface WatchStreamOptions {
@@ -96,8 +97,18 @@ export class WatchStream {
     link.cancel();
   }
 
+  /** What cannot be read, and all that follows, is known from a new list only. */
   #receive(reply: WatchReply): void {
     if (this.#ended) return;
+    try {
+      this.#read(reply);
+    } catch (error) {
+      if (!(error instanceof MalformedMessage)) throw error;
+      this.fail(unavailable('the watch brought what cannot be read', error));
+    }
+  }
+
+  #read(reply: WatchReply): void {
     this.compactRevision = reply.compactRevision;
     if (this.compactRevision > 0) {
       this.fail(

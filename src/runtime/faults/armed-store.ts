@@ -120,6 +120,9 @@ function armedFollow(
           settle.resolve();
         }, again),
       onChanges: (changes, revision) => deliveries.give(() => follower.onChanges(changes, revision), again),
+      ...(follower.knows === undefined
+        ? null
+        : { knows: (revision: number) => follower.knows?.(revision) === true }),
     });
     following.ready.catch((error: unknown) => {
       if (isClosed && error instanceof Error) settle.reject(error);

@@ -1,25 +1,28 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
+import type { MemoryStoreOptions } from '../../../src/adapters/memory/cell-store.ts';
 import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import type { Allocation } from '../../../src/core/allocation.ts';
 import type { Host } from '../../../src/core/host.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
+import type { LedgerBook } from '../../../src/core/ledger-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../../../src/core/plan.ts';
 import { PoolBook } from '../../../src/core/pool-book.ts';
 import { NO_SCALARS } from '../../../src/core/resources.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
-import type { CellStore } from '../../../src/ports/cell-store.ts';
+import type { Attempt, AttemptReply, CellStore, Follower, Following } from '../../../src/ports/cell-store.ts';
 import type { Random } from '../../../src/ports/random.ts';
 import { PoolFeed } from '../../../src/runtime/pool-feed.ts';
 import { readResource } from '../../../src/runtime/pool-news.ts';
+import { LedgerFeed } from '../../../src/runtime/ledger-feed.ts';
 import { Table } from '../../../src/runtime/table.ts';
 import { allocationCodec, ledgerCodec, sharedResourceCodec } from '../../../src/wire/records.ts';
 import type { CommitterWorld } from '../../support/commit-world.ts';
 import {
   auditCell,
   committerWorld,
-  own,
+  own as becomeOwner,
   planOf,
   testAllocation,
   testHost,
@@ -49,6 +52,63 @@ interface Result {
   readonly hosts: ReadonlyMap<string, Host>;
   readonly worlds: readonly CommitterWorld[];
   readonly faults: number;
+  /** Revisions that a scheduler's watch left out; and was it the scheduler's own? */
+  readonly leftOut: readonly { readonly revision: number; readonly isOwn: boolean }[];
+}
+
+/** Remembers which revisions were made through it. */
+class CountingStore extends MemoryCellStore {
+  readonly #own: Set<number>;
+
+  constructor(own: Set<number>, options: MemoryStoreOptions) {
+    super(options);
+    this.#own = own;
+  }
+
+  override async attempt(attempt: Attempt): Promise<AttemptReply> {
+    const reply = await super.attempt(attempt);
+    if (reply.outcome === 'applied') this.#own.add(reply.revision);
+    return reply;
+  }
+}
+
+/** Tells late, sometimes before and sometimes after the reply, and notes what it may leave out. */
+class LaggingWatch extends MemoryCellStore {
+  readonly leftOut: { revision: number; isOwn: boolean }[] = [];
+  readonly #own: ReadonlySet<number>;
+  readonly #last: { told: Promise<void> };
+
+  constructor(own: ReadonlySet<number>, options: MemoryStoreOptions & { readonly random: Random }) {
+    const last = { told: Promise.resolve() };
+    const deliver = (tell: () => void): void => {
+      last.told = last.told.then(() => turns(options.random.below(4))).then(tell);
+    };
+    super({ ...options, deliver });
+    this.#last = last;
+    this.#own = own;
+  }
+
+  override follow(prefix: string, follower: Follower): Following {
+    return super.follow(prefix, {
+      onSnapshot: (snapshot) => follower.onSnapshot(snapshot),
+      onChanges: (changes, revision) => follower.onChanges(changes, revision),
+      knows: (revision) => {
+        const isKnown = follower.knows?.(revision) === true;
+        if (isKnown) this.leftOut.push({ revision, isOwn: this.#own.has(revision) });
+        return isKnown;
+      },
+    });
+  }
+
+  /** What is on its way is lost, and everything listed anew. */
+  breakOff(): void {
+    this.cutOff();
+    this.reconnect();
+  }
+
+  delivered(): Promise<void> {
+    return this.#last.told;
+  }
 }
 
 const keys = cellKeys('test');
@@ -70,7 +130,8 @@ async function run(settings: Settings): Promise<Result> {
   const worlds: CommitterWorld[] = [];
   const faulty: FaultyStore[] = [];
   const work = Array.from({ length: settings.schedulers }, async (_, index) => {
-    const plain = new MemoryCellStore({ clock, cell, limits });
+    const own = new Set<number>();
+    const plain = new CountingStore(own, { clock, cell, limits });
     const store = new FaultyStore(plain, random);
     faulty.push(store);
     const pools = new PoolBook();
@@ -85,29 +146,31 @@ async function run(settings: Settings): Promise<Result> {
     });
     worlds.push(world);
     const job = `job${String(index)}`;
-    await own(plain, keys, world, job);
+    await becomeOwner(plain, keys, world, job);
     store.next = () =>
       random.below(100) < settings.faultPercent ? (FAULTS[random.below(FAULTS.length)] ?? null) : null;
     const allocations = new Table(plain, keys.allocations, allocationCodec);
-    if (settings.follows)
-      new Table(plain, keys.ledgers, ledgerCodec, {
-        onChange: (host, now) => now && world.book.observe(host, now.value, now.modRevision),
-      });
-    await allocations.ready;
+    const watch = settings.follows ? new LaggingWatch(own, { clock, cell, limits, random }) : null;
+    const feed = watch && new LedgerFeed(watch, keys, world.book, { onLedger: () => undefined });
+    await Promise.all([allocations.ready, feed?.ready]);
     const open: Promise<unknown>[] = [];
     for (let number = 0; number < settings.plans; number++) {
       const plan = randomPlan({ random, job, number, hosts, allocations });
       open.push(world.committer.commit(plan).then((outcome) => plans.push({ plan, outcome })));
       await turns(random.below(4));
       if (random.below(12) === 0) await operate(plain, random, random.below(3));
+      if (random.below(12) === 0) watch?.breakOff();
     }
     await Promise.all(open);
     await world.committer.idle();
+    return watch;
   });
-  await Promise.all(work);
+  const watches = (await Promise.all(work)).filter((watch) => watch !== null);
   for (const store of faulty) await store.landed();
+  for (const watch of watches) await watch.delivered();
   const faults = faulty.reduce((sum, { faults: f }) => sum + Object.values(f).reduce((a, b) => a + b, 0), 0);
-  return { plans, cell, hosts, worlds, faults };
+  const leftOut = watches.flatMap((watch) => watch.leftOut);
+  return { plans, cell, hosts, worlds, faults, leftOut };
 }
 
 const SHARED = ['uplink', 'power'];
@@ -200,6 +263,18 @@ function outcomeOf(allocation: Allocation) {
   return { ...what, state: 'complete', reason: 'done', endedAtMs: 1, restarts: 0 };
 }
 
+function ledgersOf(book: LedgerBook): Record<string, string> {
+  return Object.fromEntries(
+    Array.from(book.hosts(), (host) => [host, ledgerCodec.encode(book.get(host).ledger)]),
+  );
+}
+
+function storedLedgers(cell: MemoryCell): Record<string, string> {
+  return Object.fromEntries(
+    cell.list(keys.ledgers).map(({ key, value }) => [key.slice(keys.ledgers.length), value]),
+  );
+}
+
 const settings = fc.record({
   seed: fc.integer({ min: 0, max: 0x7fff_ffff }),
   schedulers: fc.integer({ min: 1, max: 4 }),
@@ -218,6 +293,7 @@ describe('committer under contention and faults', () => {
     let conflicted = 0;
     let shared = 0;
     let outOfPool = 0;
+    let leftOut = 0;
     await fc.assert(
       fc.asyncProperty(settings, async (one) => {
         const result = await run(one);
@@ -250,12 +326,17 @@ describe('committer under contention and faults', () => {
             expect(new Set(revisions).size).toBeLessThanOrEqual(1);
           }
         }
-        for (const { committer } of result.worlds) expect(committer.queued).toBe(0);
+        for (const { committer, book } of result.worlds) {
+          expect(committer.queued).toBe(0);
+          if (one.follows) expect(ledgersOf(book)).toEqual(storedLedgers(result.cell));
+        }
+        expect(result.leftOut.filter(({ isOwn }) => !isOwn)).toEqual([]);
+        leftOut += result.leftOut.length;
         faults += result.faults;
       }),
       { numRuns: Number(process.env['MOORAGE_PROPERTY_RUNS'] ?? 150) },
     );
     // Nothing was shown if nothing landed, conflicted or failed.
-    expect(Math.min(landed, conflicted, faults, shared, outOfPool)).toBeGreaterThan(100);
+    expect(Math.min(landed, conflicted, faults, shared, outOfPool, leftOut)).toBeGreaterThan(100);
   });
 });

@@ -53,6 +53,7 @@ describe('committer', () => {
     );
     expect([...outcome.values()].map((end) => end.kind)).toEqual(['committed', 'committed']);
     expect(world.book.get('h0').revision).toBe(cell.cell.revision);
+    expect(world.book.isCommitted(cell.cell.revision)).toBe(true);
     expect(world.committer.stats).toMatchObject({ committed: 2, transactions: 1, refused: 0 });
     await world.committer.idle();
     cell.check();
@@ -359,6 +360,41 @@ describe('committer', () => {
     const outcome = await world.committer.commit(planOf('p', { places: [place('a', 'h0')] }));
     expect(outcome.get('a')).toEqual({ kind: 'conflicted', why: { reason: 'contended' } });
     expect(world.committer.stats.refused).toBe(9);
+  });
+
+  it('leaves out echoes only of revisions that are surely its own', async () => {
+    const cell = await cellOf(4);
+    const faulty = new FaultyStore(cell.store, cell.random);
+    const world = await cell.scheduler({ store: faulty.store });
+    let losesReply = true;
+    faulty.next = () => {
+      const fault = losesReply ? 'reply-lost' : null;
+      losesReply = false;
+      return fault;
+    };
+    await world.committer.commit(planOf('p', { places: [place('a', 'h0')] }));
+    // A new allocation tells which revision it was.
+    const { modRevision = 0 } = cell.cell.get(keys.ledger('h0')) ?? {};
+    expect(world.book.isCommitted(modRevision)).toBe(true);
+
+    // Of a release nothing is left that would: others may have written since, and their revision is the newest.
+    const allocation = place('a', 'h0');
+    const releases = [{ allocation, revision: modRevision, outcome: null }];
+    const read = cell.store.read.bind(cell.store);
+    cell.store.read = async (wanted) => {
+      cell.store.read = read;
+      await cell.store.attempt({
+        ...{ compares: [], readBack: [] },
+        writes: [{ kind: 'put', key: keys.ledger('h3'), value: '{"v":1}' }],
+      });
+      return read(wanted);
+    };
+    losesReply = true;
+    const outcome = await world.committer.commit(planOf('q', { releases }));
+    expect(outcome.get('a')?.kind).not.toBe('conflicted');
+    expect(world.committer.stats.unknownResolved).toBe(2);
+    for (let revision = modRevision + 1; revision <= cell.cell.revision; revision++)
+      expect(world.book.isCommitted(revision), `revision ${String(revision)}`).toBe(false);
   });
 
   it('I5 a commit that lands after it was given up for lost does not land twice', async () => {

@@ -1,9 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { versionWarning } from '../../../../src/adapters/etcd/server-info.ts';
+import { encodeWatchReply } from '../../../../src/adapters/etcd/reply-codec.ts';
 import type { WatchEvent } from '../../../../src/adapters/etcd/watch-codec.ts';
+import { decodeWatchReply } from '../../../../src/adapters/etcd/watch-codec.ts';
 import { WatchStream } from '../../../../src/adapters/etcd/watch-stream.ts';
-import type { StoreError } from '../../../../src/ports/cell-store.ts';
+import type { Change, StoreError } from '../../../../src/ports/cell-store.ts';
 import { settle } from '../../../support/manual-clock.ts';
 
 /** The server's side of a watch stream, played by the test. */
@@ -49,7 +51,7 @@ function turnOfEvents(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-async function opened(knows?: (revision: number) => boolean) {
+async function opened(knows?: (revision: number) => boolean, onRevision?: () => void) {
   const server = new ServerSide();
   const told: string[] = [];
   const ends: StoreError[] = [];
@@ -61,10 +63,11 @@ async function opened(knows?: (revision: number) => boolean) {
       fromRevision: 10,
       canaryKey: '/canary',
     },
-    onRevision: (changes, revision) =>
-      told.push(
-        `${String(revision)}: ${changes.map((c) => (c.kind === 'put' ? c.entry.key : `-${c.key}`)).join(' ')}`,
-      ),
+    onRevision: (changes, revision) => {
+      onRevision?.();
+      const keys = changes.map((change) => (change.kind === 'put' ? change.entry.key : `-${change.key}`));
+      told.push(`${String(revision)}: ${keys.join(' ')}`);
+    },
     ...(knows === undefined ? null : { knows }),
     onCanary: (value) => told.push(`canary ${value}`),
     onLag: (behind) => told.push(`behind ${String(behind)}`),
@@ -153,6 +156,53 @@ describe('watch stream', () => {
     await turnOfEvents();
     expect(ends).toHaveLength(1);
     expect(told).toEqual([]);
+  });
+
+  it('tells what another wrote to the same key right behind a known revision, and in the same message', async () => {
+    const { server, told } = await opened((revision) => revision === 10);
+    const put = (value: string, modRevision: number): Change => ({
+      ...{ kind: 'put', entry: { key: '/a/x', value, createRevision: 10, modRevision } },
+    });
+    const changes = [10, 11].map((revision) => ({ revision, changes: [put(String(revision), revision)] }));
+    server.emit('data', decodeWatchReply(encodeWatchReply(1, changes)));
+    await turnOfEvents();
+    expect(told).toEqual(['11: /a/x', 'behind 0']);
+  });
+
+  it('ends when what it is sent cannot be read, having told what came before', async () => {
+    for (const knows of [undefined, (): boolean => false]) {
+      const { server, told, ends } = await opened(knows);
+      const bytes = encodeWatchReply(1, [
+        { revision: 10, changes: [{ kind: 'delete', key: '/a/x' }] },
+        { revision: 11, changes: [{ kind: 'delete', key: '/a/y' }] },
+        { revision: 12, changes: [{ kind: 'delete', key: '/a/z' }] },
+      ]);
+      // The key's length: longer than the message about it.
+      bytes[bytes.lastIndexOf('/a/z') - 1] = 0x7f;
+      const reply = decodeWatchReply(bytes);
+      server.emit('data', reply);
+      await turnOfEvents();
+      expect(told).toEqual(['10: -/a/x']);
+      expect(ends).toMatchObject([
+        { code: 'unavailable', retryable: true, cause: { name: 'MalformedMessage' } },
+      ]);
+      server.send([[13, '/a/x', '1']]);
+      await turnOfEvents();
+      expect(told).toHaveLength(1);
+    }
+  });
+
+  it('does not take a fault of whoever listens for one of the stream', async () => {
+    const { server, ends } = await opened(undefined, () => {
+      throw new RangeError('of the listener');
+    });
+    expect(() =>
+      server.send([
+        [10, '/a/x', '1'],
+        [11, '/a/x', '2'],
+      ]),
+    ).toThrow('of the listener');
+    expect(ends).toEqual([]);
   });
 
   it('keeps the canary apart', async () => {
