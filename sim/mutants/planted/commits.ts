@@ -109,7 +109,7 @@ export const IN_COMMITS: readonly Mutant[] = [
     theme: 'late',
     slip: 'a transaction that was found applied is sent once more',
     file: 'src/runtime/committer.ts',
-    find: '    if (applied !== null) this.#applied(batch, applied.revision, applied.exact);\n    else {',
+    find: '    if (applied !== null) this.#applied(batch, applied, listings);\n    else {',
     replace: '    {',
     breaks: ['I12', 'I3', 'I5', 'I46'],
   },
