@@ -1,6 +1,6 @@
 import type { Clock } from '../src/ports/clock.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
-import { WaitingLine } from './waiting-line.ts';
+import { TenantLines } from './tenant-lines.ts';
 
 /** With so much to decide and to commit, the scheduler is busy: a decision and its commit are a few tens of microseconds. */
 const BUSY_MIN = 64;
@@ -33,9 +33,7 @@ export class FreshStarts {
   readonly #clock: Clock;
   readonly #backlog: () => number;
   readonly #start: (job: OwnedJob, entry: Entry) => void;
-  /** By namespace; the one whose turn comes next is the first. */
-  readonly #lines = new Map<string, WaitingLine<Held>>();
-  #waiting = 0;
+  readonly #lines = new TenantLines<Held>();
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
@@ -47,7 +45,7 @@ export class FreshStarts {
   }
 
   get waiting(): number {
-    return this.#waiting;
+    return this.#lines.length;
   }
 
   add(job: OwnedJob, entry: Entry): void {
@@ -56,17 +54,13 @@ export class FreshStarts {
       this.#start(job, entry);
       return;
     }
-    let line = this.#lines.get(job.namespace);
-    if (line === undefined) this.#lines.set(job.namespace, (line = new WaitingLine()));
-    line.push({ job, entry, sinceMs: nowMs });
-    this.#waiting += 1;
+    this.#lines.push(job.namespace, { job, entry, sinceMs: nowMs });
     this.#cancel ??= this.#clock.after(QUIET_MS, () => this.#look());
   }
 
   close(): void {
     this.#cancel?.();
     this.#lines.clear();
-    this.#waiting = 0;
   }
 
   #isBusy(nowMs: number): boolean {
@@ -79,25 +73,12 @@ export class FreshStarts {
     const nowMs = this.#clock.monotonicMs();
     const isBusy = this.#isBusy(nowMs);
     const most = isBusy ? STEP_BUSY_MAX : STEP_MAX;
+    const sinceMs = isBusy ? nowMs - HELD_MAX_MS : nowMs;
     for (let i = 0; i < most; i++) {
-      const held = this.#take(isBusy ? nowMs - HELD_MAX_MS : nowMs);
-      if (held === null) break;
+      const held = this.#lines.next((first) => first.sinceMs <= sinceMs);
+      if (held === undefined) break;
       this.#start(held.job, held.entry);
     }
-    if (this.#waiting > 0) this.#cancel = this.#clock.after(isBusy ? QUIET_MS : STEP_MS, () => this.#look());
-  }
-
-  /** The next one that has waited since then or longer, of the tenant whose turn it is; null: there is none. */
-  #take(sinceMs: number): Held | null {
-    for (const [namespace, line] of this.#lines) {
-      const { first } = line;
-      if (first === undefined || first.sinceMs > sinceMs) continue;
-      line.shift();
-      this.#waiting -= 1;
-      this.#lines.delete(namespace);
-      if (line.length > 0) this.#lines.set(namespace, line);
-      return first;
-    }
-    return null;
+    if (this.waiting > 0) this.#cancel = this.#clock.after(isBusy ? QUIET_MS : STEP_MS, () => this.#look());
   }
 }

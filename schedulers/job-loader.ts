@@ -7,6 +7,7 @@ import type { Codec } from '../src/wire/codec.ts';
 import { RecordError } from '../src/wire/codec.ts';
 import { allocationCodec, intentCodec, jobCodec, outcomeCodec } from '../src/wire/records.ts';
 import type { SchedulerWorld } from './context.ts';
+import { TenantLines } from './tenant-lines.ts';
 
 /** All that the store holds of one job. */
 export interface StoredJob {
@@ -55,7 +56,7 @@ interface Wanted extends JobToLoad {
  */
 export class JobLoader {
   readonly #world: SchedulerWorld;
-  readonly #wanted: Wanted[] = [];
+  readonly #wanted = new TenantLines<Wanted>();
   #calls = 0;
   #isDue = false;
 
@@ -71,7 +72,7 @@ export class JobLoader {
   /** @throws StoreError */
   load(job: JobToLoad): Promise<StoredJob> {
     return new Promise((resolve, reject) => {
-      this.#wanted.push({ ...job, resolve, reject });
+      this.#wanted.push(job.namespace, { ...job, resolve, reject });
       this.#soon();
     });
   }
@@ -88,13 +89,14 @@ export class JobLoader {
 
   /** As many as one call takes. */
   #nextTogether(): readonly Wanted[] {
-    let lists = 0;
-    let jobs = 0;
-    for (; jobs < this.#wanted.length; jobs++) {
-      lists += listsOf(this.#wanted[jobs] as Wanted);
-      if (lists > LISTS_MAX) break;
+    const together: Wanted[] = [];
+    let room = LISTS_MAX;
+    for (;;) {
+      const next = this.#wanted.next((first) => listsOf(first) <= room);
+      if (next === undefined) return together;
+      room -= listsOf(next);
+      together.push(next);
     }
-    return this.#wanted.splice(0, jobs);
   }
 
   async #read(together: readonly Wanted[]): Promise<void> {

@@ -42,8 +42,8 @@ const TAKE_RETRY_MS = 1_000;
 export class Takes {
   readonly #deps: TakesDeps;
   readonly #parts: TakesParts;
-  /** Jobs without an owner, and from when on we may take them (monotonic). */
-  readonly #waiting = new Map<string, number>();
+  /** Jobs without an owner by namespace, and from when on we may take them (monotonic). The namespace whose turn comes next is the first. */
+  readonly #waiting = new Map<string, Map<string, number>>();
   /** Jobs whose owner keys are being created. */
   readonly #asked = new Set<string>();
   /** Jobs that looked new and are not: the store holds something of them. */
@@ -65,26 +65,29 @@ export class Takes {
     return this.#asked.has(key);
   }
 
-  waiting(): IterableIterator<string> {
-    return this.#waiting.keys();
+  *waiting(): IterableIterator<string> {
+    for (const jobs of this.#waiting.values()) yield* jobs.keys();
   }
 
   /** We take the job when nobody was faster, after the delay or as soon as an earlier wish said. */
   want(key: string, delayMs: number): void {
     const dueMs = this.#deps.clock.monotonicMs() + delayMs;
-    this.#waiting.set(key, Math.min(dueMs, this.#waiting.get(key) ?? dueMs));
+    this.#wait(key, Math.min(dueMs, this.#waiting.get(namespaceOf(key))?.get(key) ?? dueMs));
     if (delayMs === 0) void this.#takeDue();
     else this.#tick(STEP_IN_MS / 2);
   }
 
   /** Somebody has it. */
   leave(key: string): void {
-    this.#waiting.delete(key);
+    const namespace = namespaceOf(key);
+    const jobs = this.#waiting.get(namespace);
+    jobs?.delete(key);
+    if (jobs?.size === 0) this.#waiting.delete(namespace);
   }
 
   /** It is ours or gone: whether it was new means nothing any more. */
   forget(key: string): void {
-    this.#waiting.delete(key);
+    this.leave(key);
     this.#notBare.delete(key);
   }
 
@@ -122,21 +125,50 @@ export class Takes {
     return this.#underWay === 1 || isFull;
   }
 
+  #wait(key: string, dueMs: number): void {
+    const namespace = namespaceOf(key);
+    let jobs = this.#waiting.get(namespace);
+    if (jobs === undefined) this.#waiting.set(namespace, (jobs = new Map<string, number>()));
+    jobs.set(key, dueMs);
+  }
+
+  /** What goes into one take: a job of each namespace in turn, so that a few of one do not wait for thousands of another (S3.47). */
   #due(): Due {
-    const nowMs = this.#deps.clock.monotonicMs();
     const due: string[] = [];
     let room = this.#deps.store.limits.operationsMax;
-    for (const [key, dueMs] of this.#waiting) {
-      if (dueMs > nowMs || this.#asked.has(key)) continue;
-      if (this.#parts.jobs.get(key)?.kind !== this.#deps.self.kind) {
-        this.#waiting.delete(key);
-        continue;
+    const lines = [...this.#waiting].map(([namespace, jobs]) => ({ namespace, jobs: this.#takeable(jobs) }));
+    for (let left = lines; left.length > 0;) {
+      const more: typeof lines = [];
+      for (const line of left) {
+        const { value: key } = line.jobs.next() as { value: string | undefined };
+        if (key === undefined) continue;
+        room -= this.#looksBare(key) ? BARE_COMPARES : 1;
+        if (room < 0) return { keys: due, isFull: true };
+        due.push(key);
+        this.#hadTurn(line.namespace);
+        more.push(line);
       }
-      room -= this.#looksBare(key) ? BARE_COMPARES : 1;
-      if (room < 0) return { keys: due, isFull: true };
-      due.push(key);
+      left = more;
     }
     return { keys: due, isFull: room === 0 };
+  }
+
+  /** Those of a namespace that are due and for us, in the order in which they came. */
+  *#takeable(jobs: Map<string, number>): Generator<string> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [key, dueMs] of jobs) {
+      if (dueMs > nowMs || this.#asked.has(key)) continue;
+      if (this.#parts.jobs.get(key)?.kind === this.#deps.self.kind) yield key;
+      else this.leave(key);
+    }
+  }
+
+  /** The others come first in the next take. */
+  #hadTurn(namespace: string): void {
+    const jobs = this.#waiting.get(namespace);
+    if (jobs === undefined || this.#waiting.size === 1) return;
+    this.#waiting.delete(namespace);
+    this.#waiting.set(namespace, jobs);
   }
 
   #looksBare(key: string): boolean {
@@ -178,14 +210,14 @@ export class Takes {
       for (const key of due) {
         const found = reply.found.get(keys.owners + key);
         if (found === undefined) continue;
-        this.#waiting.delete(key);
+        this.leave(key);
         if (found.value === value) this.#parts.adopt(key, found.createRevision, false);
       }
     } else {
       // If it was done after all, the table shows our own value now or later, and the job is adopted then.
       const laterMs = this.#deps.clock.monotonicMs() + TAKE_RETRY_MS;
       for (const key of due) {
-        this.#waiting.set(key, laterMs);
+        this.#wait(key, laterMs);
         const ownRevision = this.#parts.ownRevisionOf(key);
         if (ownRevision !== undefined) this.#parts.adopt(key, ownRevision, false);
       }
@@ -197,4 +229,8 @@ export class Takes {
 interface Due {
   readonly keys: readonly string[];
   readonly isFull: boolean;
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, key.indexOf('/'));
 }

@@ -7,6 +7,8 @@ import { CellWorld, keys, makeJob } from './cell-world.ts';
 class SlowTakes {
   readonly held: (() => void)[] = [];
   readonly sizes: number[] = [];
+  /** Owner keys of each. */
+  readonly asked: (readonly string[])[] = [];
   open = false;
   reads = 0;
 
@@ -24,6 +26,7 @@ class SlowTakes {
     const isTake = attempt.writes.some(({ kind, key }) => kind === 'put' && key.startsWith(keys.owners));
     if (!isTake) return store.attempt(attempt);
     this.sizes.push(attempt.writes.length);
+    this.asked.push(attempt.writes.map(({ key }) => key.slice(keys.owners.length)));
     if (!this.open) await new Promise<void>((resolve) => this.held.push(resolve));
     return store.attempt(attempt);
   }
@@ -48,6 +51,22 @@ describe('taking jobs', () => {
     await world.until(() => world.allocations().length === jobs, 'every job placed');
     expect(slow.sizes.reduce((sum, size) => sum + size, 0)).toBe(jobs);
     expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('S3.47 takes a few jobs of one tenant beside hundreds of another', async () => {
+    const slow = new SlowTakes();
+    await world.host('h1', 1_000_000);
+    for (let i = 0; i < 500; i++) await world.submit(makeJob(`job-${String(i)}`, {}, {}, 1));
+    for (let i = 0; i < 10; i++)
+      await world.submit(makeJob(`job-${String(i)}`, { namespace: 'small' }, {}, 1));
+    await world.scheduler({ id: 'batch-1' }, slow.wrap);
+    await world.until(() => slow.held.length > 0, 'the first take');
+    const small = (slow.asked[0] ?? []).filter((key) => key.startsWith('small/'));
+    expect(small).toHaveLength(10);
+    slow.open = true;
+    for (const go of slow.held.splice(0)) go();
+    await world.until(() => world.allocations().length === 510, 'every job placed');
+    expect(slow.asked.flat().length).toBe(new Set(slow.asked.flat()).size);
   });
 
   it('reads nothing of a job that it saw come, when the take proves that there is nothing', async () => {
