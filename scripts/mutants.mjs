@@ -1,4 +1,6 @@
-// `npm run mutants`: plants each bug of sim/mutants/planted/ in turn and lets the simulator's suite look for it.
+// `npm run mutants`: plants each bug of sim/mutants/planted/ in turn and lets the simulator's suite look for it. Ends with 1 when one is
+// missed: none of the invariants that it is meant to break is seen broken, or the run in which one is fails without it too; with 2
+// when a process breaks down.
 //   npm run mutants -- [name ...] [--seeds N] [--seconds S] [--first SEED]
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,42 +29,77 @@ if (unknown.length > 0) fail(`there is no mutant ${unknown.join(', ')}`);
 folder = mkdtempSync(join(tmpdir(), 'moorage-mutants-'));
 const startedMs = performance.now();
 const missed = [];
+/** Children that did not come to their end: whether their bug is found is not known. */
+const broken = [];
+/** The run in which each was found. */
+const foundIn = new Map();
 try {
   // The unchanged sources first: what fails there is no mutant's doing.
-  const clean = await hunt(null, Math.min(60, Number(values.seconds)), 40);
-  if (clean.found.length > 0)
-    say('unchanged', clean, `VIOLATED: ${clean.found[0].invariant} ${clean.found[0].detail}`);
-  else say('unchanged', clean, 'holds');
-  if (clean.found.length > 0) missed.push('unchanged');
+  const clean = await look('unchanged', { seeds: 40, seconds: Math.min(60, Number(values.seconds)) });
+  if (clean?.found !== null) missed.push('unchanged');
+  if (clean !== null)
+    say('unchanged', clean, clean.found === null ? 'holds' : `BROKEN ${wordsOf(clean.found)}`);
   const queue = [...wanted];
   const work = async () => {
-    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift())
-      report(mutant, await hunt(mutant));
+    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) await judge(mutant);
   };
   await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work));
+  await demandThatTheyHoldUnchanged();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
+const bad = [
+  ...(missed.length === 0 ? [] : [`missed: ${missed.join(', ')}`]),
+  ...(broken.length === 0 ? [] : [`broken: ${broken.join(', ')}`]),
+];
 process.stdout.write(
-  `${wanted.length - missed.length} of ${wanted.length} mutants found in ${seconds} s${missed.length === 0 ? '' : `; missed: ${missed.join(', ')}`}\n`,
+  `${[`${foundIn.size} of ${wanted.length} mutants found in ${seconds} s`, ...bad].join('; ')}\n`,
 );
-process.exit(missed.length === 0 ? 0 : 1);
+process.exit(broken.length > 0 ? 2 : missed.length > 0 ? 1 : 0);
 
-function report(mutant, result) {
-  const invariants = [...new Set(result.found.map(({ invariant }) => invariant))];
-  if (invariants.length === 0) {
+/** A bug is found when one of the invariants is broken that it is meant to break; whatever else it breaks on the way. */
+async function judge(mutant) {
+  const result = await look(mutant.name, {
+    hook: hookFor(mutant),
+    ...{ theme: mutant.theme, first: values.first, seeds: values.seeds, seconds: values.seconds },
+    wanted: mutant.breaks.join(','),
+  });
+  if (result === null) return;
+  if (result.found === null) {
     missed.push(mutant.name);
-    say(mutant.name, result, 'NOT FOUND');
+    const instead =
+      result.others.length === 0 ? '' : ` by ${mutant.breaks.join(' ')}, only by ${result.others.join(' ')}`;
+    say(mutant.name, result, `NOT FOUND${instead}`);
     return;
   }
-  const asMeant = invariants.some((invariant) => mutant.breaks.includes(invariant));
-  const first = result.found.find(({ invariant }) => mutant.breaks.includes(invariant)) ?? result.found[0];
-  say(
-    mutant.name,
-    result,
-    `${asMeant ? '' : `not by ${mutant.breaks.join(' ')}, but `}${first.invariant}: ${first.detail}`,
-  );
+  foundIn.set(mutant.name, result.found);
+  say(mutant.name, result, wordsOf(result.found));
+}
+
+/** What is broken in a run without the bug as well was not found through it. */
+async function demandThatTheyHoldUnchanged() {
+  const open = new Set([...foundIn.values()].map(({ theme, seed }) => `${theme}:${seed}`));
+  while (open.size > 0) {
+    const result = await look('unchanged', { runs: [...open].join(','), seconds: values.seconds });
+    if (result === null) return;
+    if (result.found === null) {
+      if (result.seeds < open.size)
+        missed.push(`unchanged (only ${result.seeds} of ${open.size} runs in the time)`);
+      say('unchanged', result, 'holds wherever a bug was found');
+      return;
+    }
+    const { theme, seed } = result.found;
+    say('unchanged', result, `BROKEN ${wordsOf(result.found)}`);
+    for (const [name, found] of foundIn)
+      if (found.theme === theme && found.seed === seed && foundIn.delete(name)) missed.push(name);
+    open.delete(`${theme}:${seed}`);
+  }
+}
+
+/** The command repeats the run, with the bug in the sources or without. */
+function wordsOf({ theme, seed, invariant, detail }) {
+  return `${invariant}: ${detail} (moorage sim replay ${seed} --theme ${theme})`;
 }
 
 function say(name, { seeds, seconds: took }, what) {
@@ -70,31 +107,36 @@ function say(name, { seeds, seconds: took }, what) {
   process.stdout.write(`${name.padEnd(28)} ${times}  ${what}\n`);
 }
 
-/** Runs the suite in a process of its own, with the mutant's file in place of the built one. */
-function hunt(mutant, secondsMax = Number(values.seconds), seedsMax = Number(values.seeds)) {
-  const args = [];
-  if (mutant !== null) args.push('--import', hookFor(mutant));
-  const theme = mutant === null ? 'all' : mutant.theme;
-  const limits = [values.first, String(seedsMax), String(secondsMax)];
-  args.push(join(root, 'dist', 'sim', 'mutants', 'main.js'), theme, ...limits);
+/**
+ * Runs the suite in a process of its own, with the mutant's file in place of the built one.
+ * @param name whose process it is
+ * @returns what it printed; null: it broke down, which is told
+ */
+async function look(name, { hook, ...options }) {
+  const args = [
+    ...(hook === undefined ? [] : ['--import', hook]),
+    join(root, 'dist', 'sim', 'mutants', 'main.js'),
+    ...Object.entries(options).flatMap(([option, value]) => [`--${option}`, String(value)]),
+  ];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '';
   let error = '';
   child.stdout.on('data', (chunk) => (out += chunk));
   child.stderr.on('data', (chunk) => (error += chunk));
-  return new Promise((resolve) =>
-    child.once('close', () => {
-      const line = out.trim().split('\n').at(-1) ?? '';
-      if (line.startsWith('{')) resolve(JSON.parse(line));
-      // A bug may also end the process: that is seen too.
-      else
-        resolve({
-          seeds: 0,
-          seconds: 0,
-          found: [{ invariant: 'broke', detail: error.trim().split('\n').at(-1) ?? '' }],
-        });
-    }),
+  const code = await new Promise((resolve) =>
+    child.once('close', (status, signal) => resolve(status ?? signal)),
   );
+  const line = out.trim().split('\n').at(-1) ?? '';
+  if (code === 0 && line.startsWith('{')) return JSON.parse(line);
+  broken.push(name);
+  say(name, { seeds: 0, seconds: 0 }, `ERROR: its process ended with ${code}: ${lastErrorIn(error)}`);
+  return null;
+}
+
+/** The line that says what was thrown; Node's own words come last. */
+function lastErrorIn(text) {
+  const lines = text.trim().split('\n');
+  return lines.findLast((line) => /^\w*Error\b/.test(line)) ?? lines.at(-1) ?? '';
 }
 
 /** A module that makes Node load the changed files instead of the built ones. @returns its URL */

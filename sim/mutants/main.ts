@@ -1,42 +1,81 @@
+import { parseArgs } from 'node:util';
 import type { Theme } from './suite.ts';
 import { suiteRun, THEMES } from './suite.ts';
 
 /**
- * What each process of `npm run mutants` runs: the suite, seed by seed, until a checker objects or the time is over. Prints
- * one line of JSON. `argv`: theme (`all`: in turn), first seed, seeds at most, seconds at most.
+ * What each process of `npm run mutants` runs: runs of the suite, until one of the invariants that are wanted is broken in one (without
+ * any: until a run fails) or the time is over. Prints one line of JSON. `--runs` names exactly these (`lost:215,any:3`), else
+ * they are those of `--theme` (`all`: in turn) from seed `--first` on.
  */
-const [first = 1, seedsMax = 1, secondsMax = 1] = process.argv.slice(3, 6).map(Number);
-const themes = THEMES.filter((theme) => process.argv[2] === 'all' || process.argv[2] === theme);
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string' },
+    theme: { type: 'string', default: 'all' },
+    first: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '60' },
+    wanted: { type: 'string', default: '' },
+  },
+});
+const wanted = values.wanted.split(',').filter((invariant) => invariant !== '');
 const startedMs = performance.now();
-
-async function hunt(): Promise<object> {
-  for (let runs = 0; runs < seedsMax && seconds() < secondsMax; runs++) {
-    const theme = themes[runs % themes.length] ?? 'any';
-    const seed = first + Math.floor(runs / themes.length);
-    const found = await objections(theme, seed);
-    if (found.length > 0) return { seed, theme, seeds: runs + 1, found, seconds: seconds() };
-    tried = runs + 1;
-  }
-  return { seed: null, seeds: tried, found: [], seconds: seconds() };
-}
-let tried = 0;
-
-function seconds(): number {
-  return Number(((performance.now() - startedMs) / 1000).toFixed(1));
-}
 
 interface Objection {
   readonly invariant: string;
   readonly detail: string;
 }
 
-/** What the checkers say; a run that breaks down says it too. */
-async function objections(theme: Theme, seed: number): Promise<readonly Objection[]> {
+interface Run {
+  readonly theme: Theme;
+  readonly seed: number;
+}
+
+function* runs(): Generator<Run> {
+  if (values.runs !== undefined) {
+    for (const run of values.runs.split(',')) {
+      const [name, seed] = run.split(':');
+      for (const theme of THEMES.filter((one) => one === name)) yield { theme, seed: Number(seed) };
+    }
+    return;
+  }
+  const themes = THEMES.filter((theme) => values.theme === 'all' || values.theme === theme);
+  for (let n = 0; n < Number(values.seeds); n++) {
+    const theme = themes[n % themes.length];
+    if (theme === undefined) return;
+    yield { theme, seed: Number(values.first) + Math.floor(n / themes.length) };
+  }
+}
+
+async function hunt(): Promise<object> {
+  let tried = 0;
+  const others = new Set<string>();
+  for (const { theme, seed } of runs()) {
+    if (seconds() >= Number(values.seconds)) break;
+    tried += 1;
+    const objections = await objectionsIn({ theme, seed });
+    const found = objections.find(({ invariant }) => wanted.length === 0 || wanted.includes(invariant));
+    if (found !== undefined)
+      return { found: { theme, seed, ...found }, seeds: tried, seconds: seconds(), others: [...others] };
+    for (const { invariant } of objections) others.add(invariant);
+  }
+  return { found: null, seeds: tried, seconds: seconds(), others: [...others] };
+}
+
+function seconds(): number {
+  return Number(((performance.now() - startedMs) / 1000).toFixed(1));
+}
+
+/** What the checkers say; a run that breaks down says it too, and one in which too little happened. */
+async function objectionsIn({ theme, seed }: Run): Promise<readonly Objection[]> {
   try {
-    const { violations } = await suiteRun(theme, seed);
-    return violations.map(({ invariant, detail }) => ({ invariant, detail }));
+    const { violations, report } = await suiteRun(theme, seed);
+    const objections = violations.map(({ invariant, detail }) => ({ invariant, detail }));
+    const tooLittle = report?.tooLittle ?? [];
+    return tooLittle.length === 0
+      ? objections
+      : [...objections, { invariant: 'too-little', detail: tooLittle.join(', ') }];
   } catch (error) {
-    return [{ invariant: 'broke', detail: error instanceof Error ? error.message : String(error) }];
+    return [{ invariant: 'threw', detail: error instanceof Error ? error.message : String(error) }];
   }
 }
 
