@@ -2,8 +2,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { runPool } from '../sim/seeds/pool.ts';
 import type { SeedReport } from '../sim/seeds/run-seed.ts';
-import { failureIn } from '../sim/seeds/run-seed.ts';
-import { seedSetting } from '../sim/seeds/setting.ts';
+import { failureIn } from '../sim/world/failure.ts';
 import { SMALL_CELL } from '../sim/world/scenario.ts';
 
 /**
@@ -32,7 +31,7 @@ function* seeds(): Generator<number> {
 
 let ended = 0;
 await runPool({
-  ...{ setting: seedSetting(everyMs), seeds: seeds(), workers },
+  ...{ setting: { everyMs }, seeds: seeds(), workers },
   onReport: (report) => {
     ended += 1;
     if (ended === warm) {

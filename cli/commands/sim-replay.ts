@@ -1,19 +1,30 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { Theme } from '../../sim/mutants/suite.ts';
+import { THEMES } from '../../sim/mutants/suite.ts';
 import type { Fault } from '../../sim/nemesis/fault.ts';
-import { FAULT_KINDS, wordsOf } from '../../sim/nemesis/fault.ts';
+import { FAULT_CODES, FAULT_KINDS, wordsOf } from '../../sim/nemesis/fault.ts';
+import type { SeedSetting } from '../../sim/seeds/setting.ts';
 import { seedOptions } from '../../sim/seeds/setting.ts';
 import { shrink } from '../../sim/shrink/shrink.ts';
 import { timeline } from '../../sim/shrink/timeline.ts';
+import { failureIn } from '../../sim/world/failure.ts';
 import type { WorldOptions, WorldResult } from '../../sim/world/options.ts';
+import { planOf } from '../../sim/world/plan.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import type { Context } from '../context.ts';
-import { CliError, EXIT } from '../exit.ts';
+import { CliError, EXIT, usageError } from '../exit.ts';
 import { plural } from '../output/words.ts';
 
 export interface SimReplayOptions {
   readonly shrink: boolean;
+  /** The kind of run of the suite; default: what `npm run sim` runs for the seed. */
+  readonly theme?: string;
+  /** Virtual time between two faults of the small cell. */
+  readonly every?: number;
+  /** The small cell without faults. */
+  readonly calm?: boolean;
   /** A fault plan as JSON, in place of the one that the seed draws. */
   readonly faults?: string;
   /** Write the timeline there. */
@@ -26,36 +37,59 @@ export async function simReplay(context: Context, seed: number, options: SimRepl
   const { terminal } = context;
   const whole = await optionsOf(context, seed, options);
   const { least, tries } = options.shrink ? await leastOf(whole) : { least: whole, tries: 0 };
-  const result = await runWorld(least);
+  const { text, summary, failed } = await replayOf(least, options.whole);
   if (tries > 0) terminal.err(`${plural(tries, 'run')} to find the least that fails\n`);
-  const text = textOf(result, options.whole);
   if (options.out === undefined) terminal.out(text);
   else await writeFile(resolve(terminal.cwd, options.out), text);
-  terminal.err(`${summaryOf(result)}\n`);
-  return result.violations.length === 0 ? EXIT.ok : EXIT.workloadFailed;
+  terminal.err(`seed ${String(seed)}: ${summary}\n`);
+  return failed ? EXIT.workloadFailed : EXIT.ok;
 }
 
-/** What a failed run leaves behind: how to repeat it, its faults, and the timeline. */
-export function textOf(result: WorldResult, whole = false): string {
-  const faults = result.faultPlan.map(
+export interface Replay {
+  /** What a run leaves behind: how to repeat it, its faults, and the timeline. */
+  readonly text: string;
+  /** How it ended, in a line. */
+  readonly summary: string;
+  readonly failed: boolean;
+}
+
+/** Runs it. What a role throws ends a run as well, without a timeline. */
+export async function replayOf(options: WorldOptions, whole = false): Promise<Replay> {
+  try {
+    const result = await runWorld(options);
+    const { history, report } = result;
+    const head = headOf(options, `, ${plural(result.events, 'event')}, trace ${result.traceHash}`);
+    const text = `${head}\n${report === null ? '' : timeline(history, report, whole)}`;
+    return { text, ...verdictOf(result) };
+  } catch (error) {
+    const thrown = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const summary = `threw ${thrown.split('\n', 1)[0] ?? ''}`;
+    return { text: `${headOf(options, '')}\n${thrown}\n`, summary, failed: true };
+  }
+}
+
+function headOf(options: WorldOptions, run: string): string {
+  const plan = planOf(options);
+  const faults = plan.faults.map(
     (fault) => `  at ${String(fault.atMs)} ms for ${String(fault.durationMs)} ms: ${wordsOf(fault)}`,
   );
-  const requests = result.requests.map((request) => request.name).join(', ');
-  const head = [
-    `seed ${String(result.seed)}, ${plural(result.events, 'event')}, trace ${result.traceHash}`,
-    `requests: ${requests}`,
+  const lines = [
+    `seed ${String(options.seed)}${run}`,
+    `requests: ${plan.requests.map((request) => request.name).join(', ')}`,
     `faults:${faults.length === 0 ? ' none' : ''}`,
     ...faults,
   ];
-  const { report } = result;
-  return `${head.join('\n')}\n\n${report === null ? '' : timeline(result.history, report, whole)}`;
+  return `${lines.join('\n')}\n`;
 }
 
-function summaryOf({ seed, violations, work }: WorldResult): string {
-  const done = `${plural(work.started, 'start')}, ${plural(work.outcomes, 'outcome')}`;
-  if (violations.length === 0) return `seed ${String(seed)}: all invariants hold (${done})`;
+function verdictOf({ violations, report, work }: WorldResult): Omit<Replay, 'text'> {
+  const done = `(${plural(work.started, 'start')}, ${plural(work.outcomes, 'outcome')})`;
+  const failure = failureIn({ violations, thrown: null, tooLittle: report?.tooLittle ?? [] });
+  if (failure === null) return { summary: `all invariants hold ${done}`, failed: false };
+  if (failure.invariant === 'too-little')
+    return { summary: `too little happened: ${failure.text} ${done}`, failed: true };
   const broken = [...new Set(violations.map(({ invariant }) => invariant))];
-  return `seed ${String(seed)}: ${broken.join(' ')} broken (${done})`;
+  return { summary: `${broken.join(' ')} broken ${done}`, failed: true };
 }
 
 async function leastOf(options: WorldOptions): Promise<{ least: WorldOptions; tries: number }> {
@@ -66,15 +100,27 @@ async function leastOf(options: WorldOptions): Promise<{ least: WorldOptions; tr
 async function optionsOf(
   { terminal }: Context,
   seed: number,
-  { faults }: SimReplayOptions,
+  { faults, ...flags }: SimReplayOptions,
 ): Promise<WorldOptions> {
-  const options = seedOptions(seed);
+  const options = seedOptions(seed, settingOf(flags));
   if (faults === undefined) return options;
   const path = resolve(terminal.cwd, faults);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new CliError(EXIT.badSpec, `cannot read ${path}`, 'name a file with a list of faults', error);
   });
   return { ...options, faultPlan: faultsIn(text, path) };
+}
+
+/** @throws CliError when there is no such theme */
+function settingOf({ theme, every, calm }: Omit<SimReplayOptions, 'faults'>): SeedSetting {
+  const ofSmallCell = { everyMs: calm === true ? null : every };
+  return theme === undefined ? ofSmallCell : { theme: themeOf(theme) };
+}
+
+export function themeOf(name: string): Theme {
+  const theme = THEMES.find((one) => one === name);
+  if (theme === undefined) throw usageError(`there is no theme ${name}`, `the themes: ${THEMES.join(' ')}`);
+  return theme;
 }
 
 const faultSchema = z.strictObject({
@@ -84,7 +130,7 @@ const faultSchema = z.strictObject({
   target: z.string(),
   other: z.exactOptional(z.string()),
   amount: z.exactOptional(z.number()),
-  code: z.exactOptional(z.enum(['full', 'read-only', 'io'])),
+  code: z.exactOptional(z.enum(FAULT_CODES)),
 });
 
 function faultsIn(text: string, path: string): readonly Fault[] {

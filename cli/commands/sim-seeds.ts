@@ -3,18 +3,20 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { FailedSeed, SeedsTally } from '../../sim/seeds/run-seeds.ts';
 import { runSeeds } from '../../sim/seeds/run-seeds.ts';
-import { seedOptions, seedSetting } from '../../sim/seeds/setting.ts';
+import type { SeedSetting } from '../../sim/seeds/setting.ts';
+import { replayCommand, seedOptions } from '../../sim/seeds/setting.ts';
 import { shrink } from '../../sim/shrink/shrink.ts';
-import { runWorld } from '../../sim/world/run-world.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
 import { formatTable } from '../output/table.ts';
 import { Bar } from '../output/bar.ts';
 import { plural } from '../output/words.ts';
-import { textOf } from './sim-replay.ts';
+import { replayOf, themeOf } from './sim-replay.ts';
 
 export interface SimSeedsOptions {
   readonly minutes?: number;
+  /** The kind of runs of the suite. */
+  readonly theme?: string;
   /** Folder for what failed runs leave; nothing is written without one. */
   readonly out?: string;
 }
@@ -27,11 +29,12 @@ const SEEDS_MAX = 10_000_000;
 export async function simSeeds(context: Context, range: string, options: SimSeedsOptions): Promise<number> {
   const { from, to } = rangeOf(range);
   const { terminal, interrupted } = context;
+  const setting = options.theme === undefined ? {} : { theme: themeOf(options.theme) };
   const beganMs = terminal.nowMs();
   const endMs = options.minutes === undefined ? Infinity : beganMs + options.minutes * 60_000;
   const bar = new Bar(terminal);
   const tally = await runSeeds({
-    ...{ setting: seedSetting(), from, to, workers: availableParallelism() },
+    ...{ setting, from, to, workers: availableParallelism() },
     isOver: () => interrupted.aborted || terminal.nowMs() >= endMs,
     onRun: ({ seed }, failure, { runs, events }) => {
       const perSecond = Math.round((1_000 * events) / bar.spentMs).toLocaleString('en');
@@ -43,21 +46,22 @@ export async function simSeeds(context: Context, range: string, options: SimSeed
   });
   bar.clear();
   if (options.out !== undefined)
-    await leave(resolve(terminal.cwd, options.out), firstOfEach(tally.failed).slice(0, SHRUNK_MAX));
+    await leave(resolve(terminal.cwd, options.out), firstOfEach(tally.failed).slice(0, SHRUNK_MAX), setting);
   if (interrupted.aborted) terminal.err(`interrupted after ${plural(tally.runs, 'run')}\n`);
-  terminal.out(summaryOf(tally, terminal.nowMs() - beganMs));
+  terminal.out(summaryOf(tally, terminal.nowMs() - beganMs, setting));
   return tally.failed.length === 0 && tally.runs > 0 ? EXIT.ok : EXIT.workloadFailed;
 }
 
 /** Seed, shrunk plan and timeline of each. */
-async function leave(folder: string, failed: readonly FailedSeed[]): Promise<void> {
+async function leave(folder: string, failed: readonly FailedSeed[], setting: SeedSetting): Promise<void> {
   if (failed.length === 0) return;
   await mkdir(folder, { recursive: true });
   for (const { seed } of failed) {
-    const options = (await shrink(seedOptions(seed)))?.options ?? seedOptions(seed);
+    const whole = seedOptions(seed, setting);
+    const options = (await shrink(whole))?.options ?? whole;
     const plan = `${JSON.stringify(options.faultPlan ?? [], null, 2)}\n`;
     await writeFile(join(folder, `seed-${String(seed)}-faults.json`), plan);
-    const text = await runWorld(options).then(textOf, (error: unknown) => String(error));
+    const { text } = await replayOf(options);
     await writeFile(join(folder, `seed-${String(seed)}.txt`), text);
   }
 }
@@ -67,7 +71,7 @@ function firstOfEach(failed: readonly FailedSeed[]): readonly FailedSeed[] {
   return failed.filter(({ failure }) => !seen.has(failure.invariant) && seen.add(failure.invariant));
 }
 
-function summaryOf(tally: SeedsTally, tookMs: number): string {
+function summaryOf(tally: SeedsTally, tookMs: number, setting: SeedSetting): string {
   const { failed } = tally;
   const seconds = tookMs / 1000;
   const lines = [
@@ -91,7 +95,7 @@ function summaryOf(tally: SeedsTally, tookMs: number): string {
     ],
     kinds,
   );
-  const next = `next: moorage sim replay ${String(failed[0]?.seed ?? 0)} --shrink`;
+  const next = `next: ${replayCommand(failed[0]?.seed ?? 0, setting)} --shrink`;
   return `${[...lines, `${plural(failed.length, 'run')} failed:`].join('\n')}\n${table}${next}\n`;
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Option } from 'commander';
 import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
 import { verb, wholeNumber } from '../verbs.ts';
@@ -6,22 +7,34 @@ import { verb, wholeNumber } from '../verbs.ts';
 interface ReplayFlags extends GlobalOptions {
   readonly shrink: boolean;
   readonly whole: boolean;
+  readonly theme?: string;
+  readonly every?: number;
+  readonly calm?: boolean;
   readonly faults?: string;
   readonly out?: string;
 }
 
 interface SeedsFlags extends GlobalOptions {
+  readonly theme?: string;
   readonly minutes?: number;
   readonly out?: string;
 }
 
 const SEED_MAX = 2 ** 48;
+const EVERY_MAX_MS = 3_600_000;
+const THEME = [
+  '--theme <name>',
+  'a kind of run of the suite (any, crowd, late, lossy, crash ...) in place of the small cell',
+] as const;
 const MINUTES_MAX = 7 * 24 * 60;
 
 /** The production roles in a hostile world, seed by seed, against the invariants. */
 export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
   verb(sim, 'replay <seed>', 'run one seed again, and tell what happened in it')
     .option('--shrink', 'leave out the faults and requests that are not needed to fail', false)
+    .addOption(new Option(...THEME).conflicts(['every', 'calm']))
+    .option('--every <ms>', 'virtual time between two faults of the small cell', wholeNumber(1, EVERY_MAX_MS))
+    .addOption(new Option('--calm', 'the small cell without faults').conflicts('every'))
     .option('--faults <file>', 'these faults (JSON) in place of those that the seed draws')
     .option('--out <file>', 'write the timeline there')
     .option('--whole', 'the whole timeline, not only what is about the violations', false)
@@ -35,6 +48,7 @@ export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
       ),
     );
   verb(sim, 'seeds <from..to>', 'run many seeds, and check the invariants in each')
+    .option(...THEME)
     .option('--minutes <m>', 'stop after this time', wholeNumber(1, MINUTES_MAX))
     .option('--out <folder>', 'leave seed, shrunk faults and timeline of failed runs there')
     .action((range: string, options: SeedsFlags) =>

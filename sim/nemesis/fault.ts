@@ -80,6 +80,9 @@ export const RESTORES: ReadonlySet<FaultKind> = new Set([
   'store-lost',
 ]);
 
+/** Of `disk-fails` how, of a restore to what. */
+export const FAULT_CODES = ['full', 'read-only', 'io', 'gang-open'] as const;
+
 export interface Fault {
   readonly kind: FaultKind;
   readonly atMs: number;
@@ -89,7 +92,7 @@ export interface Fault {
   readonly other?: string;
   /** In the kind's own unit. */
   readonly amount?: number;
-  readonly code?: 'full' | 'read-only' | 'io' | 'gang-open';
+  readonly code?: (typeof FAULT_CODES)[number];
 }
 
 /** The fault in words: `cut host-2 monitor-1`. */

@@ -1,7 +1,8 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import type { SeedReport, SeedSetting } from './run-seed.ts';
+import type { SeedReport } from './run-seed.ts';
+import type { SeedSetting } from './setting.ts';
 
 export interface PoolOrder {
   readonly setting: SeedSetting;

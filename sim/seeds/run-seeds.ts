@@ -1,7 +1,8 @@
-import type { Failure } from '../shrink/shrink.ts';
+import type { Failure } from '../world/failure.ts';
+import { failureIn } from '../world/failure.ts';
 import { runPool } from './pool.ts';
-import type { SeedReport, SeedSetting } from './run-seed.ts';
-import { failureIn } from './run-seed.ts';
+import type { SeedReport } from './run-seed.ts';
+import type { SeedSetting } from './setting.ts';
 
 export interface SeedsOrder {
   readonly setting: SeedSetting;

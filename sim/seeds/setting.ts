@@ -1,18 +1,34 @@
+import type { Theme } from '../mutants/suite.ts';
+import { suiteOptions } from '../mutants/suite.ts';
 import type { WorldOptions } from '../world/options.ts';
 import { SMALL_CELL } from '../world/scenario.ts';
-import type { SeedSetting } from './run-seed.ts';
+
+/**
+ * What the seeds of one call mean; plain data, so that it can be handed to another thread. Without anything: the small cell with
+ * faults of all kinds.
+ */
+export interface SeedSetting {
+  /** A kind of run of the suite (`sim/mutants/suite.ts`). */
+  readonly theme?: Theme | undefined;
+  /** Virtual time between two faults of the small cell; null: there are none. */
+  readonly everyMs?: number | null | undefined;
+}
 
 /** Six or so faults of all kinds in a run of 15 s, now and then several at a time. */
 const EVERY_MS = 2_500;
 
-/**
- * What a seed means to `npm run sim`, `moorage sim seeds` and `moorage sim replay`: a number is enough to repeat its run.
- * @param everyMs virtual time between two faults
- */
-export function seedSetting(everyMs = EVERY_MS): SeedSetting {
-  return { scenario: SMALL_CELL, faults: { nemesis: { everyMs } } };
+/** What a seed runs in `npm run sim`, `moorage sim seeds` and `moorage sim replay`: it and the setting are enough to repeat its run. */
+export function seedOptions(seed: number, { theme, everyMs }: SeedSetting = {}): WorldOptions {
+  if (theme !== undefined) return suiteOptions(theme, seed);
+  const faults = everyMs === null ? {} : { nemesis: { everyMs: everyMs ?? EVERY_MS } };
+  return { seed, scenario: SMALL_CELL, faults };
 }
 
-export function seedOptions(seed: number): WorldOptions {
-  return { seed, ...seedSetting() };
+/** What to type to run exactly this again and be told what happened. */
+export function replayCommand(seed: number, { theme, everyMs }: SeedSetting = {}): string {
+  const options = [
+    ...(theme === undefined ? [] : [`--theme ${theme}`]),
+    ...(everyMs === undefined ? [] : [everyMs === null ? '--calm' : `--every ${String(everyMs)}`]),
+  ];
+  return ['moorage sim replay', String(seed), ...options].join(' ');
 }

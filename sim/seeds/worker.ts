@@ -1,10 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { SeedSetting } from './run-seed.ts';
 import { runSeed } from './run-seed.ts';
+import type { SeedSetting } from './setting.ts';
+import { seedOptions } from './setting.ts';
 
 // A thread that runs the seeds that it is sent, one after another, and answers each with its report.
 
 const setting = workerData as SeedSetting;
 parentPort?.on('message', (seed: number) => {
-  void runSeed(seed, setting).then((report) => parentPort?.postMessage(report));
+  void runSeed(seedOptions(seed, setting)).then((report) => parentPort?.postMessage(report));
 });

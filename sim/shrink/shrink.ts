@@ -1,17 +1,12 @@
+import type { Failure } from '../world/failure.ts';
+import { failureOf } from '../world/failure.ts';
 import type { WorldOptions } from '../world/options.ts';
 import type { WorldPlan } from '../world/plan.ts';
 import { planOf } from '../world/plan.ts';
-import { runWorld } from '../world/run-world.ts';
 import { reduce } from './reduce.ts';
 
 /** Runs of a shrinking; each is a tenth of a second or less, and the last of them change hardly anything. */
 const TRIES_MAX = 400;
-
-/** How a run failed: an invariant, or `threw` with the text of what no role may throw. */
-export interface Failure {
-  readonly invariant: string;
-  readonly text: string;
-}
 
 export interface Shrunk {
   /** The least that still fails: its `faultPlan` and `requests` are all that there is. */
@@ -23,7 +18,7 @@ export interface Shrunk {
 
 /**
  * Leaves out of a failing run what it does not need to fail in the same way: faults of its plan, then requests of its
- * clients, then faults again.
+ * clients, then faults again. Of a run in which too little happened only faults: with fewer requests less happens in any.
  *
  * @returns null when the run does not fail
  */
@@ -39,18 +34,8 @@ export async function shrink(options: WorldOptions): Promise<Shrunk | null> {
   const fails = async (plan: WorldPlan): Promise<boolean> =>
     (await failing(plan))?.invariant === failure.invariant;
   faults = await reduce(faults, (some) => fails({ faults: some, requests }), TRIES_MAX / 2);
-  requests = await reduce(requests, (some) => fails({ faults, requests: some }), TRIES_MAX / 4);
+  if (failure.invariant !== 'too-little')
+    requests = await reduce(requests, (some) => fails({ faults, requests: some }), TRIES_MAX / 4);
   faults = await reduce(faults, (some) => fails({ faults: some, requests }), TRIES_MAX / 4);
   return { options: { ...options, faultPlan: faults, requests }, failure, tries };
-}
-
-/** How a run fails; null when it does not. */
-export async function failureOf(options: WorldOptions): Promise<Failure | null> {
-  try {
-    const { report } = await runWorld(options);
-    const [first] = report?.violations ?? [];
-    return first === undefined ? null : { invariant: first.invariant, text: first.detail };
-  } catch (error) {
-    return { invariant: 'threw', text: error instanceof Error ? error.message : String(error) };
-  }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Theme } from '../../sim/mutants/suite.ts';
 import { suiteRun } from '../../sim/mutants/suite.ts';
 import type { Fault } from '../../sim/nemesis/fault.ts';
-import { seedSetting } from '../../sim/seeds/setting.ts';
+import { seedOptions } from '../../sim/seeds/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import type { Scenario } from '../../sim/world/scenario.ts';
@@ -187,7 +187,7 @@ describe('runs that once went wrong', () => {
 
   for (const { what, seed, everyMs } of WHOLE)
     it(`${what} (seed ${String(seed)})`, async () => {
-      const { violations } = await runWorld({ seed, ...seedSetting(everyMs), scenario: BUSY_CELL });
+      const { violations } = await runWorld({ ...seedOptions(seed, { everyMs }), scenario: BUSY_CELL });
       expect(violations).toEqual([]);
     });
 });

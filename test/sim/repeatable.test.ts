@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { WorldResult } from '../../sim/world/options.ts';
+import { seedOptions } from '../../sim/seeds/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import { SMALL_CELL } from '../../sim/world/scenario.ts';
 
@@ -10,6 +11,11 @@ const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta
 
 function run(seed: number): Promise<WorldResult> {
   return runWorld({ seed, scenario: SMALL_CELL, faults: {} });
+}
+
+function inAnotherProcess(seed: number, world: 'calm' | 'hostile'): Promise<{ readonly stdout: string }> {
+  const args = ['--import', pathOf('../support/ts-hook.mjs'), pathOf('./run-child.ts'), String(seed), world];
+  return promisify(execFile)(process.execPath, args);
 }
 
 describe('the simulated world', () => {
@@ -20,11 +26,21 @@ describe('the simulated world', () => {
     expect(second.traceHash).toBe(first.traceHash);
     expect(second.work).toEqual(first.work);
     expect(between.traceHash).not.toBe(first.traceHash);
-    const child = await promisify(execFile)(process.execPath, [
-      ...['--import', pathOf('../support/ts-hook.mjs'), pathOf('./run-child.ts'), '1'],
-    ]);
+    const child = await inAnotherProcess(1, 'calm');
     expect(JSON.parse(child.stdout)).toEqual({ traceHash: first.traceHash, events: first.events });
     // The other process compiles all the sources first.
+  }, 120_000);
+
+  it('S2 so does it with all faults that its seed draws', async () => {
+    const first = await runWorld(seedOptions(4));
+    const between = await runWorld(seedOptions(5));
+    const second = await runWorld(seedOptions(4));
+    expect(first.faultPlan.length).toBeGreaterThan(2);
+    expect(second.faultPlan).toEqual(first.faultPlan);
+    expect(second.traceHash).toBe(first.traceHash);
+    expect(between.traceHash).not.toBe(first.traceHash);
+    const { stdout } = await inAnotherProcess(4, 'hostile');
+    expect(JSON.parse(stdout)).toEqual({ traceHash: first.traceHash, events: first.events });
   }, 120_000);
 
   it('runs the production roles from submission to outcome when nothing goes wrong', async () => {

@@ -1,10 +1,9 @@
+import { seedOptions } from '../../sim/seeds/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
-import { SMALL_CELL } from '../../sim/world/scenario.ts';
 
 // A process of its own, with nothing in it that ran before: prints what one run was like.
-const { traceHash, events } = await runWorld({
-  seed: Number(process.argv[2]),
-  scenario: SMALL_CELL,
-  faults: {},
-});
+const [seed, world] = process.argv.slice(2);
+const { traceHash, events } = await runWorld(
+  seedOptions(Number(seed), world === 'hostile' ? {} : { everyMs: null }),
+);
 process.stdout.write(JSON.stringify({ traceHash, events }));

@@ -12,6 +12,9 @@ const options = {
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
   const source = await readFile(fileURLToPath(url), 'utf8');
-  const { outputText } = ts.transpileModule(source, { compilerOptions: options, fileName: url });
-  return { format: 'module', source: outputText, shortCircuit: true };
+  return { format: 'module', source: transpiled(source, url), shortCircuit: true };
+}
+
+export function transpiled(source, url) {
+  return ts.transpileModule(source, { compilerOptions: options, fileName: url }).outputText;
 }

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../cli/exit.ts';
+import { runCli } from '../../cli/run-cli.ts';
+import { suiteRun, THEMES } from '../../sim/mutants/suite.ts';
+import { replayCommand, seedOptions } from '../../sim/seeds/setting.ts';
+import { runWorld } from '../../sim/world/run-world.ts';
+import { FakeTerminal } from '../unit/cli/fakes.ts';
+
+async function cli(command: string, ...more: string[]) {
+  const terminal = new FakeTerminal();
+  const args = [...command.replace(/^moorage /, '').split(' '), ...more];
+  const code = await runCli(args, terminal, new AbortController().signal);
+  return { code, stdout: terminal.stdout, stderr: terminal.stderr };
+}
+
+test.each([
+  ['as they are', {}],
+  ['with faults that come faster', { everyMs: 900 }],
+  ['without faults', { everyMs: null }],
+])('S4 the command that a failed seed tells replays exactly its run: seeds %s', async (_what, setting) => {
+  const { traceHash } = await runWorld(seedOptions(7, setting));
+  const { code, stdout } = await cli(replayCommand(7, setting));
+  expect(stdout).toContain(`trace ${traceHash}\n`);
+  expect(code).toBe(EXIT.ok);
+});
+
+test.each(['lost', 'begun'] as const)(
+  'S4 of theme %s too, and with its faults from a file',
+  async (theme) => {
+    const seed = 215;
+    const { traceHash, faultPlan } = await suiteRun(theme, seed);
+    const command = replayCommand(seed, { theme });
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-replay-'));
+    try {
+      const file = join(folder, 'faults.json');
+      writeFileSync(file, JSON.stringify(faultPlan));
+      for (const { code, stdout } of [await cli(command), await cli(command, '--faults', file)]) {
+        expect(stdout).toContain(`seed ${String(seed)}, `);
+        expect(stdout).toContain(`trace ${traceHash}\n`);
+        expect(code).toBe(EXIT.ok);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+test('a theme that there is not is answered with those that there are', async () => {
+  for (const command of ['moorage sim replay 1 --theme losst', 'moorage sim seeds 1..2 --theme losst']) {
+    const { code, stderr } = await cli(command);
+    expect(code).toBe(EXIT.usage);
+    for (const theme of THEMES) expect(stderr).toContain(theme);
+  }
+});
+
+test('a run in which too little happened is no success', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-replay-'));
+  try {
+    // The only client that asks for anything reaches nobody.
+    const file = join(folder, 'faults.json');
+    writeFileSync(
+      file,
+      JSON.stringify([{ kind: 'isolate', target: 'client-1', atMs: 0, durationMs: 1_000_000 }]),
+    );
+    const { code, stdout, stderr } = await cli('moorage sim replay 1', '--faults', file);
+    expect(stderr).toMatch(/^seed 1: too little happened: acknowledged: /m);
+    expect(stdout).toContain('too little happened:');
+    expect(code).toBe(EXIT.workloadFailed);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
