@@ -3,7 +3,6 @@ import type { Eviction, Plan, PlanOutcome } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { HostClient } from '../src/clients/host-client.ts';
-import type { CallQueue } from '../src/ports/call-queue.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Digest } from '../src/ports/crypto.ts';
@@ -12,7 +11,7 @@ import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { PrivateCell } from './cell.ts';
 import type { SchedulerEvents } from './events.ts';
-import type { Calls, HostCalls } from './host-calls.ts';
+import type { HostCalls } from './host-calls.ts';
 import type { SchedulerOptions } from './options.ts';
 import type { Part } from './own-part.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
@@ -29,7 +28,6 @@ export interface SchedulerWorld {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly digest: Digest;
-  readonly makeQueue: (concurrency: number) => CallQueue;
 }
 
 /**
@@ -44,10 +42,8 @@ export interface Term {
   readonly incarnation: string;
   readonly cell: PrivateCell;
   readonly hosts: HostClient;
-  /** Bounds the calls to hosts, whatever they are for. */
-  readonly hostCalls: Pick<HostCalls, 'to' | 'isSilent'>;
-  /** The same for calls that failed before: hosts that do not answer must not hold up those that do. */
-  readonly hostRetries: Calls;
+  /** Every call to a host goes through here. */
+  readonly hostCalls: Pick<HostCalls, 'call' | 'callIf' | 'callNow' | 'isSilent'>;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
   /** Where this scheduler begins to look for hosts. */

@@ -1,126 +1,155 @@
-import type { CallQueue } from '../src/ports/call-queue.ts';
 import type { Clock } from '../src/ports/clock.ts';
+import { CallPlaces, LATE_MS } from './call-places.ts';
+import type { WaitingCall } from './host-line.ts';
+import { HostLine } from './host-line.ts';
 
-/** Calls to one host at once, so that no few hosts take the places of all others. */
-const HOST_MAX = 16;
-/** A host whose calls have brought no answer for so long is silent: they take milliseconds. */
-const SILENT_AFTER_MS = 2_000;
-/** How long it is held for silent after that, unless it answers. */
-const SILENT_FOR_MS = 60_000;
+/** Calls at once that are not late. Of late ones there are 3,200 at most: so many every 200 ms, for the 5 s of their deadline. */
+const CALLS_MAX = 128;
+/** Calls at once to hosts that are silent. */
+const TO_SILENT_MAX = 32;
 
-/** Where calls wait for their turn. */
-export type Calls = Pick<CallQueue, 'add'>;
-
-export interface HostCallsParts {
-  readonly clock: Clock;
-  /** Bounds the calls to hosts, whatever they are for. */
-  readonly first: Calls;
-  /** The same for calls that failed before, and to hosts that were silent: they must not hold up those that answer. */
-  readonly retries: Calls;
-}
-
-interface Line {
-  readonly host: string;
-  /** All that are under way, or wait. */
-  calls: number;
-  /** Calls that hold a place among the first ones, or wait for it. */
-  entered: number;
-  /** Calls that the host is to answer. */
-  asked: number;
-  /** Those that wait until some of them are over. */
-  readonly waiting: (() => void)[];
-  /** Since when it is to answer, and has not (monotonic). */
-  sinceMs: number;
-  /** Held for silent until then (monotonic). */
-  silentUntilMs: number;
-}
-
-/** The calls to hosts, so that those that do not answer do not hold up the others. */
+/**
+ * All calls to hosts, whatever they are for, so that hosts which do not answer hold up nobody else. Hosts that have something to be
+ * told take turns at 128 places, and a call gives its place up as soon as it is late. A host is sent two calls at once until it
+ * answers, and sixteen while it does. One that brings no answer for two seconds is silent until it answers, or for a minute: it is
+ * told one thing at a time, at one of 32 other places.
+ */
 export class HostCalls {
-  readonly #parts: HostCallsParts;
-  /** Of hosts with calls under way, and of those held for silent. */
-  readonly #lines = new Map<string, Line>();
+  readonly #clock: Clock;
+  /** Of hosts with calls, and of those held for silent. */
+  readonly #lines = new Map<string, HostLine>();
+  readonly #toAnswering = { places: new CallPlaces(CALLS_MAX, LATE_MS), turns: new Set<HostLine>() };
+  readonly #toSilent = {
+    places: new CallPlaces(TO_SILENT_MAX, Number.POSITIVE_INFINITY),
+    turns: new Set<HostLine>(),
+  };
+  #isLookSet = false;
 
-  constructor(parts: HostCallsParts) {
-    this.#parts = parts;
-  }
-
-  /** Where first calls to the host wait for their turn. */
-  to(host: string): Calls {
-    return { add: (call) => this.#add(host, call) };
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   /** Did the host not answer what it was asked lately? */
   isSilent(host: string): boolean {
-    const line = this.#lines.get(host);
-    return line !== undefined && this.#isSilent(line);
+    return this.#lines.get(host)?.isSilent(this.#clock.monotonicMs()) ?? false;
   }
 
-  #isSilent({ asked, sinceMs, silentUntilMs }: Line): boolean {
-    const nowMs = this.#parts.clock.monotonicMs();
-    return silentUntilMs > nowMs || (asked > 0 && nowMs - sinceMs >= SILENT_AFTER_MS);
+  /** Makes the call when its turn has come. */
+  call<T>(host: string, make: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve) => {
+      this.#wait(host, (line) => ({
+        isWanted: () => true,
+        send: (places) => resolve(this.#send(line, places, make)),
+        skip: () => undefined,
+      }));
+    });
   }
 
-  async #add<T>(host: string, call: () => Promise<T>): Promise<T> {
+  /**
+   * The same for what may be needless by then.
+   * @param isWanted asked when its turn has come, which may take long
+   * @returns null: it was not wanted any more
+   */
+  callIf<T>(host: string, isWanted: () => boolean, make: () => Promise<T>): Promise<T | null> {
+    return new Promise<T | null>((resolve) => {
+      this.#wait(host, (line) => ({
+        isWanted,
+        send: (places) => resolve(this.#send(line, places, make)),
+        skip: () => resolve(null),
+      }));
+    });
+  }
+
+  /** For what can as well be asked at another time. @returns null: it would have to wait, and is not made */
+  callNow<T>(host: string, make: () => Promise<T>): Promise<T> | null {
+    const nowMs = this.#clock.monotonicMs();
     const line = this.#lineOf(host);
-    line.calls += 1;
+    const { places, turns } = line.isSilent(nowMs) ? this.#toSilent : this.#toAnswering;
+    const othersWait = line.waiting.length > 0 || turns.size > 0;
+    if (!othersWait && places.isFree(nowMs) && line.mayTake(nowMs)) return this.#send(line, places, make);
+    this.#dropIdle(line, nowMs);
+    return null;
+  }
+
+  #wait(host: string, callOf: (line: HostLine) => WaitingCall): void {
+    const line = this.#lineOf(host);
+    line.waiting.push(callOf(line));
+    this.#serveAll(line);
+  }
+
+  async #send<T>(line: HostLine, places: CallPlaces, make: () => Promise<T>): Promise<T> {
+    const call = { startedMs: this.#clock.monotonicMs() };
+    places.take(call);
+    line.sent(call);
     try {
-      return await this.#inTurn(line, call);
+      return await make();
     } finally {
-      line.calls -= 1;
-      this.#leave(line);
+      places.leave(call);
+      line.over(call, this.#clock.monotonicMs());
+      this.#serveAll(line);
     }
   }
 
-  async #inTurn<T>(line: Line, call: () => Promise<T>): Promise<T> {
-    while (line.entered >= HOST_MAX && !this.#isSilent(line))
-      await new Promise<void>((resolve) => line.waiting.push(resolve));
-    const timed = (): Promise<T> => this.#timed(line, call);
-    if (this.#isSilent(line)) return await this.#parts.retries.add(timed);
-    line.entered += 1;
-    try {
-      return await this.#parts.first.add(timed);
-    } finally {
-      line.entered -= 1;
+  /** @param changed there is one more call to it, or one less, or time has passed */
+  #serveAll(changed: HostLine | null): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (changed !== null) this.#queue(changed, nowMs);
+    for (const { turns, places } of [this.#toAnswering, this.#toSilent])
+      for (const line of turns) {
+        // Before its turn came it may have become silent.
+        const isMisplaced = turns === this.#toAnswering.turns && line.isSilent(nowMs);
+        if (!isMisplaced && !places.isFree(nowMs)) break;
+        turns.delete(line);
+        if (!isMisplaced) this.#serve(line, places, nowMs);
+        this.#queue(line, nowMs);
+      }
+    if (this.#toAnswering.turns.size > 0) this.#lookAgain(nowMs);
+  }
+
+  /** The host's turn will come, if it may be sent what waits for it. Otherwise it comes when a call to it has ended. */
+  #queue(line: HostLine, nowMs: number): void {
+    if (line.waiting.length === 0) this.#dropIdle(line, nowMs);
+    if (line.waiting.length === 0 || !line.mayTake(nowMs)) return;
+    const [here, there] = line.isSilent(nowMs)
+      ? [this.#toSilent, this.#toAnswering]
+      : [this.#toAnswering, this.#toSilent];
+    there.turns.delete(line);
+    here.turns.add(line);
+  }
+
+  /** Sends the host the first call that is still wanted. */
+  #serve(line: HostLine, places: CallPlaces, nowMs: number): void {
+    if (!line.mayTake(nowMs)) return;
+    for (let call = line.waiting.first; call !== undefined; call = line.waiting.first) {
+      line.waiting.shift();
+      if (call.isWanted()) {
+        call.send(places);
+        return;
+      }
+      call.skip();
     }
   }
 
-  async #timed<T>(line: Line, call: () => Promise<T>): Promise<T> {
-    const { clock } = this.#parts;
-    const startedMs = clock.monotonicMs();
-    if (line.asked === 0) line.sinceMs = startedMs;
-    line.asked += 1;
-    try {
-      return await call();
-    } finally {
-      line.asked -= 1;
-      const nowMs = clock.monotonicMs();
-      const isLate = nowMs - startedMs >= SILENT_AFTER_MS;
-      line.silentUntilMs = isLate ? nowMs + SILENT_FOR_MS : 0;
-      if (!isLate) line.sinceMs = nowMs;
-    }
+  /** When a call is late, its place is free. */
+  #lookAgain(nowMs: number): void {
+    if (this.#isLookSet) return;
+    this.#isLookSet = true;
+    this.#clock.after(this.#toAnswering.places.freeInMs(nowMs), () => {
+      this.#isLookSet = false;
+      this.#serveAll(null);
+    });
   }
 
-  #lineOf(host: string): Line {
+  #lineOf(host: string): HostLine {
     let line = this.#lines.get(host);
-    if (line === undefined) {
-      line = { host, calls: 0, entered: 0, asked: 0, waiting: [], sinceMs: 0, silentUntilMs: 0 };
-      this.#lines.set(host, line);
-    }
+    if (line === undefined) this.#lines.set(host, (line = new HostLine(host)));
     return line;
   }
 
-  /** A call to the host is over: whoever waits for it goes on, all of them to wait elsewhere if it is silent. */
-  #leave(line: Line): void {
-    const isSilent = this.#isSilent(line);
-    for (const goOn of isSilent ? line.waiting.splice(0) : line.waiting.splice(0, 1)) goOn();
-    if (line.calls > 0) return;
-    // Also of those that were silent and have not been called since.
-    if (isSilent) for (const one of this.#lines.values()) this.#dropIdle(one);
-    else this.#dropIdle(line);
-  }
-
-  #dropIdle(line: Line): void {
-    if (line.calls === 0 && !this.#isSilent(line)) this.#lines.delete(line.host);
+  #dropIdle(line: HostLine, nowMs: number): void {
+    if (!line.isIdle) return;
+    // Also those that were silent and have not been called since.
+    const idle = line.isSilent(nowMs) ? this.#lines.values() : [line];
+    for (const one of idle) if (one.isIdle && !one.isSilent(nowMs)) this.#lines.delete(one.host);
   }
 }

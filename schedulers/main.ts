@@ -2,7 +2,6 @@ import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { RehearsalStore } from '../src/adapters/etcd/rehearsal-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
-import { callQueue } from '../src/adapters/system/call-queue.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
@@ -56,7 +55,7 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
   });
   const world = {
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
-    ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex, makeQueue: callQueue },
+    ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex },
   };
   if (options.rehearse === true) await rehearseFor(options);
   const scheduler = new Scheduler(world, settings);
@@ -79,7 +78,7 @@ async function rehearseFor(options: SchedulerMainOptions): Promise<void> {
   const { log } = options;
   const startedMs = systemClock.monotonicMs();
   const world = {
-    ...{ clock: systemClock, random: systemRandom, digest: sha256Hex, makeQueue: callQueue },
+    ...{ clock: systemClock, random: systemRandom, digest: sha256Hex },
     ...{ log: silentLog, metrics: silentMetrics },
   };
   try {

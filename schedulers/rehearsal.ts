@@ -17,7 +17,7 @@ import { Scheduler } from './scheduler.ts';
 export interface RehearsalParts {
   /** Whose work is rehearsed: the same kind, scores and bounds. */
   readonly settings: SchedulerSettings;
-  readonly world: Pick<SchedulerWorld, 'clock' | 'random' | 'digest' | 'makeQueue' | 'log' | 'metrics'>;
+  readonly world: Pick<SchedulerWorld, 'clock' | 'random' | 'digest' | 'log' | 'metrics'>;
   /** An empty store that nobody else knows. */
   readonly makeStore: () => CellStore;
   readonly size?: RehearsalSize;

@@ -46,13 +46,21 @@ export class Releaser {
     if (entry.releasing || entry.revision === 0) return;
     const commit = job.commitOf(entry.allocation.group);
     if (commit !== null) {
-      const again = (): void => this.release(job, entry, outcome);
+      const again = (): void => this.#decideAnew(job, entry);
       commit.then(again, again);
       return;
     }
     entry.releasing = true;
     this.#waiting.push({ job, entry, outcome });
     this.#schedule();
+  }
+
+  /** It had to wait, and what it was released for may hold no longer: others of its gang are there now, or it is told to stop. */
+  #decideAnew(job: OwnedJob, entry: Entry): void {
+    if (!isCurrent(this.#term, job, entry) || entry.releasing) return;
+    takeBack(entry);
+    if (entry.undriven) this.#term.reload(job);
+    else this.#term.look(job);
   }
 
   /** In the next microtask, so that what ends in one turn is released together. */
@@ -168,9 +176,8 @@ export class Releaser {
     for (let tries = 0; tries < REMOVE_TRIES_MAX && !this.#term.signal.aborted; tries++) {
       const host = this.#term.cell.state.hostOf(hostId);
       if (host === undefined) return;
-      const outcome = await this.#term.hostCalls
-        .to(hostId)
-        .add(() => this.#term.hosts.remove(host.address, id, `${id}-remove`));
+      const { hosts, hostCalls } = this.#term;
+      const outcome = await hostCalls.call(hostId, () => hosts.remove(host.address, id, `${id}-remove`));
       if (outcome.kind === 'removed') return;
       await sleep(clock, backoff.nextMs(), this.#term.signal);
     }

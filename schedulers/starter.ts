@@ -11,7 +11,6 @@ import { ProblemError } from '../src/wire/problem.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
-import type { Calls } from './host-calls.ts';
 import type { LaunchBook } from './launch-terms.ts';
 import { orderedBy, startTermsOf } from './launch-terms.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
@@ -81,9 +80,8 @@ export class Starter {
   }
 
   async #stopVictim(newcomer: Allocation, victim: string, by: string): Promise<void> {
-    const { world, cell, hosts, incarnation, signal } = this.#term;
+    const { world, cell, hosts, hostCalls, incarnation, signal } = this.#term;
     const backoff = new Backoff(RETRY, world.random);
-    let calls: Calls = this.#term.hostCalls.to(newcomer.host);
     while (!signal.aborted) {
       const host = cell.state.hostOf(newcomer.host);
       const counter = Math.max(cell.book.get(newcomer.host).ledger.counter, newcomer.epoch.counter);
@@ -94,17 +92,17 @@ export class Starter {
         cause: `${CAUSES.evicted} ${by}`,
       };
       const outcome =
-        host === undefined ? null : await calls.add(() => hosts.stop(host.address, victim, request));
+        host === undefined
+          ? null
+          : await hostCalls.call(host.id, () => hosts.stop(host.address, victim, request));
       if (outcome?.kind === 'stopping' || outcome?.kind === 'absent') return;
       if (outcome?.kind === 'refused') world.log.warn({ victim, ...outcome }, 'a host refused to evict');
-      calls = this.#term.hostRetries;
       await sleep(world.clock, backoff.nextMs(), signal);
     }
   }
 
   async #drive(job: OwnedJob, entry: Entry, from: { readonly mayBeSent: boolean }): Promise<void> {
     const run: Run = {
-      calls: this.#term.hostCalls.to(entry.allocation.host),
       hurried: from.mayBeSent,
       ask: from.mayBeSent,
       mayBeSent: from.mayBeSent,
@@ -121,7 +119,6 @@ export class Starter {
           ? await this.#ask(job, entry, host, run)
           : await this.#order(job, entry, host, run);
         if (step === 'done') return;
-        run.calls = this.#term.hostRetries;
       }
       // The first answer that was lost is asked for at once. After that the delay bounds what an unreachable host
       // costs: one call every few seconds for each of its allocations.
@@ -141,7 +138,7 @@ export class Starter {
   }
 
   async #ask(job: OwnedJob, entry: Entry, host: Host, run: Run): Promise<Step> {
-    const report = await this.#read(host, entry.allocation, run);
+    const report = await this.#read(host, entry.allocation);
     if (!this.#isWanted(job, entry)) return 'done';
     if (report === 'unknown') return 'again';
     if (report !== null) {
@@ -153,9 +150,10 @@ export class Starter {
   }
 
   /** @returns null: the host has no record of it */
-  async #read(host: Host, allocation: Allocation, run: Run): Promise<AllocationReport | null | 'unknown'> {
+  async #read(host: Host, allocation: Allocation): Promise<AllocationReport | null | 'unknown'> {
     try {
-      return await run.calls.add(() => this.#term.hosts.get(host.address, allocation.id));
+      const { hosts, hostCalls } = this.#term;
+      return await hostCalls.call(host.id, () => hosts.get(host.address, allocation.id));
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
       return 'unknown';
@@ -173,16 +171,15 @@ export class Starter {
       return this.#giveUp(job, entry, host, run, 'no ticket for the start of what is committed');
     }
     entry.stage = 'start';
-    const outcome = await run.calls.add(() => {
-      // It may have waited long for its turn in the queue.
-      if (!this.#isWanted(job, entry)) return Promise.resolve<StartOutcome | null>(null);
-      return this.#term.hosts.start(host.address, {
+    const isWanted = (): boolean => this.#isWanted(job, entry);
+    const outcome = await this.#term.hostCalls.callIf(host.id, isWanted, () =>
+      this.#term.hosts.start(host.address, {
         commandId: `${allocation.id}-start-${String(run.expired)}`,
         allocation: orderedBy(this.#term.options.id, allocation),
         launch: launch.launch,
         ticket: entry.ticket?.text ?? null,
-      });
-    });
+      }),
+    );
     if (outcome === null || !this.#isWanted(job, entry)) return 'done';
     return this.#landed(job, entry, host, run, outcome);
   }
@@ -271,7 +268,7 @@ export class Starter {
     const { cell, incarnation, world } = this.#term;
     // The present one: a host that heard of a later verdict refuses the epoch of the placing for ever.
     const counter = Math.max(cell.book.get(host.id).ledger.counter, allocation.epoch.counter);
-    const outcome = await run.calls.add(() =>
+    const outcome = await this.#term.hostCalls.call(host.id, () =>
       this.#term.hosts.stop(host.address, allocation.id, {
         commandId: `${allocation.id}-give-up`,
         epoch: { incarnation, counter },
@@ -304,8 +301,6 @@ function isWhole(job: OwnedJob, { allocation: { group } }: Entry): boolean {
 const TICKET_TRIES_MAX = 5;
 
 interface Run {
-  /** Where calls wait for their turn: those that are repeated wait among themselves. */
-  calls: Calls;
   /** Ask the host before anything else. */
   ask: boolean;
   /** It was asked once without a delay. */

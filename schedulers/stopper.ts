@@ -8,7 +8,6 @@ import { sleep } from '../src/runtime/sleep.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
 import { isCurrent } from './context.ts';
-import type { Calls } from './host-calls.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Releaser } from './releaser.ts';
 
@@ -120,14 +119,12 @@ export class Stopper {
   async #order(job: OwnedJob, entry: Entry): Promise<void> {
     entry.ordering = true;
     const backoff = new Backoff(RETRY, this.#term.world.random);
-    let calls: Calls = this.#term.hostCalls.to(entry.allocation.host);
     try {
       while (isCurrent(this.#term, job, entry) && !entry.releasing && entry.report?.released !== true) {
-        if (await this.#tell(job, entry, calls)) {
+        if (await this.#tell(job, entry)) {
           entry.orderedMs = this.#term.world.clock.monotonicMs();
           return;
         }
-        calls = this.#term.hostRetries;
         await sleep(this.#term.world.clock, backoff.nextMs(), this.#term.signal);
       }
     } finally {
@@ -136,7 +133,7 @@ export class Stopper {
   }
 
   /** @returns the host has heard it */
-  async #tell(job: OwnedJob, entry: Entry, calls: Calls): Promise<boolean> {
+  async #tell(job: OwnedJob, entry: Entry): Promise<boolean> {
     const { allocation } = entry;
     const host = this.#term.cell.state.hostOf(allocation.host);
     if (host === undefined || allocation.desired === 'run') return false;
@@ -148,7 +145,8 @@ export class Stopper {
       mode: allocation.cause === CAUSES.draining ? ('drain' as const) : allocation.desired,
       cause: allocation.cause ?? allocation.desired,
     };
-    const outcome = await calls.add(() => this.#term.hosts.stop(host.address, allocation.id, request));
+    const { hosts, hostCalls } = this.#term;
+    const outcome = await hostCalls.call(host.id, () => hosts.stop(host.address, allocation.id, request));
     if (!isCurrent(this.#term, job, entry)) return true;
     switch (outcome.kind) {
       case 'stopping':

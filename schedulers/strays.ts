@@ -91,7 +91,7 @@ export class Strays {
     const record = cell.state.hostOf(host);
     if (record === undefined || cell.standing(host).state === 'lost') return 'nobody';
     try {
-      return await hostCalls.to(host).add(() => hosts.get(record.address, id));
+      return await hostCalls.call(host, () => hosts.get(record.address, id));
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
       return 'unknown';

@@ -49,10 +49,6 @@ import { Stopper } from './stopper.ts';
 import { Sweeper } from './sweeper.ts';
 import { TicketDesk } from './ticket-desk.ts';
 
-/** Calls to hosts at once; the rest wait in order. */
-const HOST_CALLS_MAX = 128;
-/** Calls at once to hosts that did not answer the first time. */
-const HOST_RETRIES_MAX = 32;
 const REBASES_MAX = 8;
 /** While so many jobs are being taken, a commit that is not full waits for them: they fill it within a round trip or two. */
 const BURST_MIN = 64;
@@ -74,7 +70,6 @@ export class SchedulerTerm implements Term {
   readonly cell: PrivateCell;
   readonly hosts: HostClient;
   readonly hostCalls: HostCalls;
-  readonly hostRetries;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
   readonly committer: Committer;
@@ -115,9 +110,7 @@ export class SchedulerTerm implements Term {
     this.stats = parts.stats;
     this.events = parts.events;
     this.hosts = new HostClient(world.http);
-    this.hostRetries = world.makeQueue(HOST_RETRIES_MAX);
-    const first = world.makeQueue(HOST_CALLS_MAX);
-    this.hostCalls = new HostCalls({ clock: world.clock, first, retries: this.hostRetries });
+    this.hostCalls = new HostCalls(world.clock);
     const loader = new JobLoader(world);
     const jobs = this.#book;
     this.#looks = new JobLooks(world.clock, jobs, (job) => this.#loop.push(job));

@@ -27,9 +27,7 @@ export class VictimReader {
     const host = cell.state.hostOf(hostId);
     if (host === undefined) return null;
     try {
-      const listing = await hostCalls
-        .to(hostId)
-        .add(() => (isWanted() ? hosts.list(host.address, ANSWER_MS) : Promise.resolve(null)));
+      const listing = await hostCalls.callIf(hostId, isWanted, () => hosts.list(host.address, ANSWER_MS));
       if (listing === null) return null;
       return listing.allocations.filter((report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping);
     } catch (error) {

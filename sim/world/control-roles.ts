@@ -30,7 +30,7 @@ export function schedulerActor(ground: Ground, settings: SchedulerSettings): Act
       const scheduler = new Scheduler(
         {
           ...{ store, keys: ground.keys, http, clock, random, log },
-          ...{ metrics: silentMetrics, digest, makeQueue: plainQueue },
+          ...{ metrics: silentMetrics, digest },
         },
         compileOptions(settings),
       );

@@ -33,9 +33,9 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     name: 'silence-is-absence',
     theme: 'lost',
     slip: 'a host that does not answer is taken for one that knows of nothing',
-    file: 'schedulers/sweeper.ts',
-    find: "        'a host did not say what became of an allocation',\n      );\n      return;\n",
-    replace: "        'a host did not say what became of an allocation',\n      );\n      report = null;\n",
+    file: 'schedulers/host-checks.ts',
+    find: "      world.log.debug({ host: host.id, error }, 'a host did not say what became of its allocations');\n",
+    replace: '      for (const own of unseen) if (this.#isWaiting(own)) this.#heard(own, null);\n      void world;\n',
     breaks: ['I13', 'I14', 'I45'],
   },
   {

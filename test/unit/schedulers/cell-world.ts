@@ -3,7 +3,6 @@ import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import type { Fate } from '../../../src/adapters/memory/http.ts';
 import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
 import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store-limits.ts';
-import { callQueue } from '../../../src/adapters/system/call-queue.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
 import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
@@ -82,7 +81,6 @@ export class CellWorld {
     const world = {
       ...{ store: wrap(store), keys, http: this.network.client(settings.id), clock: this.clock },
       ...{ random: seededRandom(this.#seed++), log: silentLog, metrics: silentMetrics, digest: sha256Hex },
-      makeQueue: callQueue,
     };
     const options = compileOptions({ kind: 'batch', enforcement: false, ...settings });
     const scheduler = new Scheduler(world, options);
@@ -153,6 +151,11 @@ export class CellWorld {
       if (this.clock.monotonicMs() >= endMs) throw new Error(`${what} did not come true`);
       await this.clock.advance(20);
     }
+  }
+
+  /** What becomes of a call to a host that takes it and says nothing. */
+  untilDeadline({ timeoutMs }: HttpCall): Promise<Fate> {
+    return new Promise((resolve) => this.clock.after(timeoutMs, () => resolve('drop-request')));
   }
 
   /** The law of the store: every ledger is the sum of the live allocations on its host (I1, I3). */

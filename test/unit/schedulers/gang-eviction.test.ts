@@ -87,11 +87,12 @@ describe('making room for gangs larger than one transaction', () => {
     await world.scheduler({ id: 'batch-1' });
     const silent = new Set([...world.hosts.values()].slice(0, 10).map(({ address }) => address));
     const asked: string[] = [];
-    world.fate = ({ method, url }, from) => {
+    world.fate = (call, from) => {
+      const { method, url } = call;
       const address = url.slice(0, url.indexOf('/v1/'));
       if (from !== 'batch-1' || !silent.has(address)) return 'pass';
       if (method === 'GET' && url.endsWith('/v1/allocations')) asked.push(address);
-      return new Promise<never>(() => undefined);
+      return world.untilDeadline(call);
     };
     await world.submit(gang(80));
     // Answers come at once; nobody waits for those that do not come.

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { RehearsalStore } from '../../../src/adapters/etcd/rehearsal-store.ts';
-import { callQueue } from '../../../src/adapters/system/call-queue.ts';
 import { systemClock } from '../../../src/adapters/system/clock.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
@@ -54,7 +53,7 @@ class Watched {
       settings: { id: 's', kind, thinkMs: { job: 3_600_000, task: 0 } },
       makeStore: () => this.makeStore(),
       world: {
-        ...{ clock, random: seededRandom(1), digest: sha256Hex, makeQueue: callQueue },
+        ...{ clock, random: seededRandom(1), digest: sha256Hex },
         ...{ log: silentLog, metrics: silentMetrics },
       },
       size: { rounds, jobs, hosts: 5 },

@@ -1,4 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Term } from '../../../schedulers/context.ts';
+import { newEntry, OwnedJob } from '../../../schedulers/owned-job.ts';
+import { Releaser } from '../../../schedulers/releaser.ts';
+import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
+import type { AllocationReport } from '../../../src/core/report.ts';
 import type { Attempt, CellStore } from '../../../src/ports/cell-store.ts';
 import { allocationCodec } from '../../../src/wire/records.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
@@ -51,5 +56,47 @@ describe('a release that the store refuses', () => {
     await world.until(() => world.allocations().length === 0, 'the release', SOON_MS);
     expect({ releases, stops: host.stops.length }).toEqual({ releases: 2, stops: 2 });
     expect(world.ledgersAreTrue()).toBe(true);
+  });
+});
+
+describe('a release that comes while members of its gang go to the store', () => {
+  const hold = async (isReported: boolean) => {
+    const said: string[] = [];
+    const job = new OwnedJob(
+      { job: makeJob('gang', {}, { count: 2, gang: true }), version: 1, desired: 'run', submittedAtMs: 0 },
+      1,
+      1,
+    );
+    const entry = newEntry({ id: 'a', group: 'gang', host: 'h' } as Allocation, 5, 'started');
+    job.entries.set('a', entry);
+    if (isReported) entry.report = { released: true, state: 'failed' } as AllocationReport;
+    const term = {
+      signal: new AbortController().signal,
+      look: () => said.push('look'),
+      reload: () => said.push('reload'),
+      commit: () => Promise.reject(new Error('not to be committed')),
+    } as unknown as Term;
+    const releaser = new Releaser(term);
+    let end: () => void = () => undefined;
+    job.setCommit('gang', new Promise<void>((resolve) => (end = resolve)));
+    releaser.release(job, entry, { state: 'failed' } as Outcome);
+    const turns = () => new Promise((resolve) => setImmediate(resolve));
+    await turns();
+    expect([said, entry.releasing, releaser.waiting]).toEqual([[], false, 0]);
+    // What is written of it now is not what it was released with.
+    entry.marking = true;
+    end();
+    await turns();
+    return { said, entry, waiting: releaser.waiting };
+  };
+
+  it('I6 is decided anew when they are there', async () => {
+    const { said, entry, waiting } = await hold(true);
+    expect([said, entry.releasing, entry.undriven, waiting]).toEqual([['look'], false, false, 0]);
+  });
+
+  it('I6 I55 is asked for anew when its host has not reported it', async () => {
+    const { said, entry, waiting } = await hold(false);
+    expect([said, entry.releasing, entry.undriven, waiting]).toEqual([['reload'], false, true, 0]);
   });
 });

@@ -109,7 +109,7 @@ class Restored {
         book: { get: () => ({ ledger: { ...EMPTY_LEDGER, counter: 3 } }) },
       },
       hosts: { get },
-      hostCalls: { to: () => ({ add: <T>(call: () => Promise<T>) => call() }) },
+      hostCalls: { call: <T>(_host: string, make: () => Promise<T>) => make() },
       commit: (plan: Plan) => {
         this.plans.push(plan);
         return Promise.resolve(new Map());
