@@ -14,7 +14,7 @@ import { Breath } from './breath.ts';
 import type { Term } from './context.ts';
 import type { EvictingPlan } from './evictor.ts';
 import { Floor } from './gang-floor.ts';
-import { HostQuestions } from './host-questions.ts';
+import { HostQuestions, silentLast } from './host-questions.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { Placer } from './placer.ts';
 import type { VictimReader } from './victim-reader.ts';
@@ -82,7 +82,7 @@ export class GangSearch {
     const { clock, random } = term.world;
     this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
     this.#breath = new Breath(clock, term.signal, STRETCH_STEPS);
-    this.#questions = new HostQuestions({ clock, victims: parts.victims });
+    this.#questions = new HostQuestions({ clock, log: term.world.log, victims: parts.victims });
     this.#held = new DistinctCount(term.cell.state, group, parts.placer.heldForDistinct(job, group));
   }
 
@@ -203,15 +203,11 @@ export class GangSearch {
   /** The best host that is drawn: as the last resort, one that does not answer when there is no other. */
   #drawOne(request: PlacementRequest, isLastResort: boolean): string | undefined {
     const { cell, hostCalls, world } = this.#term;
-    let anySilent = false;
-    const isSilent = (host: string): boolean => {
-      if (this.#floors.has(host) || !hostCalls.isSilent(host)) return false;
-      return (anySilent = true);
-    };
-    const find = (passed: PassedHosts): string | undefined =>
-      evictionHosts(cell.state, request, world.random, { ...this.#rules(passed), most: 1 })[0];
-    const host = find(this.#passed(isSilent));
-    return host === undefined && anySilent && isLastResort ? find(this.#passed(() => false)) : host;
+    const isSilent = (host: string): boolean => !this.#floors.has(host) && hostCalls.isSilent(host);
+    return silentLast(isSilent, isLastResort, (isPassed) => {
+      const rules = this.#rules(this.#passed(isPassed));
+      return evictionHosts(cell.state, request, world.random, { ...rules, most: 1 })[0];
+    });
   }
 
   /** Floors for the next members: those that were not tried, and those that are to answer soon. */
@@ -230,14 +226,14 @@ export class GangSearch {
   }
 
   /** Hosts without room, those of others, those still to answer. Not counted out: a large gang has thousands, and asks often. */
-  #passed(isSilent: (host: string) => boolean): PassedHosts {
+  #passed(isPassed: (host: string) => boolean): PassedHosts {
     const { under } = this.#parts;
     const full = this.#full;
     const isOthers = (host: string): boolean => under.has(host) && !this.#floors.has(host);
     return {
       // Whoever is silent is in no set.
       size: Number.POSITIVE_INFINITY,
-      has: (host) => full.has(host) || this.#questions.isAsked(host) || isOthers(host) || isSilent(host),
+      has: (host) => full.has(host) || this.#questions.isAsked(host) || isOthers(host) || isPassed(host),
     };
   }
 

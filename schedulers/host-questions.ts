@@ -1,16 +1,19 @@
 import type { AllocationReport } from '../src/core/report.ts';
 import type { Clock } from '../src/ports/clock.ts';
+import type { Log } from '../src/ports/telemetry.ts';
+import { LATE_MS } from './call-places.ts';
 import type { VictimReader } from './victim-reader.ts';
 
 /** Hosts asked at once: that many members are the next to need one, and a large gang needs thousands. */
 const AT_ONCE_MAX = 8;
-/** Hosts answer within milliseconds: one that takes longer does not hold up the others, though its answer still counts. */
-const LATE_MS = 200;
 /** Answers waited for that are late; others are asked when one has come, or will not. */
 const LATE_MAX = 32;
 
+const FAILED = 'a question to a host failed, and nobody waits for its answer';
+
 export interface HostQuestionsParts {
   readonly clock: Clock;
+  readonly log: Pick<Log, 'error'>;
   readonly victims: Pick<VictimReader, 'runningOn'>;
 }
 
@@ -18,7 +21,7 @@ export interface HostQuestionsParts {
 export class HostQuestions {
   readonly #parts: HostQuestionsParts;
   /** Not answered; called with nothing more to do once the question is late. */
-  readonly #open = new Map<string, { cancel: () => void; isLate: boolean }>();
+  readonly #open = new Map<string, Question>();
   #late = 0;
   #isOver = false;
   #wake: () => void = () => undefined;
@@ -50,32 +53,38 @@ export class HostQuestions {
 
   /** @param onAnswer what may give way there; null: it does not say. Not called any more once the search has ended */
   ask(host: string, onAnswer: (running: readonly AllocationReport[] | null) => void): void {
-    const question = { cancel: () => undefined as void, isLate: false };
+    const question: Question = { cancel: () => undefined, isLate: false };
     question.cancel = this.#parts.clock.after(LATE_MS, () => {
       question.isLate = true;
       this.#late += 1;
       this.#wake();
     });
     this.#open.set(host, question);
-    const answered = (running: readonly AllocationReport[] | null): void => {
+    const close = (): void => {
       question.cancel();
-      this.#open.delete(host);
-      if (question.isLate) this.#late -= 1;
+      if (this.#open.delete(host) && question.isLate) this.#late -= 1;
+    };
+    const answered = (running: readonly AllocationReport[] | null): void => {
+      close();
       if (!this.#isOver) onAnswer(running);
+      this.#wake();
+    };
+    const failed = (error: unknown): void => {
+      close();
+      if (this.#isOver) this.#parts.log.error({ error }, FAILED);
+      else this.#failure ??= { error };
       this.#wake();
     };
     this.#parts.victims
       .runningOn(host, () => !this.#isOver)
       .then(answered)
-      .catch((error: unknown) => {
-        this.#failure = { error };
-        this.#wake();
-      });
+      .catch(failed);
   }
 
   /**
    * Waits until something has changed: an answer came, or is late. To be called only while there are some to come.
    * @param untilMs no longer than until then (monotonic)
+   * @throws what a question failed with
    */
   async next(untilMs: number): Promise<void> {
     const { clock } = this.#parts;
@@ -88,13 +97,36 @@ export class HostQuestions {
       if (this.#failure !== null) this.#wake();
     });
     this.#wake = () => undefined;
-    if (this.#failure !== null) throw this.#failure.error;
+    const failure = this.#failure;
+    this.#failure = null;
+    if (failure !== null) throw failure.error;
   }
 
-  /** Nobody needs the answers any more. */
+  /** Nobody needs the answers any more. What a question failed with is told to people, as nobody waits for it. */
   end(): void {
     this.#isOver = true;
+    if (this.#failure !== null) this.#parts.log.error(this.#failure, FAILED);
+    this.#failure = null;
     for (const { cancel } of this.#open.values()) cancel();
     this.#wake();
   }
+}
+
+interface Question {
+  cancel: () => void;
+  isLate: boolean;
+}
+
+/**
+ * The host found by the search; one that does not answer only as the last resort.
+ * @param find a host of which `isPassed` does not hold
+ */
+export function silentLast(
+  isSilent: (host: string) => boolean,
+  isLastResort: boolean,
+  find: (isPassed: (host: string) => boolean) => string | undefined,
+): string | undefined {
+  let anySilent = false;
+  const host = find((one) => isSilent(one) && (anySilent = true));
+  return host === undefined && anySilent && isLastResort ? find(() => false) : host;
 }

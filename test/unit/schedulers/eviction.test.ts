@@ -3,6 +3,7 @@ import { addResources, NO_RESOURCES } from '../../../src/core/resources.ts';
 import { switchesCodec } from '../../../src/wire/records.ts';
 import type { Job } from '../../../src/core/job.ts';
 import type { Write } from '../../../src/ports/cell-store.ts';
+import type { HttpCall } from '../../../src/ports/http.ts';
 import { withAttempt } from '../../support/mortal-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
@@ -138,6 +139,56 @@ describe('making room by precedence', () => {
     expect(host.stops[0]?.request.mode).toBe('evict');
   });
 
+  /** Hosts that are full, of which all but the last one take questions and do not answer them. */
+  const besideSilent = async (
+    count: number,
+    fate: (call: HttpCall) => ReturnType<CellWorld['untilDeadline']>,
+  ) => {
+    const ids = Array.from({ length: count + 1 }, (_, n) => `h${String(n)}`);
+    for (const id of ids) await world.host(id, 1_000);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('low', { precedence: 10, type: 'service' }, { count: count + 1 }, 1_000));
+    await world.until(() => world.running().length === count + 1, 'the low');
+    const silent = new Set(ids.slice(0, count).map((id) => world.hosts.get(id)?.address));
+    const asked: string[] = [];
+    world.fate = (call, from) => {
+      const address = call.url.slice(0, call.url.indexOf('/v1/'));
+      if (from !== 'batch-1' || !silent.has(address)) return 'pass';
+      if (call.method === 'GET' && call.url.endsWith('/v1/allocations')) asked.push(address);
+      return fate(call);
+    };
+    return { ...(await world.scheduler({ id: 'batch-1' })), asked };
+  };
+  const pinned = (name: string, host: string, cpuMilli = 1_000): Job => {
+    const only = { attribute: 'id', operator: '==', value: host, text: `host.id == ${host}` } as const;
+    return makeJob(name, { precedence: 80 }, { constraints: [only] }, cpuMilli);
+  };
+
+  it('S3.10 hosts that are silent are asked last', async () => {
+    const { asked } = await besideSilent(12, (call) => world.untilDeadline(call));
+    for (let n = 0; n < 12; n++) await world.submit(pinned(`only-${String(n)}`, `h${String(n)}`));
+    await world.clock.advance(4_000);
+    expect(new Set(asked).size).toBe(12);
+    const before = asked.length;
+    await world.submit(high('anywhere', 1_000));
+    await world.until(() => jobsRunning().includes('anywhere'), 'the place where somebody answers', 500);
+    expect(asked.length).toBe(before);
+  });
+
+  it('S3.10 hosts that are late are not waited for', async () => {
+    await besideSilent(3, (call) => world.untilDeadline(call));
+    await world.submit(high('anywhere', 1_000));
+    await world.until(() => jobsRunning().includes('anywhere'), 'the place where somebody answers', 1_000);
+  });
+
+  it('a question that gets no answer does not keep the group from trying again', async () => {
+    const { events } = await besideSilent(1, () => new Promise<never>(() => undefined));
+    await world.submit(pinned('first', 'h0'));
+    const tries = (): number => events.filter(({ kind }) => kind === 'evicting').length;
+    await world.until(() => tries() === 1, 'the first try');
+    await world.until(() => tries() === 2, 'the next one', 60_000);
+  });
+
   it('begins no second eviction on a host when a gang that came there has landed', async () => {
     for (const id of ['h1', 'h2']) await world.host(id, 10_000);
     await world.scheduler({ id: 'service-1', kind: 'service' });
@@ -166,15 +217,13 @@ describe('making room by precedence', () => {
     const victim = (gang.writes ?? []).find(({ key }) => key.startsWith(`${keys.allocations}default/low/`));
     const cleared = world.allocations().find(({ id }) => victim?.key.endsWith(id) === true)?.host;
     const other = cleared === 'h1' ? 'h2' : 'h1';
-    const only = { attribute: 'id', operator: '==', value: other, text: `host.id == ${other}` } as const;
-    const pinned = (name: string): Job => makeJob(name, { precedence: 80 }, { constraints: [only] }, 3_000);
     const isEvicting = (job: string): boolean =>
       events.some((event) => event.kind === 'evicting' && event.job === job);
-    await world.submit(pinned('first'));
+    await world.submit(pinned('first', other, 3_000));
     await world.until(() => isEvicting('first'), 'the eviction beside the gang');
     gang.open();
     await world.until(() => first.writes !== null, 'its commit');
-    await world.submit(pinned('second'));
+    await world.submit(pinned('second', other, 3_000));
     await world.clock.advance(10_000);
     expect(isEvicting('second')).toBe(false);
     first.open();
