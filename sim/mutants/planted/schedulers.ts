@@ -35,7 +35,8 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     slip: 'a host that does not answer is taken for one that knows of nothing',
     file: 'schedulers/host-checks.ts',
     find: "      world.log.debug({ host: host.id, error }, 'a host did not say what became of its allocations');\n",
-    replace: '      for (const own of unseen) if (this.#isWaiting(own)) this.#heard(own, null);\n      void world;\n',
+    replace:
+      '      for (const own of unseen) if (this.#isWaiting(own)) this.#heard(own, null);\n      void world;\n',
     breaks: ['I13', 'I14', 'I45'],
   },
   {
