@@ -2,6 +2,7 @@ import type { Context } from '../../../cli/context.ts';
 import type { Output } from '../../../cli/output/print.ts';
 import type { Terminal } from '../../../cli/terminal.ts';
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../../src/ports/http.ts';
+import { onAbort } from '../../../src/ports/on-abort.ts';
 import { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { HttpError } from '../../../src/ports/http.ts';
 
@@ -31,11 +32,14 @@ export class FakeTerminal implements Terminal {
     if (signal?.aborted === true) return Promise.resolve();
     this.#now += ms;
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms / 50);
-      signal?.addEventListener('abort', () => {
+      let forget: (() => void) | null = null;
+      const finish = (): void => {
         clearTimeout(timer);
+        forget?.();
         resolve();
-      });
+      };
+      const timer = setTimeout(finish, ms / 50);
+      if (signal !== undefined) forget = onAbort(signal, finish);
     });
   }
 }
