@@ -1,14 +1,17 @@
 import { createReadStream } from 'node:fs';
 import { JOB_TEXT_BYTES_MAX } from '../src/wire/bounds.ts';
 import { CliError, EXIT } from './exit.ts';
+import { fileFault } from './file-fault.ts';
+
+const JOB_HINT = 'moorage validate FILE   (examples lie in examples/)';
 
 /**
- * The text of a job file; `-` is standard input. Reads no further than it takes to know that it is too large: a name
+ * The text of a job file, or of a workload; `-` is standard input. Reads no further than it takes to know that it is too large: a name
  * may stand for a device or a pipe without an end.
  *
  * @throws CliError when it cannot be read, or is no text
  */
-export async function readText(file: string): Promise<string> {
+export async function readText(file: string, hint = JOB_HINT): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -19,7 +22,7 @@ export async function readText(file: string): Promise<string> {
       if (bytes > JOB_TEXT_BYTES_MAX) break;
     }
   } catch (error) {
-    throw unreadable(file, whyNot(error), error);
+    throw unreadable(file, fileFault(error), hint, error);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks), {
@@ -27,18 +30,10 @@ export async function readText(file: string): Promise<string> {
       stream: bytes > JOB_TEXT_BYTES_MAX,
     });
   } catch (error) {
-    throw unreadable(file, 'it is no text in UTF-8', error);
+    throw unreadable(file, 'it is no text in UTF-8', hint, error);
   }
 }
 
-function unreadable(file: string, why: string, cause: unknown): CliError {
-  const hint = 'moorage validate FILE   (examples lie in examples/)';
+function unreadable(file: string, why: string, hint: string, cause: unknown): CliError {
   return new CliError(EXIT.badSpec, `${file}: ${why}`, hint, cause);
-}
-
-function whyNot(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code ?? String(error);
-  if (code === 'ENOENT') return 'there is no such file';
-  if (code === 'EISDIR') return 'it is a folder';
-  return code === 'EACCES' ? 'you may not read it' : code;
 }

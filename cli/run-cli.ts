@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CommanderError } from 'commander';
+import { CommanderError, InvalidArgumentError } from 'commander';
 import type { Context, GlobalOptions } from './context.ts';
 import { makeContext } from './context.ts';
 import { CliError, EXIT } from './exit.ts';
@@ -90,7 +90,9 @@ function nameOf(command: Command): string {
 }
 
 async function report(error: unknown, terminal: Terminal, interrupted: AbortSignal): Promise<number> {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  // What commander found wrong it has said already; what a verb found wrong with its words it has not.
+  if (error instanceof CommanderError && !(error instanceof InvalidArgumentError))
+    return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const explained = await explain(error);
   if (interrupted.aborted && !(error instanceof CliError)) return EXIT.signalBase + 2;
   terminal.err(
@@ -104,6 +106,7 @@ async function report(error: unknown, terminal: Terminal, interrupted: AbortSign
 
 async function explain(error: unknown): Promise<CliError> {
   if (error instanceof CliError) return error;
+  if (error instanceof InvalidArgumentError) return new CliError(EXIT.usage, error.message, 'moorage help');
   const [{ ProblemError }, { HttpError }, { StoreError }] = await Promise.all([
     import('../src/wire/problem.ts'),
     import('../src/ports/http.ts'),

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Theme } from '../../sim/mutants/suite.ts';
@@ -13,9 +13,15 @@ import { failureIn } from '../../sim/world/failure.ts';
 import type { WorldOptions, WorldResult } from '../../sim/world/options.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
+import { faultsOf, pathText } from '../../src/wire/job-problems.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, usageError } from '../exit.ts';
+import { fileFault } from '../file-fault.ts';
 import { plural } from '../output/words.ts';
+import { mustBeWritable, writeText } from '../write-text.ts';
+
+const FAULTS_HINT = 'a list of faults as moorage sim seeds --out leaves it for a failed run';
+const OUT_HINT = '--out with a file in a folder that is there';
 
 export interface SimReplayOptions {
   readonly shrink: boolean;
@@ -35,12 +41,14 @@ export interface SimReplayOptions {
 /** Runs one seed again and tells what happened in it. */
 export async function simReplay(context: Context, seed: number, options: SimReplayOptions): Promise<number> {
   const { terminal } = context;
+  const out = options.out === undefined ? null : resolve(terminal.cwd, options.out);
+  if (out !== null) await mustBeWritable(out, OUT_HINT);
   const whole = await optionsOf(context, seed, options);
   const { least, tries } = options.shrink ? await leastOf(whole) : { least: whole, tries: 0 };
   const { text, summary, failed } = await replayOf(least, options.whole);
   if (tries > 0) terminal.err(`${plural(tries, 'run')} to find the least that fails\n`);
-  if (options.out === undefined) terminal.out(text);
-  else await writeFile(resolve(terminal.cwd, options.out), text);
+  if (out === null) terminal.out(text);
+  else await writeText(out, text, OUT_HINT);
   terminal.err(`seed ${String(seed)}: ${summary}\n`);
   return failed ? EXIT.workloadFailed : EXIT.ok;
 }
@@ -106,7 +114,7 @@ async function optionsOf(
   if (faults === undefined) return options;
   const path = resolve(terminal.cwd, faults);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CliError(EXIT.badSpec, `cannot read ${path}`, 'name a file with a list of faults', error);
+    throw new CliError(EXIT.badSpec, `cannot read ${path}: ${fileFault(error)}`, FAULTS_HINT, error);
   });
   return { ...options, faultPlan: faultsIn(text, path) };
 }
@@ -138,10 +146,11 @@ function faultsIn(text: string, path: string): readonly Fault[] {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new CliError(EXIT.badSpec, `${path} is no JSON`, null, error);
+    throw new CliError(EXIT.badSpec, `${path} is no JSON`, FAULTS_HINT, error);
   }
   const read = z.array(faultSchema).safeParse(value);
   if (read.success) return read.data;
-  const issue = read.error.issues[0];
-  throw new CliError(EXIT.badSpec, `${path}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+  const problems = faultsOf(read.error.issues, value, () => Object.keys(faultSchema.shape));
+  const lines = problems.map((one) => `${path}: error: ${pathText(one.path)}: ${one.text}`);
+  throw new CliError(EXIT.badSpec, lines.join('\n'), FAULTS_HINT);
 }

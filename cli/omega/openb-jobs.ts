@@ -18,7 +18,7 @@ export function readOpenbJobs(text: string, file: string): SimJob[] {
     const row = rows[id]!;
     const line = id + 2;
     const created = wholeIn(row, 'creation_time', file, line);
-    const begun = row('scheduled_time') === '' ? created : Number(row('scheduled_time'));
+    const begun = row('scheduled_time') === '' ? created : wholeIn(row, 'scheduled_time', file, line);
     const ended = wholeIn(row, 'deletion_time', file, line);
     const gpu = pod.gpus === 0 ? null : { count: pod.gpus, milliEach: pod.gpuMilliEach, models: pod.models };
     return {

@@ -1,6 +1,11 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CliError, EXIT } from '../exit.ts';
+import { fileFault } from '../file-fault.ts';
+import { mustBeWritable, writeText } from '../write-text.ts';
 import type { FinishedPoint } from './task.ts';
+
+const REMEDY = 'choose a folder with --out, or make room; --resume takes up the points that are kept';
 
 /** Where results go: the points that were finished, by their keys, and what is made of them. */
 export class OutFolder {
@@ -10,8 +15,16 @@ export class OutFolder {
     this.path = path;
   }
 
+  /** @throws CliError when it cannot be made or written, before anything is computed for it */
   async make(): Promise<void> {
-    await mkdir(join(this.path, 'points'), { recursive: true });
+    const points = join(this.path, 'points');
+    try {
+      await makeFolder(points);
+    } catch (error) {
+      throw new CliError(EXIT.usage, `cannot make the folder ${points}: ${fileFault(error)}`, REMEDY, error);
+    }
+    await mustBeWritable(join(this.path, 'report.html'), REMEDY);
+    await mustBeWritable(this.#pointFile('probe'), REMEDY);
   }
 
   /** null: not there, or not readable as a point. */
@@ -25,23 +38,31 @@ export class OutFolder {
   }
 
   async writePoint(key: string, point: FinishedPoint): Promise<void> {
-    await this.#write(this.#pointFile(key), JSON.stringify(point));
+    await writeText(this.#pointFile(key), JSON.stringify(point), REMEDY);
   }
 
   /** @returns where it was written */
   async writeFile(name: string, text: string): Promise<string> {
     const file = join(this.path, name);
-    await this.#write(file, text);
+    await writeText(file, text, REMEDY);
     return file;
   }
 
   #pointFile(key: string): string {
     return join(this.path, 'points', `${key}.json`);
   }
+}
 
-  /** An interrupt leaves the old file or the new one, never half of it. */
-  async #write(file: string, text: string): Promise<void> {
-    await writeFile(`${file}.part`, text);
-    await rename(`${file}.part`, file);
-  }
+/** Step by step: Node's own `recursive` never ends where a file system answers "no such file" to every new folder, as /proc does. */
+async function makeFolder(path: string): Promise<void> {
+  const found = await stat(path).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  });
+  if (found?.isDirectory() === true) return;
+  if (found === null) await makeFolder(dirname(path));
+  await mkdir(path).catch((error: unknown) => {
+    // Somebody else may make it at the same time.
+    if (found !== null || (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  });
 }

@@ -16,6 +16,8 @@ export function summaryRows(label: string, result: PointResult): SummaryRow[] {
 const average = ({ result, work }: SummaryRow, of: (one: SchedulerResult) => number | null): string =>
   number(overSchedulers(result, work, of));
 
+const seconds = (value: number | null): string => (value === null ? 'none' : `${number(value)}s`);
+
 const ofClass = ({ result, work }: SummaryRow) => result.classes.find((one) => one.work === work)!;
 
 export const SUMMARY_COLUMNS: readonly Column<SummaryRow>[] = [
@@ -29,8 +31,8 @@ export const SUMMARY_COLUMNS: readonly Column<SummaryRow>[] = [
   { title: 'MAD', cell: (row) => average(row, (one) => one.busyness.deviation), align: 'right' },
   { title: 'NO-CONFLICT', cell: (row) => average(row, (one) => one.noConflictBusyness), align: 'right' },
   { title: 'CONFLICTS', cell: (row) => number(conflictFractionOf(row.result, row.work)), align: 'right' },
-  { title: 'WAIT-MEAN', cell: (row) => `${number(ofClass(row).waitMean)}s`, align: 'right' },
-  { title: 'WAIT-P90', cell: (row) => `${number(ofClass(row).waitP90)}s`, align: 'right' },
-  { title: 'PLACED-MEAN', cell: (row) => `${number(ofClass(row).placedMean)}s`, align: 'right' },
+  { title: 'WAIT-MEAN', cell: (row) => seconds(ofClass(row).waitMean), align: 'right' },
+  { title: 'WAIT-P90', cell: (row) => seconds(ofClass(row).waitP90), align: 'right' },
+  { title: 'PLACED-MEAN', cell: (row) => seconds(ofClass(row).placedMean), align: 'right' },
   { title: 'CPU-USE', cell: (row) => percent(row.result.cpuUse.mean), align: 'right' },
 ];

@@ -1,11 +1,13 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { listedJobs } from '../../sim/omega/load/listed-jobs.ts';
 import { readSwf } from '../../sim/omega/load/swf.ts';
 import type { HostKind, JobSource, SimJob } from '../../sim/omega/load/workload.ts';
+import { didYouMean } from '../../src/wire/suggest.ts';
 import { CliError, EXIT } from '../exit.ts';
+import { fileFault } from '../file-fault.ts';
 import { readHosts } from '../replay/openb.ts';
 import { readJobLines } from './job-lines.ts';
 import { readOpenbJobs } from './openb-jobs.ts';
@@ -40,16 +42,18 @@ export async function readTrace(ref: TraceRef): Promise<Trace> {
   const jobsMax = ref.jobsMax ?? Infinity;
   if (ref.kind === 'openb') return readOpenb(ref, jobsMax);
   const text = await readText(ref.path);
+  const wrong = (error: unknown): CliError => {
+    const why = error instanceof Error ? error.message : String(error);
+    return new CliError(EXIT.badSpec, `${ref.path}: ${why}`, 'docs/omega.md tells the format', error);
+  };
+  let trace: Trace;
   try {
-    return ref.kind === 'swf' ? readSwf(text, jobsMax) : readJobLines(text, jobsMax);
+    trace = ref.kind === 'swf' ? readSwf(text, jobsMax) : readJobLines(text, jobsMax);
   } catch (error) {
-    throw new CliError(
-      EXIT.badSpec,
-      `${ref.path}: ${error instanceof Error ? error.message : String(error)}`,
-      'docs/omega.md tells the format',
-      error,
-    );
+    throw wrong(error);
   }
+  if (trace.jobs.length === 0) throw wrong('there is no job in it');
+  return trace;
 }
 
 async function readOpenb({ path, list, nodes }: TraceRef, jobsMax: number): Promise<Trace> {
@@ -61,6 +65,16 @@ async function readOpenb({ path, list, nodes }: TraceRef, jobsMax: number): Prom
     );
   const hostsFile = join(path, `openb_node_list_${nodes}_node.csv`);
   const podsFile = join(path, `openb_pod_list_${list}.csv`);
+  const found = await readdir(path);
+  const lists = found.flatMap((name) => /^openb_pod_list_(\w+)\.csv$/.exec(name)?.[1] ?? []).sort();
+  if (!lists.includes(list))
+    throw new CliError(
+      EXIT.badSpec,
+      `${path} has no openb_pod_list_${list}.csv${didYouMean(list, lists)}`,
+      lists.length === 0
+        ? 'put the lists of pods beside the hosts'
+        : `--list with one of ${lists.join(', ')}`,
+    );
   const hosts = readHosts(await readText(hostsFile), hostsFile).map(({ cpuMilli, memoryMib, gpuModels }) => ({
     ...{ count: 1, cpuMilli, memoryMib, gpuModels },
   }));
@@ -73,7 +87,7 @@ async function readText(path: string): Promise<string> {
     const bytes = await readFile(path);
     return (path.endsWith('.gz') ? await promisify(gunzip)(bytes) : bytes).toString('utf8');
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw new CliError(EXIT.badSpec, `cannot read ${path}: ${message}`, 'moorage sim run --help', error);
+    const hint = 'name a file that is whole and that you may read; docs/omega.md tells the formats';
+    throw new CliError(EXIT.badSpec, `cannot read ${path}: ${fileFault(error)}`, hint, error);
   }
 }

@@ -5,7 +5,9 @@ import { lastEnd } from '../../sim/omega/load/listed-jobs.ts';
 import { formatProblem } from '../../src/wire/job-file.ts';
 import { parseWorkloadText } from '../../src/wire/workload-file.ts';
 import { CliError, EXIT, usageError } from '../exit.ts';
+import { fileFault } from '../file-fault.ts';
 import { readText } from '../read-text.ts';
+import { ALL } from './trace-choice.ts';
 import type { TraceRef } from './trace.ts';
 import { readTrace } from './trace.ts';
 
@@ -27,6 +29,9 @@ export interface WorkloadOptions {
   readonly scale: number;
 }
 
+const HELP = 'moorage sim run --help';
+const FORMAT = 'docs/omega.md tells the format';
+
 /** Beyond the last end of a trace whose jobs never waited, so that those that did can end too. */
 const TRACE_SLACK = 1.25;
 const TRACE_SLACK_SECONDS = 3600;
@@ -40,8 +45,17 @@ const TRACE_SLACK_SECONDS = 3600;
 export async function readWorkload(cwd: string, path: string, options: WorkloadOptions): Promise<Workload> {
   const file = resolve(cwd, path);
   const kind = await kindOf(file, path);
-  if (kind === 'file') return await readFileOf(file, path);
   const { list, nodes, scale, jobs } = options;
+  if (kind !== 'openb' && (list !== ALL.list || nodes !== ALL.nodes))
+    throw usageError(`--list and --nodes choose from openb-2023, and ${path} is another workload`, HELP);
+  if (kind === 'file') {
+    if (jobs !== undefined)
+      throw usageError(
+        `--jobs takes the first of a trace, and ${path} draws its jobs`,
+        '--hours N   ends earlier',
+      );
+    return await readFileOf(file, path);
+  }
   const trace: TraceRef = { kind, path: file, list, nodes, jobsMax: jobs ?? null, scale };
   const read = await readTrace(trace);
   const tasks = read.jobs.reduce((sum, job) => sum + job.tasks, 0);
@@ -57,21 +71,17 @@ export async function readWorkload(cwd: string, path: string, options: WorkloadO
 }
 
 async function kindOf(file: string, path: string): Promise<TraceRef['kind'] | 'file'> {
-  const found = await stat(file).catch(() => null);
-  if (found === null) throw usageError(`cannot read ${path}`, 'moorage sim run examples/workload.yaml');
+  const found = await stat(file).catch((error: unknown) => {
+    throw usageError(`cannot read ${path}: ${fileFault(error)}`, 'moorage sim run examples/workload.yaml');
+  });
   if (found.isDirectory()) return 'openb';
   if (/\.swf(\.gz)?$/.test(path)) return 'swf';
   return /\.(ndjson|jsonl)$/.test(path) ? 'lines' : 'file';
 }
 
 async function readFileOf(file: string, path: string): Promise<Workload> {
-  const reading = parseWorkloadText(await readText(file), path);
-  if (!reading.ok)
-    throw new CliError(
-      EXIT.badSpec,
-      reading.problems.map(formatProblem).join('\n'),
-      'docs/omega.md tells the format',
-    );
+  const reading = parseWorkloadText(await readText(file, FORMAT), path);
+  if (!reading.ok) throw new CliError(EXIT.badSpec, reading.problems.map(formatProblem).join('\n'), FORMAT);
   const { name, hosts, hostGroups, prefill, classes, duration } = reading.workload;
   const picky = [classes.batch, classes.service].some((one) => one?.constraint != null);
   return {

@@ -30,7 +30,8 @@ const MINUTES_MAX = 7 * 24 * 60;
 
 /** The production roles in a hostile world, seed by seed, against the invariants. */
 export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
-  verb(sim, 'replay <seed>', 'run one seed again, and tell what happened in it')
+  verb(sim, 'replay', 'run one seed again, and tell what happened in it')
+    .argument('<seed>', 'of the run', wholeNumber(0, SEED_MAX))
     .option('--shrink', 'leave out the faults and requests that are not needed to fail', false)
     .addOption(new Option(...THEME).conflicts(['every', 'calm']))
     .option('--every <ms>', 'virtual time between two faults of the small cell', wholeNumber(1, EVERY_MAX_MS))
@@ -38,13 +39,9 @@ export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
     .option('--faults <file>', 'these faults (JSON) in place of those that the seed draws')
     .option('--out <file>', 'write the timeline there')
     .option('--whole', 'the whole timeline, not only what is about the violations', false)
-    .action((seed: string, options: ReplayFlags) =>
+    .action((seed: number, options: ReplayFlags) =>
       run(options, async (context) =>
-        (await import('../commands/sim-replay.ts')).simReplay(
-          context,
-          wholeNumber(0, SEED_MAX)(seed),
-          options,
-        ),
+        (await import('../commands/sim-replay.ts')).simReplay(context, seed, options),
       ),
     );
   verb(sim, 'seeds <from..to>', 'run many seeds, and check the invariants in each')

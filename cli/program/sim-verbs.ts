@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { OmegaOptions } from '../commands/sim-omega.ts';
 import type { SimRunOptions } from '../commands/sim-run.ts';
 import type { GlobalOptions } from '../context.ts';
+import { ALL } from '../omega/trace-choice.ts';
 import type { ProgramInput } from '../program.ts';
 import { addSeedVerbs } from './seed-verbs.ts';
 import { collect, verb, wholeNumber } from '../verbs.ts';
@@ -44,7 +45,9 @@ function addOmega(sim: Command, run: ProgramInput['run']): void {
         .default([]),
     )
     .option('--hours <n>', 'simulated time, instead of what the paper took', number(0.01, HOURS_MAX))
-    .option('--days <n>', 'the same in days', number(0.01, DAYS_MAX))
+    .addOption(
+      new Option('--days <n>', 'the same in days').argParser(number(0.01, DAYS_MAX)).conflicts('hours'),
+    )
     .option('--values <list>', 'the swept values, separated by commas', numbers, [])
     .option('--scale <x>', 'multiply how many jobs are submitted', number(0.001, 1000), 1);
   common(omega, '.moorage/omega').action((figures: string[], options: OmegaOptions & GlobalOptions) =>
@@ -142,8 +145,8 @@ function runFlags(command: Command): Command {
     .option('--scale <x>', 'multiply how many jobs are submitted a second', number(0.000_001, 1_000_000), 1)
     .option('--hours <n>', 'simulated time, instead of what the workload says', number(0.01, HOURS_MAX))
     .option('--jobs <n>', 'the first n jobs of a trace', wholeNumber(1, JOBS_MAX))
-    .option('--list <name>', 'openb: which pods', 'default')
-    .addOption(new Option('--nodes <list>', 'openb: which hosts').choices(['all', 'gpu']).default('all'));
+    .option('--list <name>', 'openb: which pods', ALL.list)
+    .addOption(new Option('--nodes <list>', 'openb: which hosts').choices(['all', 'gpu']).default(ALL.nodes));
 }
 
 function number(least: number, most: number): (text: string) => number {

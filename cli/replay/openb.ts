@@ -1,8 +1,10 @@
 import { isId } from '../../src/core/ids.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../src/core/resources.ts';
-import { CliError, EXIT } from '../exit.ts';
 import type { CsvRow } from './csv.ts';
-import { readCsv, wholeIn } from './csv.ts';
+import { readCsv, wholeIn, wrong } from './csv.ts';
+
+const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'];
+const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli'];
 
 /** A host of the trace. */
 export interface TraceHost {
@@ -26,7 +28,7 @@ export interface TracePod {
 
 /** The hosts of an openb node list: `sn,cpu_milli,memory_mib,gpu,model`. */
 export function readHosts(text: string, file: string): TraceHost[] {
-  return readCsv(text, file).map((row, index) => {
+  return readCsv(text, file, HOST_COLUMNS).map((row, index) => {
     const line = index + 2;
     const gpus = wholeIn(row, 'gpu', file, line);
     const model = row('model') === '' ? 'unknown' : row('model');
@@ -44,16 +46,12 @@ export function readHosts(text: string, file: string): TraceHost[] {
  * may be named twice; a pod without a GPU has `gpu_milli` 0.
  */
 export function readPods(text: string, file: string): TracePod[] {
-  return readCsv(text, file).map((row, index) => {
+  return readCsv(text, file, POD_COLUMNS).map((row, index) => {
     const line = index + 2;
     const gpus = wholeIn(row, 'num_gpu', file, line);
     const milli = wholeIn(row, 'gpu_milli', file, line);
     if (gpus > 0 && (milli < 1 || milli > GPU_MILLI_PER_DEVICE))
-      throw new CliError(
-        EXIT.badSpec,
-        `${file}:${String(line)}: gpu_milli: ${String(milli)} is no share of a device`,
-        'moorage replay --help',
-      );
+      throw wrong(file, line, `gpu_milli: ${String(milli)} is no share of a device`);
     return {
       name: nameIn(row, 'name', file, line),
       cpuMilli: wholeIn(row, 'cpu_milli', file, line),
@@ -68,11 +66,7 @@ export function readPods(text: string, file: string): TracePod[] {
 function nameIn(row: CsvRow, title: string, file: string, line: number): string {
   const name = row(title);
   if (isId(name)) return name;
-  throw new CliError(
-    EXIT.badSpec,
-    `${file}:${String(line)}: ${title}: "${name}" is no name`,
-    'moorage replay --help',
-  );
+  throw wrong(file, line, `${title}: "${name}" is no name`);
 }
 
 /** The pod as a job: one allocation that stays, since the replay lets nothing depart. */

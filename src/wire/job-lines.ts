@@ -1,24 +1,28 @@
 import { z } from 'zod';
+import { keysAt } from './job-json-schema.ts';
+import { faultsOf, pathText } from './job-problems.ts';
 import { hostKinds, simulatedDuration, taskShape } from './workload-file.ts';
 
 /** Workloads as NDJSON: a line with the hosts, then a line for each job. */
 
 const COUNT_MAX = 1_000_000;
+/** Three hundred years. */
+const SECONDS_MAX = 1e10;
 
 const machine = z.strictObject({ hosts: hostKinds });
 
 /** Seconds, since whoever writes such lines takes them from a log. */
-const seconds = z.number().min(0);
+const seconds = z.number().min(0).max(SECONDS_MAX);
 
 const job = z
   .strictObject({
     at: seconds,
     class: z.enum(['batch', 'service']).default('batch'),
     tasks: z.int().min(1).max(COUNT_MAX).default(1),
-    runtime: z.union([
-      seconds.refine((value) => value > 0, { error: 'must be more than 0' }),
-      simulatedDuration,
-    ]),
+    runtime: z.union(
+      [seconds.refine((value) => value > 0, { error: 'must be more than 0' }), simulatedDuration],
+      { error: 'expected seconds above 0, or a duration such as "90s" or "1h30m"' },
+    ),
     task: taskShape,
     gang: z.boolean().default(false),
   })
@@ -45,8 +49,6 @@ function parse<T extends z.ZodType>(shape: T, line: string, number: number): z.o
   }
   const read = shape.safeParse(value);
   if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new Error(
-    `line ${String(number)}: ${issue?.path.map(String).join('.') ?? ''}: ${issue?.message ?? 'wrong'}`,
-  );
+  const [fault] = faultsOf(read.error.issues, value, (path) => keysAt(shape, path));
+  throw new Error(`line ${String(number)}: ${pathText(fault?.path ?? [])}: ${fault?.text ?? 'wrong'}`);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { JOB_TEXT_BYTES_MAX } from './bounds.ts';
+import { keysAt } from './job-json-schema.ts';
 import type { JobProblem } from './job-problems.ts';
 import { faultsOf, pathText } from './job-problems.ts';
 import { utf8Bytes } from './safe-string.ts';
@@ -175,7 +176,7 @@ export function parseWorkloadText(text: string, file: string): WorkloadReading {
     };
   const read = workload.safeParse(source.value);
   if (read.success) return { ok: true, workload: read.data };
-  const problems = faultsOf(read.error.issues, source.value, () => []).map(
+  const problems = faultsOf(read.error.issues, source.value, (path) => keysAt(workload, path)).map(
     ({ path, key, part, column, text: why }) => {
       const place = source.positionOf(key === undefined ? path : [...path, key], part, column);
       return { path: pathText(path), text: why, file, ...place };

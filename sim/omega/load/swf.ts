@@ -23,12 +23,22 @@ const USED = 4;
 const ASKED = 7;
 const MEMORY_KIB = 9;
 
+/** More of them is a damaged line: three hundred years, a million processors, a pebibyte. */
+const MOST: ReadonlyMap<number, number> = new Map([
+  [SUBMIT, 1e10],
+  [RUN, 1e10],
+  [USED, 1_000_000],
+  [ASKED, 1_000_000],
+  [MEMORY_KIB, 2 ** 40],
+]);
+const HOSTS_MAX = 200_000;
+
 /**
  * Reads a log: each job a gang of one-core tasks, as many as processors were used, each with the memory that was asked
  * for. Times are as recorded; estimates and recorded waits are left aside.
  *
  * @param jobsMax the first so many jobs
- * @throws when a line is not one of 18 numbers, or the header does not tell the machine
+ * @throws when a line is not one of 18 numbers, says something that no machine has, or the header does not tell the machine
  */
 export function readSwf(text: string, jobsMax = Infinity): SwfLog {
   const header = new Map<string, number>();
@@ -39,7 +49,7 @@ export function readSwf(text: string, jobsMax = Infinity): SwfLog {
     number += 1;
     if (jobs.length >= jobsMax) break;
     if (line.startsWith(';')) {
-      const said = /^;\s*(MaxNodes|MaxProcs):\s*(\d+)/.exec(line);
+      const said = /^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})(?![\w.])/.exec(line);
       if (said !== null) header.set(said[1] ?? '', Number(said[2]));
       continue;
     }
@@ -68,6 +78,11 @@ function jobOf(fields: readonly string[], id: number, line: number): SimJob | nu
       `line ${String(line)} is not ${String(FIELDS)} numbers, as a job of an SWF log is: ${fields.join(' ').slice(0, 80)}`,
     );
   const of = (field: number): number => numbers[field] as number;
+  for (const [field, most] of MOST)
+    if (of(field) > most)
+      throw new Error(
+        `line ${String(line)}: field ${String(field + 1)} is ${fields[field] ?? ''}, of which ${String(most)} is the most`,
+      );
   const tasks = of(USED) > 0 ? of(USED) : of(ASKED);
   if (tasks <= 0 || of(RUN) <= 0) return null;
   const memoryMib = of(MEMORY_KIB) > 0 ? Math.ceil(of(MEMORY_KIB) / KIB_PER_MIB) : MIB_UNKNOWN;
@@ -86,6 +101,8 @@ function machineOf(header: ReadonlyMap<string, number>): readonly HostKind[] {
     throw new Error(
       'its header does not tell the machine: put "; MaxNodes: <hosts>" and "; MaxProcs: <cores>" before the jobs',
     );
+  if (nodes > HOSTS_MAX)
+    throw new Error(`MaxNodes is ${String(nodes)}, of which ${String(HOSTS_MAX)} is the most`);
   const cores = Math.floor(procs / nodes);
   return [{ count: nodes, cpuMilli: cores * CORE_MILLI, memoryMib: cores * MIB_PER_CORE, gpuModels: [] }];
 }

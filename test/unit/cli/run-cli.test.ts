@@ -56,6 +56,8 @@ test.each([
   [['status', 'No_Such'], /is no name of a job/],
   [['status', ''], /is no name of a job/],
   [['replay', '/nowhere', '--pods', '0'], /a whole number from 1/],
+  [['sim', 'replay', 'x'], /expected a whole number from 0/],
+  [['sim', 'omega', '9', '--hours', '1', '--days', '1'], /cannot be used with/],
   [['explain', 'group.cuont'], /did you mean "count"\?/],
 ])('%j: usage, and what to type next', async (args, why) => {
   const { code, stderr } = await cli(...args);

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
+import { CliError, EXIT } from '../../../../cli/exit.ts';
 import type { RunFlags } from '../../../../cli/omega/run-spec.ts';
 import { specOf } from '../../../../cli/omega/run-spec.ts';
 import { runTask } from '../../../../cli/omega/run-task.ts';
 import { readWorkload } from '../../../../cli/omega/workload.ts';
-import { OutFolder } from '../../../../cli/omega/out-folder.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'moorage-omega-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -81,12 +81,84 @@ test('what is wrong with a workload is told with its place', async () => {
   await expect(readWorkload(folder, 'bad.swf', OPTIONS)).rejects.toThrow('is not 18 numbers');
 });
 
-test('a finished point is found again; one that cannot be read is not', async () => {
-  const out = new OutFolder(join(folder, 'out'));
-  await out.make();
-  expect(await out.readPoint('a')).toBeNull();
-  await out.writePoint('a', { wallSeconds: 1 } as never);
-  expect(await out.readPoint('a')).toEqual({ wallSeconds: 1 });
-  writeFileSync(join(folder, 'out', 'points', 'b.json'), '{"half');
-  expect(await out.readPoint('b')).toBeNull();
+const HEAD = '; MaxNodes: 4\n; MaxProcs: 32\n';
+const HOSTS = '{"hosts":[{"count":4,"cpu":2,"memory":"4Gi"}]}\n';
+const JOB = '{"at":1,"runtime":"2m","task":{"cpu":1,"memory":"1Gi"}}';
+
+test.each([
+  ['empty.swf', '', /its header does not tell the machine: put "; MaxNodes/],
+  ['no-jobs.swf', HEAD, /there is no job in it/],
+  ['cut.swf', `${HEAD}1 0 5 10`, /line 3 is not 18 numbers/],
+  ['huge.swf', `${HEAD}1 0 5 1e300 1 -1 -1 1 9 -1 1 1 1 1 1 -1 -1 -1`, /line 3: field 4 is 1e300/],
+  ['huge-machine.swf', '; MaxNodes: 1e99\n; MaxProcs: 1e99\n', /does not tell the machine/],
+  ['many-hosts.swf', '; MaxNodes: 999999999\n; MaxProcs: 999999999\n', /MaxNodes is 999999999/],
+  ['empty.ndjson', '', /line 1 is no JSON/],
+  ['no-jobs.ndjson', HOSTS, /there is no job in it/],
+  ['cut.ndjson', `${HOSTS}${JOB.slice(0, 20)}`, /line 2 is no JSON/],
+  [
+    'unit.ndjson',
+    HOSTS + JOB.replace('2m', '2 moons'),
+    /line 2: runtime: expected seconds above 0, or a duration/,
+  ],
+  ['missing.ndjson', HOSTS + JOB.replace('"runtime":"2m",', ''), /line 2: runtime: expected/],
+  ['late.ndjson', HOSTS + JOB.replace('1,', '1e300,'), /line 2: at: Too big/],
+  ['key.ndjson', HOSTS + JOB.replace('"at"', '"att"'), /line 2: at: is missing/],
+  [
+    'key.yaml',
+    'duration: 1h\nhosts: [{ count: 1, cpu: 1, memory: 1Gi }]\nclases: {}\n',
+    /did you mean "classes"/,
+  ],
+  ['damaged.swf.gz', 'not gzipped', /cannot read .*damaged\.swf\.gz: incorrect header check/],
+])('%s: one error that names the place, and what to do', async (name, text, why) => {
+  writeFileSync(join(folder, name), text);
+  const failed = await readWorkload(folder, name, OPTIONS).catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(CliError);
+  const { message, hint, exitCode } = failed as CliError;
+  expect(message).toMatch(why);
+  expect(message).toContain(name);
+  expect({ exitCode, hint }).toEqual({
+    exitCode: EXIT.badSpec,
+    hint: expect.stringMatching(/docs\/omega/) as string,
+  });
+});
+
+test.each([
+  [
+    'openb_node_list_all_node.csv',
+    'sn,cpu_milli,memory_mib,gpu\nh1,1,1,0\n',
+    /node_list_all_node.csv:1: there is no column model/,
+  ],
+  ['openb_pod_list_default.csv', '', /pod_list_default.csv:1: expected a line of column titles/],
+  ['openb_pod_list_default.csv', 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1,1,0,0\n', /has no times/],
+  [
+    'openb_pod_list_default.csv',
+    'name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,deletion_time,scheduled_time\np1,1,1,0,0,LS,0,',
+    /pod_list_default.csv:2: deletion_time: expected a whole number, found nothing/,
+  ],
+])('openb, %s: a damaged list is told with its line', async (name, text, why) => {
+  const openb = mkdtempSync(join(folder, 'openb-'));
+  const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\n';
+  writeFileSync(
+    join(openb, 'openb_node_list_all_node.csv'),
+    'sn,cpu_milli,memory_mib,gpu,model\nh1,1,1,0,\n',
+  );
+  writeFileSync(join(openb, 'openb_pod_list_default.csv'), pods);
+  writeFileSync(join(openb, name), text);
+  await expect(readWorkload(openb, '.', OPTIONS)).rejects.toThrow(why);
+});
+
+test('a choice that the workload does not offer is refused, with what there is', async () => {
+  const openb = mkdtempSync(join(folder, 'openb-'));
+  writeFileSync(
+    join(openb, 'openb_node_list_all_node.csv'),
+    'sn,cpu_milli,memory_mib,gpu,model\nh1,1,1,0,\n',
+  );
+  writeFileSync(join(openb, 'openb_pod_list_default.csv'), '');
+  await expect(readWorkload(openb, '.', { ...OPTIONS, list: 'defalt' })).rejects.toMatchObject({
+    message: `${openb} has no openb_pod_list_defalt.csv; did you mean "default"?`,
+    hint: '--list with one of default',
+  });
+  writeFileSync(join(folder, 'any.yaml'), '');
+  await expect(readWorkload(folder, 'any.yaml', { ...OPTIONS, nodes: 'gpu' })).rejects.toThrow(/openb-2023/);
+  await expect(readWorkload(folder, 'any.yaml', { ...OPTIONS, jobs: 3 })).rejects.toThrow(/--jobs/);
 });

@@ -43,7 +43,7 @@ describe('pods', () => {
 
   test('what is no number is refused with its line', () => {
     expect(() => readPods(PODS.replace('6000', 'many'), 'pods.csv')).toThrow(
-      /pods\.csv:3: cpu_milli: "many" is no whole number/,
+      /pods\.csv:3: cpu_milli: expected a whole number, found "many"/,
     );
     expect(() => readPods(PODS.replace('460', '1460'), 'pods.csv')).toThrow(
       /pods\.csv:3: gpu_milli: 1460 is no share/,

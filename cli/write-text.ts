@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { access, constants, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { CliError, EXIT } from './exit.ts';
+import { fileFault } from './file-fault.ts';
+
+/**
+ * Writes a file as a whole: whoever reads it, or ends us meanwhile, finds the old one or the new one, and two that write the
+ * same file do not mix. A device or a pipe is written as it is.
+ *
+ * @param hint what to do when that fails
+ * @throws CliError naming the file and why; nothing is left of the half
+ */
+export async function writeText(file: string, text: string, hint: string): Promise<void> {
+  try {
+    if (!(await isPlain(file))) await writeFile(file, text);
+    else await replace(await realpath(file).catch(() => file), text);
+  } catch (error) {
+    throw unwritable(file, error, hint);
+  }
+}
+
+/** @throws CliError when the file could not be written: told before hours of work are spent on what it should hold */
+export async function mustBeWritable(file: string, hint: string): Promise<void> {
+  try {
+    if (!(await isPlain(file))) {
+      await access(file, constants.W_OK);
+      return;
+    }
+    const target = await realpath(file).catch(() => null);
+    if (target !== null) await access(target, constants.W_OK);
+    const part = partOf(target ?? file);
+    await (await open(part, 'wx')).close();
+    await rm(part);
+  } catch (error) {
+    throw unwritable(file, error, hint);
+  }
+}
+
+/** Is it a file, or nothing yet? @throws for a folder */
+async function isPlain(file: string): Promise<boolean> {
+  const found = await stat(file).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return null;
+  });
+  if (found?.isDirectory() === true) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+  return found?.isFile() ?? true;
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  const part = partOf(file);
+  try {
+    await writeFile(part, text, { flag: 'wx' });
+    await rename(part, file);
+  } catch (error) {
+    await rm(part, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Beside it, and nobody else's. */
+const partOf = (file: string): string => `${file}.${randomUUID()}.part`;
+
+function unwritable(file: string, error: unknown, hint: string): CliError {
+  const isFolder = (error as NodeJS.ErrnoException).code === 'ENOENT';
+  const why = isFolder ? 'its folder is not there' : fileFault(error);
+  return new CliError(EXIT.usage, `cannot write ${file}: ${why}`, hint, error);
+}
