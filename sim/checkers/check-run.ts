@@ -12,6 +12,7 @@ import { checkEventStreams } from './event-streams.ts';
 import { checkEvents } from './events.ts';
 import { GangChecker } from './gangs.ts';
 import { checkGroundRoom } from './ground-room.ts';
+import { HostLossChecker } from './host-loss.ts';
 import type { LivenessTimes } from './liveness.ts';
 import { checkLiveness } from './liveness.ts';
 import { LossChecker } from './losses.ts';
@@ -113,11 +114,13 @@ function checkRevisions(
   const compared = new ComparedWritesChecker(keys);
   const gangs = new GangChecker();
   const losses = new LossChecker(keys);
+  const moves = new HostLossChecker(history.nemesis);
   for (const at of history.revisions) {
     findings.enter(at);
     const step = state.take(at.fact.revision, at.fact.changes, at.fact.isRestore);
     book.take(step, at);
     losses.check(step, state.cell, at, findings);
+    moves.check(step, state.cell, at, { book, alive: losses.alive }, findings);
     const isNew = ({ id }: { readonly id: string }): boolean =>
       book.allocations.get(id)?.created.seq === at.seq;
     gangs.check(step, state.cell, findings, isNew);

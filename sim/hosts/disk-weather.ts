@@ -12,12 +12,14 @@ interface DiskSettings {
   readonly fault: DiskErrorCode | null;
   /** Writes take this many times as long. */
   readonly slowness: number;
+  /** A read takes up to so many milliseconds; 0: none, as from a page cache. */
+  readonly readMaxMs: number;
 }
 
 /** How a machine's disk behaves. */
 export class DiskWeather {
   readonly #random: SeededRandom;
-  readonly #settings = new Overlay<DiskSettings>({ fault: null, slowness: 1 });
+  readonly #settings = new Overlay<DiskSettings>({ fault: null, slowness: 1, readMaxMs: 0 });
 
   constructor(random: SeededRandom) {
     this.#random = random;
@@ -42,6 +44,12 @@ export class DiskWeather {
 
   writeDelayMs(): number {
     return this.delayMs() * this.#settings.now.slowness;
+  }
+
+  /** @returns 0: no time passes */
+  readDelayMs(): number {
+    const { readMaxMs } = this.#settings.now;
+    return readMaxMs === 0 ? 0 : this.#random.fraction() * readMaxMs;
   }
 
   writeFault(): DiskError | null {

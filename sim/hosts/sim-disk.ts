@@ -17,7 +17,7 @@ export class SimDisk implements Disk {
   }
 
   read(path: string): Promise<string | null> {
-    return this.#look(() => this.#machine.content.read(path));
+    return this.#look(path, () => this.#machine.content.read(path));
   }
 
   publish(path: string, text: string, options: WriteOptions = {}): Promise<'published' | 'exists'> {
@@ -41,7 +41,7 @@ export class SimDisk implements Disk {
   }
 
   list(path: string): Promise<readonly string[]> {
-    return this.#look(() => this.#machine.content.list(path));
+    return this.#look(path, () => this.#machine.content.list(path));
   }
 
   makeFolder(path: string): Promise<void> {
@@ -57,14 +57,14 @@ export class SimDisk implements Disk {
   }
 
   sizeOf(path: string): Promise<number | null> {
-    return this.#look(() => {
+    return this.#look(path, () => {
       const text = this.#machine.content.read(path);
       return text === null ? null : Buffer.byteLength(text);
     });
   }
 
   readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return this.#look(() =>
+    return this.#look(path, () =>
       ENCODER.encode(this.#machine.content.read(path) ?? '').subarray(offset, offset + length),
     );
   }
@@ -79,17 +79,24 @@ export class SimDisk implements Disk {
   }
 
   freeBytes(): Promise<number> {
-    return this.#look(() => this.#machine.disk.freeBytes);
+    return this.#look('', () => this.#machine.disk.freeBytes);
   }
 
   absolute(path: string): string {
     return `/${this.#machine.host}/${path}`;
   }
 
-  /** Reads answer from memory, as a page cache does: no time passes. */
-  #look<T>(work: () => T): Promise<T> {
-    const fault = this.#machine.disk.readFault();
-    return fault === null ? Promise.resolve(work()) : Promise.reject(fault);
+  /** Reads answer from memory, as a page cache does: no time passes. From a slow disk comes later what was there when it was asked. */
+  #look<T>(path: string, work: () => T): Promise<T> {
+    const { agenda, disk } = this.#machine;
+    const fault = disk.readFault();
+    if (fault !== null) return Promise.reject(fault);
+    const delayMs = disk.readDelayMs();
+    const found = work();
+    if (delayMs === 0) return Promise.resolve(found);
+    return new Promise((resolve) => {
+      agenda.after(delayMs, this.#life, 'disk read', () => resolve(found), path);
+    });
   }
 
   #change<T>(kind: string, path: string, work: () => T, tearable?: Torn): Promise<T> {

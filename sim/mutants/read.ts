@@ -6,17 +6,19 @@ const HOSTS = numbered('host', 3);
 const MONITORS = numbered('monitor', 2);
 const EVERY_MS = 300;
 
-/** Monitors lose their hosts, for a moment or until the oldest bytes are given up; disks take nothing for a while. */
+/** Monitors lose their hosts, for a moment or until the oldest bytes are given up; disks take nothing for a while, or are slow to read. */
 export function readFaults(random: SeededRandom, activeMs: number): readonly Fault[] {
   const faults: Fault[] = [];
   for (let atMs = 600; atMs < activeMs - 2_500; atMs += EVERY_MS) {
     const target = HOSTS[random.below(HOSTS.length)] ?? '';
     const other = MONITORS[random.below(MONITORS.length)] ?? '';
     const durationMs = 300 + random.below(2_000);
-    const drawn = random.below(6);
+    const drawn = random.below(8);
     if (drawn <= 2) faults.push({ kind: 'break-connections', target, other, atMs, durationMs: 1 });
     else if (drawn === 3) faults.push({ kind: 'cut', target, other, atMs, durationMs });
     else if (drawn === 4) faults.push({ kind: 'kill', target: other, atMs, durationMs });
+    else if (drawn >= 6)
+      faults.push({ kind: 'reads-slow', target, atMs, durationMs, amount: 50 + random.below(800) });
     else
       faults.push({
         kind: 'disk-fails',

@@ -133,6 +133,36 @@ function urgent(n: number, atMs: number, random: SeededRandom): Request {
   return { atMs, kind: 'submit', name: file.name, file, stopAfterMs: null };
 }
 
+const MOVING = 7;
+
+/**
+ * Work that lasts, in a cell that has room for it without one of its hosts. Every second job asks to be replaced when its host is
+ * lost, every third may not be tried again; short work comes when the host is back.
+ */
+export function moving(random: SeededRandom, backMs: number): readonly Request[] {
+  const lasting = Array.from({ length: MOVING }, (_, n) => lastingOf(n, random));
+  const short = Array.from({ length: 2 }, (_, n) => urgent(n, backMs + random.below(2_000), random));
+  return [...lasting.sort((a, b) => a.atMs - b.atMs), ...short];
+}
+
+function lastingOf(n: number, random: SeededRandom): Request {
+  const isService = random.below(2) === 0;
+  const file = {
+    ...{ name: `lasting-${String(n)}`, type: isService ? 'service' : 'batch', count: 1 + random.below(3) },
+    resources: { cpu: `${String(100 * (1 + random.below(3)))}m`, memory: '128Mi' },
+    ...(random.below(4) === 0 ? { ports: { http: 'auto' } } : {}),
+    ...(!isService && random.below(4) === 0 ? { gang: true, waitMax: '60s' } : {}),
+    reschedule: {
+      onHostLost: random.below(2) === 0,
+      ...(!isService && random.below(3) === 0 ? { attempts: 0 } : {}),
+    },
+    command: ['work'],
+    env: { SIM_RUN_MS: String(isService ? 0 : 5_000 + random.below(70_000)) },
+    stop: { signal: 'SIGTERM', grace: '500ms' },
+  };
+  return { atMs: 200 + random.below(6_000), kind: 'submit', name: file.name, file, stopAfterMs: null };
+}
+
 /** With tasks that have much to say, for some seconds, and are started again where they fail. */
 export function talkative(request: Request): Request {
   const env = { ...(request.file['env'] as object), SIM_OUTPUT_EVERY_MS: '80' };

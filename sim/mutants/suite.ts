@@ -7,13 +7,13 @@ import type { Request, Scenario } from '../world/scenario.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { readFaults } from './read.ts';
-import { burst, gangs, restless, talkative } from './requests.ts';
+import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
 /**
  * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
  * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
- * with one that is not heard for so long that it counts as lost, `race` with slow roads on which others are always faster,
+ * with one that is not heard for so long that it counts as lost, `moved` with one that is lost for much longer, while every second job asks to be replaced, `race` with slow roads on which others are always faster,
  * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `restored` with a store that is lost, or restored from a
  * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
@@ -28,6 +28,7 @@ export const THEMES = [
   'crash',
   'silent',
   'lost',
+  'moved',
   'race',
   'refused',
   'repeated',
@@ -134,6 +135,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       return begunOptions(seed, random);
     case 'lost':
       return lostOptions(seed, random);
+    case 'moved':
+      return movedOptions(seed, random);
   }
 }
 
@@ -176,6 +179,18 @@ function lostOptions(seed: number, random: SeededRandom): WorldOptions {
   } as const;
   const requests = longRequests(random).map((request) => leaving(request, random));
   return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests };
+}
+
+/** Time for the verdict, for what follows from it, and for the host to be back some seconds before the end. */
+const MOVED: Scenario = { ...LONG, activeMs: 62_000 };
+const BACK_MS = 58_000;
+
+function movedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = (['isolate', 'pause', 'freeze-host', 'reboot'] as const)[random.below(4)] ?? 'isolate';
+  const target = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
+  const atMs = 4_000 + random.below(5_000);
+  const gone = { kind, target, atMs, durationMs: BACK_MS - atMs };
+  return { seed, scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
 }
 
 /** Every second service and list asks that nothing of it runs on for long where nobody hears of it. */

@@ -115,7 +115,7 @@ function requestOf(n: number, scenario: Scenario, random: SeededRandom): Request
   const name = `job-${String(n)}`;
   const type = isService ? 'service' : 'batch';
   const plain = { name, type, ...placing(random), ...work(isService, random) };
-  const file = restarting(addressed(sharing(plain, random), random), scenario, random);
+  const file = repeating(addressed(sharing(plain, random), random), scenario, random);
   const stops = isService || random.below(5) === 0;
   return { atMs, kind, name, file, stopAfterMs: stops ? random.below(scenario.activeMs) : null };
 }
@@ -146,15 +146,22 @@ export function addressed<T extends { readonly name: string; readonly resources:
   return { ...file, resources: { ...file.resources, scalars: { addresses: 1 + drawn } } };
 }
 
-/** The job file, with its time before a restart on the same host. Drawn beside everything else, too. */
-function restarting<T extends { readonly name: string }>(
+/**
+ * The job file, with its time before a restart on the same host, and in one of three cases with a word on what follows when its host
+ * gives up or is lost: of those every second may not be tried elsewhere. Drawn beside everything else, too.
+ */
+function repeating<T extends { readonly name: string }>(
   file: T,
   { restartDelayMaxMs }: Scenario,
   random: SeededRandom,
 ): T {
   if (restartDelayMaxMs === null) return file;
   const delayMs = random.split(`restart ${file.name}`).below(restartDelayMaxMs);
-  return { ...file, restart: { delay: `${String(delayMs)}ms` } };
+  const restart = { delay: `${String(delayMs)}ms` };
+  const own = random.split(`reschedule ${file.name}`);
+  if (own.below(3) > 0) return { ...file, restart };
+  const reschedule = { attempts: own.below(2), delay: '1s', maxDelay: '1s', onHostLost: own.below(2) === 0 };
+  return { ...file, restart, reschedule };
 }
 
 /** What the client asks for, in one of three cases with tasks that write. Drawn beside everything else, too. */
