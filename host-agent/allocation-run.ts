@@ -207,13 +207,15 @@ export class AllocationRun {
   }
 
   async #stepSafely(verify: boolean): Promise<void> {
+    const wasDue = this.#isDue();
     try {
       await this.#step(verify);
       this.#retryMs = this.ended && !this.#released ? this.#backoff.nextMs() : null;
       if (this.#retryMs === null) this.#backoff.reset();
     } catch (error) {
       // A fault of disk or system: tasks run on, and the step is done again.
-      this.#retryMs = this.#backoff.nextMs();
+      // A deadline that fell due meanwhile does not wait for the next try.
+      this.#retryMs = !wasDue && this.#isDue() ? 0 : this.#backoff.nextMs();
       this.#ports.metrics.count('moorage_host_steps_failed_total');
       this.#ports.log.error(
         { allocation: this.id, error },
@@ -227,12 +229,23 @@ export class AllocationRun {
     if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
     if (!this.tasks.some((run) => run.begun) && this.#verdict.given === null && !(await this.#begin()))
       return;
-    for (const run of this.tasks) await run.refresh(verify);
+    await this.#refresh(verify);
     await this.#judge();
     if (this.#verdict.given !== null) await this.#stopTasks(this.tasks);
     else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
     else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
     if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict.given));
+  }
+
+  /** A task that cannot be begun (again) holds up no deadline. */
+  async #refresh(verify: boolean): Promise<void> {
+    try {
+      for (const run of this.tasks) await run.refresh(verify);
+      if (this.#verdict.given !== null) return;
+      for (const run of this.tasks) if (!run.begun) await run.begin();
+    } catch (error) {
+      if (!this.#isDue()) throw error;
+    }
   }
 
   /** @returns false while it must wait for its place */
@@ -275,7 +288,6 @@ export class AllocationRun {
     if (this.#verdict.given !== null) return;
     const stoppedBy = this.tasks.find((run) => run.stoppedBy !== undefined)?.stoppedBy;
     if (stoppedBy !== undefined) return this.#end(VERDICT_OF[stoppedBy], VERDICT_OF[stoppedBy]);
-    for (const run of this.tasks) if (!run.begun) await run.begin();
     if (this.tasks.every((run) => run.done)) return;
     const failed = mainsOf(this.tasks).find((run) => run.done && !run.succeeded);
     const due = this.#due();
@@ -379,6 +391,10 @@ export class AllocationRun {
       .map((inMs) => (inMs > 0 ? inMs : (retryMs ?? 0)));
     const due = Math.min(retryMs ?? Infinity, ...dues);
     this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
+  }
+
+  #isDue(): boolean {
+    return this.#due()?.inMs === 0;
   }
 
   #due(): Due | null {

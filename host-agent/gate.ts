@@ -106,7 +106,7 @@ export class Gate {
     const before = this.#deps.journal.refusalOf(id);
     const code = START_REFUSALS.find((one) => one === before?.code);
     return before !== undefined && code !== undefined
-      ? refusal(code, before.detail)
+      ? refusal(code, before.detail, before.extra)
       : refusal('stopped', 'this allocation was stopped or removed before');
   }
 

@@ -38,9 +38,10 @@ export async function startAllocation(desk: Desk, request: StartRequest): Promis
  * What still runs of it is ended, but not on the word of one who has missed something (I17).
  * @throws ProblemError, no final one, while something of it still runs
  */
-async function bar({ journal, orphans }: Desk, id: string, { code, detail }: Problem): Promise<void> {
+async function bar({ journal, orphans }: Desk, id: string, problem: Problem): Promise<void> {
+  const { code, detail, extra } = problem;
   try {
-    await journal.barRefused(id, { code, detail });
+    await journal.barRefused(id, { code, detail, ...(extra === undefined ? {} : { extra }) });
   } catch (error) {
     if (!(error instanceof DiskError)) throw error;
   }

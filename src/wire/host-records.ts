@@ -97,6 +97,8 @@ export type JournalEntry =
 export interface RefusalRecord {
   readonly code: string;
   readonly detail: string;
+  /** What the answer said besides, for programs: `short`. Absent also in what older agents wrote. */
+  readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 /** One signal that was ordered from outside, in the file `cmds.wal` of its attempt or command. */
@@ -150,7 +152,9 @@ const journalShape: z.ZodType<JournalEntry> = z.union([
     kind: z.literal('barred'),
     id,
     atMs: whole,
-    refusal: z.exactOptional(z.object({ code: line, detail: line })),
+    refusal: z.exactOptional(
+      z.object({ code: line, detail: line, extra: z.exactOptional(z.record(line, z.unknown())) }),
+    ),
   }),
 ]);
 

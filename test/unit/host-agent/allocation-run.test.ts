@@ -74,6 +74,26 @@ describe('the life of an allocation', () => {
     expect(world.agent.report(id)).toMatchObject({ state: 'failed', restarts: 1 });
   });
 
+  it('a deadline that falls due between two tries of a restart does not wait for the next', async () => {
+    const world = await host();
+    const order = someStart({
+      tasks: [someTask({ env: { HOLLOW_RUN_MS: '10', HOLLOW_EXIT_CODE: '3' } })],
+      restart: { attempts: 1, windowMs: 3_600_000, delayMs: 100, on: 'failure' },
+      deadlineMs: 30_000,
+    });
+    const { id } = order.allocation;
+    await world.agent.start(order);
+    await world.until(id, ({ tasks }) => tasks['main']?.exit !== undefined);
+    world.disk.failWrites(new DiskError('io', 'no'));
+    await world.clock.advance(29_900);
+    expect(world.agent.report(id).state).not.toBe('stopping');
+    await world.clock.advance(200);
+    expect(world.agent.report(id).state).toBe('stopping');
+    world.disk.failWrites(null);
+    await world.until(id, isReleased);
+    expect(world.agent.report(id)).toMatchObject({ state: 'failed', reason: 'deadline', restarts: 0 });
+  });
+
   it('restarts outside the window do not count', async () => {
     const world = await host();
     const order = someStart({
