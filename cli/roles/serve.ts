@@ -82,7 +82,7 @@ function leaving({ terminal, interrupted }: Context): Promise<void> {
  * @returns null: the order to leave came first, and `start` has not done by `START_MAX_MS` after it
  * @throws CliError that says what keeps it from starting; after the order, with the status of a role that failed
  */
-async function started(
+export async function started(
   terminal: Terminal,
   leave: Promise<void>,
   start: () => Promise<RunningRole>,

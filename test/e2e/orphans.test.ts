@@ -60,22 +60,6 @@ it('a role ends when it is told to, though its store never answers', async () =>
   expect(await role.end).toMatchObject({ code: 0, signal: null });
 });
 
-it('a role whose start fails after it was told to end says why, with status 1', async () => {
-  using folder = testFolder();
-  using store = await silentStore();
-  const role = startCli(
-    ['agent', '--cell', 'c', '--etcd', store.url, '--id', 'x', '--listen', '127.0.0.1:0', '--data', 'data'],
-    { cwd: folder.path },
-  );
-  await store.asked;
-  role.kill('SIGTERM');
-  // It goes on without its store, and to its keys, of which it was told nothing.
-  store[Symbol.dispose]();
-  const end = await role.end;
-  expect(end).toMatchObject({ code: 1, signal: null });
-  expect(end.stderr).toMatch(/told to end, and failed: .*--keys FOLDER/);
-});
-
 /** Starts what it is told, with a pipe to it, and does nothing more. */
 const PARENT = `
 const child = require('node:child_process').spawn(process.execPath, process.argv.slice(1), {
