@@ -12,14 +12,16 @@ interface DiskSettings {
   readonly fault: DiskErrorCode | null;
   /** Writes take this many times as long. */
   readonly slowness: number;
-  /** A read takes up to so many milliseconds; 0: none, as from a page cache. */
+  /** A read takes up to so many milliseconds, most of them much less; 0: none, as from a page cache. */
   readonly readMaxMs: number;
+  /** The same for pieces of large files alone, that is of output. */
+  readonly rangeMaxMs: number;
 }
 
 /** How a machine's disk behaves. */
 export class DiskWeather {
   readonly #random: SeededRandom;
-  readonly #settings = new Overlay<DiskSettings>({ fault: null, slowness: 1, readMaxMs: 0 });
+  readonly #settings = new Overlay<DiskSettings>({ fault: null, slowness: 1, readMaxMs: 0, rangeMaxMs: 0 });
 
   constructor(random: SeededRandom) {
     this.#random = random;
@@ -47,9 +49,10 @@ export class DiskWeather {
   }
 
   /** @returns 0: no time passes */
-  readDelayMs(): number {
-    const { readMaxMs } = this.#settings.now;
-    return readMaxMs === 0 ? 0 : this.#random.fraction() * readMaxMs;
+  readDelayMs(what: 'file' | 'range'): number {
+    const { readMaxMs, rangeMaxMs } = this.#settings.now;
+    const maxMs = what === 'file' ? readMaxMs : Math.max(readMaxMs, rangeMaxMs);
+    return maxMs === 0 ? 0 : this.#random.fraction() ** 3 * maxMs;
   }
 
   writeFault(): DiskError | null {

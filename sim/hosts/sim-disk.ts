@@ -64,9 +64,9 @@ export class SimDisk implements Disk {
   }
 
   readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return this.#look(path, () =>
-      ENCODER.encode(this.#machine.content.read(path) ?? '').subarray(offset, offset + length),
-    );
+    const piece = (): Uint8Array =>
+      ENCODER.encode(this.#machine.content.read(path) ?? '').subarray(offset, offset + length);
+    return this.#look(path, piece, 'range');
   }
 
   watch(path: string, onChange: () => void): () => void {
@@ -87,11 +87,11 @@ export class SimDisk implements Disk {
   }
 
   /** Reads answer from memory, as a page cache does: no time passes. From a slow disk comes later what was there when it was asked. */
-  #look<T>(path: string, work: () => T): Promise<T> {
+  #look<T>(path: string, work: () => T, what: 'file' | 'range' = 'file'): Promise<T> {
     const { agenda, disk } = this.#machine;
     const fault = disk.readFault();
     if (fault !== null) return Promise.reject(fault);
-    const delayMs = disk.readDelayMs();
+    const delayMs = disk.readDelayMs(what);
     const found = work();
     if (delayMs === 0) return Promise.resolve(found);
     return new Promise((resolve) => {

@@ -6,7 +6,7 @@ const HOSTS = numbered('host', 3);
 const MONITORS = numbered('monitor', 2);
 const EVERY_MS = 300;
 
-/** Monitors lose their hosts, for a moment or until the oldest bytes are given up; disks take nothing for a while, or are slow to read. */
+/** Monitors lose their hosts, for a moment or until the oldest bytes are given up; disks take nothing for a while, or are slow to give output. */
 export function readFaults(random: SeededRandom, activeMs: number): readonly Fault[] {
   const faults: Fault[] = [];
   for (let atMs = 600; atMs < activeMs - 2_500; atMs += EVERY_MS) {
@@ -18,7 +18,7 @@ export function readFaults(random: SeededRandom, activeMs: number): readonly Fau
     else if (drawn === 3) faults.push({ kind: 'cut', target, other, atMs, durationMs });
     else if (drawn === 4) faults.push({ kind: 'kill', target: other, atMs, durationMs });
     else if (drawn >= 6)
-      faults.push({ kind: 'reads-slow', target, atMs, durationMs, amount: 50 + random.below(800) });
+      faults.push({ kind: 'output-slow', target, atMs, durationMs, amount: 300 + random.below(2_700) });
     else
       faults.push({
         kind: 'disk-fails',

@@ -87,7 +87,8 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
     code: one(['full', 'read-only', 'io'] as const, random),
   }),
   'disk-slow': hostWith(10, 2_000),
-  'reads-slow': hostWith(1, 1_000),
+  'reads-slow': hostWith(1, 3_000),
+  'output-slow': hostWith(1, 3_000),
   'clock-step': (random, targets) => ({
     target: one(roles(targets), random),
     amount: Math.round(between(-600_000, 600_000, random)),

@@ -58,8 +58,9 @@ export const FAULT_KINDS = [
   'disk-fails',
   /** Writes take `amount` times as long. */
   'disk-slow',
-  /** Reads of the target's disk take up to `amount` ms, and tell what was there when they were asked for. */
+  /** Reads of the target's disk take up to `amount` ms, and tell what was there when they were asked for; `output-slow`: only of output. */
   'reads-slow',
+  'output-slow',
   /** The target's wall clock is set by `amount` ms, and back at the end. */
   'clock-step',
   /** The target's clocks run at this rate. */

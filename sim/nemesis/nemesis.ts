@@ -138,6 +138,7 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
   },
   'disk-slow': (fault, victims) => machineOf(fault, victims).disk.lay({ slowness: fault.amount ?? 1 }),
   'reads-slow': (fault, victims) => machineOf(fault, victims).disk.lay({ readMaxMs: fault.amount ?? 0 }),
+  'output-slow': (fault, victims) => machineOf(fault, victims).disk.lay({ rangeMaxMs: fault.amount ?? 0 }),
   'clock-step': (fault, victims) => {
     const { time } = actorOf(fault, victims);
     time.stepWall(fault.amount ?? 0);

@@ -179,6 +179,15 @@ export const IN_HOSTS: readonly Mutant[] = [
     breaks: ['I28'],
   },
   {
+    name: 'end-of-task-seen-too-late',
+    theme: 'read',
+    slip: 'a host asks whether the task has ended only after it has read nothing: what was written in between is left out',
+    file: 'host-agent/log-reader.ts',
+    find: 'if (!query.follow || over) return;',
+    replace: 'if (!query.follow || over || query.run.done) return;',
+    breaks: ['I28'],
+  },
+  {
     name: 'given-up-output-not-said',
     theme: 'read',
     slip: 'a host that is asked for bytes that it gave up says that it begins with them, and cuts the stream there again and again',
