@@ -46,6 +46,10 @@ const seconds = (performance.now() - startMs) / 1000;
 const cpu = process.cpuUsage(startCpu);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
 const events = reports.reduce((sum, report) => sum + report.events, 0);
+/** What the least of runs should come to. */
+const EVENTS_LEAST = 3_000;
+const few = reports.filter((report) => report.events < EVENTS_LEAST).length;
+const least = Math.min(...reports.map((report) => report.events));
 const failed = reports.filter((report) => failureIn(report) !== null).map((report) => report.seed);
 console.log(
   [
@@ -54,6 +58,7 @@ console.log(
     `runs/min=${((reports.length / seconds) * 60).toFixed(0)}`,
     `runs/cpu-min=${((reports.length / cpuSeconds) * 60).toFixed(0)}`,
     `events/run=${(events / reports.length).toFixed(0)} events/s=${(events / seconds).toFixed(0)}`,
+    `events-least=${String(least)} below-${String(EVENTS_LEAST)}=${((100 * few) / reports.length).toFixed(1)}%`,
     `cpu-ms/run=${((cpuSeconds / reports.length) * 1000).toFixed(2)}`,
     `failed=${String(failed.length)} ${failed.slice(0, 10).join(',')}`,
   ].join(' '),

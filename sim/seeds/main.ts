@@ -68,4 +68,8 @@ console.log(
     `repeated=${String(tally.repeated)} failed=${String(failed.length)} ${failed.join(',')}`,
   ].join(' '),
 );
+const wanted = Number(range[2]) - Number(range[1]) + 1;
+const made = tally.runs - tally.repeated;
+if (failed.length === 0 && made < wanted)
+  console.log(`the time was over after ${String(made)} of ${String(wanted)} seeds`);
 process.exitCode = failed.length === 0 && tally.runs > 0 ? 0 : 1;

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../cli/exit.ts';
 import { runCli } from '../../cli/run-cli.ts';
-import { suiteRun, THEMES } from '../../sim/mutants/suite.ts';
+import { suiteOptions, suiteRun, THEMES } from '../../sim/mutants/suite.ts';
+import { RESTORES } from '../../sim/nemesis/fault.ts';
 import { replayCommand, seedOptions } from '../../sim/seeds/setting.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
+import { SMALL_CELL } from '../../sim/world/scenario.ts';
 import { FakeTerminal } from '../unit/cli/fakes.ts';
 
 async function cli(command: string, ...more: string[]) {
@@ -18,14 +20,18 @@ async function cli(command: string, ...more: string[]) {
 
 test.each([
   ['as they are', {}],
+  ['of which this one is of the suite', {}, 19],
   ['with faults that come faster', { everyMs: 900 }],
   ['without faults', { everyMs: null }],
-])('S4 the command that a failed seed tells replays exactly its run: seeds %s', async (_what, setting) => {
-  const { traceHash } = await runWorld(seedOptions(7, setting));
-  const { code, stdout } = await cli(replayCommand(7, setting));
-  expect(stdout).toContain(`trace ${traceHash}\n`);
-  expect(code).toBe(EXIT.ok);
-});
+])(
+  'S4 the command that a failed seed tells replays exactly its run: seeds %s',
+  async (_what, setting, seed = 7) => {
+    const { traceHash } = await runWorld(seedOptions(seed, setting));
+    const { code, stdout } = await cli(replayCommand(seed, setting));
+    expect(stdout).toContain(`trace ${traceHash}\n`);
+    expect(code).toBe(EXIT.ok);
+  },
+);
 
 test.each(['lost', 'begun'] as const)(
   'S4 of theme %s too, and with its faults from a file',
@@ -47,6 +53,20 @@ test.each(['lost', 'begun'] as const)(
     }
   },
 );
+
+test('one seed in twenty is a run of the suite, and each theme has its turn', () => {
+  const seeds = Array.from({ length: 20 * THEMES.length }, (_, n) => n + 1);
+  const ofSuite = seeds.filter((seed) => seed % 20 === 19);
+  for (const [turn, seed] of ofSuite.entries())
+    expect(seedOptions(seed)).toEqual(suiteOptions(THEMES[turn] ?? 'any', seed));
+  const kinds = new Set(
+    ofSuite.flatMap((seed) => (seedOptions(seed).faultPlan ?? []).map(({ kind }) => kind)),
+  );
+  expect([...RESTORES].filter((kind) => kinds.has(kind))).not.toEqual([]);
+  expect(ofSuite.some((seed) => seedOptions(seed).scenario.quota !== undefined)).toBe(true);
+  for (const seed of seeds.filter((one) => one % 20 !== 19))
+    expect(seedOptions(seed).scenario).toBe(SMALL_CELL);
+});
 
 test('a theme that there is not is answered with those that there are', async () => {
   for (const command of ['moorage sim replay 1 --theme losst', 'moorage sim seeds 1..2 --theme losst']) {
