@@ -3,17 +3,19 @@ import type { Fill } from '../src/core/slot-view.ts';
 import { block } from './blocking.ts';
 import type { Term } from './context.ts';
 import type { EvictingPlan } from './evictor.ts';
-import type { GangSearchParts } from './gang-search.ts';
+import type { GangSearchParts, GangSearchTerms } from './gang-search.ts';
 import { GangSearch } from './gang-search.ts';
 import type { OwnedJob } from './owned-job.ts';
 
 /** Choices for the whole gang, when some of the chosen turn out to be leaving already. */
 const CHOICES_MAX = 3;
 /**
- * How long hosts may be asked before the gang waits for another time: what it has found is nobody else's meanwhile. Hosts
- * answer within milliseconds, so that 10,000 members take some seconds; what takes longer is hosts that do not answer.
+ * How long the search may take: what it has found is nobody else's meanwhile. 10,000 members take some seconds of a processor, and
+ * many times that on a machine that others use as well: a search that is given up there begins anew, and would never end.
  */
-const SEARCH_MAX_MS = 20_000;
+const SEARCH_MAX_MS = { first: 20_000, perMember: 10 };
+/** Before hosts that did not say in time what could give way are asked again. */
+const AGAIN_MS = 20_000;
 
 /**
  * Makes room for all members of a gang or for none: places and victims of all of them are chosen in memory first. Members
@@ -36,13 +38,15 @@ export class GangRoom {
    * @throws StoreError
    */
   async find(job: OwnedJob, group: Group, fills: readonly Fill[]): Promise<EvictingPlan | null> {
-    const untilMs = this.#term.world.clock.monotonicMs() + SEARCH_MAX_MS;
-    const plan = await this.#findUntil(job, group, fills, untilMs);
+    const maxMs = SEARCH_MAX_MS.first + SEARCH_MAX_MS.perMember * fills.length;
+    const untilMs = this.#term.world.clock.monotonicMs() + maxMs;
+    const terms = { leaving: new Set<string>(), untilMs, isUnheard: false };
+    const plan = await this.#findUntil(job, group, fills, terms);
     if (plan !== null) return plan;
     // What it gives back looks like room for it: without a pause it would take the same again, and nobody else ever could.
-    const isLate = this.#term.world.clock.monotonicMs() >= untilMs;
+    const isLate = terms.isUnheard || this.#term.world.clock.monotonicMs() >= untilMs;
     const why = isLate ? 'its hosts do not say in time what could give way' : 'no room for all of the gang';
-    block(this.#term, job, group.name, why, isLate ? SEARCH_MAX_MS : null);
+    block(this.#term, job, group.name, why, isLate ? AGAIN_MS : null);
     return null;
   }
 
@@ -50,11 +54,10 @@ export class GangRoom {
     job: OwnedJob,
     group: Group,
     fills: readonly Fill[],
-    untilMs: number,
+    terms: GangSearchTerms,
   ): Promise<EvictingPlan | null> {
-    const leaving = new Set<string>();
     for (let choices = 0; choices < CHOICES_MAX; choices++) {
-      const search = new GangSearch(this.#term, this.#parts, job, group, { leaving, untilMs });
+      const search = new GangSearch(this.#term, this.#parts, job, group, terms);
       let plan: EvictingPlan | null = null;
       try {
         if (!(await search.placeAll(fills))) return null;

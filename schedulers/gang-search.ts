@@ -27,6 +27,9 @@ const HOSTS_MAX = 4;
 /** Hosts asked for each missing member, likewise. */
 const HOSTS_A_MEMBER_MAX = 4;
 
+/** How long one member waits for a host that answers: longer than any question is open. */
+const UNHEARD_MAX_MS = 5_000;
+
 const NO_HOSTS: ReadonlySet<string> = new Set();
 
 export interface GangSearchParts {
@@ -40,11 +43,13 @@ export interface GangSearchParts {
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
 }
 
-interface GangSearchTerms {
+export interface GangSearchTerms {
   /** Those that the store did not show as running. */
   readonly leaving: Set<string>;
   /** By the monotonic clock. */
   readonly untilMs: number;
+  /** A member has waited for too long for a host that answers. */
+  isUnheard: boolean;
 }
 
 /** One try to make room for a gang in memory, from the first member to the last. */
@@ -170,15 +175,19 @@ export class GangSearch {
    * @returns null: there is none, or too many were asked, or nobody wants it any more
    */
   async #ask(request: PlacementRequest, missing: number): Promise<Floor | null> {
+    const { clock } = this.#term.world;
+    const untilMs = Math.min(this.#terms.untilMs, clock.monotonicMs() + UNHEARD_MAX_MS);
     for (;;) {
       const known = this.#draw(request, missing);
       if (known !== null) return known;
       if (this.#questions.open === 0) return null;
-      await this.#questions.next(this.#terms.untilMs);
+      await this.#questions.next(untilMs);
       this.#breath.begin();
       if (!this.isWanted) return null;
       const floor = this.#nextUntried(request);
       if (floor !== null) return floor;
+      this.#terms.isUnheard = clock.monotonicMs() >= untilMs;
+      if (this.#terms.isUnheard) return null;
     }
   }
 

@@ -111,6 +111,23 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
+  it('a search goes on for as long as hosts answer, however slowly all of it goes', async () => {
+    for (let at = 10; at < 200; at++) await world.host(`h${String(at)}`, 10_000);
+    await filled(200, 10_000);
+    await world.scheduler({ id: 'batch-1' });
+    // As on a machine that has much else to do: 40 answers in as many seconds as a member waits for any.
+    world.fate = ({ method, url }, from) => {
+      if (from !== 'batch-1' || method !== 'GET' || !url.endsWith('/v1/allocations')) return 'pass';
+      return new Promise((resolve) => world.clock.after(4_800, () => resolve('pass')));
+    };
+    await world.submit(gang(2_000));
+    // In large steps: each small one is a look at all that waits.
+    for (let seconds = 0; seconds < 40 && membersRunning() < 2_000; seconds++)
+      await world.clock.advance(1_000);
+    expect(membersRunning()).toBe(2_000);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
   it('one host takes no more members and victims than one transaction, with those that fit as it is', async () => {
     await world.host('h0', 200_000);
     await world.scheduler({ id: 'service-1', kind: 'service' });
