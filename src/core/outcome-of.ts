@@ -1,6 +1,7 @@
 import type { Allocation, Outcome } from './allocation.ts';
 import type { Job, ReschedulePolicy } from './job.ts';
 import type { AllocationReport } from './report.ts';
+import { isFailure } from './reschedule.ts';
 import { CAUSES } from './slot-view.ts';
 import type { Fill } from './slot-view.ts';
 
@@ -97,5 +98,9 @@ export function surplusOutcomes(
   const needed = policy.attempts === null ? DELAY_HISTORY_MAX : policy.attempts + 1;
   const keep = Math.max(perSlot, needed);
   if (history.length <= keep) return [];
-  return history.slice(0, history.length - keep).filter((outcome) => outcome.state !== 'complete');
+  // Failures are counted by themselves: what somebody else ended since must not push one out, or an attempt too many follows.
+  const failures = new Set(history.filter((outcome) => isFailure(outcome, true)).slice(-needed));
+  return history
+    .slice(0, history.length - keep)
+    .filter((outcome) => outcome.state !== 'complete' && !failures.has(outcome));
 }

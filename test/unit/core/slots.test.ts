@@ -161,6 +161,19 @@ describe('slots', () => {
     expect(surplusOutcomes(complete, BACKOFF, 0)).toEqual([]);
   });
 
+  it('S1.20 I22 evictions after failures push none of them out: they are counted by themselves', () => {
+    const failures = [...Array(3).keys()].map((attempt) =>
+      outcome({ attempt, allocation: `f${String(attempt)}` }),
+    );
+    const evicted = [...Array(20).keys()].map((n) =>
+      outcome({ attempt: 3 + n, allocation: `e${String(n)}`, state: 'killed', cause: 'evicted by another' }),
+    );
+    const surplus = surplusOutcomes([...failures, ...evicted], { ...BACKOFF, attempts: 2 }, 5);
+    expect(surplus.map(({ allocation: id }) => id)).toEqual(
+      evicted.slice(0, 15).map((one) => one.allocation),
+    );
+  });
+
   it('a new version that changes only the count restarts nobody', () => {
     const before = makeJob('service', { count: 1 });
     const after = makeJob('service', { count: 2 });
