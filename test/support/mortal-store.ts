@@ -1,4 +1,5 @@
 import type { Attempt, AttemptReply, CellStore } from '../../src/ports/cell-store.ts';
+import { withCalls } from './changed-store.ts';
 
 /**
  * The client of a process that is killed after so many attempts: the next one may still reach the store, and no answer
@@ -27,11 +28,5 @@ export function mortal(
 
 /** The same store with another way to attempt. */
 export function withAttempt(store: CellStore, attempt: (one: Attempt) => Promise<AttemptReply>): CellStore {
-  return new Proxy(store, {
-    get: (target, name) => {
-      if (name === 'attempt') return attempt;
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
+  return withCalls(store, { attempt });
 }

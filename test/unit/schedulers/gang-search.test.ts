@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../../../src/core/job.ts';
 import type { CellStore } from '../../../src/ports/cell-store.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 describe("the search for a large gang's room, and what else there is to do", () => {
@@ -131,11 +132,5 @@ function reading(store: CellStore, look: (names: readonly string[]) => void): Ce
     look(names);
     return store.read(names, ...rest);
   };
-  return new Proxy(store, {
-    get: (target, name) => {
-      if (name === 'read') return read;
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
+  return withCalls(store, { read });
 }

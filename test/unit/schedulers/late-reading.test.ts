@@ -3,6 +3,7 @@ import type { Group, Job } from '../../../src/core/job.ts';
 import type { Attempt, CellStore } from '../../../src/ports/cell-store.ts';
 import { allocationCodec } from '../../../src/wire/records.ts';
 import { settle } from '../../support/manual-clock.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 /** Holds the next commit back until the job's lists were read, and hands the lists out after the commit's reply. */
@@ -15,13 +16,9 @@ class LateLists {
   readonly #isCommitted = new Promise<void>((resolve) => (this.#committed = resolve));
 
   readonly wrap = (store: CellStore): CellStore =>
-    new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'attempt') return (attempt: Attempt) => this.#attempt(target, attempt);
-        if (name === 'listMany') return (prefixes: readonly string[]) => this.#listMany(target, prefixes);
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
+    withCalls(store, {
+      attempt: (attempt) => this.#attempt(store, attempt),
+      listMany: (prefixes) => this.#listMany(store, prefixes),
     });
 
   async #attempt(store: CellStore, attempt: Attempt) {

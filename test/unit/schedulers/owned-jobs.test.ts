@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attempt, CellStore } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 describe('a job whose work is done', () => {
@@ -18,13 +19,7 @@ describe('a job whose work is done', () => {
       if (givesUp && !mayGive()) throw new StoreError('no-space', 'no space', { retryable: true });
       return await store.attempt(asked);
     };
-    return new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'attempt') return attempt;
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
+    return withCalls(store, { attempt });
   }
 
   it('is given up once the store takes it, however often it did not', async () => {

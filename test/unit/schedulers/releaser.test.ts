@@ -6,6 +6,7 @@ import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
 import type { Attempt, CellStore } from '../../../src/ports/cell-store.ts';
 import { allocationCodec } from '../../../src/wire/records.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 /** Before the sweep, and before a host is told again that heard an order and has not come to its end. */
@@ -34,13 +35,7 @@ describe('a release that the store refuses', () => {
         await world.put(released.key, allocationCodec.encode(record));
       return await store.attempt(asked);
     };
-    return new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'attempt') return attempt;
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
+    return withCalls(store, { attempt });
   }
 
   it('I55 a host that knew nothing of what it was to stop is asked again soon', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attempt, AttemptReply, CellStore, Follower, Following } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
 import { AVOID_MS } from '../../../schedulers/starter.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 const FAILS_ONCE = { attempts: 1, delayMs: 1_000, delayMaxMs: 10_000, onHostLost: false };
@@ -67,18 +68,11 @@ describe('schedulers on a cell in memory', () => {
       if (refusals <= 0) return following;
       return new Waiting(following);
     };
-    await world.scheduler(
-      { id: 'batch-1' },
-      (store) =>
-        new Proxy(store, {
-          get: (target, name) => {
-            if (name === 'attempt') return (attempt: Attempt) => refusing(target, attempt);
-            if (name === 'follow')
-              return (prefix: string, follower: Follower) => slow(target, prefix, follower);
-            const value = Reflect.get(target, name) as unknown;
-            return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-          },
-        }),
+    await world.scheduler({ id: 'batch-1' }, (store) =>
+      withCalls(store, {
+        attempt: (attempt) => refusing(store, attempt),
+        follow: (prefix, follower) => slow(store, prefix, follower),
+      }),
     );
     await world.submit(makeJob('late'));
     await world.until(() => world.running().length === 1, 'its task');

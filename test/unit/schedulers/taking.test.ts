@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attempt, AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
 import { outcomeCodec } from '../../../src/wire/records.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 /** A store that holds the creation of owner keys back until it is told to let them go. */
@@ -13,12 +14,11 @@ class SlowTakes {
   reads = 0;
 
   readonly wrap = (store: CellStore): CellStore =>
-    new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'attempt') return (attempt: Attempt) => this.#attempt(target, attempt);
-        if (name === 'listMany') this.reads += 1;
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    withCalls(store, {
+      attempt: (attempt) => this.#attempt(store, attempt),
+      listMany: (...asked) => {
+        this.reads += 1;
+        return store.listMany(...asked);
       },
     });
 
