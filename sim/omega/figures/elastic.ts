@@ -92,6 +92,9 @@ const BUSY_CELLS: readonly CellName[] = ['A', 'C'];
 /** Nearly as well: so much of the gain. */
 const NEARLY = 0.7;
 const LITTLE = 0.2;
+/** Above a half of that it goes the right way. */
+const nearly = (gain: number): Verdict['agrees'] =>
+  gain >= NEARLY ? 'agrees' : gain >= NEARLY / 2 ? 'partly' : 'differs';
 
 function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult | undefined): Verdict[] {
   const [asked, most, cap, relative] = ELASTIC_POLICIES.map((policy) => of(policy)).map((one, at) => ({
@@ -114,19 +117,23 @@ function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult
     verdict(
       `${BENEFIT} (cell ${cell})`,
       `${percent(max.gainedShare)} run at least 5 % shorter than with what was asked for`,
-      max.gainedShare >= 0.5 && max.gainedShare <= 0.7 ? 'agrees' : 'partly',
+      max.gainedShare >= 0.5 && max.gainedShare <= 0.7
+        ? 'agrees'
+        : max.gainedShare >= 0.25
+          ? 'partly'
+          : 'differs',
       'how many activities jobs have for each worker is our choice; with one that fills the cell fewer find room',
     ),
     verdict(
       `${THREE_FOUR} (cell ${cell})`,
       `${number(high)}, with a median of ${number(speedUpAt(max, 0.5))}`,
-      high >= 2.7 && high <= 4.5 ? 'agrees' : 'partly',
+      high >= 2.7 && high <= 4.5 ? 'agrees' : high > 1.5 ? 'partly' : 'differs',
       'the same choice; and large jobs find less room than they could use',
     ),
     verdict(
       `${RELATIVE} (cell ${cell})`,
       `${text(relative?.result)}; max-parallelism ${number(high)}`,
-      gainOf(relative?.result) >= NEARLY ? 'agrees' : 'partly',
+      nearly(gainOf(relative?.result)),
       'jobs here have many more activities than four times their workers',
     ),
     busy
@@ -139,7 +146,7 @@ function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult
       : verdict(
           `${CAP_IDLE} (cell ${cell})`,
           `${text(cap?.result)}; max-parallelism ${number(high)}`,
-          capGain >= NEARLY ? 'agrees' : 'partly',
+          nearly(capGain),
           'large jobs reach the cap',
         ),
     verdict(
@@ -171,7 +178,7 @@ function undisturbed(cell: CellName, curves: readonly CurveResult[]): Verdict {
     paper,
     `mean wait until the first try ${number(waits[0])} s without, ${number(waits[1])} s with; ${String(abandoned)} jobs given up; ` +
       `the MapReduce scheduler is ${percent(after.elastic?.busyness ?? 0)} busy, conflict fraction ${number(after.elastic?.conflictFraction ?? null)}`,
-    waits[1] <= 1.25 * waits[0] + 0.1 && abandoned === 0 ? 'agrees' : 'partly',
+    waits[1] <= 1.25 * waits[0] + 0.1 ? (abandoned === 0 ? 'agrees' : 'partly') : 'differs',
     'grown jobs fill the cell, and others find no room until they end: nothing is taken back from them before',
   );
 }

@@ -5,12 +5,13 @@ import {
   asShape,
   busynessOf,
   conflictFractionOf,
-  grows,
+  conflictsBehind,
   notMeasured,
   number,
   overSchedulers,
   percent,
   pointAt,
+  rising,
   verdict,
 } from './measures.ts';
 
@@ -74,11 +75,13 @@ const fractionOf = ({ result }: PointAt): number => conflictFractionOf(result, '
 function growsWithTime(curve: CurveResult): Verdict {
   const points = curve.points.filter((point) => steadyEnough(point));
   const values = points.map(fractionOf);
+  if (points.length < 2)
+    return notMeasured(GROWS, 'the sweep has no two points at which the scheduler keeps up');
   return verdict(
     GROWS,
     points.map((point) => `${number(fractionOf(point))} at ${number(point.x)} s`).join(', '),
-    grows(values, 0.01) && (values.at(-1) ?? 0) > (values[0] ?? 0) ? 'agrees' : 'partly',
-    'with so few service jobs in a run single conflicts decide',
+    rising(values, 0.01),
+    conflictsBehind(points, 'service'),
   );
 }
 

@@ -89,6 +89,31 @@ export function grows(values: readonly number[], slack: number): boolean {
   return values.every((value, at) => at === 0 || value >= (values[at - 1] as number) - slack);
 }
 
+/** How far a measure that should rise from point to point does: it ends higher but dips on the way, or it ends no higher at all. */
+export function rising(values: readonly number[], slack: number): Verdict['agrees'] {
+  const [first, last] = [values[0] ?? 0, values.at(-1) ?? 0];
+  if (last <= first) return 'differs';
+  return grows(values, slack) ? 'agrees' : 'partly';
+}
+
+/** The same of one that should fall. */
+export const falling = (values: readonly number[]): Verdict['agrees'] =>
+  rising(
+    values.map((value) => -value),
+    0,
+  );
+
+/** Failed transactions of the class over all the points. */
+export function failuresIn(points: readonly PointAt[], work: WorkClass): number {
+  return points
+    .flatMap(({ result }) => schedulersFor(result, work))
+    .reduce((sum, one) => sum + one.failed, 0);
+}
+
+/** What stands behind a rise or a fall of conflicts, and that no more is known of it. */
+export const conflictsBehind = (points: readonly PointAt[], work: WorkClass): string =>
+  `${number(failuresIn(points, work))} conflicts in all stand behind these figures; where they come from was not looked at`;
+
 export function verdict(paper: string, ours: string, agrees: Verdict['agrees'], why: string): Verdict {
   return { paper, ours, agrees, why: agrees === 'agrees' ? '' : why };
 }

@@ -3,6 +3,7 @@ import type { CurveResult, Figure, Verdict } from './figure.ts';
 import {
   busynessOf,
   isSaturated,
+  notMeasured,
   number,
   overSchedulers,
   saturation,
@@ -71,11 +72,19 @@ function linear(curve: CurveResult): Verdict {
     Math.abs(busynessOf(result, 'batch') - wanted(result)),
   );
   const most = Math.max(0, ...off);
+  if (off.length === 0)
+    return notMeasured(`${LINEAR} (${curve.label})`, 'all points of the sweep are saturated');
+  const vain = Math.max(
+    ...steady(curve, 'batch').map(
+      ({ result }) =>
+        (overSchedulers(result, 'batch', (one) => one.occupied.median) ?? 0) - busynessOf(result, 'batch'),
+    ),
+  );
   return verdict(
     `${LINEAR} (${curve.label})`,
     `at most ${number(most)} off the line of decision time times arrivals, over ${String(off.length)} unsaturated points`,
     most <= LINE_SLACK ? 'agrees' : 'differs',
-    'jobs that found no room cost time that the line does not count',
+    `tries that found no room, which the line does not count, took up to ${number(vain)} of the time; nothing else was looked at`,
   );
 }
 
@@ -99,19 +108,24 @@ function explodes(curve: CurveResult): Verdict {
     `saturated ${saturationText(saturation(curve, 'batch'))} s; mean batch wait ${number(before)} s at the least ` +
       `decision time, ${number(after)} s there`,
     after > EXPLOSION * Math.max(before, 0.1) ? 'agrees' : 'differs',
-    'the run is too short for the queue to grow',
+    `the queue had ${number(over.result.spec.horizonSeconds / 3600)} h to grow; whether it grows in more was not looked at`,
   );
 }
 
 function better(curve: CurveResult): Verdict {
-  const { to } = saturation(curve, 'batch');
+  const { from, to } = saturation(curve, 'batch');
   const single = singlePathLimit(curve);
+  if (to === Infinity && from <= 2 * single)
+    return notMeasured(
+      `${BETTER} (${curve.label})`,
+      `the sweep does not reach it: it ends at ${number(from)} s, and a single path could bear ${number(single)} s`,
+    );
   return verdict(
     `${BETTER} (${curve.label})`,
     `saturated ${saturationText(saturation(curve, 'batch'))} s of service decision time; a single path could bear ` +
       `${number(single)} s`,
     to > 2 * single ? 'agrees' : 'differs',
-    'batch work alone fills the scheduler',
+    'what fills the scheduler was not looked at',
   );
 }
 
@@ -130,11 +144,17 @@ function headOfLine(curve: CurveResult): Verdict {
   const [first, last] = [points[0], points.at(-1)];
   const before = first === undefined ? 0 : (waitOf(first.result, 'batch') ?? 0);
   const after = last === undefined ? 0 : (waitOf(last.result, 'batch') ?? 0);
+  const services = last?.result.classes.find(({ work }) => work === 'service')?.submitted ?? 0;
+  if (points.length < 2)
+    return notMeasured(
+      `${HEAD_OF_LINE} (${curve.label})`,
+      'the sweep has no two points that are not saturated',
+    );
   return verdict(
     `${HEAD_OF_LINE} (${curve.label})`,
     `mean batch wait ${number(before)} s with service decisions of ${number(first?.x ?? 0)} s, ${number(after)} s with ` +
       `${number(last?.x ?? 0)} s, not yet saturated`,
-    after > 2 * before ? 'agrees' : 'differs',
-    'service jobs are too rare here to be met at the head of the line',
+    after > 2 * before ? 'agrees' : after > before ? 'partly' : 'differs',
+    `${number(services)} service jobs were submitted in the last of these runs; how many batch jobs met one was not looked at`,
   );
 }

@@ -3,10 +3,12 @@ import type { CurveResult, Figure, PointAt, Verdict } from './figure.ts';
 import {
   asShape,
   conflictFractionOf,
-  grows,
+  conflictsBehind,
   leftShare,
+  notMeasured,
   number,
   percent,
+  rising,
   steady,
   verdict,
   waitOf,
@@ -21,6 +23,7 @@ const SAME_RATIO = 1.25;
 const SAME_SECONDS = 0.1;
 /** A thousandth of the jobs may be in the making when the run ends. */
 const LEFT_MAX = 0.001;
+const LEFT_FEW = 0.02;
 
 /** 5c and 6c. */
 export const SHARED_STATE: Figure = {
@@ -52,19 +55,21 @@ function independent(curve: CurveResult): Verdict {
     `${INDEPENDENT} (${curve.label})`,
     `mean batch wait ${number(least)} to ${number(most)} s over all service decision times`,
     most <= SAME_RATIO * least + SAME_SECONDS ? 'agrees' : 'differs',
-    'the cell is so full that conflicts send batch jobs back',
+    conflictsBehind(curve.points, 'batch'),
   );
 }
 
 function allPlaced(curve: CurveResult): Verdict {
   const points = steady(curve, 'service');
+  if (points.length === 0)
+    return notMeasured(`${ALL_PLACED} (${curve.label})`, 'the sweep reaches no point that is not saturated');
   const left = points.map(({ result }) => Math.max(leftShare(result, 'batch'), leftShare(result, 'service')));
   const most = Math.max(0, ...left);
   return verdict(
     `${ALL_PLACED} (${curve.label})`,
     `at most ${percent(most)} of a class without a place at the end, over ${String(points.length)} unsaturated points`,
-    most <= LEFT_MAX ? 'agrees' : 'partly',
-    'those are jobs that were submitted or being decided just before the end',
+    most <= LEFT_MAX ? 'agrees' : most <= LEFT_FEW ? 'partly' : 'differs',
+    'whether they were only being decided as the run ended was not looked at',
   );
 }
 
@@ -74,12 +79,14 @@ function conflictsGrow(curve: CurveResult): Verdict {
   const points = steady(curve, 'service');
   const values = points.map(of);
   const [first, last] = [values[0] ?? 0, values.at(-1) ?? 0];
-  const rises = last > first && grows(values, 0.01);
+  const paper = `${CONFLICTS_GROW} (${curve.label})`;
+  if (points.length < 2)
+    return notMeasured(paper, 'the sweep has no two points at which the scheduler keeps up');
   return verdict(
-    `${CONFLICTS_GROW} (${curve.label})`,
+    paper,
     `service conflict fraction ${number(first)} at ${number(points[0]?.x ?? 0)} s, ${number(last)} at ` +
       `${number(points.at(-1)?.x ?? 0)} s`,
-    rises ? 'agrees' : 'partly',
-    'with so few service jobs in a run single conflicts decide',
+    rising(values, 0.01),
+    conflictsBehind(points, 'service'),
   );
 }
