@@ -7,8 +7,9 @@ import { BINPACK, place } from '../src/core/placement.ts';
 import { seededRandom } from '../src/core/seeded-random.ts';
 import { PrivateCell } from '../schedulers/cell.ts';
 import { requestFor } from './large-cell.ts';
+import { atRest } from './memory-report.ts';
 
-/** The scheduler of `memory`: takes in the whole cell, decides on it, and says what it has come to take. */
+/** The private cell of `memory`: takes in the whole cell, decides on it, and says what it has come to take. */
 export interface MemoryOrder {
   readonly endpoints: readonly string[];
   readonly cell: string;
@@ -16,20 +17,8 @@ export interface MemoryOrder {
   readonly seed: number;
 }
 
-/** Bytes. */
-export interface MemoryReport {
-  readonly readyMs: number;
-  /** What the process holds when it has come to rest, and at the most on the way. */
-  readonly rss: number;
-  readonly rssPeak: number;
-  readonly heap: number;
-  readonly buffers: number;
-}
-
 /** Decisions of every kind, so that all tables which they need are there. */
 const DECISIONS = 200;
-/** For the collector to give back to the system what the taking in of the cell needed. */
-const REST_MS = 3_000;
 
 const order = JSON.parse(process.argv[2] ?? '') as MemoryOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
@@ -53,13 +42,7 @@ for (let n = 0; n < DECISIONS; n++) {
   evictionHosts(cell.state, { ...requestFor(n), precedence: 80 }, random, { most: 1, passed });
 }
 
-for (let n = 0; n < 3; n++) {
-  globalThis.gc?.();
-  await new Promise((resolve) => setTimeout(resolve, REST_MS / 3));
-}
-const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
-const rssPeak = process.resourceUsage().maxRSS * 1024;
-const report: MemoryReport = { readyMs, rss, rssPeak, heap: heapUsed, buffers: arrayBuffers };
+const report = await atRest(readyMs);
 await new Promise((resolve) => process.send?.(report, resolve));
 cell.close();
 await store.close();

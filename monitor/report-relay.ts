@@ -68,6 +68,18 @@ export class ReportRelay {
     yield* live;
   }
 
+  /** What hosts report of the jobs, by `<namespace>/<job>`, and whether that is all. */
+  async *answer(jobKeys: readonly string[]): AsyncGenerator<string> {
+    let text = '';
+    for (const part of this.#follower.partsOf(jobKeys)) {
+      text += ndjsonLine(part);
+      if (text.length < BATCH_CHARS) continue;
+      yield text;
+      text = '';
+    }
+    yield text + ndjsonLine(this.#viewFrame(true));
+  }
+
   close(): void {
     this.#stopBeat();
     this.#live.close();

@@ -63,6 +63,7 @@ export class JobIntake {
         if (job.dropped) return;
         if (!(await this.#isWithoutIntents(job, stored))) continue;
         if (!(await this.#isDecided(stored))) continue;
+        await this.#learn(job, stored);
         // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
         // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
         if (job.landings !== landings) continue;
@@ -79,6 +80,15 @@ export class JobIntake {
         waitMs = LOAD_RETRY_MS;
       }
     }
+  }
+
+  /** The reports of what others placed went by before the job was ours. What is not learnt, its host is asked for. */
+  async #learn(job: OwnedJob, { allocations }: StoredJob): Promise<void> {
+    const { reports, strays } = this.#parts;
+    const isNew = allocations.some(
+      ({ allocation: { id, host } }) => !job.entries.has(id) && reports.get(host, id) === undefined,
+    );
+    if (isNew && strays === null) await reports.learn(job.key);
   }
 
   /**

@@ -8,6 +8,7 @@ import type { JobIntake } from './job-intake.ts';
 import { OwnedJob } from './owned-job.ts';
 import type { OwnedRecord, Ownership } from './ownership.ts';
 import type { Parking } from './parking.ts';
+import type { Reports } from './reports.ts';
 
 /** A store that did not let us give up a finished job is asked again after this. */
 const FINISH_RETRY_MS = 1_000;
@@ -17,6 +18,7 @@ export interface OwnedJobsParts {
   readonly intake: JobIntake;
   readonly loop: Pick<DecisionLoop, 'remove'>;
   readonly parking: Parking;
+  readonly reports: Pick<Reports, 'drop'>;
   /** As the ownership's, which is made after this. */
   readonly giveUp: Ownership['finish'];
 }
@@ -58,7 +60,7 @@ export class OwnedJobs {
 
   /** The job is ours no more, whyever. */
   drop(key: string): void {
-    const { book, loop, parking } = this.#parts;
+    const { book, loop, parking, reports } = this.#parts;
     const job = book.get(key);
     if (job === undefined) return;
     job.dropped = true;
@@ -68,6 +70,7 @@ export class OwnedJobs {
     for (const entry of job.entries.values())
       if (entry.revision === 0) this.#term.cell.state.forget(entry.allocation);
     book.remove(job);
+    reports.drop(key);
   }
 
   dropAll(): void {

@@ -1,3 +1,4 @@
+import { jobKeyOf } from '../src/core/ids.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import type { RoleRecord } from '../src/core/role.ts';
 import type { CellView } from '../src/runtime/cell-view.ts';
@@ -16,6 +17,9 @@ const COMPLETE_LOOK_MS = 200;
 /**
  * What hosts say of our allocations. Through one monitor's merged stream while there is a monitor; while there is none,
  * from the hosts themselves that hold an allocation of ours (S4.6).
+ *
+ * The stream tells of all allocations of the cell; those of jobs that are not ours are let go by, and of their hosts only
+ * how far they have come is kept. When such a job becomes ours, its reports are asked for (`learn`).
  */
 export class Reports {
   readonly ready: Promise<void>;
@@ -24,6 +28,8 @@ export class Reports {
   readonly #merged: ReportFollower;
   readonly #direct: ReportFollower;
   readonly #hosts: () => readonly ReportSource[];
+  /** Jobs of ours of which the view may lack something: asked for again at each `refresh`. */
+  readonly #lacking = new Set<string>();
   #started = false;
   #isDirect = false;
   #cancelRefresh: (() => void) | null = null;
@@ -33,6 +39,8 @@ export class Reports {
     parts: {
       /** The hosts that hold allocations of ours. */
       readonly hosts: () => readonly ReportSource[];
+      /** Is the job ours, by `<namespace>/<job>`? */
+      readonly isOurs: (jobKey: string) => boolean;
       readonly onReport: (report: AllocationReport) => void;
     },
   ) {
@@ -45,14 +53,15 @@ export class Reports {
       onChange: () => this.refresh(),
     });
     this.ready = this.#monitors.ready;
-    const common = { http, clock, random, log, handlers };
+    const common = { http, clock, random, log };
     this.#merged = new ReportFollower({
       ...common,
+      handlers: { ...handlers, keeps: ({ namespace, job }) => parts.isOurs(jobKeyOf(namespace, job)) },
       sources: () => this.#monitorSources(),
       options: { mode: 'any-one' },
     });
     this.#direct = new ReportFollower({
-      ...common,
+      ...{ ...common, handlers },
       sources: () => (this.#isDirect ? this.#hosts() : []),
       options: { mode: 'all' },
     });
@@ -76,6 +85,25 @@ export class Reports {
     this.#isDirect = isDirect;
     if (!isDirect) this.#merged.refresh();
     if (isDirect || wasDirect) this.#refreshDirect();
+    if (!isDirect) for (const jobKey of [...this.#lacking]) void this.learn(jobKey);
+  }
+
+  /**
+   * Brings into the view what hosts report of a job that has become ours.
+   * @returns false: that may not be all, and is asked for again
+   */
+  async learn(jobKey: string): Promise<boolean> {
+    this.#lacking.add(jobKey);
+    if (this.#isDirect) return true;
+    const isAll = await this.#merged.learn(jobKey);
+    if (isAll) this.#lacking.delete(jobKey);
+    return isAll;
+  }
+
+  /** The job is ours no more. */
+  drop(jobKey: string): void {
+    this.#lacking.delete(jobKey);
+    this.#merged.drop(jobKey);
   }
 
   /** What is known of the allocation on its host; undefined: nothing yet. */
@@ -83,9 +111,9 @@ export class Reports {
     return this.#view.get(host, id);
   }
 
-  /** What all hosts say, as far as it is followed. */
-  get view(): CellView {
-    return this.#view;
+  /** What hosts say of the job, as far as they are followed. */
+  ofJob(jobKey: string): Iterable<AllocationReport> {
+    return this.#view.ofJob(jobKey);
   }
 
   /** Resolves when a monitor has heard every host that it knows, or given up on it. */

@@ -1,21 +1,19 @@
 import type { Allocation, Outcome } from '../src/core/allocation.ts';
 import { planOfTakenUp } from '../src/core/allocation.ts';
-import { jobKeyOf, makeId } from '../src/core/ids.ts';
+import { makeId } from '../src/core/ids.ts';
 import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import { isTerminal } from '../src/core/states.ts';
 import { claimOf } from '../src/core/ticket.ts';
 import { HttpError } from '../src/ports/http.ts';
-import type { CellView } from '../src/runtime/cell-view.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import { allocationCodec, outcomeCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
 import type { StoredJob } from './job-loader.ts';
 import type { OwnedJob } from './owned-job.ts';
+import type { Reports } from './reports.ts';
 
-/** What hosts report is gathered by job at most this often: it is a walk over the cell. */
-const GATHER_MS = 1_000;
 /** Records in one transaction, under the store's floor of 128 operations. */
 const WRITES_MAX = 50;
 const BEFORE_RESTORE = 'stopped before the store was restored';
@@ -29,13 +27,11 @@ const TWICE = 'its slot was filled again before its host was heard';
  */
 export class Strays {
   readonly #term: Term;
-  readonly #view: () => CellView;
-  #byJob = new Map<string, AllocationReport[]>();
-  #gatheredMs = Number.NEGATIVE_INFINITY;
+  readonly #reports: Pick<Reports, 'learn' | 'ofJob'>;
 
-  constructor(term: Term, view: () => CellView) {
+  constructor(term: Term, reports: Pick<Reports, 'learn' | 'ofJob'>) {
     this.#term = term;
-    this.#view = view;
+    this.#reports = reports;
   }
 
   /**
@@ -48,7 +44,8 @@ export class Strays {
       ...stored.allocations.map(({ allocation }) => allocation.id),
       ...stored.outcomes.map(({ allocation }) => allocation),
     ]);
-    const reports = this.#of(job.key).filter(({ id }) => !known.has(id));
+    if (!(await this.#reports.learn(job.key))) return false;
+    const reports = [...this.#reports.ofJob(job.key)].filter(({ id }) => !known.has(id));
     if (reports.length === 0) return true;
     const living: AllocationReport[] = [];
     const ended: Outcome[] = [];
@@ -65,24 +62,6 @@ export class Strays {
     if (living.length > 0 && !(await this.#settle(job, stored, living)))
       await this.#claim(job, living, stored);
     return all && ended.length + living.length === 0;
-  }
-
-  #of(jobKey: string): readonly AllocationReport[] {
-    const nowMs = this.#term.world.clock.monotonicMs();
-    if (nowMs - this.#gatheredMs >= GATHER_MS) {
-      this.#gatheredMs = nowMs;
-      this.#byJob = new Map();
-      const view = this.#view();
-      for (const { host } of view.hosts()) for (const report of view.on(host)) this.#gather(report);
-    }
-    return this.#byJob.get(jobKey) ?? [];
-  }
-
-  #gather(report: AllocationReport): void {
-    const key = jobKeyOf(report.namespace, report.job);
-    const list = this.#byJob.get(key);
-    if (list === undefined) this.#byJob.set(key, [report]);
-    else list.push(report);
   }
 
   /** @returns null: its host knows nothing of it; `nobody`: nobody waits for its host; `unknown`: it did not say */

@@ -196,11 +196,12 @@ export class SchedulerTerm implements Term {
     });
     this.#reports = new Reports(world, {
       hosts: () => jobs.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
+      isOurs: (jobKey) => jobs.get(jobKey) !== undefined,
       onReport: (report) => this.report(report),
     });
     this.#intake = new JobIntake(this, {
       ...{ loader, book: jobs, reports: this.#reports, starter, intents },
-      strays: this.#restoredAtMs === null ? null : new Strays(this, () => this.#reports.view),
+      strays: this.#restoredAtMs === null ? null : new Strays(this, this.#reports),
     });
     this.#loop = new DecisionLoop(this, {
       ...{ decider: this.decider, launcher },
@@ -214,6 +215,7 @@ export class SchedulerTerm implements Term {
     });
     this.#jobs = new OwnedJobs(this, {
       ...{ book: jobs, intake: this.#intake, loop: this.#loop, parking: this.#parking },
+      reports: this.#reports,
       giveUp: (key, recordRevision) => this.#ownership.finish(key, recordRevision),
     });
     this.#ownership = new Ownership({

@@ -1,7 +1,9 @@
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import { jobKeyOf } from '../../src/core/ids.ts';
 import { ndjsonLine } from '../../src/runtime/ndjson.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/host-api.ts';
 import type { CellEvent } from '../../src/wire/monitor-api.ts';
+import { JOBS_ASKED_MAX } from '../../src/wire/report-frames.ts';
 import { LOG_ALLOCATION_HEADER, LOG_TASK_HEADER, REVISION_HEADER } from '../../src/wire/monitor-api.ts';
 import type { LogQuery } from '../log-target.ts';
 import type { MonitorState } from '../monitor-state.ts';
@@ -17,13 +19,27 @@ export function streamRoutes(state: MonitorState): Route[] {
     {
       method: 'GET',
       path: '/v1/reports',
-      handle: async (request) => ({
-        status: 200,
-        contentType: 'application/x-ndjson',
-        stream: state.relay.read(request.signal),
-      }),
+      handle: async (request) => reports(state, request),
     },
   ];
+}
+
+function reports({ relay }: MonitorState, { query, signal }: RouteRequest): RouteReply {
+  const jobs = query['jobs'];
+  const stream = jobs === undefined ? relay.read(signal) : relay.answer(jobKeysIn(jobs));
+  return { status: 200, contentType: 'application/x-ndjson', stream };
+}
+
+/** `<namespace>/<job>`, with commas between. */
+function jobKeysIn(text: string): readonly string[] {
+  const keys = text.split(',');
+  if (keys.length > JOBS_ASKED_MAX)
+    throw refuse(400, 'bad-request', `jobs may name ${String(JOBS_ASKED_MAX)} at most`, { path: 'jobs' });
+  return keys.map((key) => {
+    const [namespace, job, ...more] = key.split('/');
+    if (more.length > 0) throw refuse(400, 'bad-request', `${key} is no <namespace>/<job>`, { path: 'jobs' });
+    return jobKeyOf(idIn(namespace, 'jobs'), idIn(job, 'jobs'));
+  });
 }
 
 async function logs(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

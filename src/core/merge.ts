@@ -15,6 +15,8 @@ export function isAfter(a: Mark, b: Mark): boolean {
 
 /** Told of each allocation whose observed half changed by a merge. */
 export interface MergeSink {
+  /** Is the report worth its memory? One that is not counts as if the host had none. Absent: all are. */
+  keeps?(report: AllocationReport): boolean;
   onSet(report: AllocationReport, previous: AllocationReport | undefined): void;
   onGone(previous: AllocationReport): void;
 }
@@ -39,8 +41,9 @@ interface Seen {
  */
 export class HostView {
   readonly host: string;
-  readonly #seen = new Map<string, Seen>();
-  readonly #gone = new Map<string, Mark>();
+  /** Made when something is put there: of most hosts of a large cell, most readers keep nothing. */
+  #seen: Map<string, Seen> | null = null;
+  #gone: Map<string, Mark> | null = null;
   #settled: Mark = NO_MARK;
   #newest: Mark = NO_MARK;
 
@@ -59,15 +62,15 @@ export class HostView {
   }
 
   get size(): number {
-    return this.#seen.size;
+    return this.#seen?.size ?? 0;
   }
 
   get(id: string): AllocationReport | undefined {
-    return this.#seen.get(id)?.report;
+    return this.#seen?.get(id)?.report;
   }
 
   *reports(): IterableIterator<AllocationReport> {
-    for (const seen of this.#seen.values()) yield seen.report;
+    for (const seen of this.#seen?.values() ?? []) yield seen.report;
   }
 
   /**
@@ -91,13 +94,30 @@ export class HostView {
   }
 
   /**
+   * Takes in what the host reported of some allocations as of the mark, and was let go by. The caller vouches that none of
+   * them was forgotten since.
+   */
+  learn(reports: readonly AllocationReport[], mark: Mark, sink: MergeSink): void {
+    for (const report of reports) {
+      const known = this.#seen?.get(report.id);
+      const isNews = known === undefined || isAfter(mark, known.mark);
+      if (isNews && sink.keeps?.(report) !== false) this.#put({ report, mark }, known, sink);
+    }
+  }
+
+  /** What is known of the allocation is no longer worth its memory. */
+  drop(id: string, sink: MergeSink): void {
+    this.#take(id, this.#seen?.get(id), sink);
+  }
+
+  /**
    * The caller vouches that every message up to the largest mark seen was applied: they came by one stream, in order,
    * after a `full` or from where the view stood.
    */
   settle(): void {
     if (!isAfter(this.#newest, this.#settled)) return;
     this.#settled = this.#newest;
-    this.#gone.clear();
+    this.#gone = null;
   }
 
   /** Messages that bring an empty view to this one: how a monitor hands a host on. Empty before anything was heard. */
@@ -105,11 +125,11 @@ export class HostView {
     const head = { host: this.host };
     const settled: AllocationReport[] = [];
     const later: HostReport[] = [];
-    for (const { report, mark } of this.#seen.values()) {
+    for (const { report, mark } of this.#seen?.values() ?? []) {
       if (isAfter(mark, this.#settled)) later.push({ ...head, ...mark, kind: 'change', allocation: report });
       else settled.push(report);
     }
-    for (const [id, mark] of this.#gone) later.push({ ...head, ...mark, kind: 'gone', id });
+    for (const [id, mark] of this.#gone ?? []) later.push({ ...head, ...mark, kind: 'gone', id });
     if (this.#settled !== NO_MARK)
       later.unshift({ ...head, ...this.#settled, kind: 'full', allocations: settled });
     if (this.#newest !== NO_MARK) later.push({ ...head, ...this.#newest, kind: 'beat' });
@@ -121,43 +141,62 @@ export class HostView {
     const listed = new Set<string>();
     this.#settled = mark;
     for (const report of reports) {
+      if (sink.keeps?.(report) === false) continue;
       listed.add(report.id);
-      const known = this.#seen.get(report.id);
+      const known = this.#seen?.get(report.id);
       if (known !== undefined && isAfter(known.mark, mark)) continue;
-      const gone = this.#gone.get(report.id);
+      const gone = this.#gone?.get(report.id);
       if (gone !== undefined && isAfter(gone, mark)) continue;
-      this.#seen.set(report.id, { report, mark });
-      // A `full` repeats what did not change; nobody needs to hear of that.
-      if (known === undefined || JSON.stringify(known.report) !== JSON.stringify(report))
-        sink.onSet(report, known?.report);
+      this.#put({ report, mark }, known, sink);
     }
-    for (const [id, known] of this.#seen) {
-      if (listed.has(id) || isAfter(known.mark, mark)) continue;
-      this.#seen.delete(id);
-      sink.onGone(known.report);
-    }
-    for (const [id, gone] of this.#gone) if (!isAfter(gone, mark)) this.#gone.delete(id);
+    for (const [id, known] of this.#seen ?? [])
+      if (!listed.has(id) && !isAfter(known.mark, mark)) this.#take(id, known, sink);
+    for (const [id, gone] of this.#gone ?? []) if (!isAfter(gone, mark)) this.#gone?.delete(id);
     return true;
   }
 
   #set(report: AllocationReport, mark: Mark, sink: MergeSink): boolean {
-    const known = this.#seen.get(report.id);
-    const last = known?.mark ?? this.#gone.get(report.id) ?? NO_MARK;
-    if (!isAfter(mark, this.#settled) || !isAfter(mark, last)) return false;
-    this.#gone.delete(report.id);
+    const known = this.#seen?.get(report.id);
+    if (!this.#isNews(report.id, known, mark)) return false;
+    this.#gone?.delete(report.id);
+    if (sink.keeps?.(report) === false) {
+      // Else it would come to be taken for the newest word of the allocation when that is wanted again.
+      this.#take(report.id, known, sink);
+      return true;
+    }
+    this.#seen ??= new Map();
     this.#seen.set(report.id, { report, mark });
     sink.onSet(report, known?.report);
     return true;
   }
 
   #forget(id: string, mark: Mark, sink: MergeSink): boolean {
-    const known = this.#seen.get(id);
-    const last = known?.mark ?? this.#gone.get(id) ?? NO_MARK;
-    if (!isAfter(mark, this.#settled) || !isAfter(mark, last)) return false;
-    this.#seen.delete(id);
+    const known = this.#seen?.get(id);
+    if (!this.#isNews(id, known, mark)) return false;
+    this.#gone ??= new Map();
     this.#gone.set(id, mark);
     if (this.#gone.size > TOMBSTONES_MAX) this.settle();
-    if (known !== undefined) sink.onGone(known.report);
+    this.#take(id, known, sink);
     return true;
+  }
+
+  #isNews(id: string, known: Seen | undefined, mark: Mark): boolean {
+    const last = known?.mark ?? this.#gone?.get(id) ?? NO_MARK;
+    return isAfter(mark, this.#settled) && isAfter(mark, last);
+  }
+
+  #put(seen: Seen, known: Seen | undefined, sink: MergeSink): void {
+    const { report } = seen;
+    this.#seen ??= new Map();
+    this.#seen.set(report.id, seen);
+    // What comes as a whole repeats what did not change; nobody needs to hear of that.
+    if (known === undefined || JSON.stringify(known.report) !== JSON.stringify(report))
+      sink.onSet(report, known?.report);
+  }
+
+  #take(id: string, known: Seen | undefined, sink: MergeSink): void {
+    if (known === undefined) return;
+    this.#seen?.delete(id);
+    sink.onGone(known.report);
   }
 }

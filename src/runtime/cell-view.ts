@@ -1,4 +1,5 @@
-import type { MergeSink } from '../core/merge.ts';
+import { jobKeyOf } from '../core/ids.ts';
+import type { Mark, MergeSink } from '../core/merge.ts';
 import { HostView } from '../core/merge.ts';
 import type { AllocationReport, HostReport } from '../core/report.ts';
 
@@ -21,11 +22,13 @@ export interface CellView {
   get(host: string, id: string): AllocationReport | undefined;
   /** The report of the allocation, on whichever host it is. */
   allocation(id: string): AllocationReport | undefined;
+  /** Every allocation of the job that any host reports, by `<namespace>/<job>`. */
+  ofJob(jobKey: string): Iterable<AllocationReport>;
   /** Every allocation that the host reports. */
   on(host: string): Iterable<AllocationReport>;
   host(host: string): HostSight | undefined;
   hosts(): IterableIterator<HostSight>;
-  /** How many allocations are known. */
+  /** How many allocations are known, of those that are kept. */
   readonly size: number;
   /** Every known host has reported or timed out; false until the first list of hosts is there. */
   readonly complete: boolean;
@@ -36,6 +39,8 @@ export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
 
 /** All are called in the order in which things became known, and must not throw. */
 export interface ReportHandlers {
+  /** Is the report to be kept in the view? Asked of each that comes. Absent: all are. */
+  keeps?(report: AllocationReport): boolean;
   /** The observed half of an allocation is new or changed. */
   onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
   /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */
@@ -66,18 +71,18 @@ export interface HostEntry {
 export class ViewIndex {
   readonly #hosts = new Map<string, HostEntry>();
   readonly #byAllocation = new Map<string, AllocationReport>();
+  readonly #byJob = new Map<string, Map<string, AllocationReport>>();
   readonly #sink: MergeSink;
 
   constructor(sink: MergeSink) {
     this.#sink = {
+      keeps: (report) => sink.keeps?.(report) ?? true,
       onSet: (report, previous) => {
-        this.#byAllocation.set(report.id, report);
+        this.#index(report);
         sink.onSet(report, previous);
       },
       onGone: (previous) => {
-        // Only the host that the index speaks of may take it out.
-        if (this.#byAllocation.get(previous.id)?.host === previous.host)
-          this.#byAllocation.delete(previous.id);
+        this.#unindex(previous);
         sink.onGone(previous);
       },
     };
@@ -99,6 +104,10 @@ export class ViewIndex {
     return this.#byAllocation.get(id);
   }
 
+  ofJob(jobKey: string): Iterable<AllocationReport> {
+    return this.#byJob.get(jobKey)?.values() ?? [];
+  }
+
   /** The host's entry, made when it is new. */
   expect(host: string, now: Heard): HostEntry {
     let entry = this.#hosts.get(host);
@@ -114,11 +123,38 @@ export class ViewIndex {
     return this.expect(message.host, now).view.apply(message, this.#sink);
   }
 
+  learn(host: string, reports: readonly AllocationReport[], mark: Mark, now: Heard): void {
+    this.expect(host, now).view.learn(reports, mark, this.#sink);
+  }
+
+  /** What hosts report of the job is no longer worth its memory. */
+  drop(jobKey: string): void {
+    for (const { host, id } of [...this.ofJob(jobKey)]) this.#hosts.get(host)?.view.drop(id, this.#sink);
+  }
+
   /** The host's registration is gone: so is all that was known of it. */
   forget(host: string): void {
     const entry = this.#hosts.get(host);
     if (entry === undefined) return;
     this.#hosts.delete(host);
     for (const report of [...entry.view.reports()]) this.#sink.onGone(report);
+  }
+
+  #index(report: AllocationReport): void {
+    this.#byAllocation.set(report.id, report);
+    const key = jobKeyOf(report.namespace, report.job);
+    let ofJob = this.#byJob.get(key);
+    if (ofJob === undefined) this.#byJob.set(key, (ofJob = new Map<string, AllocationReport>()));
+    ofJob.set(report.id, report);
+  }
+
+  /** Only the host that the index speaks of may take it out. */
+  #unindex({ id, host, namespace, job }: AllocationReport): void {
+    if (this.#byAllocation.get(id)?.host !== host) return;
+    this.#byAllocation.delete(id);
+    const key = jobKeyOf(namespace, job);
+    const ofJob = this.#byJob.get(key);
+    ofJob?.delete(id);
+    if (ofJob?.size === 0) this.#byJob.delete(key);
   }
 }

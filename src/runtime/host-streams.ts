@@ -70,7 +70,7 @@ export class HostStreams {
       let inOrder = false;
       let first = true;
       await reader.read(source, query, signal, (frame) => {
-        if (!('seq' in frame) || frame.host !== source.name)
+        if (!('seq' in frame) || frame.kind === 'part' || frame.host !== source.name)
           throw new SourceError(`${source.name} speaks for another`);
         if (frame.kind === 'full') inOrder = true;
         else if (first && resumable) inOrder = frame.incarnation === settled.incarnation;

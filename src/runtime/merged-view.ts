@@ -1,7 +1,10 @@
 import type { HostReport } from '../core/report.ts';
+import { isAfter, NO_MARK } from '../core/merge.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { PartFrame } from '../wire/report-frames.ts';
 import type { CellView, Heard, HostEntry, HostSight, ReportHandlers } from './cell-view.ts';
 import { ViewIndex } from './cell-view.ts';
+import { HeardMeanwhile } from './heard-meanwhile.ts';
 
 /** A monitor through which all hosts are heard. */
 export interface Relay {
@@ -22,6 +25,7 @@ export class MergedView {
   readonly #awaited = new Set<string>();
   #started = false;
   #complete = false;
+  #meanwhile: HeardMeanwhile | null = null;
   readonly view: CellView;
 
   /** @param relay null: every host speaks for itself */
@@ -31,6 +35,7 @@ export class MergedView {
     this.#handlers = handlers;
     this.#relay = relay;
     this.#index = new ViewIndex({
+      keeps: (report) => handlers.keeps?.(report) ?? true,
       onSet: (report, previous) => handlers.onReport?.(report, previous),
       onGone: (previous) => handlers.onGone?.(previous),
     });
@@ -60,7 +65,9 @@ export class MergedView {
   merge(message: HostReport, inOrder: boolean): void {
     const now = this.now();
     const entry = this.#index.expect(message.host, now);
-    const before = entry.view.mark.incarnation;
+    const { mark } = entry.view;
+    const before = mark.incarnation;
+    this.#meanwhile?.note(message, mark);
     const wasSilent = entry.heard === null || entry.silentSince !== null;
     entry.heard = now;
     entry.silentSince = null;
@@ -74,6 +81,51 @@ export class MergedView {
       this.#handlers.onHost?.(this.#sightOf(entry), 'restarted');
     else if (wasSilent) this.#handlers.onHost?.(this.#sightOf(entry), 'heard');
     if (wasSilent) this.checkComplete();
+  }
+
+  /** Somebody else is asked for what his view holds of some jobs; to be ended with `endLearning`. */
+  beginLearning(): void {
+    this.#meanwhile = new HeardMeanwhile();
+  }
+
+  /**
+   * Takes in what his view holds of one host.
+   * @returns false: it is older than what is known of the host, ask again
+   */
+  learn({ host, incarnation, seq, allocations }: PartFrame): boolean {
+    const mark = { incarnation, seq };
+    const newest = this.#index.get(host)?.view.mark ?? NO_MARK;
+    if (isAfter(this.#meanwhile?.standOf(host) ?? newest, mark)) return false;
+    const living = allocations.filter(({ id }) => this.#meanwhile?.isGone(id) !== true);
+    this.#index.learn(host, living, mark, this.now());
+    return true;
+  }
+
+  endLearning(): void {
+    this.#meanwhile = null;
+  }
+
+  /** What hosts report of the job need not be kept any longer. */
+  drop(jobKey: string): void {
+    this.#index.drop(jobKey);
+  }
+
+  /** What hosts report of the jobs, as an answer for `learn`; nothing of hosts that have not told all they have. */
+  *partsOf(jobKeys: readonly string[]): IterableIterator<PartFrame> {
+    const byHost = new Map<string, string[]>();
+    for (const key of jobKeys)
+      for (const { host, id } of this.#index.ofJob(key)) {
+        const ids = byHost.get(host);
+        if (ids === undefined) byHost.set(host, [id]);
+        else ids.push(id);
+      }
+    for (const [host, ids] of byHost) {
+      const view = this.#index.get(host)?.view;
+      if (view === undefined || view.settled === NO_MARK) continue;
+      // As they are now: whoever reads may have been slow, and the mark is of now.
+      const allocations = ids.map((id) => view.get(id)).filter((report) => report !== undefined);
+      yield { kind: 'part', host, ...view.settled, allocations };
+    }
   }
 
   /** Somebody else has not heard the host for so long. */
@@ -150,6 +202,7 @@ export class MergedView {
     return {
       get: (host, id) => index.get(host)?.view.get(id),
       allocation: (id) => index.allocation(id),
+      ofJob: (jobKey) => index.ofJob(jobKey),
       on: (host) => index.get(host)?.view.reports() ?? [],
       host: (host) => {
         const entry = index.get(host);

@@ -26,8 +26,8 @@ export class MonitorStream {
   }
 
   /** The monitor whose stream is in use; null while there is none. */
-  get source(): string | null {
-    return this.#stream?.source.name ?? null;
+  get source(): ReportSource | null {
+    return this.#stream?.source ?? null;
   }
 
   /** Begins to follow; later, the sources may have changed. */
@@ -98,6 +98,8 @@ export class MonitorStream {
           sight.silent(frame.host);
           merged.silent(frame.host, frame.silentMs);
           return;
+        case 'part':
+          throw new SourceError(`${source.name} answers what it was not asked`);
         default:
           sight.heard(frame.host);
           if (frame.kind === 'full') inOrder.add(frame.host);

@@ -3,12 +3,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { HttpClient } from '../ports/http.ts';
 import type { Random } from '../ports/random.ts';
 import type { Log } from '../ports/telemetry.ts';
+import type { PartFrame } from '../wire/report-frames.ts';
 import type { CellView, ReportHandlers } from './cell-view.ts';
 import { HostStreams } from './host-streams.ts';
 import type { Relay } from './merged-view.ts';
 import { MergedView } from './merged-view.ts';
 import { MonitorStream } from './monitor-stream.ts';
 import type { ReportSource } from './report-reader.ts';
+import { ReportQuestions } from './report-questions.ts';
 import { ReportReader } from './report-reader.ts';
 
 export interface ReportFollowerDeps {
@@ -49,6 +51,7 @@ export class ReportFollower {
   readonly #merged: MergedView;
   readonly #reader: ReportReader;
   readonly #streams: HostStreams | MonitorStream;
+  readonly #questions: ReportQuestions;
   #state: 'new' | 'following' | 'closed' = 'new';
   #cancelLook: () => void = () => undefined;
 
@@ -63,6 +66,11 @@ export class ReportFollower {
     const parts = { clock, random, merged, reader: this.#reader, sources: () => deps.sources() };
     this.#merged = merged;
     this.#streams = relay === null ? new HostStreams(parts) : new MonitorStream(parts, relay);
+    const streams = this.#streams;
+    this.#questions = new ReportQuestions({
+      ...{ clock, merged, reader: this.#reader },
+      source: () => (streams instanceof MonitorStream ? streams.source : null),
+    });
   }
 
   get view(): CellView {
@@ -71,12 +79,30 @@ export class ReportFollower {
 
   /** Name of the monitor whose stream is in use; null in mode `all`, and while there is none. */
   get source(): string | null {
-    return this.#streams instanceof MonitorStream ? this.#streams.source : null;
+    return this.#streams instanceof MonitorStream ? (this.#streams.source?.name ?? null) : null;
   }
 
   /** The merged messages of every host: what an empty view needs to become this one. */
   *messages(): IterableIterator<HostReport> {
     for (const entry of this.#merged.entries()) yield* entry.view.messages();
+  }
+
+  /** What hosts report of the jobs: the answer to somebody's `learn`. */
+  partsOf(jobKeys: readonly string[]): IterableIterator<PartFrame> {
+    return this.#merged.partsOf(jobKeys);
+  }
+
+  /**
+   * Mode `any-one`: brings into the view what the monitor in use knows of a job whose reports were not kept as they came by.
+   * @returns false: it did not say, does not yet know of every host, or hosts were heard of meanwhile
+   */
+  learn(jobKey: string): Promise<boolean> {
+    return this.#questions.ask(jobKey);
+  }
+
+  /** What hosts report of the job need not be kept any longer. */
+  drop(jobKey: string): void {
+    this.#merged.drop(jobKey);
   }
 
   /** Begins to follow; later, the sources may have changed. */
@@ -95,6 +121,7 @@ export class ReportFollower {
   async close(): Promise<void> {
     this.#state = 'closed';
     this.#cancelLook();
+    this.#questions.close();
     this.#reader.close();
     await this.#streams.close();
   }

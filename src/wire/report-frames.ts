@@ -1,4 +1,4 @@
-import type { AllocationReport, HostReport } from '../core/report.ts';
+import type { AllocationReport, HostReport, HostReportHead } from '../core/report.ts';
 import { OBSERVED_RANK } from '../core/states.ts';
 
 /**
@@ -9,8 +9,22 @@ import { OBSERVED_RANK } from '../core/states.ts';
  * message of that host ends the silence. `left`: the host's registration is gone, forget it. `view`: sent first, after
  * all that the monitor knew at the start, on changes, and as the stream's heartbeat; `complete` says that every host it
  * knows of has reported or timed out; `synced` that everything known at the start has been sent.
+ *
+ * Asked for single jobs (`?jobs=<namespace>/<job>,...`, at most `JOBS_ASKED_MAX`), a monitor answers with the `part` of
+ * each host that reports something of them, then `view`, and ends.
  */
-export type ReportFrame = HostReport | SilentFrame | LeftFrame | ViewFrame;
+export type ReportFrame = HostReport | SilentFrame | LeftFrame | ViewFrame | PartFrame;
+
+/**
+ * In answers about single jobs (`?job=`) alone: all that the host reported of them as of its message (incarnation, seq).
+ */
+export interface PartFrame extends HostReportHead {
+  readonly kind: 'part';
+  readonly allocations: readonly AllocationReport[];
+}
+
+/** Longest names make some 8 KB of them, half of what a request's line may be. */
+export const JOBS_ASKED_MAX = 32;
 
 export interface SilentFrame {
   readonly kind: 'silent';
@@ -51,10 +65,11 @@ export function readReportFrame(value: unknown): ReportFrame | null {
       return typeof value['id'] === 'string' ? (value as unknown as HostReport) : null;
     case 'change':
       return isReport(value['allocation'], host) ? (value as unknown as HostReport) : null;
-    case 'full': {
+    case 'full':
+    case 'part': {
       const reports = value['allocations'];
       const fine = Array.isArray(reports) && reports.every((report) => isReport(report, host));
-      return fine ? (value as unknown as HostReport) : null;
+      return fine ? (value as unknown as ReportFrame) : null;
     }
     default:
       return null;

@@ -132,8 +132,17 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     theme: 'restored',
     slip: 'after a restore a job is read from the store alone, though hosts know more',
     file: 'schedulers/term.ts',
-    find: '      strays: this.#restoredAtMs === null ? null : new Strays(this, () => this.#reports.view),\n',
+    find: '      strays: this.#restoredAtMs === null ? null : new Strays(this, this.#reports),\n',
     replace: '      strays: null,\n',
+    breaks: ['I53', 'I54', 'I14', 'I45'],
+  },
+  {
+    name: 'reports-that-went-by-are-not-learnt',
+    theme: 'restored',
+    slip: 'after a restore a job is looked at as if the reports that came before it was ours had been kept',
+    file: 'schedulers/strays.ts',
+    find: '    if (!(await this.#reports.learn(job.key))) return false;\n',
+    replace: '',
     breaks: ['I53', 'I54', 'I14', 'I45'],
   },
   {

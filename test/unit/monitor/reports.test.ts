@@ -18,7 +18,12 @@ afterEach(async () => {
   await world.close();
 });
 
-function follow(sources: () => readonly ReportSource[], told: string[] = []): ReportFollower {
+/** @param kept jobs whose reports are kept; null: all */
+function follow(
+  sources: () => readonly ReportSource[],
+  told: string[] = [],
+  kept: ReadonlySet<string> | null = null,
+): ReportFollower {
   const follower = new ReportFollower({
     ...{
       http: world.network.client('s1'),
@@ -28,6 +33,7 @@ function follow(sources: () => readonly ReportSource[], told: string[] = []): Re
       sources,
     },
     handlers: {
+      keeps: ({ namespace, job }) => kept?.has(`${namespace}/${job}`) ?? true,
       onReport: (report) => told.push(`${report.id} ${report.state}`),
       onHost: (sight, what) => told.push(`${sight.host} ${what}`),
     },
@@ -190,6 +196,82 @@ describe('the merged view as a source', () => {
     expect(follower.view.complete).toBe(false);
     expect(follower.view.host('h1')).toMatchObject({ staleSinceMs: heardMs, allocations: 1 });
     expect(follower.view.allocation('a1')?.state).toBe('running');
+  });
+
+  it('I50 keeps what it is told to keep, and learns the rest when that is wanted', async () => {
+    const host = await world.host('h1');
+    for (const job of ['web', 'sum']) host.change(reportOf('h1', `${job}-1`, { job }));
+    const { monitor, address } = await world.monitor();
+    await until(() => monitor.state.follower.view.size === 2);
+    const ours = new Set(['default/web']);
+    const follower = follow(() => [{ name: 'm1', url: address }], [], ours);
+    await until(() => follower.view.complete);
+    expect([...follower.view.on('h1')].map(({ id }) => id)).toEqual(['web-1']);
+    expect(follower.view.host('h1')).toMatchObject({ seq: 2, allocations: 1 });
+    ours.add('default/sum');
+    expect(await follower.learn('default/sum')).toBe(true);
+    expect([...follower.view.ofJob('default/sum')].map(({ id }) => id)).toEqual(['sum-1']);
+    ours.delete('default/sum');
+    follower.drop('default/sum');
+    expect(follower.view.size).toBe(1);
+    host.change(reportOf('h1', 'sum-1', { job: 'sum', state: 'complete' }));
+    host.change(reportOf('h1', 'web-1', { state: 'complete' }));
+    await until(() => follower.view.allocation('web-1')?.state === 'complete');
+    expect(follower.view.size).toBe(1);
+  });
+
+  it('I50 learns of no monitor that does not yet know of every host, and of none when there is none', async () => {
+    const [, silent] = [await world.host('h1'), await world.host('h2')];
+    await silent.close();
+    const { address } = await world.monitor();
+    const sources = [{ name: 'm1', url: address }];
+    const follower = follow(() => sources, [], new Set(['default/web']));
+    await until(() => follower.view.host('h1') !== undefined);
+    expect(await follower.learn('default/web')).toBe(false);
+    await pass(5, []);
+    expect(await follower.learn('default/web')).toBe(true);
+    expect(await follow(() => [], [], new Set()).learn('default/web')).toBe(false);
+  });
+
+  it('I48 I50 who keeps some jobs alone sees of them what the monitor sees, however jobs come and go', async () => {
+    const hosts: ReportingHost[] = [];
+    for (let n = 1; n <= 4; n++) hosts.push(await world.host(`h${String(n)}`));
+    const { monitor, address } = await world.monitor();
+    const ours = new Set<string>();
+    const follower = follow(() => [{ name: 'm1', url: address }], [], ours);
+    await until(() => follower.view.complete);
+    const seed = 11;
+    const random = seededRandom(seed);
+    const learning = new Set<Promise<unknown>>();
+    const learn = async (key: string): Promise<void> => {
+      while (ours.has(key) && !(await follower.learn(key))) await settle();
+    };
+    for (let step = 0; step < 400; step++) {
+      const host = hosts[random.below(hosts.length)] as ReportingHost;
+      const job = `j${String(random.below(3))}`;
+      const key = `default/${job}`;
+      const known = [...host.reports.values()][random.below(Math.max(1, host.reports.size))];
+      const what = random.below(6);
+      if (what === 0) host.change(reportOf(host.id, `${host.id}-${String(step)}`, { job }));
+      else if (what === 1 && known !== undefined) host.gone(known.id);
+      else if (what === 2 && known !== undefined) host.change({ ...known, restarts: step });
+      else if (what === 3 && ours.delete(key)) follower.drop(key);
+      else if (what >= 4 && !ours.has(key)) {
+        ours.add(key);
+        learning.add(learn(key));
+      }
+      if (random.below(3) === 0) await settle();
+    }
+    await Promise.all(learning);
+    await settle();
+    const view = (of: ReportFollower, jobKey: string) =>
+      [...of.view.ofJob(jobKey)].map(({ id, host, restarts }) => `${host} ${id} ${String(restarts)}`).sort();
+    expect(view(monitor.state.follower, 'default/j0'), `seed ${String(seed)}`).not.toEqual([]);
+    expect(ours.size, `seed ${String(seed)}`).toBeGreaterThan(0);
+    for (const key of ['default/j0', 'default/j1', 'default/j2'])
+      expect(view(follower, key), `seed ${String(seed)}`).toEqual(
+        ours.has(key) ? view(monitor.state.follower, key) : [],
+      );
   });
 
   it('I48 after faults all monitors have the same view', async () => {

@@ -11,7 +11,6 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
 import { HttpError } from '../../../src/ports/http.ts';
-import type { CellView } from '../../../src/runtime/cell-view.ts';
 import { allocationCodec, ownerCodec } from '../../../src/wire/records.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { amounts, makeHost } from '../core/placement-fixtures.ts';
@@ -44,6 +43,8 @@ class Restored {
   readonly store = new MemoryCellStore({ clock: this.clock });
   /** What the view shows, which may be old. */
   readonly seen: AllocationReport[] = [];
+  /** The monitor said what the view shows of the job. */
+  isLearnt = true;
   /** What the hosts answer when they are asked: a report, null for nothing, an error for silence. */
   readonly answers = new Map<string, AllocationReport | null | HttpError>();
   readonly asked: string[] = [];
@@ -74,7 +75,10 @@ class Restored {
     const stored: StoredJob = {
       ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map(), ...part },
     };
-    return new Strays(this.#term(), () => this.#view()).takeUp(this.#job, stored);
+    return new Strays(this.#term(), {
+      learn: () => Promise.resolve(this.isLearnt),
+      ofJob: () => this.seen,
+    }).takeUp(this.#job, stored);
   }
 
   outcomes(): Promise<readonly string[]> {
@@ -82,14 +86,6 @@ class Restored {
     return this.store
       .list(prefix)
       .then(({ entries }) => [...entries.keys()].map((key) => key.slice(prefix.length)));
-  }
-
-  #view(): CellView {
-    const hosts = [...new Set(this.seen.map(({ host }) => host))];
-    return {
-      hosts: () => hosts.map((host) => ({ host })).values(),
-      on: (host: string) => this.seen.filter((report) => report.host === host),
-    } as unknown as CellView;
   }
 
   #term(): Term {
@@ -173,6 +169,14 @@ describe('what hosts know of a job and a restored store does not', () => {
     cell.answers.set('a', new HttpError('no answer in time', { sent: true }));
     expect(await cell.takeUp()).toBe(false);
     expect(cell.plans).toEqual([]);
+  });
+
+  it('I53 is waited for while no monitor can say what hosts report of the job', async () => {
+    cell.isLearnt = false;
+    expect(await cell.takeUp()).toBe(false);
+    cell.isLearnt = true;
+    expect(await cell.takeUp()).toBe(true);
+    expect(cell.asked).toEqual([]);
   });
 
   it('is not waited for on a host that counts as lost', async () => {

@@ -1,0 +1,94 @@
+import type { Clock } from '../ports/clock.ts';
+import type { ReportFrame } from '../wire/report-frames.ts';
+import { JOBS_ASKED_MAX } from '../wire/report-frames.ts';
+import type { MergedView } from './merged-view.ts';
+import type { ReportReader, ReportSource } from './report-reader.ts';
+import { SourceError } from './report-reader.ts';
+
+/** Until it begins to answer: a monitor has what is asked for in memory. Whoever gets no answer can ask the hosts. */
+const ANSWER_MS = 1_000;
+
+export interface ReportQuestionsParts {
+  readonly clock: Clock;
+  readonly reader: ReportReader;
+  readonly merged: MergedView;
+  /** The monitor in use; null: there is none. */
+  source(): ReportSource | null;
+}
+
+interface Question {
+  readonly answered: Promise<boolean>;
+  readonly answer: (isAll: boolean) => void;
+}
+
+/**
+ * Asks the monitor in use for what hosts report of single jobs, some jobs in one request and one request at a time: those
+ * who keep reports of their own jobs alone come to own jobs of which they have let all reports go by.
+ */
+export class ReportQuestions {
+  readonly #parts: ReportQuestionsParts;
+  readonly #waiting = new Map<string, Question>();
+  #stop: AbortController | null = null;
+  #isAsking = false;
+  #isClosed = false;
+
+  constructor(parts: ReportQuestionsParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns whether all that hosts report of the job is in the view */
+  ask(jobKey: string): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    let question = this.#waiting.get(jobKey);
+    if (question === undefined) this.#waiting.set(jobKey, (question = newQuestion()));
+    void this.#askAll();
+    return question.answered;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop?.abort();
+    for (const { answer } of this.#waiting.values()) answer(false);
+    this.#waiting.clear();
+  }
+
+  async #askAll(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    while (this.#waiting.size > 0) {
+      const some = [...this.#waiting].slice(0, JOBS_ASKED_MAX);
+      for (const [key] of some) this.#waiting.delete(key);
+      const isAll = await this.#read(some.map(([key]) => key));
+      for (const [, { answer }] of some) answer(isAll);
+    }
+    this.#isAsking = false;
+  }
+
+  async #read(jobKeys: readonly string[]): Promise<boolean> {
+    const { clock, merged, reader } = this.#parts;
+    const monitor = this.#parts.source();
+    if (monitor === null) return false;
+    let isComplete = false;
+    let isCurrent = true;
+    const stop = new AbortController();
+    this.#stop = stop;
+    const cancel = clock.after(ANSWER_MS, () => stop.abort());
+    const take = (frame: ReportFrame): void => {
+      cancel();
+      if (frame.kind === 'part') isCurrent = merged.learn(frame) && isCurrent;
+      else if (frame.kind === 'view' && frame.synced) isComplete = frame.complete;
+      else throw new SourceError(`${monitor.name} does not answer for single jobs`);
+    };
+    merged.beginLearning();
+    await reader.read(monitor, `?jobs=${encodeURIComponent(jobKeys.join(','))}`, stop.signal, take);
+    cancel();
+    merged.endLearning();
+    return isComplete && isCurrent;
+  }
+}
+
+function newQuestion(): Question {
+  let answer: Question['answer'] = () => undefined;
+  const answered = new Promise<boolean>((resolve) => (answer = resolve));
+  return { answered, answer };
+}

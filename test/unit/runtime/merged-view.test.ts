@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { HostReport } from '../../../src/core/report.ts';
+import { MergedView } from '../../../src/runtime/merged-view.ts';
+import type { PartFrame } from '../../../src/wire/report-frames.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { reportOf } from '../../support/reporting-host.ts';
+
+const part = (seq: number, ...ids: string[]): PartFrame => ({
+  ...{ kind: 'part', host: 'h', incarnation: 1, seq },
+  allocations: ids.map((id) => reportOf('h', id)),
+});
+
+/** A view that lets everything go by that is not `mine`. */
+function viewOf(mine: Set<string>): MergedView {
+  const relay = { heard: null, complete: true };
+  return new MergedView(new ManualClock(), 3_000, { keeps: ({ id }) => mine.has(id) }, relay);
+}
+
+function say(
+  view: MergedView,
+  seq: number,
+  what: { gone: string } | { change: string } | { full: string[] },
+): void {
+  const head = { host: 'h', incarnation: 1, seq };
+  let message: HostReport;
+  if ('gone' in what) message = { ...head, kind: 'gone', id: what.gone };
+  else if ('change' in what)
+    message = { ...head, kind: 'change', allocation: reportOf('h', what.change, { state: 'complete' }) };
+  else message = { ...head, kind: 'full', allocations: what.full.map((id) => reportOf('h', id)) };
+  view.merge(message, true);
+}
+
+const idsIn = (view: MergedView): string[] => [...view.view.on('h')].map(({ id }) => id).sort();
+
+describe('what is learnt of reports that went by', () => {
+  it('is what the other view holds of it', () => {
+    const mine = new Set(['a']);
+    const view = viewOf(mine);
+    say(view, 4, { full: ['a', 'b'] });
+    mine.add('b');
+    view.beginLearning();
+    expect(view.learn(part(4, 'b'))).toBe(true);
+    expect(idsIn(view)).toEqual(['a', 'b']);
+  });
+
+  it('I50 does not bring back what the host forgot meanwhile', () => {
+    const mine = new Set(['a', 'b', 'c']);
+    const view = viewOf(mine);
+    view.beginLearning();
+    say(view, 5, { gone: 'b' });
+    expect(view.learn(part(4, 'b', 'c'))).toBe(true);
+    view.endLearning();
+    expect(idsIn(view)).toEqual(['c']);
+  });
+
+  it('I50 does not bring back an older word on what was heard meanwhile', () => {
+    const view = viewOf(new Set(['b']));
+    view.beginLearning();
+    say(view, 5, { change: 'b' });
+    expect(view.learn(part(4, 'b'))).toBe(true);
+    expect(view.view.get('h', 'b')?.state).toBe('complete');
+  });
+
+  it('I50 is nothing from a view that had not come so far when it was asked, or before all that the host told anew', () => {
+    const view = viewOf(new Set(['b']));
+    say(view, 4, { full: [] });
+    view.beginLearning();
+    expect(view.learn(part(3, 'b'))).toBe(false);
+    say(view, 6, { full: [] });
+    expect(view.learn(part(5, 'b'))).toBe(false);
+    expect(idsIn(view)).toEqual([]);
+  });
+
+  it('I50 what is let go by is not known by an older word of it either', () => {
+    const mine = new Set(['b']);
+    const view = viewOf(mine);
+    say(view, 4, { full: ['b'] });
+    mine.delete('b');
+    say(view, 5, { change: 'b' });
+    expect(idsIn(view)).toEqual([]);
+    mine.add('b');
+    say(view, 6, { full: ['b'] });
+    mine.delete('b');
+    say(view, 7, { full: ['b'] });
+    expect(view.view.size).toBe(0);
+  });
+});
