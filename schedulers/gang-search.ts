@@ -166,7 +166,7 @@ export class GangSearch {
   }
 
   #rules(passed: PassedHosts): EvictionRules {
-    return { passed, held: this.#held, thorough: true };
+    return { passed, held: this.#held };
   }
 
   /**

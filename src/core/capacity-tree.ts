@@ -92,6 +92,11 @@ export class CapacityTree {
     return this.#shows(ROW, need);
   }
 
+  /** Shows the host at the position all of `need` free? */
+  shows(position: number, need: Float64Array): boolean {
+    return this.#shows(this.offsetOf(position), need);
+  }
+
   /** The first position from `from` on whose host shows all of `need` free; −1 when there is none up to the end. */
   seek(from: number, need: Float64Array): number {
     if (from >= this.#leaves) return -1;

@@ -42,9 +42,15 @@ export class DistinctCount {
   allows(known: KnownHost, selection: Selection): boolean {
     if (this.#onePerHost && this.#byHost.has(known)) return false;
     if (this.#attributes.length === 0) return true;
+    return this.allowsClass(this.#classOf(known), selection);
+  }
+
+  /** False: `allows` says no of every host of the class. */
+  allowsClass(hostClass: number, selection: Selection): boolean {
+    if (this.#attributes.length === 0) return true;
     if (selection !== this.#selection) this.#countBy(selection);
     return this.#attributes.every((name, at) => {
-      const value = this.#valueOf(name, known, selection);
+      const value = valueOfClass(name, hostClass, selection);
       return value < 0 || this.#byValue[at]![value] === 0;
     });
   }
@@ -71,15 +77,20 @@ export class DistinctCount {
   }
 
   #shiftValues(known: KnownHost, by: number, selection: Selection): void {
+    const hostClass = this.#classOf(known);
     for (const [at, name] of this.#attributes.entries()) {
-      const value = this.#valueOf(name, known, selection);
+      const value = valueOfClass(name, hostClass, selection);
       if (value >= 0) this.#byValue[at]![value]! += by;
     }
   }
 
-  #valueOf(name: string, { index }: KnownHost, { attributes, valueOf }: Selection): number {
-    if (index < 0) return -1;
-    const hostClass = this.#state.index.classes.classOf[index] ?? -1;
-    return valueOf[attributes.indexOf(name)]?.[hostClass] ?? -1;
+  /** −1: the host is not there. */
+  #classOf({ index }: KnownHost): number {
+    return index < 0 ? -1 : (this.#state.index.classes.classOf[index] ?? -1);
   }
+}
+
+/** −1: not set. */
+function valueOfClass(name: string, hostClass: number, { attributes, valueOf }: Selection): number {
+  return valueOf[attributes.indexOf(name)]?.[hostClass] ?? -1;
 }

@@ -11,7 +11,7 @@ import { needOf, portsFit } from './needs.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import { PoolRoom } from './pool-room.ts';
 import { addResources, shortOf, subtractResources } from './resources.ts';
-import type { Selection } from './selection.ts';
+import type { Selection, Stratum } from './selection.ts';
 
 /**
  * Making room by precedence, in two steps, since a private state knows how much each precedence holds of a host, but not
@@ -32,14 +32,18 @@ export interface EvictionRules {
   readonly passed: PassedHosts;
   /** What `distinct` counts, in place of the request's `hostsHeld`. */
   readonly held?: DistinctCount;
-  /** Every host is looked at before none is found: for who has one that fits by his rules alone among very many that do not. */
-  readonly thorough?: boolean;
 }
 
 /** Hosts that are compared for one eviction, drawn by chance: the best of sixteen is rarely far from the best of all. */
 const SAMPLE = 16;
-/** Steps of the search that may lead to hosts which the request's own rules exclude. */
+/**
+ * Hosts with enough below the precedence that are asked first, whatever the request's own rules say of them. When these
+ * rules have excluded all of them, or from the start when they leave few hosts, only the hosts of classes that
+ * they allow are looked at, and then each of them: none is missed.
+ */
 const STEPS_MAX = 1024;
+/** Rules that leave no more than one host in so many leave few. */
+const RARE = 8;
 
 /**
  * Hosts that could take one allocation of the request if some of what has a lower precedence gave way.
@@ -54,14 +58,8 @@ export function evictionHosts(
   limit: EvictionRules & { readonly most: number },
 ): string[] {
   const search = new HostSearch(state, request, limit);
-  const found: { readonly host: number; readonly cost: number }[] = [];
-  for (const host of search.hosts(chance)) {
-    const cost = search.cost(host);
-    if (cost === null) continue;
-    search.hasFound = true;
-    found.push({ host, cost });
-    if (found.length >= SAMPLE) break;
-  }
+  let found = search.cheapest(search.hosts(chance));
+  if (found.length === 0 && !search.isComplete) found = search.cheapest(search.allowedHosts(chance));
   return found
     .sort((a, b) => a.cost - b.cost)
     .slice(0, limit.most)
@@ -78,6 +76,12 @@ export function mayEvictOn(
   return new HostSearch(state, request, rules).names(host);
 }
 
+/** A host where room can be made, and what that costs. */
+interface Priced {
+  readonly host: number;
+  readonly cost: number;
+}
+
 class HostSearch {
   readonly #state: CellState;
   readonly #request: PlacementRequest;
@@ -86,9 +90,8 @@ class HostSearch {
   readonly #room: PoolRoom;
   readonly #passed: PassedHosts;
   readonly #avoided: ReadonlySet<string>;
-  readonly #isThorough: boolean;
-  /** One was found, so that the search may end. */
-  hasFound = false;
+  /** Has `hosts` named every host there is to name? */
+  isComplete = true;
 
   constructor(state: CellState, request: PlacementRequest, rules: EvictionRules) {
     state.readAll();
@@ -99,7 +102,6 @@ class HostSearch {
     this.#room = new PoolRoom(state.pools, this.#selection, state.index, request.ask);
     this.#passed = rules.passed;
     this.#avoided = new Set([...request.avoidHosts, ...request.refusingHosts]);
-    this.#isThorough = rules.thorough ?? false;
   }
 
   names(id: string): boolean {
@@ -109,24 +111,40 @@ class HostSearch {
     );
   }
 
+  /** Drawn by chance, with what making room on each costs. */
+  cheapest(hosts: Iterable<number>): Priced[] {
+    const found: Priced[] = [];
+    for (const host of hosts) {
+      const cost = this.cost(host);
+      if (cost === null) continue;
+      found.push({ host, cost });
+      if (found.length >= SAMPLE) break;
+    }
+    return found;
+  }
+
+  /** Hosts that the rules allow, from a random one on. Where `isComplete` is false after the last, there may be others. */
   *hosts(chance: Chance): IterableIterator<number> {
     const { index } = this.#state;
-    const named = this.#selection.hostsNamed;
-    if (named !== null) {
-      for (const id of named) {
+    const { hostsNamed, inOrder } = this.#selection;
+    if (hostsNamed !== null) {
+      for (const id of hostsNamed) {
         const host = this.#state.indexOf(id);
         if (host >= 0 && this.#allows(host)) yield host;
       }
       return;
     }
+    if (this.#selection.hosts * RARE <= index.size) {
+      yield* this.#listed(inOrder(), chance);
+      return;
+    }
     const tree = index.evictable.treeBelow(this.#request.precedence);
-    const { need } = index;
-    needOf(this.#request.ask, need);
+    needOf(this.#request.ask, index.need);
     const start = tree.size > 1 ? chance.below(tree.size) : 0;
     let cursor = start;
     let wrapped = false;
-    for (let steps = 0; steps < STEPS_MAX || (this.#isThorough && !this.hasFound); steps++) {
-      const position = tree.seek(cursor, need);
+    for (let steps = 0; steps < STEPS_MAX; steps++) {
+      const position = tree.seek(cursor, index.need);
       if (wrapped && (position < 0 || position >= start)) return;
       if (position < 0) {
         wrapped = true;
@@ -136,6 +154,28 @@ class HostSearch {
       cursor = position + 1;
       const host = tree.hostAt(position);
       if (this.#allows(host)) yield host;
+    }
+    this.isComplete = false;
+  }
+
+  /** Every host that the rules allow and that shows enough. Nothing is walked over where they allow no class. */
+  *allowedHosts(chance: Chance): IterableIterator<number> {
+    const { strata } = this.#selection;
+    const isAllowed = ({ classes }: Stratum): boolean => classes.some((each) => this.#allowsClass(each));
+    if (strata.some(isAllowed)) yield* this.#listed(this.#selection.inOrder(), chance);
+  }
+
+  /** @param hosts null: all there are */
+  *#listed(hosts: Int32Array | null, chance: Chance): IterableIterator<number> {
+    const { evictable, need, size } = this.#state.index;
+    const tree = evictable.treeBelow(this.#request.precedence);
+    needOf(this.#request.ask, need);
+    const count = hosts?.length ?? size;
+    const start = count > 1 ? chance.below(count) : 0;
+    for (let step = 0; step < count; step++) {
+      const at = start + step < count ? start + step : start + step - count;
+      const host = hosts === null ? at : hosts[at]!;
+      if (tree.shows(host, need) && this.#allows(host)) yield host;
     }
   }
 
@@ -162,6 +202,11 @@ class HostSearch {
     // Most requests say nothing that only the host's own record can answer.
     const plain = hostConstraints.length === 0 && isEmpty(ports);
     return plain && this.#passed.size + this.#avoided.size === 0 ? true : this.#allowsHost(index);
+  }
+
+  /** What of it holds for all hosts of a class that the selection has: false for what each of them is refused by. */
+  #allowsClass(hostClass: number): boolean {
+    return this.#room.takes(hostClass) && this.#held.allowsClass(hostClass, this.#selection);
   }
 
   #allowsHost(index: number): boolean {

@@ -38,6 +38,10 @@ export interface Selection {
   /** Stratum by class; −1: refused. */
   readonly stratumOf: Int32Array;
   readonly strata: readonly Stratum[];
+  /** How many hosts all strata have together. */
+  readonly hosts: number;
+  /** These hosts by their indices, which are random numbers, made when first asked for; null: all there are. */
+  readonly inOrder: () => Int32Array | null;
   /** Sum of the affinities' weights by class, in units of the load's whole range. */
   readonly affinityOf: Float64Array;
   /** The attributes that `distinct` and `spread` count, and those that say who shares what is asked for, without `id`. */
@@ -96,11 +100,15 @@ export function select(
     for (const each of stratum.classes) stratumOf[each] = number;
   const hostConstraints = group.constraints.filter(onId);
   const hostAffinities = group.affinities.filter(({ expression }) => onId(expression));
+  const hosts = strata.reduce((sum, stratum) => sum + stratum.hosts, 0);
+  let inOrder: Int32Array | null | undefined = hosts === index.size ? null : undefined;
   return {
     key,
     version,
     stratumOf,
     strata,
+    hosts,
+    inOrder: () => (inOrder === undefined ? (inOrder = hostsInOrder(classes, strata)) : inOrder),
     affinityOf,
     attributes,
     valueOf: values.map(({ of }) => of),
@@ -155,6 +163,11 @@ function stratumOfClasses(
   for (const number of members) hosts += classes[number]?.hosts.length ?? 0;
   const list = hosts <= LIST_MAX ? members.flatMap((number) => classes[number]?.hosts ?? []) : null;
   return { key, classes: members, hosts, list };
+}
+
+function hostsInOrder(classes: readonly HostClass[], strata: readonly Stratum[]): Int32Array {
+  const members = strata.flatMap((stratum) => stratum.classes);
+  return Int32Array.from(members.flatMap((number) => classes[number]?.hosts ?? [])).sort();
 }
 
 /** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */

@@ -17,6 +17,8 @@ export const SELECTIONS_BYTES_MAX = 64 * 1024 * 1024;
 const STRATUM_BYTES = 320;
 const CLASS_BYTES = 24;
 const VALUE_BYTES = 12;
+/** In the list of the hosts in order, whether that was asked for or not. */
+const HOST_BYTES = 4;
 
 /** The selections of the groups that were placed last, as long as the classes stay as they are. */
 export class Selections {
@@ -96,8 +98,9 @@ export class Selections {
   }
 }
 
-function bytesOf({ strata, stratumOf, valueOf }: Selection): number {
-  return strata.length * STRATUM_BYTES + stratumOf.length * (CLASS_BYTES + valueOf.length * VALUE_BYTES);
+function bytesOf({ strata, stratumOf, valueOf, hosts }: Selection): number {
+  const classes = stratumOf.length * (CLASS_BYTES + valueOf.length * VALUE_BYTES);
+  return strata.length * STRATUM_BYTES + classes + hosts * HOST_BYTES;
 }
 
 function isWithoutWishes({ constraints, affinities, spread, distinct }: Group): boolean {
