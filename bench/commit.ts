@@ -36,7 +36,7 @@ const { values } = parseArgs({
     placements: { type: 'string', default: '25600' },
     together: { type: 'string', default: '64' },
     inFlight: { type: 'string', default: '8' },
-    rounds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '15' },
     seed: { type: 'string', default: '1' },
   },
 });
