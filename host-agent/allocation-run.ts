@@ -229,23 +229,18 @@ export class AllocationRun {
     if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
     if (!this.tasks.some((run) => run.begun) && this.#verdict.given === null && !(await this.#begin()))
       return;
-    await this.#refresh(verify);
+    try {
+      for (const run of this.tasks) await run.refresh(verify);
+      if (this.#verdict.given === null) for (const run of this.tasks) if (!run.begun) await run.begin();
+    } catch (error) {
+      // A task that cannot be begun (again) holds up no deadline.
+      if (!this.#isDue()) throw error;
+    }
     await this.#judge();
     if (this.#verdict.given !== null) await this.#stopTasks(this.tasks);
     else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
     else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
     if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict.given));
-  }
-
-  /** A task that cannot be begun (again) holds up no deadline. */
-  async #refresh(verify: boolean): Promise<void> {
-    try {
-      for (const run of this.tasks) await run.refresh(verify);
-      if (this.#verdict.given !== null) return;
-      for (const run of this.tasks) if (!run.begun) await run.begin();
-    } catch (error) {
-      if (!this.#isDue()) throw error;
-    }
   }
 
   /** @returns false while it must wait for its place */
