@@ -20,9 +20,11 @@ export interface Judge {
   worth(host: number, rows: Rows, offset: number): number;
 }
 
+const NOBODY: readonly number[] = [];
+
 /**
  * The candidates of one stratum: fitting hosts with their scores, drawn in random order from a random start, each once:
- * first to the end of the part that the chance tells of and round to the start, then behind that part, then before it.
+ * after those that are preferred, which are there from the start; first to the end of the part that the chance tells of and round to the start, then behind that part, then before it.
  * Hosts only fill up while a decision is made, so what was passed over once need not be looked at again, and after one
  * lap only those can be drawn that were candidates before and made room for others.
  */
@@ -34,6 +36,8 @@ export class Candidates {
   readonly #source: Source;
   readonly #stratum: number;
   readonly #judge: Judge;
+  /** Never drawn: they were added before, or do not fit. */
+  readonly #preferred: readonly number[];
   readonly #start: number;
   readonly #first: number;
   readonly #end: number;
@@ -47,10 +51,17 @@ export class Candidates {
   #rested: number[] | null = null;
   #resting = 0;
 
-  constructor(source: Source, stratum: number, judge: Judge, chance: Chance) {
+  constructor(
+    source: Source,
+    stratum: number,
+    judge: Judge,
+    chance: Chance,
+    preferred: readonly number[] = NOBODY,
+  ) {
     this.#source = source;
     this.#stratum = stratum;
     this.#judge = judge;
+    this.#preferred = preferred;
     const size = source instanceof CapacityTree ? source.size : source.length;
     const start = size > 1 ? (chance.start?.(size) ?? chance.below(size)) : 0;
     const part = size > 1 ? (chance.part?.(size) ?? null) : null;
@@ -61,6 +72,7 @@ export class Candidates {
     this.#end = inPart ? part.end : size;
     this.#cursor = start;
     this.#until = this.#end;
+    for (const host of preferred) this.#addIfFits(host);
   }
 
   /** Is every host that still fits a candidate now? */
@@ -145,6 +157,7 @@ export class Candidates {
       }
       this.#cursor = position + 1;
       const host = tree.hostAt(position);
+      if (this.#isPreferred(host)) continue;
       if (this.#judge.accepts(host, this.#stratum)) this.#add(host, tree.values, tree.offsetOf(position));
     }
   }
@@ -154,7 +167,7 @@ export class Candidates {
       if (this.#cursor >= this.#until && !this.#turn()) return;
       const host = list[this.#cursor]!;
       this.#cursor += 1;
-      this.#addIfFits(host);
+      if (!this.#isPreferred(host)) this.#addIfFits(host);
     }
   }
 
@@ -174,6 +187,10 @@ export class Candidates {
   #go(from: number, until: number): void {
     this.#cursor = from;
     this.#until = until;
+  }
+
+  #isPreferred(host: number): boolean {
+    return this.#preferred.length > 0 && this.#preferred.includes(host);
   }
 
   #addIfFits(host: number): void {

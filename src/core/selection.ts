@@ -54,6 +54,8 @@ export interface Selection {
   /** Constraints and affinities about `id`: asked of each host, as no two hosts of a class share it. */
   readonly hostConstraints: readonly Expression[];
   readonly hostAffinities: readonly Affinity[];
+  /** Hosts that affinities name by their ids and wish for: no sample may leave them out. */
+  readonly hostsPreferred: readonly string[];
   /** The only hosts that constraints on `id` allow; null: no such constraint. */
   readonly hostsNamed: readonly string[] | null;
   /** All strata in one, as there are too many: its hosts differ in wishes. */
@@ -116,6 +118,7 @@ export function select(
     valueNames: values.map(({ names }) => names),
     hostConstraints,
     hostAffinities,
+    hostsPreferred: hostAffinities.flatMap(({ expression, weight }) => (weight > 0 ? idsOf(expression) : [])),
     hostsNamed: namedHosts(hostConstraints),
     mixed,
     all: hostConstraints.length === 0 && strata.length === 1 && strata[0]?.hosts === index.size,
@@ -173,10 +176,19 @@ function hostsInOrder(classes: readonly HostClass[], strata: readonly Stratum[])
 /** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */
 function namedHosts(constraints: readonly Expression[]): readonly string[] | null {
   let named: readonly string[] | null = null;
-  for (const { operator, value } of constraints) {
-    if (operator !== '==' && operator !== 'in') continue;
-    const these = operator === 'in' ? listOf(value) : [value];
+  for (const constraint of constraints) {
+    if (!names(constraint)) continue;
+    const these = idsOf(constraint);
     named = named === null ? [...new Set(these)] : named.filter((id) => these.includes(id));
   }
   return named;
+}
+
+function names({ operator }: Expression): boolean {
+  return operator === '==' || operator === 'in';
+}
+
+function idsOf(expression: Expression): readonly string[] {
+  if (!names(expression)) return [];
+  return expression.operator === 'in' ? listOf(expression.value) : [expression.value];
 }

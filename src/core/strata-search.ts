@@ -22,6 +22,8 @@ const WEIGHED_MAX = 64;
 const NO_WISHES: number[] = [0];
 const ONE_SEEN: number[] = [0];
 
+const NOBODY: readonly number[] = [];
+
 /** A candidate where it stands. */
 export interface Found {
   readonly candidates: Candidates;
@@ -40,6 +42,9 @@ export class StrataSearch {
   readonly #chance: Chance;
   readonly #sample: number;
   readonly #named: readonly number[] | null;
+  /** Hosts that no sample may leave out, and the strata they are in. */
+  readonly #preferred: readonly number[];
+  readonly #preferredIn: readonly number[];
   /** The most that a host can be worth beside its stratum's wish; Infinity where that has no bound. */
   readonly #worthMax: number;
   /** Does a host gain by being picked, so that it may stay a candidate? */
@@ -73,8 +78,12 @@ export class StrataSearch {
     this.#judge = judge;
     this.#chance = chance;
     this.#sample = Math.max(1, policy.sample);
-    const { hostsNamed, hostAffinities, strata } = selection;
-    this.#named = hostsNamed?.map((id) => state.indexOf(id)).filter((index) => index >= 0) ?? null;
+    const { hostsNamed, hostsPreferred, hostAffinities, strata } = selection;
+    const indicesOf = (ids: readonly string[]): readonly number[] =>
+      ids.map((id) => state.indexOf(id)).filter((index) => index >= 0);
+    this.#named = hostsNamed === null ? null : indicesOf(hostsNamed);
+    this.#preferred = hostsPreferred.length === 0 ? NOBODY : [...new Set(indicesOf(hostsPreferred))];
+    this.#preferredIn = this.#preferred.length === 0 ? NOBODY : this.#strataOf(this.#preferred);
     let most = group.companyCost < 0 ? Infinity : 1;
     for (const { weight } of hostAffinities) most += Math.max(0, weight / WEIGHT_FULL);
     this.#worthMax = most;
@@ -106,6 +115,8 @@ export class StrataSearch {
     this.#drawn = 0;
     for (const stratum of this.#looked) this.#seen[stratum] = 0;
     this.#looked.length = 0;
+    for (const stratum of this.#preferredIn)
+      if (!this.#isOver(stratum) && this.#hasRoom(stratum)) this.#look(stratum, this.#wishOf(stratum), 0);
     if (this.#levels === null) this.#searchWeighed();
     else this.#searchLevels(this.#levels);
     return this.#best;
@@ -156,8 +167,19 @@ export class StrataSearch {
   }
 
   #weigh(): void {
-    for (const [number, stratum] of this.#selection.strata.entries())
-      this.#wishes[number] = this.#isOver(number) ? -Infinity : this.#group.wish(stratum.classes[0] ?? -1);
+    for (let number = 0; number < this.#wishes.length; number++)
+      this.#wishes[number] = this.#isOver(number) ? -Infinity : this.#wishOf(number);
+  }
+
+  #wishOf(number: number): number {
+    return this.#group.wish(this.#selection.strata[number]?.classes[0] ?? -1);
+  }
+
+  #strataOf(hosts: readonly number[]): readonly number[] {
+    const { stratumOf } = this.#selection;
+    const { classOf } = this.#index.classes;
+    const strata = hosts.map((host) => stratumOf[classOf[host] ?? -1] ?? -1);
+    return [...new Set(strata)].filter((stratum) => stratum >= 0);
   }
 
   /** Asked only of strata that are looked at: of a thousand pools a few give the whole sample. */
@@ -229,7 +251,7 @@ export class StrataSearch {
   #open(number: number): Candidates {
     const stratum = this.#selection.strata[number];
     if (stratum === undefined) throw new Error(`no stratum ${String(number)}`);
-    return new Candidates(this.#sourceOf(stratum), number, this.#judge, this.#chance);
+    return new Candidates(this.#sourceOf(stratum), number, this.#judge, this.#chance, this.#preferred);
   }
 
   #sourceOf({ key, classes, hosts, list }: Stratum): Source {

@@ -70,6 +70,30 @@ describe('place', () => {
     expect(place(state, makeRequest({ group: distinct, count: 5 }), chance, BINPACK).unplaced).toBe(2);
   });
 
+  it('finds a preferred host by its name in a large cell, whatever the sample draws', () => {
+    const state = makeCell(
+      Array.from({ length: 1_200 }, (_, n) =>
+        makeHost(`h${String(n)}`, { attributes: { zone: `z${String(n % 3)}` } }),
+      ),
+    );
+    const wishes = [
+      { expression: expr('host.id', '==', 'h777'), weight: 100 },
+      { expression: expr('id', 'in', 'h778,h3,gone'), weight: 40 },
+      { expression: expr('id', '==', 'h5'), weight: -50 },
+    ];
+    for (const spread of [[], [{ attribute: 'zone', weight: 10 }]])
+      for (let seed = 1; seed <= 20; seed++) {
+        const group = makeGroup({ affinities: wishes, spread });
+        const chosen = hostsOf(place(state, makeRequest({ group, count: 13 }), chanceOf(seed), BINPACK));
+        const times = (host: string): number => chosen.filter((one) => one === host).length;
+        // Four tasks fit on each.
+        expect([times('h777'), times('h778'), times('h3')]).toEqual([4, 4, 4]);
+        expect(chosen).toHaveLength(13);
+        const beside = makeRequest({ group, count: 1, avoidHosts: ['h777'] });
+        expect(['h778', 'h3']).toContain(hostsOf(place(state, beside, chanceOf(seed), BINPACK))[0]);
+      }
+  });
+
   it('takes the fullest device that fits for a part of one, free ones for whole ones, and free ports', () => {
     const state = makeCell([makeHost('a', { gpuModels: ['T4', 'T4', 'A10'] })]);
     state.assume(makeClaim('1', 'a', { gpus: [{ device: 1, milli: 400 }], ports: { http: 20_000 } }));
