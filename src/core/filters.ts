@@ -40,6 +40,8 @@ export interface Held {
   readonly byHost: ReadonlyMap<string, number>;
   /** For each `distinct` and `spread` attribute: allocations of the group by the host's value. */
   readonly byValue: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** For each `spread` of the group: the parts of its values (`spreadShares`); null: even. */
+  readonly shares?: readonly (ReadonlyMap<string, number> | null)[];
 }
 
 /** The attribute that names the driver which every command of today needs. */

@@ -8,6 +8,7 @@ import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from './scores.ts';
 import { PoolRoom } from './pool-room.ts';
 import type { Selection } from './selection.ts';
+import { filling } from './spread-shares.ts';
 
 const NOBODY: readonly KnownHost[] = Object.freeze([]);
 
@@ -31,10 +32,8 @@ export class GroupCount {
   readonly #compared: readonly KnownHost[];
   /** By attribute of the selection, then by value number. */
   readonly #byValue: readonly number[][];
-  /** By attribute: the largest of these. */
-  readonly #largest: number[];
   readonly #distinct: readonly number[];
-  readonly #spread: readonly { readonly at: number; readonly weight: number }[];
+  readonly #spread: readonly SpreadCount[];
   /** Of what the hosts share. */
   readonly #room: PoolRoom;
 
@@ -46,14 +45,13 @@ export class GroupCount {
     this.#classOf = index.classes.classOf;
     this.companyCost =
       policy.sameHostCost + spread.reduce((sum, wish) => sum + (isId(wish) ? cost(wish) : 0), 0);
-    this.#spread = spread.length === 0 ? NO_LIST : spread.filter((wish) => !isId(wish)).map(at(selection));
+    this.#spread = spread.length === 0 ? NO_LIST : spreadCounts(selection, spread);
     this.#onePerHost = distinct.some((attribute) => isId({ attribute }));
     this.#distinct = distinct.length === 0 ? NO_LIST : numbersOf(selection, distinct);
     this.#byHost = this.companyCost !== 0 || this.#onePerHost ? index.company : null;
     this.#byHost?.clear();
     this.#room = new PoolRoom(state.pools, selection, index, request.ask);
     this.#byValue = selection.valueCounts.map((count) => new Array<number>(count).fill(0));
-    this.#largest = this.#byValue.map(() => 0);
     const { hostsHeld } = request;
     const isCompared =
       this.#onePerHost &&
@@ -92,8 +90,11 @@ export class GroupCount {
     for (let at = 0; at < valueOf.length; at++) {
       const value = valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
       if (value < 0) continue;
-      const count = (this.#byValue[at]![value]! += 1);
-      if (count > this.#largest[at]!) this.#largest[at] = count;
+      this.#byValue[at]![value]! += 1;
+    }
+    for (const wish of this.#spread) {
+      const cost = this.#fillingOf(wish, this.#classOf[host] ?? -1);
+      if (cost !== null && cost > wish.largest) wish.largest = cost;
     }
   }
 
@@ -130,21 +131,42 @@ export class GroupCount {
     return this.companyCost === 0 ? 0 : this.companyCost * this.#byHost!.of(host);
   }
 
-  /** The selection's attributes on which `wish` depends. */
-  get spreadOver(): readonly number[] {
-    return this.#spread.map(({ at: attribute }) => attribute);
+  /** The selection's attributes on which `wish` depends, and which of their values have no part of the group. */
+  get spreadOver(): readonly SpreadValues[] {
+    return this.#spread;
   }
 
-  /** Affinity and even spread, for any host of the class. */
+  /** Affinity and spread, for any host of the class. */
   wish(number: number): number {
     let score = this.#selection.affinityOf[number] ?? 0;
-    for (const { at, weight } of this.#spread) {
-      const value = this.#selection.valueOf[at]?.[number] ?? -1;
-      const count = value >= 0 ? (this.#byValue[at]?.[value] ?? 0) : (this.#largest[at] ?? 0) + 1;
-      score -= weight * count;
-    }
+    for (const wish of this.#spread)
+      score -= wish.weight * (this.#fillingOf(wish, number) ?? wish.largest + 1);
     return score;
   }
+
+  /** How far the value of the class is filled; null: it has none, or one without a part of the group. */
+  #fillingOf({ at, shares }: SpreadCount, hostClass: number): number | null {
+    const value = this.#selection.valueOf[at]?.[hostClass] ?? -1;
+    if (value < 0) return null;
+    const count = this.#byValue[at]?.[value] ?? 0;
+    if (shares === null) return count;
+    const share = shares[value]!;
+    return share > 0 ? filling(count, share) : null;
+  }
+}
+
+/** One of the attributes that a group spreads over. */
+export interface SpreadValues {
+  /** Its number in the selection. */
+  readonly at: number;
+  /** By value number: its part (`spreadShares`), 0: none; null: all have the same. */
+  readonly shares: Float64Array | null;
+}
+
+interface SpreadCount extends SpreadValues {
+  readonly weight: number;
+  /** How far the fullest value is filled. */
+  largest: number;
 }
 
 const NO_LIST: readonly never[] = [];
@@ -157,8 +179,19 @@ function cost({ weight }: Spread): number {
   return weight / WEIGHT_FULL;
 }
 
-function at(selection: Selection): (wish: Spread) => { readonly at: number; readonly weight: number } {
-  return (wish) => ({ at: selection.attributes.indexOf(plainAttribute(wish.attribute)), weight: cost(wish) });
+function spreadCounts(selection: Selection, spread: readonly Spread[]): SpreadCount[] {
+  const counts: SpreadCount[] = [];
+  for (const [number, wish] of spread.entries()) {
+    if (isId(wish)) continue;
+    const at = selection.attributes.indexOf(plainAttribute(wish.attribute));
+    const parts = selection.shares[number] ?? null;
+    const shares =
+      parts === null ? null : Float64Array.from(selection.valueNames[at]!, (name) => parts.get(name) ?? 0);
+    const largest =
+      parts === null ? 0 : Math.max(0, ...[...parts.values()].map((share) => filling(0, share)));
+    counts.push({ at, weight: cost(wish), shares, largest });
+  }
+  return counts;
 }
 
 function numbersOf(selection: Selection, attributes: readonly string[]): readonly number[] {

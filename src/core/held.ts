@@ -7,8 +7,11 @@ import type { Group } from './job.ts';
 export class HeldCount implements Held {
   readonly byHost = new Map<string, number>();
   readonly byValue = new Map<string, Map<string, number>>();
+  readonly shares: readonly (ReadonlyMap<string, number> | null)[];
 
-  constructor(group: Group) {
+  /** @param shares as the selection has them; needed where the group's spread has targets */
+  constructor(group: Group, shares: readonly (ReadonlyMap<string, number> | null)[] = []) {
+    this.shares = shares;
     for (const name of [...group.distinct, ...group.spread.map((spread) => spread.attribute)])
       this.byValue.set(plainAttribute(name), new Map());
   }

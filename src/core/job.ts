@@ -136,10 +136,12 @@ export interface Affinity {
   readonly weight: number;
 }
 
-/** Even distribution over the values of one host attribute. */
+/** Distribution over the values of one host attribute. */
 export interface Spread {
   readonly attribute: string;
   readonly weight: number;
+  /** Percent of the group for each value, 100 together at the most; values not named share the rest evenly. Absent: even. */
+  readonly targets?: Readonly<Record<string, number>>;
 }
 
 /** Restarts on the same host, counted by the host alone. */

@@ -22,7 +22,7 @@ export function rankByWalk(
   policy: PlacementPolicy,
   kept = keptByWalk(state, request, policy),
 ): Map<string, number> {
-  const held = new HeldCount(request.group);
+  const held = new HeldCount(request.group, state.selections.for(request).shares);
   for (const { id } of request.hostsHeld) {
     const host = state.hostOf(id);
     if (host !== undefined) held.add(host);

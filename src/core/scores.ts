@@ -6,6 +6,7 @@ import { freeOf } from './ledger.ts';
 import type { Kept } from './model-demand.ts';
 import type { PlacementPolicy, PlacementRequest, ScoreName } from './placement-request.ts';
 import { GPU_MILLI_PER_DEVICE } from './resources.ts';
+import { filling } from './spread-shares.ts';
 
 /**
  * The largest amounts that any host of the cell gives away: what makes millicores, MiB and GPUs comparable. Taken over
@@ -68,16 +69,18 @@ export function gpuLossScore(lossMilli: number, empty: number): number {
 /** The published scores are whole hundredths; within one of those, the fuller host may win. */
 const TIE_WEIGHT = 0.01;
 
-/** What the group's wishes add, whatever the load: affinities and even spread. */
+/** What the group's wishes add, whatever the load: affinities and spread. */
 export function wishScore(view: HostView, group: Group, held: Held): number {
   let score = 0;
   for (const { expression, weight } of group.affinities) {
     if (meets(view.host, expression)) score += weight / WEIGHT_FULL;
   }
-  for (const { attribute, weight } of group.spread) {
+  for (const [at, { attribute, weight }] of group.spread.entries()) {
     const counts = held.byValue.get(plainAttribute(attribute));
     const value = attributeOf(view.host, attribute);
-    score -= (weight / WEIGHT_FULL) * spreadCost(counts, value);
+    const shares = held.shares?.[at] ?? null;
+    const cost = shares === null ? spreadCost(counts, value) : targetCost(counts, value, shares);
+    score -= (weight / WEIGHT_FULL) * cost;
   }
   return score;
 }
@@ -93,6 +96,17 @@ function spreadCost(counts: ReadonlyMap<string, number> | undefined, value: stri
   if (counts === undefined) return 0;
   if (value !== undefined) return counts.get(value) ?? 0;
   return Math.max(0, ...counts.values()) + 1;
+}
+
+/** How far the value is filled. One without a part counts as one more than the fullest. */
+function targetCost(
+  counts: ReadonlyMap<string, number> | undefined,
+  value: string | undefined,
+  shares: ReadonlyMap<string, number>,
+): number {
+  const own = value === undefined ? undefined : shares.get(value);
+  if (own !== undefined) return filling(counts?.get(value ?? '') ?? 0, own);
+  return Math.max(0, ...[...shares].map(([name, share]) => filling(counts?.get(name) ?? 0, share))) + 1;
 }
 
 /** The whole score of a host for one more allocation: more is better. */

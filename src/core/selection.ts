@@ -6,6 +6,7 @@ import type { HostClass } from './host-classes.ts';
 import type { Affinity, Expression, Group } from './job.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from './scores.ts';
+import { spreadShares } from './spread-shares.ts';
 
 /** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
 export interface Stratum {
@@ -51,6 +52,8 @@ export interface Selection {
   readonly valueCounts: readonly number[];
   /** The values themselves, by their numbers. */
   readonly valueNames: readonly (readonly string[])[];
+  /** For each spread of the group: the parts of its values; null: even. */
+  readonly shares: readonly (ReadonlyMap<string, number> | null)[];
   /** Constraints and affinities about `id`: asked of each host, as no two hosts of a class share it. */
   readonly hostConstraints: readonly Expression[];
   readonly hostAffinities: readonly Affinity[];
@@ -63,6 +66,8 @@ export interface Selection {
   /** Every host may serve, and all alike. */
   readonly all: boolean;
 }
+
+const NO_VALUES = { of: new Int32Array(0), names: [] as readonly string[] };
 
 const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAttribute(attribute) === 'id';
 
@@ -100,6 +105,16 @@ export function select(
   const strata = parts.map((members) => stratumOfClasses(key, classes, members));
   for (const [number, stratum] of strata.entries())
     for (const each of stratum.classes) stratumOf[each] = number;
+  const served = [...stratumOf.keys()].filter((number) => stratumOf[number]! >= 0);
+  const shares = group.spread.map(({ attribute, targets }) => {
+    const { of, names } = values[attributes.indexOf(plainAttribute(attribute))] ?? NO_VALUES;
+    return targets === undefined
+      ? null
+      : spreadShares(
+          targets,
+          served.flatMap((number) => names[of[number] ?? -1] ?? []),
+        );
+  });
   const hostConstraints = group.constraints.filter(onId);
   const hostAffinities = group.affinities.filter(({ expression }) => onId(expression));
   const hosts = strata.reduce((sum, stratum) => sum + stratum.hosts, 0);
@@ -116,6 +131,7 @@ export function select(
     valueOf: values.map(({ of }) => of),
     valueCounts: values.map(({ names }) => names.length),
     valueNames: values.map(({ names }) => names),
+    shares,
     hostConstraints,
     hostAffinities,
     hostsPreferred: hostAffinities.flatMap(({ expression, weight }) => (weight > 0 ? idsOf(expression) : [])),

@@ -113,9 +113,14 @@ function keyOf(group: Group): string {
   return [
     ...group.constraints.map((expression) => `c${say(expression)}`),
     ...group.affinities.map(({ expression, weight }) => `a${String(weight)} ${say(expression)}`),
-    ...group.spread.map(({ attribute }) => `s${plainAttribute(attribute)}`),
+    ...group.spread.map(({ attribute, targets }) => `s${plainAttribute(attribute)}${textOf(targets)}`),
     ...group.distinct.map((attribute) => `d${plainAttribute(attribute)}`),
   ].join('\n');
+}
+
+/** Values may hold any character, so they are quoted. */
+function textOf(targets: Readonly<Record<string, number>> | undefined): string {
+  return targets === undefined ? '' : ` ${JSON.stringify(targets)}`;
 }
 
 function attributesOf(group: Group, models: boolean): string[] {

@@ -1,4 +1,4 @@
-import type { GroupCount } from './group-count.ts';
+import type { GroupCount, SpreadValues } from './group-count.ts';
 import type { Selection } from './selection.ts';
 
 /**
@@ -15,7 +15,7 @@ export class WishLevels {
   readonly #places: Int32Array;
   /** All wishes that some stratum has, the lowest first. */
   readonly #order: number[] = [];
-  /** By attribute that is spread over: the strata of each value, and at the end those without one. */
+  /** By attribute that is spread over: the strata of each value with a part of the group, and at the end all others. */
   readonly #sharing: readonly (readonly number[][])[];
 
   constructor(selection: Selection, group: GroupCount) {
@@ -24,7 +24,7 @@ export class WishLevels {
     this.#group = group;
     this.#wishes = new Float64Array(strata.length);
     this.#places = new Int32Array(strata.length).fill(-1);
-    this.#sharing = group.spreadOver.map((at) => sharing(selection, at));
+    this.#sharing = group.spreadOver.map((wish) => sharing(selection, wish));
     for (let stratum = 0; stratum < strata.length; stratum++) {
       const wish = this.#wishOf(stratum);
       this.#wishes[stratum] = wish;
@@ -56,11 +56,11 @@ export class WishLevels {
 
   /** A host of the class was picked, and counted. */
   picked(hostClass: number): void {
-    for (const [number, at] of this.#group.spreadOver.entries()) {
+    for (const [number, { at }] of this.#group.spreadOver.entries()) {
       const strata = this.#sharing[number]!;
       const value = this.#selection.valueOf[at]?.[hostClass] ?? -1;
       if (value >= 0) for (const stratum of strata[value]!) this.#weigh(stratum);
-      // Those without a value stand behind the value that has most.
+      // Those without a part stand behind the value that is filled most.
       for (const stratum of strata[strata.length - 1]!) this.#weigh(stratum);
     }
   }
@@ -111,12 +111,13 @@ export class WishLevels {
   }
 }
 
-function sharing({ strata, valueOf, valueCounts }: Selection, at: number): number[][] {
+function sharing({ strata, valueOf, valueCounts }: Selection, { at, shares }: SpreadValues): number[][] {
   const values = valueCounts[at] ?? 0;
   const result = Array.from({ length: values + 1 }, (): number[] => []);
   for (const [number, { classes }] of strata.entries()) {
     const value = valueOf[at]?.[classes[0] ?? -1] ?? -1;
-    result[value >= 0 ? value : values]!.push(number);
+    const hasPart = value >= 0 && (shares === null || shares[value]! > 0);
+    result[hasPart ? value : values]!.push(number);
   }
   return result;
 }

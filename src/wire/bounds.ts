@@ -22,6 +22,8 @@ export const LABELS_MAX = 32;
 export const PORTS_MAX = 16;
 export const CONSTRAINTS_MAX = 32;
 export const ATTRIBUTES_MAX = 8;
+/** Values of one attribute that a spread names. */
+export const SPREAD_TARGETS_MAX = 64;
 export const WEIGHT_MAX = 100;
 export const MODELS_MAX = 16;
 /** Each is a fetch before the start. */

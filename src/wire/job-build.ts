@@ -60,6 +60,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
     spread: (file.spread ?? []).map((item) => ({
       attribute: item.by,
       weight: item.weight ?? DEFAULT_WEIGHT,
+      ...(item.targets === undefined ? {} : { targets: item.targets }),
     })),
     distinct: file.distinct ?? [],
     tasks: mapValues(file.tasks, (task, taskName) => buildTask(taskName, task)),

@@ -54,7 +54,9 @@ const group = z.looseObject({
   ports: counts,
   constraints: z.array(expression),
   affinities: z.array(z.looseObject({ expression, weight })),
-  spread: z.array(z.looseObject({ attribute: z.string(), weight })),
+  spread: z.array(
+    z.looseObject({ attribute: z.string(), weight, targets: z.exactOptional(z.record(z.string(), whole)) }),
+  ),
   distinct: z.array(z.string()),
   tasks: z.record(z.string(), task),
   restart: z.looseObject({

@@ -40,7 +40,10 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
     ),
     ...unlessEmpty(
       'spread',
-      group.spread.map(({ attribute, weight }) => ({ by: formatAttribute(attribute), weight })),
+      group.spread.map(({ attribute, weight, targets }) => ({
+        ...{ by: formatAttribute(attribute), weight },
+        ...(targets === undefined ? {} : { targets }),
+      })),
     ),
     ...unlessEmpty('distinct', group.distinct.map(formatAttribute)),
     tasks: mapValues(group.tasks, taskToFile),

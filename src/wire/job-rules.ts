@@ -1,3 +1,4 @@
+import { plainAttribute } from '../core/expression.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './job-defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
 import { GANG_COUNT_MAX } from './bounds.ts';
@@ -16,6 +17,7 @@ export function checkRules(file: LongFile): RuleFault[] {
   for (const [name, group] of Object.entries(file.groups)) {
     const at = ['groups', name];
     if (type === 'system') faults.push(...checkSystem(at, group));
+    faults.push(...checkSpread(at, group));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
@@ -34,6 +36,19 @@ function checkSystem(at: readonly string[], group: GroupFile): RuleFault[] {
     path: [...at, key],
     text: 'a system job has one allocation on every matching host; remove this field',
   }));
+}
+
+function checkSpread(at: readonly string[], { spread = [] }: GroupFile): RuleFault[] {
+  return spread.flatMap(({ by, targets }, number) =>
+    targets !== undefined && plainAttribute(by) === 'id'
+      ? [
+          {
+            path: [...at, 'spread', number, 'targets'],
+            text: 'single hosts have no targets; remove this field',
+          },
+        ]
+      : [],
+  );
 }
 
 function checkCounts(at: readonly string[], group: GroupFile): RuleFault[] {

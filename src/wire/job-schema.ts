@@ -58,6 +58,8 @@ const attribute = z.string().transform((value, ctx) => {
   return reading.ok ? reading.value : refuse(ctx, reading.text);
 });
 
+const PERCENT_MAX = 100;
+
 const weight = whole(-bounds.WEIGHT_MAX, bounds.WEIGHT_MAX).refine((value) => value !== 0, {
   error: 'a weight of 0 does nothing',
 });
@@ -98,12 +100,34 @@ export const groupFields = {
       examples: [[{ expr: 'host.class == ssd', weight: 40 }]],
     }),
   spread: z
-    .array(z.strictObject({ by: attribute, weight: whole(1, bounds.WEIGHT_MAX).optional() }))
+    .array(
+      z.strictObject({
+        by: attribute,
+        weight: whole(1, bounds.WEIGHT_MAX).optional(),
+        targets: z
+          .record(z.string(), whole(0, PERCENT_MAX))
+          .superRefine((targets, ctx) => {
+            const count = Object.keys(targets).length;
+            if (count === 0 || count > bounds.SPREAD_TARGETS_MAX)
+              refuse(
+                ctx,
+                `expected 1 to ${String(bounds.SPREAD_TARGETS_MAX)} values, found ${String(count)}`,
+              );
+            const sum = Object.values(targets).reduce((all, percent) => all + percent, 0);
+            if (sum > PERCENT_MAX) refuse(ctx, `more than 100 percent together: ${String(sum)}`);
+          })
+          .optional()
+          .meta({
+            description: 'Percent for each value; those not named share the rest evenly. Default: even.',
+            examples: [{ z1: 70, z2: 30 }],
+          }),
+      }),
+    )
     .max(bounds.ATTRIBUTES_MAX)
     .optional()
     .meta({
-      description: 'Even distribution over the values of an attribute.',
-      examples: [[{ by: 'host.zone' }]],
+      description: 'Distribution over the values of an attribute, even or by targets.',
+      examples: [[{ by: 'host.zone' }], [{ by: 'host.zone', targets: { z1: 70, z2: 30 } }]],
     }),
   distinct: z
     .array(attribute)

@@ -8,6 +8,9 @@ import { STRATA_MAX } from '../../../src/core/selection.ts';
 import type { KnownHost } from '../../../src/core/host-slot.ts';
 import { amounts, chanceOf, expr, makeCell, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';
 
+/** Of racks and zones; most of the former are not named, and share a half. */
+const TARGETS = { r1: 20, r2: 5, r3: 0, z0: 10, z1: 15 };
+
 const group = makeGroup({ spread: [{ attribute: 'rack', weight: 100 }] });
 
 /** Hosts in racks, one after the other. */
@@ -54,6 +57,7 @@ describe('groups that are spread over very many values', () => {
   it('S3.8 picks as the walk over all hosts would, place after place, over any spread and affinity', () => {
     const anyHost = fc.record({ rack: fc.nat(99), zone: fc.nat(3), cpu: fc.integer({ min: 0, max: 3 }) });
     const anyGroup = fc.record({
+      targets: fc.boolean(),
       spread: fc.constantFrom(['rack'], ['rack', 'zone'], ['zone', 'rack'], []),
       favoured: fc.option(fc.nat(99)),
       distinct: fc.constantFrom([], ['rack'], ['id']),
@@ -62,7 +66,7 @@ describe('groups that are spread over very many values', () => {
       fc.array(anyHost, { minLength: 70, maxLength: 150 }),
       anyGroup,
       fc.nat(),
-      (hosts, { spread, favoured, distinct }, seed) => {
+      (hosts, { spread, targets, favoured, distinct }, seed) => {
         const state = makeCell(
           hosts.map(({ rack, zone, cpu }, n) =>
             makeHost(`h${String(n)}`, {
@@ -78,7 +82,10 @@ describe('groups that are spread over very many values', () => {
         const affinities =
           favoured === null ? [] : [{ expression: expr('rack', '==', `r${String(favoured)}`), weight: 70 }];
         const wishes = makeGroup({
-          spread: spread.map((attribute, n) => ({ attribute, weight: 100 - 30 * n })),
+          spread: spread.map((attribute, n) => ({
+            ...{ attribute, weight: 100 - 30 * n },
+            ...(targets ? { targets: TARGETS } : {}),
+          })),
           ...{ affinities, distinct },
         });
         const policy = { ...BINPACK, sample: Infinity };

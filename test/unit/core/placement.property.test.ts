@@ -91,7 +91,9 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     affinities: fc.array(anyAffinity, { maxLength: 2 }),
     spread: fc.subarray([
       { attribute: 'zone', weight: 100 },
+      { attribute: 'zone', weight: 60, targets: { z1: 60, z3: 20, gone: 10 } },
       { attribute: 'os', weight: 30 },
+      { attribute: 'os', weight: 40, targets: { linux: 80 } },
       { attribute: 'id', weight: 20 },
     ]),
     distinct: fc.oneof(

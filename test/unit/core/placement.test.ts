@@ -94,6 +94,28 @@ describe('place', () => {
       }
   });
 
+  it('spreads by targets, and what is left of the percent evenly over values that are not named', () => {
+    const zones = ['a', 'b', 'c', 'd'];
+    const state = makeCell(
+      Array.from({ length: 200 }, (_, n) =>
+        makeHost(`h${String(n)}`, { attributes: { zone: zones[n % zones.length] ?? '' } }),
+      ),
+    );
+    const dealt = (targets: Readonly<Record<string, number>>, count: number, seed: number): number[] => {
+      const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100, targets }] });
+      const { chosen } = place(state, makeRequest({ group, count }), chanceOf(seed), BINPACK);
+      const zoneOf = (host: string): string | undefined => state.hostOf(host)?.attributes['zone'];
+      return zones.map((zone) => chosen.filter(({ host }) => zoneOf(host) === zone).length);
+    };
+    for (let seed = 1; seed <= 10; seed++) {
+      expect(dealt({ a: 70, b: 30 }, 10, seed)).toEqual([7, 3, 0, 0]);
+      expect(dealt({ a: 50, b: 20 }, 20, seed)).toEqual([10, 4, 3, 3]);
+      // What nobody can have is shared by the others.
+      expect(dealt({ a: 30, gone: 70 }, 5, seed)).toEqual([5, 0, 0, 0]);
+      expect(dealt({ a: 0, b: 0 }, 6, seed)).toEqual([0, 0, 3, 3]);
+    }
+  });
+
   it('takes the fullest device that fits for a part of one, free ones for whole ones, and free ports', () => {
     const state = makeCell([makeHost('a', { gpuModels: ['T4', 'T4', 'A10'] })]);
     state.assume(makeClaim('1', 'a', { gpus: [{ device: 1, milli: 400 }], ports: { http: 20_000 } }));

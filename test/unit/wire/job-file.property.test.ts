@@ -67,7 +67,16 @@ const group = fc.record(
     affinities: fc.array(fc.record({ expr: expression, weight: fc.integer({ min: 1, max: 100 }) }), {
       maxLength: 2,
     }),
-    spread: fc.array(fc.record({ by: fc.constantFrom('host', 'host.zone') }), { maxLength: 2 }),
+    spread: fc.array(
+      fc.oneof(
+        fc.record({ by: fc.constantFrom('host', 'host.zone') }),
+        fc.record({
+          by: fc.constant('host.zone'),
+          targets: fc.constantFrom({ z1: 70, z2: 30 }, { z3: 100 }),
+        }),
+      ),
+      { maxLength: 2 },
+    ),
     distinct: fc.array(fc.constantFrom('host', 'host.rack'), { maxLength: 2 }),
     tasks: fc.dictionary(name, task, { minKeys: 1, maxKeys: 3 }),
     restart: fc.record(

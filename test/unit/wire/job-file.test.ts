@@ -128,6 +128,19 @@ describe('what is accepted', () => {
     });
   });
 
+  test('spread takes targets in percent', () => {
+    const group = jobOf(`${LONG}    spread: [{ by: host.zone, weight: 80, targets: { z1: 70, z2: 30 } }]\n`)
+      .groups.web;
+    expect(group?.spread).toEqual([{ attribute: 'zone', weight: 80, targets: { z1: 70, z2: 30 } }]);
+    const wrong = (spread: string) => problemsOf(`${LONG}    spread: [${spread}]\n`).join();
+    expect(wrong('{ by: host.zone, targets: { z1: 70, z2: 40 } }')).toMatch(
+      /more than 100 percent together: 110/,
+    );
+    expect(wrong('{ by: host.zone, targets: { z1: -1 } }')).toMatch(/targets.z1/);
+    expect(wrong('{ by: host.zone, targets: {} }')).toMatch(/expected 1 to 64 values/);
+    expect(wrong('{ by: host, targets: { h1: 100 } }')).toMatch(/single hosts have no targets/);
+  });
+
   test('anchors and aliases are followed', () => {
     const job = jobOf(
       'name: a\nenv: &e { A: 1 }\ngroups: {}\n'.replace(
