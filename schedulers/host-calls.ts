@@ -24,9 +24,18 @@ export class HostCalls {
     turns: new Set<HostLine>(),
   };
   #isLookSet = false;
+  /** Held for silent, in the order in which that ends. */
+  readonly #held = new Set<HostLine>();
+  #cancelHeld: (() => void) | null = null;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** Nobody waits for the end of a silence any more. */
+  close(): void {
+    this.#cancelHeld?.();
+    this.#held.clear();
   }
 
   /** Did the host not answer what it was asked lately? */
@@ -86,6 +95,7 @@ export class HostCalls {
     } finally {
       places.leave(call);
       line.over(call, this.#clock.monotonicMs());
+      this.#hold(line);
       this.#serveAll(line);
     }
   }
@@ -140,6 +150,29 @@ export class HostCalls {
     });
   }
 
+  /** When its silence is over, what waits for it goes among those that answer, and it is forgotten if nothing does. */
+  #hold(line: HostLine): void {
+    this.#held.delete(line);
+    if (line.silentUntilMs <= this.#clock.monotonicMs()) return;
+    this.#held.add(line);
+    this.#cancelHeld ??= this.#clock.after(line.silentUntilMs - this.#clock.monotonicMs(), () =>
+      this.#letGo(),
+    );
+  }
+
+  #letGo(): void {
+    this.#cancelHeld = null;
+    const nowMs = this.#clock.monotonicMs();
+    for (const line of this.#held) {
+      if (line.silentUntilMs > nowMs) {
+        this.#cancelHeld = this.#clock.after(line.silentUntilMs - nowMs, () => this.#letGo());
+        return;
+      }
+      this.#held.delete(line);
+      this.#serveAll(line);
+    }
+  }
+
   #lineOf(host: string): HostLine {
     let line = this.#lines.get(host);
     if (line === undefined) this.#lines.set(host, (line = new HostLine(host)));
@@ -147,9 +180,6 @@ export class HostCalls {
   }
 
   #dropIdle(line: HostLine, nowMs: number): void {
-    if (!line.isIdle) return;
-    // Also those that were silent and have not been called since.
-    const idle = line.isSilent(nowMs) ? this.#lines.values() : [line];
-    for (const one of idle) if (one.isIdle && !one.isSilent(nowMs)) this.#lines.delete(one.host);
+    if (line.isIdle && !line.isSilent(nowMs)) this.#lines.delete(line.host);
   }
 }

@@ -45,6 +45,11 @@ export class HostLine {
     return this.#silentUntilMs > nowMs || this.#unansweredForMs(nowMs) >= SILENT_AFTER_MS;
   }
 
+  /** Until when it is held for silent, unless it answers. */
+  get silentUntilMs(): number {
+    return this.#silentUntilMs;
+  }
+
   /** May it be sent one more call? */
   mayTake(nowMs: number): boolean {
     if (this.isSilent(nowMs)) return this.#open.size < SILENT_MAX;

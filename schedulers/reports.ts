@@ -41,6 +41,8 @@ export class Reports {
       readonly hosts: () => readonly ReportSource[];
       /** Is the job ours, by `<namespace>/<job>`? */
       readonly isOurs: (jobKey: string) => boolean;
+      /** Was the host declared lost, or is it not registered? */
+      readonly isLost: (host: string) => boolean;
       readonly onReport: (report: AllocationReport) => void;
     },
   ) {
@@ -56,7 +58,11 @@ export class Reports {
     const common = { http, clock, random, log };
     this.#merged = new ReportFollower({
       ...common,
-      handlers: { ...handlers, keeps: ({ namespace, job }) => parts.isOurs(jobKeyOf(namespace, job)) },
+      handlers: {
+        ...handlers,
+        keeps: ({ namespace, job }) => parts.isOurs(jobKeyOf(namespace, job)),
+        isLost: parts.isLost,
+      },
       sources: () => this.#monitorSources(),
       options: { mode: 'any-one' },
     });
@@ -90,11 +96,11 @@ export class Reports {
 
   /**
    * Brings into the view what hosts report of a job that has become ours.
-   * @returns false: that may not be all, and is asked for again
+   * @returns false: that may not be all, and is asked for again, as it is while there is no monitor
    */
   async learn(jobKey: string): Promise<boolean> {
     this.#lacking.add(jobKey);
-    if (this.#isDirect) return true;
+    if (this.#isDirect) return false;
     const isAll = await this.#merged.learn(jobKey);
     if (isAll) this.#lacking.delete(jobKey);
     return isAll;

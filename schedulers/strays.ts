@@ -6,6 +6,7 @@ import type { Release } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import { isTerminal } from '../src/core/states.ts';
 import { claimOf } from '../src/core/ticket.ts';
+import { sleep } from '../src/runtime/sleep.ts';
 import { HttpError } from '../src/ports/http.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import { allocationCodec, outcomeCodec } from '../src/wire/records.ts';
@@ -16,6 +17,8 @@ import type { Reports } from './reports.ts';
 
 /** Records in one transaction, under the store's floor of 128 operations. */
 const WRITES_MAX = 50;
+/** Until a monitor is asked again that was not there, or did not know enough. */
+const LEARN_AGAIN_MS = 500;
 const BEFORE_RESTORE = 'stopped before the store was restored';
 const TWICE = 'its slot was filled again before its host was heard';
 
@@ -44,7 +47,11 @@ export class Strays {
       ...stored.allocations.map(({ allocation }) => allocation.id),
       ...stored.outcomes.map(({ allocation }) => allocation),
     ]);
-    if (!(await this.#reports.learn(job.key))) return false;
+    if (!(await this.#reports.learn(job.key))) {
+      // What was read is old by the time somebody knows.
+      await this.#untilLearnt(job);
+      return false;
+    }
     const reports = [...this.#reports.ofJob(job.key)].filter(({ id }) => !known.has(id));
     if (reports.length === 0) return true;
     const living: AllocationReport[] = [];
@@ -62,6 +69,12 @@ export class Strays {
     if (living.length > 0 && !(await this.#settle(job, stored, living)))
       await this.#claim(job, living, stored);
     return all && ended.length + living.length === 0;
+  }
+
+  async #untilLearnt(job: OwnedJob): Promise<void> {
+    const { signal, world } = this.#term;
+    do await sleep(world.clock, LEARN_AGAIN_MS, signal);
+    while (!job.dropped && !signal.aborted && !(await this.#reports.learn(job.key)));
   }
 
   /** @returns null: its host knows nothing of it; `nobody`: nobody waits for its host; `unknown`: it did not say */

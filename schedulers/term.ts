@@ -197,6 +197,8 @@ export class SchedulerTerm implements Term {
     this.#reports = new Reports(world, {
       hosts: () => jobs.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
       isOurs: (jobKey) => jobs.get(jobKey) !== undefined,
+      isLost: (host) =>
+        this.cell.state.hostOf(host) === undefined || this.cell.standing(host).state === 'lost',
       onReport: (report) => this.report(report),
     });
     this.#intake = new JobIntake(this, {
@@ -264,6 +266,7 @@ export class SchedulerTerm implements Term {
     this.#sweeper.close();
     this.#jobs.dropAll();
     this.#starts.close();
+    this.hostCalls.close();
     this.#parking.close();
     this.#ownership.close();
     this.#desk.close();

@@ -187,11 +187,17 @@ function spreadCounts(selection: Selection, spread: readonly Spread[]): SpreadCo
     const parts = selection.shares[number] ?? null;
     const shares =
       parts === null ? null : Float64Array.from(selection.valueNames[at]!, (name) => parts.get(name) ?? 0);
-    const largest =
-      parts === null ? 0 : Math.max(0, ...[...parts.values()].map((share) => filling(0, share)));
+    const largest = parts === null ? 0 : fullestOf(parts);
     counts.push({ at, weight: cost(wish), shares, largest });
   }
   return counts;
+}
+
+/** The most that any value is filled when the group has nothing yet. */
+function fullestOf(parts: ReadonlyMap<string, number>): number {
+  let fullest = 0;
+  for (const share of parts.values()) fullest = Math.max(fullest, filling(0, share));
+  return fullest;
 }
 
 function numbersOf(selection: Selection, attributes: readonly string[]): readonly number[] {

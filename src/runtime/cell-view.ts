@@ -41,6 +41,8 @@ export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
 export interface ReportHandlers {
   /** Is the report to be kept in the view? Asked of each that comes. Absent: all are. */
   keeps?(report: AllocationReport): boolean;
+  /** Does nobody wait for the host any more? What a monitor knows of it may stay behind for ever. Absent: everybody does. */
+  isLost?(host: string): boolean;
   /** The observed half of an allocation is new or changed. */
   onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
   /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */

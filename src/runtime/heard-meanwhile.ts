@@ -10,6 +10,7 @@ export class HeardMeanwhile {
   /** By host that was heard: how old an answer may be. */
   readonly #stands = new Map<string, Mark>();
   readonly #gone = new Set<string>();
+  readonly #left = new Set<string>();
 
   /** @param before how far the host had come */
   note(message: HostReport, before: Mark): void {
@@ -24,6 +25,15 @@ export class HeardMeanwhile {
   /** Where the host stood when nothing was heard that an older answer could undo; undefined: it was not heard. */
   standOf(host: string): Mark | undefined {
     return this.#stands.get(host);
+  }
+
+  /** The host is no longer registered. */
+  noteLeft(host: string): void {
+    this.#left.add(host);
+  }
+
+  hasLeft(host: string): boolean {
+    return this.#left.has(host);
   }
 
   isGone(id: string): boolean {

@@ -90,12 +90,14 @@ export class MergedView {
 
   /**
    * Takes in what his view holds of one host.
-   * @returns false: it is older than what is known of the host, ask again
+   * @returns false: it is older than what is known of the host, ask again; true also where nobody waits for the host any more
    */
   learn({ host, incarnation, seq, allocations }: PartFrame): boolean {
     const mark = { incarnation, seq };
     const newest = this.#index.get(host)?.view.mark ?? NO_MARK;
-    if (isAfter(this.#meanwhile?.standOf(host) ?? newest, mark)) return false;
+    if (this.#meanwhile?.hasLeft(host) === true) return true;
+    if (isAfter(this.#meanwhile?.standOf(host) ?? newest, mark))
+      return this.#handlers.isLost?.(host) ?? false;
     const living = allocations.filter(({ id }) => this.#meanwhile?.isGone(id) !== true);
     this.#index.learn(host, living, mark, this.now());
     return true;
@@ -143,6 +145,7 @@ export class MergedView {
     if (entry === undefined) return;
     const sight = this.#sightOf(entry);
     this.#index.forget(host);
+    this.#meanwhile?.noteLeft(host);
     this.#awaited.delete(host);
     this.#handlers.onHost?.(sight, 'left');
   }

@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
-import type { ReportFrame } from '../wire/report-frames.ts';
+import { jobKeyOf } from '../core/ids.ts';
+import type { PartFrame, ReportFrame } from '../wire/report-frames.ts';
 import { JOBS_ASKED_MAX } from '../wire/report-frames.ts';
 import type { MergedView } from './merged-view.ts';
 import type { ReportReader, ReportSource } from './report-reader.ts';
@@ -58,33 +59,41 @@ export class ReportQuestions {
     while (this.#waiting.size > 0) {
       const some = [...this.#waiting].slice(0, JOBS_ASKED_MAX);
       for (const [key] of some) this.#waiting.delete(key);
-      const isAll = await this.#read(some.map(([key]) => key));
-      for (const [, { answer }] of some) answer(isAll);
+      const { isComplete, behind } = await this.#read(some.map(([key]) => key));
+      for (const [key, { answer }] of some) answer(isComplete && !behind.has(key));
     }
     this.#isAsking = false;
   }
 
-  async #read(jobKeys: readonly string[]): Promise<boolean> {
+  /** @returns `behind`: jobs of which the monitor knows less than we do */
+  async #read(
+    jobKeys: readonly string[],
+  ): Promise<{ readonly isComplete: boolean; readonly behind: ReadonlySet<string> }> {
     const { clock, merged, reader } = this.#parts;
     const monitor = this.#parts.source();
-    if (monitor === null) return false;
+    const behind = new Set<string>();
+    if (monitor === null) return { isComplete: false, behind };
     let isComplete = false;
-    let isCurrent = true;
     const stop = new AbortController();
     this.#stop = stop;
     const cancel = clock.after(ANSWER_MS, () => stop.abort());
     const take = (frame: ReportFrame): void => {
       cancel();
-      if (frame.kind === 'part') isCurrent = merged.learn(frame) && isCurrent;
-      else if (frame.kind === 'view' && frame.synced) isComplete = frame.complete;
+      if (frame.kind === 'part') {
+        if (!merged.learn(frame)) for (const key of jobsOf(frame)) behind.add(key);
+      } else if (frame.kind === 'view' && frame.synced) isComplete = frame.complete;
       else throw new SourceError(`${monitor.name} does not answer for single jobs`);
     };
     merged.beginLearning();
     await reader.read(monitor, `?jobs=${encodeURIComponent(jobKeys.join(','))}`, stop.signal, take);
     cancel();
     merged.endLearning();
-    return isComplete && isCurrent;
+    return { isComplete, behind };
   }
+}
+
+function jobsOf({ allocations }: PartFrame): readonly string[] {
+  return allocations.map(({ namespace, job }) => jobKeyOf(namespace, job));
 }
 
 function newQuestion(): Question {

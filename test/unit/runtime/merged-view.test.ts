@@ -11,9 +11,13 @@ const part = (seq: number, ...ids: string[]): PartFrame => ({
 });
 
 /** A view that lets everything go by that is not `mine`. */
-function viewOf(mine: Set<string>): MergedView {
+function viewOf(mine: Set<string>, lost = new Set<string>()): MergedView {
   const relay = { heard: null, complete: true };
-  return new MergedView(new ManualClock(), 3_000, { keeps: ({ id }) => mine.has(id) }, relay);
+  const handlers = {
+    keeps: ({ id }: { id: string }) => mine.has(id),
+    isLost: (host: string) => lost.has(host),
+  };
+  return new MergedView(new ManualClock(), 3_000, handlers, relay);
 }
 
 function say(
@@ -69,6 +73,26 @@ describe('what is learnt of reports that went by', () => {
     say(view, 6, { full: [] });
     expect(view.learn(part(5, 'b'))).toBe(false);
     expect(idsIn(view)).toEqual([]);
+  });
+
+  it('waits for nothing newer of a host that is lost, and takes nothing older', () => {
+    const lost = new Set<string>();
+    const view = viewOf(new Set(['b']), lost);
+    say(view, 4, { full: [] });
+    view.beginLearning();
+    expect(view.learn(part(3, 'b'))).toBe(false);
+    lost.add('h');
+    expect(view.learn(part(3, 'b'))).toBe(true);
+    expect(idsIn(view)).toEqual([]);
+  });
+
+  it('does not bring back a host that has left meanwhile', () => {
+    const view = viewOf(new Set(['b']));
+    say(view, 4, { full: ['b'] });
+    view.beginLearning();
+    view.forget('h');
+    expect(view.learn(part(4, 'b'))).toBe(true);
+    expect([...view.view.hosts()]).toEqual([]);
   });
 
   it('I50 what is let go by is not known by an older word of it either', () => {

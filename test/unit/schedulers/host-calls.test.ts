@@ -120,6 +120,18 @@ describe('HostCalls', () => {
     expect(openTo('h32')).toBe(1);
   });
 
+  it('what waits for a host that was silent for a minute goes among those that answer, however many are silent', async () => {
+    const silent = Array.from({ length: 500 }, (_, n) => `silent-${String(n)}`);
+    for (const host of ['healed', ...silent]) void call(host);
+    await clock.advance(5_000);
+    for (const host of ['healed', ...silent]) await end(host);
+    for (const host of [...silent, 'healed']) void call(host);
+    // The 32 places of the silent are taken by others, which do not answer.
+    expect(openTo('healed')).toBe(0);
+    await clock.advance(61_000);
+    expect(openTo('healed')).toBe(1);
+  });
+
   it('a host is silent until it answers, or for a minute', async () => {
     void call('h');
     await clock.advance(1_900);
