@@ -53,6 +53,7 @@ export class SlotRoom {
           if (plan !== null) return plan;
           continue;
         }
+        if (clock.monotonicMs() >= untilMs) return null;
         const mayAsk = asked.length < HOSTS_MAX && questions.onTime === 0;
         const host = mayAsk ? this.#draw(job, group, fill, questions.open === 0) : undefined;
         if (host !== undefined) {
@@ -60,7 +61,6 @@ export class SlotRoom {
           under.add(host);
           questions.ask(host, (running) => running !== null && answers.push({ host, running }));
         } else if (questions.open === 0) return null;
-        if (clock.monotonicMs() >= untilMs) return null;
         await questions.next(untilMs);
       }
       return null;

@@ -161,11 +161,12 @@ export interface SpreadValues {
   readonly at: number;
   /** By value number: its part (`spreadShares`), 0: none; null: all have the same. */
   readonly shares: Float64Array | null;
+  /** How far the fullest value is filled. */
+  readonly largest: number;
 }
 
 interface SpreadCount extends SpreadValues {
   readonly weight: number;
-  /** How far the fullest value is filled. */
   largest: number;
 }
 

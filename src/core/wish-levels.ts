@@ -17,6 +17,8 @@ export class WishLevels {
   readonly #order: number[] = [];
   /** By attribute that is spread over: the strata of each value with a part of the group, and at the end all others. */
   readonly #sharing: readonly (readonly number[][])[];
+  /** By attribute that is spread over: how far its fullest value was filled when those without a part were weighed. */
+  readonly #fullest: number[];
 
   constructor(selection: Selection, group: GroupCount) {
     const { strata } = selection;
@@ -24,6 +26,7 @@ export class WishLevels {
     this.#group = group;
     this.#wishes = new Float64Array(strata.length);
     this.#places = new Int32Array(strata.length).fill(-1);
+    this.#fullest = group.spreadOver.map(({ largest }) => largest);
     this.#sharing = group.spreadOver.map((wish) => sharing(selection, wish));
     for (let stratum = 0; stratum < strata.length; stratum++) {
       const wish = this.#wishOf(stratum);
@@ -56,11 +59,13 @@ export class WishLevels {
 
   /** A host of the class was picked, and counted. */
   picked(hostClass: number): void {
-    for (const [number, { at }] of this.#group.spreadOver.entries()) {
+    for (const [number, { at, largest }] of this.#group.spreadOver.entries()) {
       const strata = this.#sharing[number]!;
       const value = this.#selection.valueOf[at]?.[hostClass] ?? -1;
       if (value >= 0) for (const stratum of strata[value]!) this.#weigh(stratum);
       // Those without a part stand behind the value that is filled most.
+      if (largest === this.#fullest[number]) continue;
+      this.#fullest[number] = largest;
       for (const stratum of strata[strata.length - 1]!) this.#weigh(stratum);
     }
   }
