@@ -10,6 +10,8 @@ import { WatchStream } from './watch-stream.ts';
 /** Read ahead of the consumer; beyond it the stream is paused. */
 const QUEUE_REVISIONS_MAX = 10_000;
 const FIRST_REVISION = 1;
+/** Streams that end before they bring anything, for each member: the client draws whom it asks, and may draw a dead one again. */
+const TRIES_A_MEMBER = 3;
 
 /**
  * The past under a prefix, by a watch from an old revision.
@@ -18,7 +20,7 @@ const FIRST_REVISION = 1;
  * is written at the first key after the prefix, and the watch reaches over it: one watcher gets its events in order, so
  * when the mark comes, everything before it has come.
  *
- * @param members so many may be asked, one after the other
+ * @param members so many there are to be asked
  * @param asking what is told of the answer to a call that is about to be made
  */
 export async function* readHistory(
@@ -52,7 +54,7 @@ export async function* readHistory(
       onEnd: (cause) => {
         cuts += 1;
         // The past does not change: it may be read on from another member.
-        if (cause.code === 'unavailable' && cuts < members) stream = open();
+        if (cause.code === 'unavailable' && cuts < members * TRIES_A_MEMBER) stream = open();
         else state.end = cause;
         wake();
       },
