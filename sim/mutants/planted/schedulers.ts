@@ -141,8 +141,8 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     theme: 'restored',
     slip: 'after a restore a job is looked at as if the reports that came before it was ours had been kept',
     file: 'schedulers/strays.ts',
-    find: '    if (!(await this.#reports.learn(job.key))) return false;\n',
-    replace: '',
+    find: '    if (!(await this.#reports.learn(job.key))) {\n',
+    replace: '    if (job.dropped) {\n',
     breaks: ['I53', 'I54', 'I14', 'I45'],
   },
   {
