@@ -71,7 +71,7 @@ function checkGroup(
   for (let index = 0; index < group.count; index++) {
     if ((slots.get(index)?.length ?? 0) > 0) continue;
     const history = historyOf(jobKey, group.name, index, book);
-    if (record.job.type === 'batch' && hasEnded(record, group, history)) continue;
+    if (hasEnded(record, group, history)) continue;
     const since = openSince(jobKey, group, history, quiet, book);
     const slot = `${jobKey}/${group.name}[${String(index)}]`;
     const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + times.placeMs;
@@ -97,15 +97,26 @@ function historyOf(jobKey: string, group: string, index: number, book: RunBook):
   );
 }
 
-/** A batch slot that is complete, or has used up what it may: generous where the rules are. */
+/**
+ * A slot that has used up what it may, or of a batch job one that is complete: generous where the rules are. A service fails by
+ * ending, too, and is counted anew after a run that lasted longer than its longest delay.
+ */
 function hasEnded(record: JobRecord, group: Group, history: readonly Stamped<Outcome>[]): boolean {
-  if (history.some(({ fact }) => fact.state === 'complete')) return true;
+  const isService = record.job.type !== 'batch';
+  if (!isService && history.some(({ fact }) => fact.state === 'complete')) return true;
   const last = history.at(-1)?.fact;
   if (last?.cause === 'unplaceable') return last.jobVersion === record.version;
-  const { attempts, onHostLost } = group.reschedule;
+  const { attempts, onHostLost, delayMaxMs } = group.reschedule;
   if (last?.state === 'lost' && last.cause === undefined && attempts === 0 && !onHostLost) return true;
-  const failures = history.filter(({ fact }) => fact.cause === undefined && fact.state !== 'lost').length;
+  const lasting = history.findLastIndex(({ fact }) => isService && ranLonger(fact, delayMaxMs));
+  const failures = history
+    .slice(Math.max(0, lasting))
+    .filter(({ fact }) => fact.cause === undefined && fact.state !== 'lost').length;
   return attempts !== null && failures > attempts;
+}
+
+function ranLonger({ startedAtMs, endedAtMs }: Outcome, durationMs: number): boolean {
+  return startedAtMs !== undefined && endedAtMs - startedAtMs > durationMs;
 }
 
 /** From when on the slot could have been filled: submitted, its last end recorded and its delay over, faults gone. */

@@ -86,6 +86,7 @@ const WHOLE: readonly { readonly what: string; readonly seed: number; readonly e
     ...{ seed: 13, everyMs: 1_500 },
   },
   { what: 'I10 what was put by unread is read before a host is asked again that refused', seed: 2656 },
+  { what: 'I10 a service that has used up its attempts is not waited for', seed: 2868 },
 ];
 
 /** The same in the suite that looks for planted bugs. */

@@ -70,6 +70,24 @@ describe('I10 slots that could be filled', () => {
     expect(broken()).toEqual([]);
   });
 
+  it('lets a slot of a service be that has used up its attempts, and not one that has some left', () => {
+    run.jobRecord(job, 1, 'stop');
+    const slot = (name: string, attempts: number): void => {
+      const reschedule = { attempts, delay: '1s', maxDelay: '1s' };
+      const service = run.job(name, { type: 'service', reschedule });
+      run.submit(service);
+      const only = run.allocation(service);
+      run.end(only, run.launch(only, service), { code: 1 });
+      run.release(only);
+    };
+    slot('used-up', 0);
+    slot('one-left', 1);
+    run.quiet();
+    run.finish();
+    const empty = run.check({ least: {} }).violations.filter(({ invariant }) => invariant === 'I10');
+    expect(empty.map(({ key }) => key)).toEqual(['default/one-left/one-left[0]']);
+  });
+
   it('lets a slot wait for what of its quota was granted and not used, until the ticket has ended', () => {
     const limited = (name: string) => run.job(name, { resources: { cpu: '100m', memory: '64Mi' } });
     run.jobRecord(job, 1, 'stop');
