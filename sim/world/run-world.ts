@@ -12,6 +12,7 @@ import { digest } from './digest.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
 import { planOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
+import { turnedClocksOf } from '../checkers/turned-clocks.ts';
 import { leastOf } from './scenario.ts';
 import { shareRecords } from './shared-records.ts';
 import { viewsAgree, witnessViews } from './view-witness.ts';
@@ -114,7 +115,7 @@ const DUE_MS = LIVENESS.knownMs + Math.max(LIVENESS.placeMs, LIVENESS.stopMs);
 function checked(world: World, { scenario, seed }: WorldOptions, found: readonly Violation[]): RunReport {
   const { history, keys } = world.ground;
   const { enforcement, quietMs } = scenario;
-  const least = leastOf(scenario, seed);
+  const least = leastOf(scenario, seed, turnedClocksOf(history));
   const liveness = quietMs >= DUE_MS ? LIVENESS : null;
   return checkRun(history, { keys, enforcement, digest, liveness, least, found });
 }

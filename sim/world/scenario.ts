@@ -83,10 +83,16 @@ export function isFollowedFromNow(seed: number): boolean {
  */
 const EVENTS_LEAST = 30;
 
-/** As `Scenario.least` says, and of the events where somebody follows them. Of output a scenario asks itself: few tasks may write. */
-export function leastOf(scenario: Scenario, seed: number): WorkLeast {
+/**
+ * As `Scenario.least` says, and of the events where somebody follows them. Of output a scenario asks itself: few tasks may write.
+ *
+ * @param turned whose clocks were turned: the tickets of an arbiter ahead of its hosts are not yet valid, and nothing starts
+ */
+export function leastOf(scenario: Scenario, seed: number, turned: ReadonlySet<string>): WorkLeast {
   const mustHear = isFollowed(scenario, seed) && !isFollowedFromNow(seed);
-  return mustHear ? { events: EVENTS_LEAST, ...scenario.least } : scenario.least;
+  const least = mustHear ? { events: EVENTS_LEAST, ...scenario.least } : scenario.least;
+  const isAhead = [...turned].some((id) => id.startsWith('arbiter-'));
+  return isAhead ? { ...least, started: 0, ended: 0 } : least;
 }
 
 /** One thing that a client asks for. `file` is a job file. */
