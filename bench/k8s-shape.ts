@@ -34,7 +34,7 @@ const { values } = parseArgs({
     /** So many share the jobs: with more than one, what they cost each other. */
     schedulers: { type: 'string', default: '1' },
     tickets: { type: 'boolean', default: false },
-    /** The scheduler does not rehearse: its code is compiled while it is measured. */
+    /** The schedulers do not rehearse: their code is compiled while it is measured. */
     cold: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     timeout: { type: 'string', default: '300' },
@@ -58,6 +58,12 @@ const SILENCE = '40s';
 const LOOK_MS = 500;
 /** Starts are no part of the figure; they are looked at for so long. */
 const STARTS_MAX_MS = values['placed-only'] ? 0 : 30_000;
+
+/** Longer than a scheduler waits before it rehearses. */
+const REST_MS = 2_500;
+const REST_LOOK_MS = 500;
+/** Of a processor, for each: what hosts report goes on. */
+const REST_BUSY_MAX = 0.3;
 
 const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
 const found = await findEtcd({ env: process.env });
@@ -156,6 +162,22 @@ function cpuText(before: ReadonlyMap<string, number>, after: ReadonlyMap<string,
 /** Linux has counted in hundredths for as long as there is `/proc`. */
 const TICKS_PER_SECOND = 100;
 
+/**
+ * As a cell is that was left alone for some seconds: its schedulers have rehearsed when they had nothing else to do (decision 165).
+ * Looks at nothing but their processor time.
+ */
+async function untilSchedulersRest(deadlineMs: number): Promise<void> {
+  const used = (): number =>
+    [...cpuSeconds()].reduce((sum, [name, seconds]) => sum + (name.startsWith('scheduler') ? seconds : 0), 0);
+  let before = used();
+  for (let restedMs = 0; restedMs < REST_MS; before = used()) {
+    if (performance.now() > deadlineMs) throw new Error('the schedulers did not come to rest in time');
+    await new Promise((resolve) => setTimeout(resolve, REST_LOOK_MS));
+    const isResting = (used() - before) * 1_000 < REST_LOOK_MS * REST_BUSY_MAX * schedulers;
+    restedMs = isResting ? restedMs + REST_LOOK_MS : 0;
+  }
+}
+
 /** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
 async function untilRunning(
   client: MonitorClient,
@@ -184,7 +206,7 @@ try {
     '--kind',
     'batch',
     ...(tickets ? [] : ['--no-tickets']),
-    ...(values.cold ? [] : ['--rehearse']),
+    ...(values.cold ? ['--rehearse', 'never'] : []),
   ];
   for (let number = 1; number <= schedulers; number++) await role('scheduler', batch, number);
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
@@ -195,6 +217,7 @@ try {
   await untilHostsAreHeard(client, deadlineMs);
   await submit(client, 'init', init);
   await untilRunning(client, 'init', init);
+  if (!values.cold) await untilSchedulersRest(deadlineMs);
   const startMs = performance.now();
   const startRevision = (await store.read([])).revision;
   const startCpu = cpuSeconds();

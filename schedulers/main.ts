@@ -13,12 +13,17 @@ import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { givingUp } from '../src/runtime/giving-up.ts';
+import { rehearseWhenIdle } from './idle-rehearsal.ts';
 import type { SchedulerSettings } from './options.ts';
 import { compileOptions } from './options.ts';
-import { rehearse } from './rehearsal.ts';
+import type { RehearsalParts } from './rehearsal.ts';
+import { rehearseFirst } from './rehearsal.ts';
 import { Scheduler } from './scheduler.ts';
 
 export type { SchedulerSettings } from './options.ts';
+
+/** Before it serves; when it has nothing else to do; or not at all. */
+export type Rehearsing = 'first' | 'idle' | 'never';
 
 export interface SchedulerMainOptions extends SchedulerSettings {
   readonly cell: string;
@@ -27,8 +32,8 @@ export interface SchedulerMainOptions extends SchedulerSettings {
   /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
   readonly log: Log;
-  /** Have the code compiled by jobs of no account before the first real one comes. */
-  readonly rehearse?: boolean;
+  /** When to have the code compiled by jobs of no account; without it, never. */
+  readonly rehearse?: Rehearsing;
 }
 
 export interface RunningScheduler {
@@ -57,24 +62,46 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
     ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex },
   };
-  if (options.rehearse === true) await rehearseFor(options);
+  if (options.rehearse === 'first')
+    await rehearsing(options, (parts) => rehearseFirst({ ...parts, makeStore: rehearsalStore }));
   const scheduler = new Scheduler(world, settings);
   const listen = { ...options.listen, bodyBytesMax: BODY_BYTES_MAX };
   const address = await scheduler.start(server, listen);
   log.info({ address, kind: settings.kind, policy: settings.placement.name }, 'the scheduler listens');
+  const stopped = new AbortController();
+  const rehearsal = options.rehearse === 'idle' ? inIdleTime(options, scheduler, stopped.signal) : null;
   return {
     address,
     ended: or(scheduler.ended),
     stop: async () => {
+      stopped.abort();
       await scheduler.stop();
+      await rehearsal;
       await http.close();
       await store.close();
     },
   };
 }
 
-/** What goes wrong in it is no reason not to begin. */
-async function rehearseFor(options: SchedulerMainOptions): Promise<void> {
+function inIdleTime(options: SchedulerMainOptions, scheduler: Scheduler, signal: AbortSignal): Promise<void> {
+  const real = {
+    isBusy: () => scheduler.isBusy,
+    committed: () => scheduler.committed,
+  };
+  return rehearsing(options, (parts) =>
+    rehearseWhenIdle({ ...parts, ...real, makeStore: rehearsalStore }, signal),
+  );
+}
+
+function rehearsalStore(mayGoOn?: () => Promise<void>): RehearsalStore {
+  return new RehearsalStore(systemClock, mayGoOn);
+}
+
+/** What goes wrong in it is no reason not to begin, or to end. */
+async function rehearsing(
+  options: SchedulerMainOptions,
+  rehearsal: (parts: Omit<RehearsalParts, 'makeStore'>) => Promise<number>,
+): Promise<void> {
   const { log } = options;
   const startedMs = systemClock.monotonicMs();
   const world = {
@@ -82,9 +109,9 @@ async function rehearseFor(options: SchedulerMainOptions): Promise<void> {
     ...{ log: silentLog, metrics: silentMetrics },
   };
   try {
-    const makeStore = (): RehearsalStore => new RehearsalStore(systemClock);
-    const placed = await rehearse({ settings: options, makeStore, world });
-    log.info({ placed, tookMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'rehearsed');
+    const placed = await rehearsal({ settings: options, world });
+    const tookMs = Math.round(systemClock.monotonicMs() - startedMs);
+    if (placed > 0) log.info({ placed, tookMs }, 'rehearsed');
   } catch (error) {
     log.warn({ error }, 'the rehearsal failed: the first jobs will be placed by code that is not compiled');
   }

@@ -32,7 +32,7 @@ export interface RehearsalSize {
 }
 
 const SIZE: RehearsalSize = { rounds: 5, jobs: 1_000, hosts: 500 };
-/** For all of it: on a machine that has no time for it, the real work comes first. */
+/** For one that real work waits for: on a machine that has no time for it, the work comes first. */
 export const REHEARSAL_MAX_MS = 5_000;
 
 const CELL = 'rehearsal';
@@ -42,20 +42,26 @@ const NOWHERE = 'http://nowhere';
 /**
  * Places jobs that nobody wants, so that the code is compiled before the first real one comes (decision 140). Touches nothing
  * but the stores that it is given, and leaves nothing behind but compiled code.
- * @returns how many were placed; fewer than planned when there was no time for more
+ *
+ * @param over ends it early
+ * @returns how many were placed; fewer than planned when it was ended
  */
-export async function rehearse(parts: RehearsalParts): Promise<number> {
+export async function rehearse(parts: RehearsalParts, over: AbortSignal): Promise<number> {
   const { rounds, jobs } = parts.size ?? SIZE;
   // A system job has a task on every host; its code is too small a part for that.
   if (parts.settings.kind === 'system') return 0;
-  const { clock } = parts.world;
+  let placed = 0;
+  for (let round = 0; round < rounds && !over.aborted; round++)
+    placed += await new Round(parts, over).place(jobs);
+  return placed;
+}
+
+/** As `rehearse`, before the scheduler serves: no longer than `REHEARSAL_MAX_MS`. */
+export async function rehearseFirst(parts: RehearsalParts): Promise<number> {
   const over = new AbortController();
-  const cancel = clock.after(REHEARSAL_MAX_MS, () => over.abort());
+  const cancel = parts.world.clock.after(REHEARSAL_MAX_MS, () => over.abort());
   try {
-    let placed = 0;
-    for (let round = 0; round < rounds && !over.signal.aborted; round++)
-      placed += await new Round(parts, over.signal).place(jobs);
-    return placed;
+    return await rehearse(parts, over.signal);
   } finally {
     cancel();
   }
@@ -80,7 +86,7 @@ class Round {
 
   async place(jobs: number): Promise<number> {
     const { settings, world } = this.#parts;
-    await this.#addHosts();
+    await this.#put(this.#hosts());
     // Time to think compiles nothing.
     const { thinkMs: _, ...rehearsed } = settings;
     const options = compileOptions({ ...rehearsed, enforcement: false });
@@ -109,18 +115,21 @@ class Round {
 
   /** Resolves when that many jobs in all were placed, or the time is over. */
   async #submit(upTo: number): Promise<void> {
-    const writes: Write[] = [];
-    let texts = this.#texts();
-    for (let n = this.#wanted; n < upTo; n++) {
-      if (n % LIST_JOBS === 0) texts = this.#texts();
-      writes.push(this.#job(n, texts));
-    }
+    const from = this.#wanted;
     this.#wanted = upTo;
     const isPlaced = new Promise<void>((resolve) => (this.#wake = resolve));
-    await this.#put(writes);
+    await this.#put(this.#jobs(from, upTo));
     const forget = onAbort(this.#over, () => this.#wake());
     if (!this.#over.aborted) await isPlaced;
     forget();
+  }
+
+  *#jobs(from: number, to: number): Generator<Write> {
+    let texts = this.#texts();
+    for (let n = from; n < to; n++) {
+      if (n % LIST_JOBS === 0) texts = this.#texts();
+      yield this.#job(n, texts);
+    }
   }
 
   #texts(): ListedJobTexts {
@@ -140,26 +149,29 @@ class Round {
     return { kind: 'put', key: this.#keys.job(NAMESPACE, listed.name), value: texts.of(listed) };
   }
 
-  async #addHosts(): Promise<void> {
+  *#hosts(): Generator<Write> {
     const { hosts } = this.#parts.size ?? SIZE;
-    const names = Array.from({ length: hosts }, (_, n) => `host-${String(n)}`);
-    await this.#put(
-      names.flatMap((id): Write[] => [
-        { kind: 'put', key: this.#keys.host(id), value: hostCodec.encode(hostOf(id)) },
-        { kind: 'put', key: this.#keys.aliveOf(id), value: '{}' },
-      ]),
-    );
+    for (let n = 0; n < hosts; n++) {
+      const id = `host-${String(n)}`;
+      yield { kind: 'put', key: this.#keys.host(id), value: hostCodec.encode(hostOf(id)) };
+      yield { kind: 'put', key: this.#keys.aliveOf(id), value: '{}' };
+    }
   }
 
-  async #put(writes: readonly Write[]): Promise<void> {
-    const { operationsMax } = this.#store.limits;
-    for (let at = 0; at < writes.length; at += operationsMax)
-      await this.#store.attempt({
-        ...{ compares: [], writes: writes.slice(at, at + operationsMax), readBack: [] },
-      });
+  /** Made as they are written, so that no stretch of it is long. */
+  async #put(all: Iterable<Write>): Promise<void> {
+    let writes: Write[] = [];
+    for (const write of all) {
+      if (writes.push(write) < WRITES_AT_ONCE) continue;
+      await this.#store.attempt({ compares: [], writes, readBack: [] });
+      writes = [];
+    }
+    if (writes.length > 0) await this.#store.attempt({ compares: [], writes, readBack: [] });
   }
 }
 
+/** Some milliseconds of work before it is compiled. */
+const WRITES_AT_ONCE = 100;
 /** Jobs of one submission. */
 const LIST_JOBS = 500;
 

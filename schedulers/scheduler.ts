@@ -82,6 +82,16 @@ export class Scheduler {
     return this.#events.subscribe(signal);
   }
 
+  /** It is not ready, or jobs wait to be taken, read, decided or committed. */
+  get isBusy(): boolean {
+    return this.#term?.isBusy ?? true;
+  }
+
+  /** Placements that became durable. */
+  get committed(): number {
+    return this.#stats.committed;
+  }
+
   status(): SchedulerStatus {
     const stats = this.#stats;
     const sinceMs = Math.max(1, this.#world.clock.monotonicMs() - this.#startedMonotonicMs);

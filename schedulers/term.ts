@@ -90,6 +90,8 @@ export class SchedulerTerm implements Term {
   readonly #gangs: GangRepair;
   readonly #loop: DecisionLoop;
   readonly #sweeper: Sweeper;
+  /** Jobs that wait to be taken, read, decided or committed. */
+  readonly #backlog: () => number;
   #ready = false;
 
   constructor(parts: {
@@ -152,8 +154,8 @@ export class SchedulerTerm implements Term {
         if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);
       },
     });
-    const backlog = (): number => this.#loop.backlog + loader.waiting + this.#ownership.asked;
-    this.#starts = new FreshStarts(clock, backlog, (job, entry) => {
+    this.#backlog = () => this.#loop.backlog + loader.waiting + this.#ownership.asked;
+    this.#starts = new FreshStarts(clock, this.#backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
     const fillsOf = (job: OwnedJob): readonly Fill[] =>
@@ -277,6 +279,11 @@ export class SchedulerTerm implements Term {
 
   get ready(): boolean {
     return this.#ready;
+  }
+
+  /** Not ready yet, or jobs wait for what it does itself; those without room do not. */
+  get isBusy(): boolean {
+    return !this.#ready || this.#backlog() > 0;
   }
 
   get ownPart(): Part {

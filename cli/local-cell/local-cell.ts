@@ -114,7 +114,8 @@ export class LocalCell {
   async startSchedulers(schedulers: readonly SchedulerStart[]): Promise<void> {
     await this.#options.steps.step(
       'schedulers',
-      () => Promise.all(schedulers.map(({ id, args }) => this.role('scheduler', id, args))),
+      () =>
+        Promise.all(schedulers.map(({ id, args }) => this.role('scheduler', id, [...args, ...UNREHEARSED]))),
       idsOf,
     );
   }
@@ -142,3 +143,6 @@ export class LocalCell {
 export function idsOf(roles: readonly RunningProcess[]): string {
   return roles.map((role) => role.name).join(', ');
 }
+
+/** Its schedulers share a few processors with all else, and bursts are not what it is for. */
+const UNREHEARSED = ['--rehearse', 'never'];

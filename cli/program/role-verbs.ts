@@ -74,7 +74,14 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--think-task <time>', "for studies: a decision's time for each task")
     .option('--no-tickets', 'start tasks without a ticket')
     .option('--session-ttl <time>', 'its jobs are taken over after this silence (default: 10s)')
-    .option('--rehearse', 'begin a second later, with its code compiled for large bursts')
+    .addOption(
+      new Option(
+        '--rehearse <when>',
+        'have its code compiled for large bursts: before it serves, or when it has nothing to do',
+      )
+        .choices(['idle', 'first', 'never'])
+        .default('idle'),
+    )
     .action((flags: SchedulerFlags) =>
       run({}, async (context) => (await import('../roles/scheduler.ts')).serveScheduler(context, flags)),
     );

@@ -1,3 +1,4 @@
+import type { Rehearsing } from '../../schedulers/main.ts';
 import { runScheduler } from '../../schedulers/main.ts';
 import type { SchedulerSettings } from '../../schedulers/options.ts';
 import type { Atomicity, ConflictCheck } from '../../src/core/plan.ts';
@@ -19,7 +20,7 @@ export interface SchedulerFlags extends RoleFlags {
   readonly thinkTask?: string;
   readonly tickets: boolean;
   readonly sessionTtl?: string;
-  readonly rehearse?: boolean;
+  readonly rehearse: Rehearsing;
 }
 
 export function serveScheduler(context: Context, flags: SchedulerFlags): Promise<number> {
@@ -38,7 +39,7 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };
   return serveRole(context, basics, true, () =>
-    runScheduler({ ...basics, ...settings, rehearse: flags.rehearse === true }),
+    runScheduler({ ...basics, ...settings, rehearse: flags.rehearse }),
   );
 }
 

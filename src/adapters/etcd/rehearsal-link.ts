@@ -11,13 +11,16 @@ import { decodeWatchReply } from './watch-codec.ts';
  */
 export class RehearsalLink implements WatchLink {
   readonly #cell: MemoryCell;
+  readonly #turn: () => Promise<void>;
   #tell: (reply: WatchReply) => void = () => undefined;
   #waiting: Revision[] = [];
   #stop: () => void = () => undefined;
   #isOver = false;
 
-  constructor(cell: MemoryCell) {
+  /** @param turn resolves when a reply may be sent */
+  constructor(cell: MemoryCell, turn: () => Promise<void>) {
     this.#cell = cell;
+    this.#turn = turn;
   }
 
   /** It neither ends nor fails by itself. */
@@ -46,7 +49,7 @@ export class RehearsalLink implements WatchLink {
   }
 
   #add(watchId: number, revision: Revision): void {
-    if (this.#waiting.length === 0) setImmediate(() => this.#send(watchId));
+    if (this.#waiting.length === 0) void this.#turn().then(() => this.#send(watchId));
     this.#waiting.push(revision);
   }
 

@@ -35,12 +35,18 @@ const BEHIND_MAX = Number.MAX_SAFE_INTEGER;
 export class RehearsalStore implements CellStore {
   readonly limits: StoreLimits = { ...DEFAULT_STORE_LIMITS, operationsMax: OPERATIONS_WANTED };
   readonly #clock: Clock;
+  readonly #turn: () => Promise<void>;
   readonly #cell: MemoryCell;
   readonly #memory: MemoryCellStore;
   readonly #followings = new Set<EtcdFollowing>();
 
-  constructor(clock: Clock) {
+  /** @param mayGoOn waited for before each answer and each message of a watch, by a rehearsal that gives way to other work */
+  constructor(clock: Clock, mayGoOn: () => Promise<void> = () => Promise.resolve()) {
     this.#clock = clock;
+    this.#turn = async () => {
+      await setImmediate();
+      await mayGoOn();
+    };
     this.#cell = new MemoryCell({ clock });
     this.#memory = new MemoryCellStore({ clock, cell: this.#cell });
   }
@@ -60,7 +66,7 @@ export class RehearsalStore implements CellStore {
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
     encodeTxn(attempt);
-    await setImmediate();
+    await this.#turn();
     const done = this.#cell.apply({ ...attempt, writes: attempt.writes.map(withoutSession) });
     const back = done.applied ? [] : done.found.values();
     const bytes = encodeTxnReply(done.applied, done.revision, attempt.writes.length, back);
@@ -71,7 +77,7 @@ export class RehearsalStore implements CellStore {
 
   follow(prefix: string, follower: Follower): Following {
     const following = new EtcdFollowing(prefix, follower, {
-      etcd: { watchLink: () => Promise.resolve(new RehearsalLink(this.#cell)) },
+      etcd: { watchLink: () => Promise.resolve(new RehearsalLink(this.#cell, this.#turn)) },
       clock: this.#clock,
       log: silentLog,
       canaryKey: '',
