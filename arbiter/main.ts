@@ -1,5 +1,6 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
+import type { Reach } from '../src/adapters/http/server.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { callQueue } from '../src/adapters/system/call-queue.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
@@ -25,6 +26,7 @@ export interface ArbiterMainOptions {
   readonly version: string;
   /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
+  readonly reach?: Reach;
   readonly log: Log;
   /** The arbiters' secret key, see `adapters/tickets/key-files.ts`. */
   readonly signingKeyFile: string;
@@ -52,7 +54,7 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
   const { store, http, server, signer } = armed('arbiter', failPointsOf(systemFailures), {
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     http: undiciClient(),
-    server: fastifyServer({ log }),
+    server: fastifyServer({ log, ...options.reach }),
     signer: pasetoSigner(signingKey),
   });
   const metrics = promMetrics({ processMetrics: true });

@@ -1,4 +1,5 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import type { Reach } from '../src/adapters/http/server.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { MemoryDisk } from '../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../src/adapters/memory/processes.ts';
@@ -39,6 +40,7 @@ export interface HollowOptions {
   /** Addresses of the etcd members. Unused when `store` is given. */
   readonly etcd: readonly string[];
   readonly listen: { readonly host: string; readonly port: number };
+  readonly reach?: Reach;
   readonly log: Log;
   readonly version: string;
   readonly hosts: readonly HollowHost[];
@@ -97,7 +99,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     ready: () => registrar.registered,
     metricsText: () => metrics.render(),
   });
-  const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX });
+  const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });
   const listener = await server.listen(routes, {
     ...options.listen,
     bodyBytesMax: BODY_BYTES_MAX,

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
+import type { Reach } from '../src/adapters/http/server.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
 import { systemCommands } from '../src/adapters/process/commands.ts';
@@ -51,8 +52,7 @@ export interface AgentOptions {
   readonly version: string;
   /** Where all that must outlive the agent lies; made when it is missing. One agent for each. */
   readonly stateFolder: string;
-  /** Base URL under which others reach this agent, when it is another than where it listens. */
-  readonly advertise?: string;
+  readonly reach?: Reach;
   /** Amounts to announce instead of what the machine has. */
   readonly capacity?: Partial<Resources>;
   /** Headroom instead of the default one. */
@@ -70,8 +70,6 @@ export interface AgentOptions {
   readonly aliveTtlMs?: number;
   /** When the agent is told to stop, tasks stop too. Default false: they run on, and the next agent takes them over. */
   readonly stopTasksOnExit?: boolean;
-  /** Listen beyond this machine without TLS. */
-  readonly plainOutsideLoopback?: boolean;
   /** Default: the compiled one where there is one, else the one in TypeScript. */
   readonly shim?: ShimProgram;
   /** What the source of an artifact must begin with. Default: any `https://` and `http://`, and no file. */
@@ -124,7 +122,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     failPointsOf(systemFailures),
     {
       store: options.store ?? (await etcdStore(options, giveUp)),
-      server: fastifyServer({ log, plainOutsideLoopback: options.plainOutsideLoopback ?? false }),
+      server: fastifyServer({ log, ...options.reach }),
       disk: files.disk,
       processes: linuxProcesses({ stateFolder: options.stateFolder, shim, shimGroups }),
       cgroups: groups,
@@ -182,7 +180,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       channels: hostChannels({ prefix: '', find: () => served }),
     });
     closers.unshift(() => listener.close(CLOSE_GRACE_MS));
-    agent.setAddress(options.advertise ?? listener.address);
+    agent.setAddress(listener.address);
     closers.unshift(() => registrar.close());
     await registrar.start();
     const rounds = { ...ROUNDS, ...options.rounds };

@@ -2,6 +2,7 @@ import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { EtcdUpkeep } from '../src/adapters/etcd/upkeep.ts';
 import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
+import type { Reach } from '../src/adapters/http/server.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
@@ -23,6 +24,7 @@ export interface MonitorOptions {
   readonly id: string;
   /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
+  readonly reach?: Reach;
   readonly version: string;
   readonly log: Log;
   /** From the end of a host's session to the verdict `lost`. Default 30 s. */
@@ -59,7 +61,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd }),
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
-    server: fastifyServer({ log }),
+    server: fastifyServer({ log, ...options.reach }),
   });
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },

@@ -1,6 +1,7 @@
 import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
 import { RehearsalStore } from '../src/adapters/etcd/rehearsal-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
+import type { Reach } from '../src/adapters/http/server.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
 import { systemClock } from '../src/adapters/system/clock.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
@@ -31,6 +32,7 @@ export interface SchedulerMainOptions extends SchedulerSettings {
   readonly etcd: readonly string[];
   /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
+  readonly reach?: Reach;
   readonly log: Log;
   /** When to have the code compiled by jobs of no account; without it, never. */
   readonly rehearse?: Rehearsing;
@@ -56,7 +58,7 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
   const { store, http, server } = armed('scheduler', failPointsOf(systemFailures), {
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     http: undiciClient(),
-    server: fastifyServer({ log }),
+    server: fastifyServer({ log, ...options.reach }),
   });
   const world = {
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },

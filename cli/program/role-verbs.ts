@@ -35,9 +35,7 @@ export function addRoleVerbs(program: Command, input: ProgramInput): void {
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
     .option('--oci-runtime <name>', 'crun or runc; without it the first that works')
-    .option('--advertise <url>', 'where others reach it, if not where it listens')
     .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')
-    .option('--plain-outside-loopback', 'listen beyond this machine without TLS')
     .action((flags: AgentFlags) =>
       run({}, async (context) => (await import('../roles/agent.ts')).serveAgent(context, flags)),
     );
@@ -109,6 +107,11 @@ function roleVerb(program: Command, name: string, description: string): Command 
     .option('--etcd <url>', 'the store; repeat it, or use commas, for several members', collect, [])
     .option('--id <name>', 'unique in the cell')
     .option('--listen <host:port>', 'where it serves; port 0 takes any free one', '127.0.0.1:0')
+    .option('--advertise <url>', 'where others reach it, if not where it listens')
+    .option(
+      '--plain-outside-loopback',
+      'listen beyond this machine, without TLS: on a network that is trusted',
+    )
     .addOption(
       new Option('--log-level <level>', 'what is logged')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])

@@ -27,6 +27,13 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
     .action((options: GlobalOptions & { etcd: string[]; cell?: string }) =>
       run(options, async (context) => (await import('../commands/restored.ts')).restored(context, options)),
     );
+  verb(
+    program,
+    'keys <folder>',
+    "make the keys of a cell's tickets: a secret one for its arbiters, a public one for its hosts",
+  ).action((folder: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('../commands/keys.ts')).keys(context, folder)),
+  );
   addReplayVerb(program, run);
   verb(program, 'completion <shell>', 'a completion script for bash, zsh or fish').action(
     (shell: string, options: GlobalOptions) =>

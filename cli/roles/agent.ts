@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
 import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
 import { runAgent } from '../../host-agent/main.ts';
@@ -24,9 +25,7 @@ export interface AgentFlags extends RoleFlags {
   readonly cgroupParent?: string;
   readonly ociRuntime?: string;
   readonly artifactSource: readonly string[];
-  readonly advertise?: string;
   readonly stopTasksOnExit?: boolean;
-  readonly plainOutsideLoopback?: boolean;
 }
 
 export function serveAgent(context: Context, flags: AgentFlags): Promise<number> {
@@ -35,7 +34,8 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
       'name a folder for what must outlive the agent: --data FOLDER',
       'moorage agent --data FOLDER',
     );
-  const stateFolder = flags.data;
+  // Tasks and their shims have other working folders than the agent.
+  const stateFolder = resolve(flags.data);
   const basics = roleBasics(flags, 'agent');
   return serveRole(context, basics, false, () =>
     runAgent({
@@ -50,9 +50,7 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
       ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
       ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
       ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
-      ...(flags.advertise === undefined ? {} : { advertise: flags.advertise }),
       stopTasksOnExit: flags.stopTasksOnExit ?? false,
-      plainOutsideLoopback: flags.plainOutsideLoopback ?? false,
     }),
   );
 }

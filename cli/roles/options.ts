@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { Reach } from '../../src/adapters/http/server.ts';
+import { LOOPBACK } from '../../src/adapters/http/server.ts';
 import { pinoLog } from '../../src/adapters/telemetry/log.ts';
 import { isId } from '../../src/core/ids.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
@@ -13,6 +15,8 @@ export interface RoleFlags {
   readonly etcd: readonly string[];
   readonly id?: string;
   readonly listen: string;
+  readonly advertise?: string;
+  readonly plainOutsideLoopback?: boolean;
   readonly logLevel: LogLevel;
   readonly logFile?: string;
 }
@@ -26,6 +30,7 @@ export interface RoleBasics {
   readonly etcd: readonly string[];
   readonly id: string;
   readonly listen: { readonly host: string; readonly port: number };
+  readonly reach: Reach;
   readonly version: string;
   readonly log: Log;
 }
@@ -50,11 +55,37 @@ export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
     cell: flags.cell,
     etcd: etcd.length === 0 ? [DEFAULT_ETCD] : etcd,
     id,
-    listen: readListen(flags.listen),
+    ...serving(flags, component),
     version: VERSION,
     log: pinoLog({ component, id, level: flags.logLevel, ...file }),
   };
 }
+
+/** Where it listens, and what others are told of it. */
+function serving(
+  { listen: text, advertise, plainOutsideLoopback = false }: RoleFlags,
+  component: string,
+): Pick<RoleBasics, 'listen' | 'reach'> {
+  const listen = readListen(text);
+  if (!LOOPBACK.has(listen.host) && !plainOutsideLoopback)
+    throw usageError(
+      `--listen ${text}: others on the network could call it, and there is no TLS; say that the network is trusted`,
+      `moorage ${component} --listen ${text} --plain-outside-loopback`,
+    );
+  if (EVERYWHERE.has(listen.host) && advertise === undefined)
+    throw usageError(
+      `--listen ${text}: name one address of this machine, or the one that others are told`,
+      `moorage ${component} --listen ${text} --plain-outside-loopback --advertise http://ADDRESS:PORT`,
+    );
+  if (advertise !== undefined && !/^https?:\/\/[^/\s]+$/.test(advertise))
+    throw usageError(
+      `--advertise ${advertise}: write it as http://ADDRESS:PORT`,
+      `moorage ${component} --help`,
+    );
+  return { listen, reach: { plainOutsideLoopback, ...(advertise === undefined ? {} : { advertise }) } };
+}
+
+const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /** An agent is its host; of other roles several may run on one host. */
 function defaultId(component: string): string {

@@ -15,15 +15,21 @@ import { flatHeaders, flatQuery } from './request-values.ts';
 import { refuseUnreadable } from './refusals.ts';
 import { sendStream } from './stream-reply.ts';
 
-export interface FastifyServerOptions {
-  readonly log: Log;
-  /** Open connections; more are closed at once. Each stream holds one. */
-  readonly connectionsMax?: number;
+/** How others reach a server. */
+export interface Reach {
   /**
    * Listen beyond this machine without TLS. Off by default: an agent's API that anyone on the network can call is a
    * shell for anyone on the network.
    */
   readonly plainOutsideLoopback?: boolean;
+  /** Base URL that others are told, when it is another than where it listens. */
+  readonly advertise?: string;
+}
+
+export interface FastifyServerOptions extends Reach {
+  readonly log: Log;
+  /** Open connections; more are closed at once. Each stream holds one. */
+  readonly connectionsMax?: number;
 }
 
 /** From `security.md` section 4: without them slow and idle connections stay open for ever. */
@@ -38,7 +44,8 @@ const PARAM_CHARS_MAX = 128;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
 const CONNECTIONS_MAX = 4_096;
 
-const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+/** Only this machine reaches them. */
+export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
 
 /** The HTTP server of every role, over fastify: JSON in, JSON or a stream out, problems for all that goes wrong. */
 export function fastifyServer(options: FastifyServerOptions): HttpServer {
@@ -50,7 +57,7 @@ export function fastifyServer(options: FastifyServerOptions): HttpServer {
         );
       const server = makeServer(routes, listen, options);
       const address = await server.app.listen({ host: listen.host, port: listen.port });
-      return { address, close: (graceMs) => server.close(graceMs) };
+      return { address: options.advertise ?? address, close: (graceMs) => server.close(graceMs) };
     },
   };
 }

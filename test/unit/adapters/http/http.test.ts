@@ -104,6 +104,16 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     expect(absent.body).toMatchObject({ status: 404, code: 'not-found' });
   });
 
+  it('listens beyond this machine only when told to, and tells others of the address that was named', async () => {
+    const listen = { host: '0.0.0.0', port: 0, bodyBytesMax: 100 };
+    await expect(fastifyServer({ log: silentLog }).listen([], listen)).rejects.toThrow(/without TLS/);
+    const advertise = 'http://10.0.0.1:7000';
+    const open = fastifyServer({ log: silentLog, plainOutsideLoopback: true, advertise });
+    const listener = await open.listen([], listen);
+    expect(listener.address).toBe(advertise);
+    await listener.close(0);
+  });
+
   it('refuses a body over the limit with 413', async () => {
     const { address } = await listen(makeServer(), [echo]);
     const client = opened(makeClient());

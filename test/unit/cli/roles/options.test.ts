@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { EXIT } from '../../../../cli/exit.ts';
+import { CliError, EXIT } from '../../../../cli/exit.ts';
 import { faultOf } from '../../../../cli/roles/faults.ts';
 import { amounts } from '../../../../cli/roles/agent.ts';
 import { readAddresses } from '../../../../cli/roles/addresses.ts';
-import { readAttributes, readListen, readPorts } from '../../../../cli/roles/options.ts';
+import { readAttributes, readListen, readPorts, roleBasics } from '../../../../cli/roles/options.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { SchemaError } from '../../../../src/runtime/cell-meta.ts';
 
@@ -18,6 +18,33 @@ test.each([
 
 test.each(['host', '127.0.0.1:99999', 'a:b', ''])('--listen %j is refused', (text) => {
   expect(() => readListen(text)).toThrow(/HOST:PORT/);
+});
+
+const flags = { cell: 'c', etcd: [], id: 'm', logLevel: 'silent' } as const;
+
+test.each([
+  ['10.0.0.1:7000', {}, /--plain-outside-loopback/],
+  ['0.0.0.0:7000', { plainOutsideLoopback: true }, /--advertise http:/],
+  ['127.0.0.1:0', { advertise: '10.0.0.1:7000' }, /http:\/\/ADDRESS:PORT/],
+])('--listen %s with %j is refused, with a remedy', (listen, more, remedy) => {
+  const basics = () => roleBasics({ ...flags, listen, ...more }, 'monitor');
+  expect(basics).toThrow(CliError);
+  try {
+    basics();
+  } catch (error) {
+    const { message, hint } = error as CliError;
+    expect(`${message}; ${hint ?? ''}`).toMatch(remedy);
+  }
+});
+
+test('--advertise is what others are told', () => {
+  const advertise = 'http://10.0.0.1:7000';
+  const basics = roleBasics(
+    { ...flags, listen: '0.0.0.0:7000', plainOutsideLoopback: true, advertise },
+    'monitor',
+  );
+  expect(basics.listen).toEqual({ host: '0.0.0.0', port: 7000 });
+  expect(basics.reach).toEqual({ plainOutsideLoopback: true, advertise });
 });
 
 test('--ports', () => {
