@@ -70,7 +70,7 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
       HOME: place.cwd,
       ...place.hostEnv,
       ...Object.fromEntries(own),
-      ...moorageEnv(allocation, place),
+      ...moorageEnv(allocation, task, place),
     },
   };
 }
@@ -78,6 +78,7 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
 /** Ours come last: a task must be able to trust them, and `MOORAGE_ATTEMPT` finds its processes. */
 function moorageEnv(
   allocation: Allocation,
+  { gpu }: Task,
   { attempt, stateId, addresses }: LaunchPlace,
 ): Record<string, string> {
   const env: Record<string, string> = {
@@ -92,6 +93,7 @@ function moorageEnv(
   };
   for (const [label, port] of Object.entries(allocation.ports))
     env[`MOORAGE_PORT_${label.toUpperCase().replaceAll('-', '_')}`] = String(port);
+  if (gpu !== null) env['MOORAGE_GPUS'] = allocation.gpus.map(({ device }) => String(device)).join(',');
   const [first] = addresses;
   if (first !== undefined) {
     env['MOORAGE_ADDRESS'] = first;

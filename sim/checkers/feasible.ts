@@ -1,11 +1,18 @@
+import type { Ask } from '../../src/core/ask.ts';
 import { askOf } from '../../src/core/ask.ts';
 import { attributeOf, meets, plainAttribute } from '../../src/core/expression.ts';
 import type { Host } from '../../src/core/host.ts';
 import { allocatable } from '../../src/core/host.ts';
 import type { Group, JobRecord } from '../../src/core/job.ts';
 import { schedulerKindOf } from '../../src/core/job.ts';
-import type { Resources } from '../../src/core/resources.ts';
-import { addResources, NO_RESOURCES, shortOf, subtractResources } from '../../src/core/resources.ts';
+import type { GpuRequest, Resources } from '../../src/core/resources.ts';
+import {
+  addResources,
+  GPU_MILLI_PER_DEVICE,
+  NO_RESOURCES,
+  shortOf,
+  subtractResources,
+} from '../../src/core/resources.ts';
 import { capacityOf, partsOfPool, poolOn } from '../../src/core/shared-resource.ts';
 import type { CellAt } from './cell-replay.ts';
 import type { Amounts } from './quotas.ts';
@@ -13,7 +20,7 @@ import { addAmounts, overQuota } from './quotas.ts';
 
 /**
  * Could somebody have placed one more of the group, as the cell stands? Asks plainly and only what it is sure of: places
- * that need an eviction, or devices in parts, count as none.
+ * that need an eviction count as none.
  *
  * @param alive hosts whose session is there
  * @param promised what is granted of the namespace's quota besides what the store shows
@@ -29,15 +36,14 @@ export function roomFor(
   if (cell.switches.get('')?.pausePlacement === true) return null;
   if (!hasScheduler(cell, schedulerKindOf(record.job))) return null;
   const ask = askOf(group);
-  if (ask.gpu !== null) return null;
-  if (!isWithinQuota(cell, record.job.namespace, ask.resources, promised)) return null;
+  if (!isWithinQuota(cell, record.job.namespace, ask, promised)) return null;
   // All of a gang or none: it takes a search over hosts to know, which the search for one host is not.
   if (group.gang && group.count > 1) return null;
   for (const host of cell.hosts.values()) {
     if (!alive.has(host.id) || (cell.eligibility.get(host.id)?.state ?? 'ready') !== 'ready') continue;
     if (!group.constraints.every((expression) => meets(host, expression))) continue;
     if (isHeld(cell, record, group, host) || !hasRoom(cell, host, ask.resources, ask.ports)) continue;
-    if (!poolsHaveRoom(cell, host, ask.shared ?? {})) continue;
+    if (!poolsHaveRoom(cell, host, ask.shared ?? {}) || !devicesHaveRoom(cell, host, ask.gpu)) continue;
     return host.id;
   }
   return null;
@@ -49,13 +55,14 @@ function hasScheduler(cell: CellAt, kind: string): boolean {
   return false;
 }
 
-function isWithinQuota(cell: CellAt, namespace: string, asked: Resources, promised: Amounts): boolean {
+function isWithinQuota(cell: CellAt, namespace: string, { resources, gpu }: Ask, promised: Amounts): boolean {
   const quota = cell.quotas.get(namespace);
   if (quota === undefined) return true;
   const sum = { ...promised };
   for (const allocation of cell.allocations.values())
     if (allocation.namespace === namespace) addAmounts(sum, allocation, 1);
-  addAmounts(sum, { resources: asked, gpus: [] }, 1);
+  const gpus = gpu === null ? [] : [{ device: 0, milli: gpu.count * gpu.milliEach }];
+  addAmounts(sum, { resources, gpus }, 1);
   return overQuota(sum, quota) === null;
 }
 
@@ -78,6 +85,21 @@ function hasRoom(
   if (fixed.some((port) => taken.has(port))) return false;
   const { first, last } = host.portRange;
   return last - first + 1 - taken.size >= Object.keys(ports).length;
+}
+
+/** Are there so many devices of these models with so much free? Also what gives way holds its own, as in `hasRoom`. */
+function devicesHaveRoom(cell: CellAt, host: Host, asked: GpuRequest | null): boolean {
+  if (asked === null) return true;
+  const used = host.gpuModels.map(() => 0);
+  for (const allocation of cell.allocations.values())
+    if (allocation.host === host.id)
+      for (const { device, milli } of allocation.gpus) used[device] = (used[device] ?? 0) + milli;
+  const fitting = host.gpuModels.filter(
+    (model, device) =>
+      (asked.models.length === 0 || asked.models.includes(model)) &&
+      GPU_MILLI_PER_DEVICE - (used[device] ?? 0) >= asked.milliEach,
+  );
+  return fitting.length >= asked.count;
 }
 
 function poolsHaveRoom(cell: CellAt, host: Host, asked: Readonly<Record<string, number>>): boolean {

@@ -38,6 +38,8 @@ export interface ProcessStory {
   readonly number: number;
   readonly process: ProcessIdentity;
   readonly started: Stamp;
+  /** The devices that it was told are its own, by index. */
+  readonly gpus: readonly number[];
   ended: Stamped<Exit> | null;
 }
 
@@ -156,10 +158,10 @@ export class RunBook {
       if (fact.kind === 'started') {
         const name = parseAttemptName(fact.attempt);
         if (name === null) continue;
-        const { host, attempt, process } = fact;
+        const { host, attempt, process, gpus = [] } = fact;
         const { allocation, task, number } = name;
         const started = { seq, atMs };
-        const story = { host, attempt, process, allocation, task, number, started, ended: null };
+        const story = { host, attempt, process, allocation, task, number, started, gpus, ended: null };
         this.processes.push(story);
         pushTo(this.processesOf, allocation, story);
         running.set(processName(host, process), story);

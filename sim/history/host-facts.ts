@@ -26,6 +26,8 @@ export type HostFact =
       readonly host: string;
       readonly attempt: string;
       readonly process: ProcessIdentity;
+      /** The devices of its host that it was told are its own, by index; absent: of none. */
+      readonly gpus?: readonly number[];
     }
   /** It has ended, with this wait status; `lost` when no parent was there to take it. */
   | {

@@ -43,6 +43,12 @@ export function lingerMsOf(env: Readonly<Record<string, string>>): number {
   return Number(env['SIM_LINGER_MS'] ?? 0);
 }
 
+/** The devices that a task finds in its environment. */
+function toldGpus({ env }: ShimLaunch): { readonly gpus?: readonly number[] } {
+  const told = env['MOORAGE_GPUS'];
+  return told === undefined ? {} : { gpus: told.split(',').map(Number) };
+}
+
 /** How often a task writes a line to its stdout, about; 0: never. */
 export function outputEveryMsOf(env: Readonly<Record<string, string>>): number {
   return Number(env['SIM_OUTPUT_EVERY_MS'] ?? 0);
@@ -220,7 +226,7 @@ export class TaskTable {
     if (fails || launch.command[0] === MISSING_COMMAND) return this.#end(running, { execErrno: ENOENT });
     const process = this.identity();
     running.process = process;
-    history.host({ kind: 'started', host, attempt, process });
+    history.host({ kind: 'started', host, attempt, process, ...toldGpus(launch) });
     for (const place of running.places) {
       this.#lingering.get(place.name)?.();
       this.#tellPlace('bound', place, attempt);

@@ -6,6 +6,7 @@ import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
+import { asking, DEVICES } from './gpus.ts';
 import { readFaults } from './read.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
@@ -18,7 +19,7 @@ import { burst, gangs, moving, restless, talkative } from './requests.ts';
  * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
  * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off, `read` with somebody who
- * reads what tasks write through monitors that lose their hosts.
+ * reads what tasks write through monitors that lose their hosts, `gpus` with hosts that have devices and jobs that ask for whole ones and parts.
  */
 export const THEMES = [
   'any',
@@ -39,6 +40,7 @@ export const THEMES = [
   'restless',
   'followed',
   'read',
+  'gpus',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -129,6 +131,11 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
         ...{ seed, scenario: READ, faults: {}, faultPlan: readFaults(random, READ.activeMs) },
         requests: burst(random, READ.activeMs).map(talkative),
       };
+    case 'gpus':
+      return {
+        ...{ seed, scenario: { ...SHORT, gpuModels: DEVICES }, faults: UNSURE },
+        requests: burst(random, SHORT.activeMs).map((request) => asking(request, random)),
+      };
     case 'restored':
       return restoredOptions(seed, random);
     case 'begun':
@@ -160,6 +167,12 @@ const RACE: FaultSettings = {
 const SLOWLY: FaultSettings = {
   network: { delayMaxMs: 150 },
   store: { delayMaxMs: 200, watchLags: 0.3, watchLagMs: 800, replyLost: 0.03 },
+};
+
+/** Some of everything: who dies, what is known late, and answers that are lost. */
+const UNSURE: FaultSettings = {
+  nemesis: { everyMs: 1_500, kinds: [...CRASHES, 'cut', 'watches-lag', 'replies-lost', 'disk-fails'] },
+  store: { delayMaxMs: 200, watchLags: 0.2, watchLagMs: 800 },
 };
 
 const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isolate', 'clock-step'];

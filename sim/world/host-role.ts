@@ -25,6 +25,7 @@ const LOG_BOUNDS = { segmentBytes: 160, segmentsMax: 3 };
 export interface HostActorParts {
   readonly machine: Machine;
   readonly capacity: Resources;
+  readonly gpuModels: readonly string[];
   /** Its own, to lend to tasks. */
   readonly addresses: readonly string[];
   readonly enforcement: boolean;
@@ -53,7 +54,8 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
         ...{ clock, random, log, metrics: silentMetrics },
       };
       const facts = {
-        ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES, gpuModels: [] },
+        ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES },
+        gpuModels: parts.gpuModels,
         ...{
           portRange: PORT_RANGE,
           attributes: { os: 'linux', rack: rackOf(machine.host) },

@@ -16,6 +16,8 @@ export interface Scenario {
   readonly enforcement: boolean;
   readonly hostCpuMilli: number;
   readonly hostMemoryMib: number;
+  /** The models of each host's devices; absent: none has any. */
+  readonly gpuModels?: readonly string[];
   /** Members of a gang that schedulers take for one transaction; absent: four, or one in the worlds of every third seed. */
   readonly gangMax?: number;
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */

@@ -118,12 +118,12 @@ export class World {
     const { agenda, random, history } = this.ground;
     const machine = new Machine({ host, agenda, history, random: random.split(`machine ${host}`) });
     this.machines.set(host, machine);
-    const { hostCpuMilli: cpuMilli, hostMemoryMib: memoryMib, enforcement } = scenario;
+    const { hostCpuMilli: cpuMilli, hostMemoryMib: memoryMib, gpuModels = [], enforcement } = scenario;
     const scalars = { [ADDRESSES]: POOL.length };
     const capacity = { cpuMilli, memoryMib, diskMib: 100_000, scalars };
     this.#add(
       hostActor(this.ground, {
-        ...{ machine, capacity, addresses: POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
+        ...{ machine, capacity, gpuModels, addresses: POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
         onUp: (agent) => this.agents.set(host, agent),
       }),
     );

@@ -304,7 +304,7 @@ export class HandRun extends HandStore {
   begin(
     allocation: Allocation,
     number = 1,
-    changes: { task?: string; host?: string; pid?: number } = {},
+    changes: { task?: string; host?: string; pid?: number; gpus?: readonly number[] } = {},
   ): Started {
     this.#made += 1;
     const host = changes.host ?? allocation.host;
@@ -312,7 +312,8 @@ export class HandRun extends HandStore {
     const shim = { boot: `boot-${host}`, pid: 10_000 + this.#made, start: this.#made };
     const process = { boot: `boot-${host}`, pid: changes.pid ?? 20_000 + this.#made, start: this.#made };
     this.history.host({ kind: 'claimed', host, attempt, shim });
-    this.history.host({ kind: 'started', host, attempt, process });
+    const gpus = changes.gpus ?? allocation.gpus.map(({ device }) => device);
+    this.history.host({ kind: 'started', host, attempt, process, ...(gpus.length === 0 ? {} : { gpus }) });
     for (const port of Object.values(allocation.ports))
       this.history.host({ kind: 'bound', host, what: 'port', name: String(port), attempt });
     this.#report(allocation, process.pid);

@@ -205,4 +205,22 @@ export const IN_HOSTS: readonly Mutant[] = [
     replace: 'at - (segments[0]?.base ?? 0), CHUNK_BYTES_MAX',
     breaks: ['I28'],
   },
+  {
+    name: 'devices-fit-always',
+    theme: 'gpus',
+    slip: 'a claim fits on a device whatever else has of it',
+    file: 'src/core/ledger.ts',
+    find: "if (share.milli > available) return { dimension: 'gpu'",
+    replace: "if (share.milli > GPU_MILLI_PER_DEVICE) return { dimension: 'gpu'",
+    breaks: ['I1'],
+  },
+  {
+    name: 'told-of-the-first-devices',
+    theme: 'gpus',
+    slip: 'a task is told of as many devices as it holds, counted from the first of its host',
+    file: 'host-agent/task-launch.ts',
+    find: 'allocation.gpus.map(({ device }) => String(device))',
+    replace: 'allocation.gpus.map((_, place) => String(place))',
+    breaks: ['I2'],
+  },
 ];

@@ -39,6 +39,17 @@ describe('the order to the shim', () => {
     });
   });
 
+  it('tells the task that asks for devices of its own, by their indices, and no other', () => {
+    const gpus = [
+      { device: 3, milli: 400 },
+      { device: 0, milli: 400 },
+    ];
+    const { allocation } = someStart({ allocation: { gpus } });
+    const asking = someTask({ gpu: { count: 2, milliEach: 400, models: [] }, env: { MOORAGE_GPUS: '7' } });
+    expect(launchOf(allocation, asking, place).env).toMatchObject({ MOORAGE_GPUS: '3,0' });
+    expect(launchOf(allocation, someTask({}), place).env).not.toHaveProperty('MOORAGE_GPUS');
+  });
+
   it('survives the file unchanged, whatever the texts', () => {
     const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((one) => !one.includes('\0'));
     const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);

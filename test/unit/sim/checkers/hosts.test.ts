@@ -295,6 +295,43 @@ describe('I45 I47 rooms and ports', () => {
     expect(run.broken(quick)).toContain('I1');
   });
 
+  it('I1 a part of a device that runs beside another for which it has no room, though its ledger is right', () => {
+    const parts = run.job('parts', { count: 3, resources: { gpu: { share: '600m' } } });
+    run.submit(parts);
+    const on = (index: number, device: number): Allocation =>
+      run.allocation(parts, { index, gpus: [{ device, milli: 600 }] });
+    const [victim, beside, newcomer] = [on(0, 1), on(1, 0), on(2, 1)];
+    run.launch(victim, parts);
+    run.launch(beside, parts);
+    expect(run.broken(quick)).toEqual([]);
+    run.release(victim, { state: 'killed', exit: { signal: 'SIGTERM' } });
+    run.launch(newcomer, parts);
+    expect(run.broken(quick)).toContain('I1');
+  });
+
+  it.each([
+    ['another than its own', [1]],
+    ['more than its own', [0, 1]],
+    ['none', []],
+  ])('I2 a task is told of devices: %s', (_, gpus) => {
+    const whole = run.job('whole', { resources: { gpu: 1 } });
+    run.submit(whole);
+    const two = run.allocation(whole, { gpus: [{ device: 0, milli: 1_000 }] });
+    run.grant(two, whole);
+    run.commit(true, two);
+    run.order(two, whole);
+    run.begin(two, 1, { task: 'whole', gpus });
+    expect(run.broken(quick)).toEqual(['I2']);
+  });
+
+  it('I2 a task that asked for none is told of a device', () => {
+    run.grant(one, job);
+    run.commit(true, one);
+    run.order(one, job);
+    run.begin(one, 1, { task: 'crunch', gpus: [0] });
+    expect(run.broken(quick)).toEqual(['I2']);
+  });
+
   it('I8 a task that is started after its stop was acknowledged, by an agent that came back', () => {
     const first = run.launch(one, job);
     run.orderStop(one);
