@@ -24,6 +24,12 @@ const KEEP_ALIVE_TIMEOUT_MS = 2_000;
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
+ * So much may be on its way to us before we have read any of it, on a connection and on each stream of it. With the default
+ * of 64 KiB a burst comes in as many turns of the event loop as it has times 64 KiB: each lets go only one more such part.
+ */
+const WINDOW_BYTES = 4 * 1024 * 1024;
+
+/**
  * A client that hides nothing: no call is sent twice, and none waits for ever.
  *
  * By default this client re-sends any recoverable failure three times, transactions included, so that a commit whose reply
@@ -48,6 +54,7 @@ export function etcdClient(options: EtcdClientOptions): DirectEtcd {
       // By default a member that was away for long is tried again only every 2 minutes.
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,
+      'grpc-node.flow_control_window': WINDOW_BYTES,
       'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
       'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
     },
