@@ -1,5 +1,5 @@
 import type { JobRecord, SchedulerKind } from '../src/core/job.ts';
-import { ownerRank, stepInDelayMs } from '../src/core/ownership.ts';
+import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../src/core/ownership.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
 import type { TableRow } from '../src/runtime/table.ts';
 import { Table } from '../src/runtime/table.ts';
@@ -30,7 +30,8 @@ export interface OwnedRecord {
 
 /**
  * Which jobs this scheduler works on. A job without an owner goes to the first of the living schedulers of its kind, in
- * the job's own rendezvous order; the others step in later, rank by rank. Whoever creates the owner key has it.
+ * the job's own rendezvous order; the others step in later, rank by rank, when those before them take nothing. Whoever
+ * creates the owner key has it.
  *
  * An owner that has finished a job deletes its key. The others see that it did so while it lived, take its word, and
  * leave the job alone until its record changes or that scheduler is gone; then somebody looks again.
@@ -49,6 +50,8 @@ export class Ownership {
   #ownPart: Part = { part: 0, parts: 1 };
   /** The living schedulers of our kind, by name. */
   #peers: readonly string[] = [];
+  /** When we last heard that another scheduler took a job (monotonic), by its name. */
+  readonly #tookAtMs = new Map<string, number>();
   #started = false;
 
   constructor(deps: OwnershipDeps) {
@@ -70,6 +73,7 @@ export class Ownership {
     });
     this.#takes = new Takes(deps, {
       jobs: this.#jobs,
+      isAwaited: (key) => ownerRank(key, this.#peersTaking(), this.#deps.self.scheduler) > 0,
       ownRevisionOf: (key) => {
         const row = this.#owners.get(key);
         return row !== undefined && this.#isOurs(row.value) ? row.createRevision : undefined;
@@ -172,6 +176,7 @@ export class Ownership {
     if (isOlder) return;
     if (held !== undefined) this.#lose(key);
     if (now !== undefined) {
+      this.#tookAtMs.set(now.value.scheduler, this.#deps.clock.monotonicMs());
       this.#takes.leave(key);
       return;
     }
@@ -200,16 +205,22 @@ export class Ownership {
       .map(([name]) => name);
   }
 
+  #peersTaking(): readonly string[] {
+    const sinceMs = this.#deps.clock.monotonicMs() - STEP_IN_MS;
+    return this.#peers.filter((name) => (this.#tookAtMs.get(name) ?? -Infinity) > sinceMs);
+  }
+
   #onRole(name: string, isThere: boolean): void {
     this.#lookAround();
     if (!isThere) {
+      this.#tookAtMs.delete(name);
       for (const [key, { by }] of this.#settled) {
         if (by !== name) continue;
         this.#settled.delete(key);
         this.#consider(key);
       }
     }
-    for (const key of this.#takes.waiting()) this.#consider(key);
+    for (const key of [...this.#takes.waiting()]) this.#consider(key);
   }
 
   #isOurs(owner: Owner): boolean {

@@ -1,5 +1,5 @@
 import type { CellKeys } from '../src/core/keys.ts';
-import { STEP_IN_MS } from '../src/core/ownership.ts';
+import { STEP_IN_MAX_MS, STEP_IN_MS } from '../src/core/ownership.ts';
 import type { Owner } from '../src/core/role.ts';
 import type { CellStore, Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
@@ -22,6 +22,8 @@ export interface TakesDeps {
 
 export interface TakesParts {
   readonly jobs: Pick<JobIndex, 'get'>;
+  /** Is one of the schedulers that come before us for the job taking jobs at this time? Then its turn comes there. */
+  readonly isAwaited: (key: string) => boolean;
   /** Creation revision of the job's owner key, where the table shows that it is ours. */
   readonly ownRevisionOf: (key: string) => number | undefined;
   /** The job is ours. */
@@ -34,6 +36,8 @@ const TAKES_MAX = 4;
 const BARE_COMPARES = 3;
 /** After a fault of the store, before the next try to take jobs. */
 const TAKE_RETRY_MS = 1_000;
+/** How often those are looked at whose time may have come. */
+const LOOK_MS = STEP_IN_MS / 2;
 
 /**
  * Creates owner keys for jobs that wait for an owner, many in a transaction and several transactions at once. A job that
@@ -42,14 +46,16 @@ const TAKE_RETRY_MS = 1_000;
 export class Takes {
   readonly #deps: TakesDeps;
   readonly #parts: TakesParts;
-  /** Jobs without an owner by namespace, and from when on we may take them (monotonic). The namespace whose turn comes next is the first. */
-  readonly #waiting = new Map<string, Map<string, number>>();
+  /** Jobs without an owner that are ours to take, by namespace. The namespace whose turn comes next is the first. */
+  readonly #lines = new Map<string, Set<string>>();
+  /** Jobs without an owner that others are to take, or that are tried again later. */
+  readonly #later = new Map<string, Wait>();
   /** Jobs whose owner keys are being created. */
   readonly #asked = new Set<string>();
   /** Jobs that looked new and are not: the store holds something of them. */
   readonly #notBare = new Set<string>();
   #underWay = 0;
-  #cancelTick: () => void = () => undefined;
+  #cancelLook: (() => void) | null = null;
 
   constructor(deps: TakesDeps, parts: TakesParts) {
     this.#deps = deps;
@@ -66,23 +72,33 @@ export class Takes {
   }
 
   *waiting(): IterableIterator<string> {
-    for (const jobs of this.#waiting.values()) yield* jobs.keys();
+    for (const jobs of this.#lines.values()) yield* jobs;
+    yield* this.#later.keys();
   }
 
-  /** We take the job when nobody was faster, after the delay or as soon as an earlier wish said. */
+  /**
+   * We take the job when nobody was faster, after the delay or as soon as an earlier wish said. A delay leaves it to those
+   * before us; while one of them is taking jobs, for up to `STEP_IN_MAX_MS` more: they come to it in their own order, and
+   * whoever reached for it meanwhile would have its take, and theirs, refused for all that is in it.
+   */
   want(key: string, delayMs: number): void {
-    const dueMs = this.#deps.clock.monotonicMs() + delayMs;
-    this.#wait(key, Math.min(dueMs, this.#waiting.get(namespaceOf(key))?.get(key) ?? dueMs));
-    if (delayMs === 0) void this.#takeDue();
-    else this.#tick(STEP_IN_MS / 2);
+    if (delayMs === 0) {
+      this.#later.delete(key);
+      this.#line(key);
+      void this.#takeDue();
+    } else if (this.#lines.get(namespaceOf(key))?.has(key) !== true) {
+      this.#wait(key, delayMs);
+      this.#lookSoon();
+    }
   }
 
   /** Somebody has it. */
   leave(key: string): void {
+    if (this.#later.delete(key)) return;
     const namespace = namespaceOf(key);
-    const jobs = this.#waiting.get(namespace);
+    const jobs = this.#lines.get(namespace);
     jobs?.delete(key);
-    if (jobs?.size === 0) this.#waiting.delete(namespace);
+    if (jobs?.size === 0) this.#lines.delete(namespace);
   }
 
   /** It is ours or gone: whether it was new means nothing any more. */
@@ -92,13 +108,37 @@ export class Takes {
   }
 
   close(): void {
-    this.#cancelTick();
+    this.#cancelLook?.();
   }
 
-  #tick(delayMs: number): void {
-    this.#cancelTick();
+  #lookSoon(): void {
+    if (this.#cancelLook === null) this.#lookAfter(LOOK_MS);
+  }
+
+  #lookAfter(delayMs: number): void {
+    this.#cancelLook?.();
+    this.#cancelLook = null;
     if (this.#deps.signal.aborted) return;
-    this.#cancelTick = this.#deps.clock.after(delayMs, () => void this.#takeDue());
+    this.#cancelLook = this.#deps.clock.after(delayMs, () => {
+      this.#cancelLook = null;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [key, wait] of this.#later) {
+      if (wait.dueMs > nowMs) continue;
+      if (!this.#isForUs(key)) this.#later.delete(key);
+      else if (nowMs < wait.lastMs && this.#parts.isAwaited(key))
+        wait.dueMs = Math.min(nowMs + STEP_IN_MS, wait.lastMs);
+      else {
+        this.#later.delete(key);
+        this.#line(key);
+      }
+    }
+    if (this.#lines.size > 0) void this.#takeDue();
+    if (this.#later.size > 0) this.#lookSoon();
   }
 
   async #takeDue(): Promise<void> {
@@ -106,17 +146,18 @@ export class Takes {
     this.#underWay += 1;
     // Lets what comes in the same turn, such as a whole snapshot of jobs, go into the same transactions.
     await Promise.resolve();
-    let retryMs = STEP_IN_MS / 2;
+    let isFaulty = false;
     try {
       for (let due = this.#due(); this.#mayTake(due); due = this.#due()) await this.#take(due.keys);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#deps.log.warn({ error }, 'cannot take jobs');
-      retryMs = TAKE_RETRY_MS;
+      isFaulty = true;
     } finally {
       this.#underWay -= 1;
     }
-    if (this.#underWay === 0 && this.#waiting.size > 0) this.#tick(retryMs);
+    if (isFaulty) this.#lookAfter(TAKE_RETRY_MS);
+    else if (this.#underWay === 0 && this.#lines.size > 0) this.#lookSoon();
   }
 
   /** Beside another take only a full one goes: the rest waits for that other, and grows meanwhile. */
@@ -125,18 +166,25 @@ export class Takes {
     return this.#underWay === 1 || isFull;
   }
 
-  #wait(key: string, dueMs: number): void {
+  #line(key: string): void {
     const namespace = namespaceOf(key);
-    let jobs = this.#waiting.get(namespace);
-    if (jobs === undefined) this.#waiting.set(namespace, (jobs = new Map<string, number>()));
-    jobs.set(key, dueMs);
+    const jobs = this.#lines.get(namespace);
+    if (jobs === undefined) this.#lines.set(namespace, new Set([key]));
+    else jobs.add(key);
+  }
+
+  #wait(key: string, delayMs: number): void {
+    const dueMs = this.#deps.clock.monotonicMs() + delayMs;
+    const before = this.#later.get(key);
+    if (before === undefined) this.#later.set(key, { dueMs, lastMs: dueMs + STEP_IN_MAX_MS });
+    else before.dueMs = Math.min(before.dueMs, dueMs);
   }
 
   /** What goes into one take: a job of each namespace in turn, so that a few of one do not wait for thousands of another (S3.47). */
   #due(): Due {
     const due: string[] = [];
     let room = this.#deps.store.limits.operationsMax;
-    const lines = [...this.#waiting].map(([namespace, jobs]) => ({ namespace, jobs: this.#takeable(jobs) }));
+    const lines = [...this.#lines].map(([namespace, jobs]) => ({ namespace, jobs: this.#takeable(jobs) }));
     for (let left = lines; left.length > 0;) {
       const more: typeof lines = [];
       for (const line of left) {
@@ -153,22 +201,25 @@ export class Takes {
     return { keys: due, isFull: room === 0 };
   }
 
-  /** Those of a namespace that are due and for us, in the order in which they came. */
-  *#takeable(jobs: Map<string, number>): Generator<string> {
-    const nowMs = this.#deps.clock.monotonicMs();
-    for (const [key, dueMs] of jobs) {
-      if (dueMs > nowMs || this.#asked.has(key)) continue;
-      if (this.#parts.jobs.get(key)?.kind === this.#deps.self.kind) yield key;
+  /** Those of a namespace that are for us, in the order in which they came. */
+  *#takeable(jobs: ReadonlySet<string>): Generator<string> {
+    for (const key of jobs) {
+      if (this.#asked.has(key)) continue;
+      if (this.#isForUs(key)) yield key;
       else this.leave(key);
     }
   }
 
+  #isForUs(key: string): boolean {
+    return this.#parts.jobs.get(key)?.kind === this.#deps.self.kind;
+  }
+
   /** The others come first in the next take. */
   #hadTurn(namespace: string): void {
-    const jobs = this.#waiting.get(namespace);
-    if (jobs === undefined || this.#waiting.size === 1) return;
-    this.#waiting.delete(namespace);
-    this.#waiting.set(namespace, jobs);
+    const jobs = this.#lines.get(namespace);
+    if (jobs === undefined || this.#lines.size === 1) return;
+    this.#lines.delete(namespace);
+    this.#lines.set(namespace, jobs);
   }
 
   #looksBare(key: string): boolean {
@@ -215,14 +266,23 @@ export class Takes {
       }
     } else {
       // If it was done after all, the table shows our own value now or later, and the job is adopted then.
-      const laterMs = this.#deps.clock.monotonicMs() + TAKE_RETRY_MS;
       for (const key of due) {
-        this.#wait(key, laterMs);
+        this.leave(key);
+        this.#wait(key, TAKE_RETRY_MS);
         const ownRevision = this.#parts.ownRevisionOf(key);
         if (ownRevision !== undefined) this.#parts.adopt(key, ownRevision, false);
       }
+      this.#lookSoon();
     }
   }
+}
+
+/** A job that is not ours to take yet. */
+interface Wait {
+  /** When it is looked at next (monotonic). */
+  dueMs: number;
+  /** From then on nobody is waited for. */
+  readonly lastMs: number;
 }
 
 /** Jobs for one take; full when the transaction holds no more of them. */

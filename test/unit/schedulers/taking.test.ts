@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attempt, AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import { ownerRank, STEP_IN_MS } from '../../../src/core/ownership.ts';
 import { outcomeCodec } from '../../../src/wire/records.ts';
 import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
@@ -29,6 +31,32 @@ class SlowTakes {
     this.asked.push(attempt.writes.map(({ key }) => key.slice(keys.owners.length)));
     if (!this.open) await new Promise<void>((resolve) => this.held.push(resolve));
     return store.attempt(attempt);
+  }
+}
+
+/** A store that answers the creation of owner keys late, and counts what was refused. */
+class LateTakes {
+  readonly asked: string[] = [];
+  refused = 0;
+  readonly #clock: Clock;
+  readonly #delayMs: number;
+
+  constructor(clock: Clock, delayMs: number) {
+    this.#clock = clock;
+    this.#delayMs = delayMs;
+  }
+
+  readonly wrap = (store: CellStore): CellStore =>
+    withCalls(store, { attempt: (attempt) => this.#attempt(store, attempt) });
+
+  async #attempt(store: CellStore, attempt: Attempt): Promise<AttemptReply> {
+    const taken = attempt.writes.filter(({ kind, key }) => kind === 'put' && key.startsWith(keys.owners));
+    if (taken.length === 0) return store.attempt(attempt);
+    this.asked.push(...taken.map(({ key }) => key.slice(keys.owners.length)));
+    await new Promise<void>((resolve) => void this.#clock.after(this.#delayMs, resolve));
+    const reply = await store.attempt(attempt);
+    if (reply.outcome === 'refused') this.refused += 1;
+    return reply;
   }
 }
 
@@ -79,6 +107,27 @@ describe('taking jobs', () => {
     await world.submit(makeJob('new'));
     await world.until(() => world.allocations().length === 1, 'a placement');
     expect(slow.reads).toBe(0);
+  });
+
+  it('leaves a burst to those whose jobs they are, as long as they take them', async () => {
+    const jobs = 400;
+    world.limits.operationsMax = 32;
+    const slow = new LateTakes(world.clock, STEP_IN_MS * 0.8);
+    const quick = new LateTakes(world.clock, 0);
+    await world.host('h1', 1_000_000);
+    await world.scheduler({ id: 'batch-1' }, quick.wrap);
+    await world.scheduler({ id: 'batch-2' }, slow.wrap);
+    await world.until(() => world.schedulersAlive().length === 2, 'both');
+    await world.clock.advance(1_000);
+    for (let i = 0; i < jobs; i++) await world.submit(makeJob(`job-${String(i)}`, {}, {}, 1));
+    const startMs = world.clock.monotonicMs();
+    await world.until(() => world.allocations().length === jobs, 'every job placed');
+    expect(world.clock.monotonicMs() - startMs).toBeGreaterThan(3 * STEP_IN_MS);
+    expect(quick.refused + slow.refused).toBe(0);
+    const firstOf = (job: string): string =>
+      ownerRank(job, ['batch-1', 'batch-2'], 'batch-1') === 0 ? 'batch-1' : 'batch-2';
+    expect(new Set(quick.asked.map(firstOf))).toEqual(new Set(['batch-1']));
+    expect(new Set(slow.asked.map(firstOf))).toEqual(new Set(['batch-2']));
   });
 
   it('I24 a job that looks new and has ended is taken and read, and not run again', async () => {

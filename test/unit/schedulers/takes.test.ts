@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
+import { STEP_IN_MAX_MS, STEP_IN_MS } from '../../../src/core/ownership.ts';
+import { JobRow } from '../../../schedulers/job-index.ts';
+import { ownerOf } from '../../../schedulers/ownership.ts';
+import { Takes } from '../../../schedulers/takes.ts';
+import { jobCodec } from '../../../src/wire/records.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { keys, makeJob } from './cell-world.ts';
+
+/** How much later than its time a job may be looked at. */
+const LOOK_MS = STEP_IN_MS;
+const DELAY_MS = STEP_IN_MS;
+
+/** Takes of one scheduler that sees jobs without an owner; when each became its own, in ms. */
+async function takesOf(isAwaited: (nowMs: number) => boolean) {
+  const clock = new ManualClock();
+  const store = new MemoryCellStore({ clock });
+  const adopted = new Map<string, number>();
+  const row = (key: string): JobRow => {
+    const record = {
+      ...{ job: makeJob(key.slice('default/'.length)), version: 1, desired: 'run' as const },
+      submittedAtMs: 0,
+    };
+    const value = jobCodec.encode(record);
+    return new JobRow({ key, value, createRevision: 1, modRevision: 1 }, true, () => undefined);
+  };
+  const takes = new Takes(
+    {
+      ...{ store, keys, clock, log: silentLog, onTaken: () => undefined },
+      ...{ session: await store.openSession({ ttlMs: 60_000 }), signal: new AbortController().signal },
+      self: ownerOf('batch-1', 'batch', 0),
+    },
+    {
+      jobs: { get: row },
+      isAwaited: () => isAwaited(clock.monotonicMs()),
+      ownRevisionOf: () => undefined,
+      adopt: (key) => {
+        takes.forget(key);
+        adopted.set(key, clock.monotonicMs());
+      },
+    },
+  );
+  return { clock, takes, adopted };
+}
+
+describe('stepping in for another scheduler', () => {
+  it('happens after the delay when none before us is taking jobs', async () => {
+    const { clock, takes, adopted } = await takesOf(() => false);
+    takes.want('default/one', DELAY_MS);
+    await clock.advance(DELAY_MS - 1);
+    expect(adopted.size).toBe(0);
+    await clock.advance(1 + LOOK_MS);
+    expect([...adopted.keys()]).toEqual(['default/one']);
+  });
+
+  it('waits while one before us is taking jobs, then happens', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 2 * STEP_IN_MAX_MS }), async (busyMs) => {
+        const { clock, takes, adopted } = await takesOf((nowMs) => nowMs < busyMs);
+        takes.want('default/one', DELAY_MS);
+        await clock.advance(DELAY_MS + STEP_IN_MAX_MS + 2 * LOOK_MS);
+        const tookAtMs = adopted.get('default/one') ?? Infinity;
+        const fromMs = Math.min(Math.max(DELAY_MS, busyMs), DELAY_MS + STEP_IN_MAX_MS);
+        expect(tookAtMs).toBeGreaterThanOrEqual(fromMs);
+        expect(tookAtMs).toBeLessThanOrEqual(fromMs + STEP_IN_MS + LOOK_MS);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('happens at once when we come to be the first', async () => {
+    const { clock, takes, adopted } = await takesOf(() => true);
+    takes.want('default/one', DELAY_MS);
+    await clock.advance(1);
+    takes.want('default/one', 0);
+    await clock.advance(0);
+    expect(adopted.get('default/one')).toBe(1);
+  });
+
+  it('is left where somebody has the job', async () => {
+    const { clock, takes, adopted } = await takesOf(() => false);
+    takes.want('default/one', DELAY_MS);
+    takes.want('default/two', DELAY_MS);
+    takes.leave('default/one');
+    await clock.advance(DELAY_MS + LOOK_MS);
+    expect([...adopted.keys()]).toEqual(['default/two']);
+    expect([...takes.waiting()]).toEqual([]);
+  });
+});
