@@ -37,12 +37,12 @@ function spreadOver(state: CellState, racks: number, count: number): number[] {
 }
 
 describe('groups that are spread over very many values', () => {
-  it('S3.8 2,000 tasks go to 2,000 racks, one to each', () => {
+  it('2,000 tasks go to 2,000 racks, one to each', () => {
     const counts = spreadOver(cellOf(2_000, 2_000), 2_000, 2_000);
     expect([counts.length, Math.max(...counts)]).toEqual([2_000, 1]);
   });
 
-  it('S3.8 5,000 tasks go to 5,000 racks of 10,000 hosts, one to each', () => {
+  it('5,000 tasks go to 5,000 racks of 10,000 hosts, one to each', () => {
     const counts = spreadOver(cellOf(5_000, 10_000), 5_000, 5_000);
     expect([counts.length, Math.max(...counts)]).toEqual([5_000, 1]);
   });
@@ -54,7 +54,7 @@ describe('groups that are spread over very many values', () => {
     expect(counts.length).toBeGreaterThan(racks / 3);
   }, 60_000);
 
-  it('S3.8 picks as the walk over all hosts would, place after place, over any spread and affinity', () => {
+  it('picks as the walk over all hosts would, place after place, over any spread and affinity', () => {
     const anyHost = fc.record({ rack: fc.nat(99), zone: fc.nat(3), cpu: fc.integer({ min: 0, max: 3 }) });
     const anyGroup = fc.record({
       targets: fc.boolean(),

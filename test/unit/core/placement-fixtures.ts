@@ -99,3 +99,28 @@ export function expr(attribute: string, operator: Expression['operator'], value 
 export function chanceOf(seed: number): Chance {
   return seededRandom(seed);
 }
+
+/** So many hosts that rare zones get trees of their own. */
+export function largeCell(seed: number, hostsCount: number): CellState {
+  const chance = chanceOf(seed);
+  const hosts = Array.from({ length: hostsCount }, (_, n) =>
+    makeHost(`h${String(n)}`, {
+      attributes: {
+        zone: chance.below(14) === 0 ? 'rare' : 'usual',
+        os: chance.below(200) === 0 ? 'bsd' : 'linux',
+      },
+      gpuModels: chance.below(3) === 0 ? ['T4', 'T4'] : [],
+    }),
+  );
+  return makeCell(hosts);
+}
+
+/** So many claims of any size on any hosts, each with a part of a device where there is one. */
+export function load(state: CellState, chance: Chance, hostsCount: number, claims: number): void {
+  for (let n = 0; n < claims; n++) {
+    const resources = amounts(500 + 500 * chance.below(7), 512 * (1 + chance.below(15)));
+    const gpus = [{ device: 0, milli: 300 + chance.below(700) }];
+    const name = `l${String(state.inFlight)}-${String(n)}`;
+    state.assume(makeClaim(name, `h${String(chance.below(hostsCount))}`, { resources, gpus }));
+  }
+}

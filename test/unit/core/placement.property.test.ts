@@ -15,6 +15,8 @@ import {
   chanceOf,
   claimOf,
   expr,
+  largeCell,
+  load,
   makeCell,
   makeClaim,
   makeGroup,
@@ -257,35 +259,6 @@ function build(
   return state;
 }
 
-/** So many hosts that rare zones get trees of their own. */
-function largeCell(seed: number, hostsCount: number): CellState {
-  const chance = chanceOf(seed);
-  const hosts = Array.from({ length: hostsCount }, (_, n) =>
-    makeHost(id(n), {
-      attributes: {
-        zone: chance.below(14) === 0 ? 'rare' : 'usual',
-        os: chance.below(200) === 0 ? 'bsd' : 'linux',
-      },
-      gpuModels: chance.below(3) === 0 ? ['T4', 'T4'] : [],
-    }),
-  );
-  return makeCell(hosts);
-}
-
-function load(
-  state: CellState,
-  chance: ReturnType<typeof chanceOf>,
-  hostsCount: number,
-  claims: number,
-): void {
-  for (let n = 0; n < claims; n++) {
-    const resources = amounts(500 + 500 * chance.below(7), 512 * (1 + chance.below(15)));
-    const gpus = [{ device: 0, milli: 300 + chance.below(700) }];
-    const name = `l${String(state.inFlight)}-${String(n)}`;
-    state.assume(makeClaim(name, id(chance.below(hostsCount)), { resources, gpus }));
-  }
-}
-
 /** Chance for a search that goes through a part of the hosts first, wherever that lies; for one seed in four, through no part. */
 function partedChance(seed: number): Chance {
   const chance = chanceOf(seed);
@@ -411,24 +384,6 @@ describe('place against the walk over all hosts', () => {
       }
     });
     fc.assert(law, { numRuns: 25 });
-  });
-
-  it('keeps what a sample of k promises: on average among the best part in k + 1', () => {
-    const hostsCount = 1000;
-    const sample = 16;
-    const chance = chanceOf(11);
-    const state = largeCell(7, hostsCount);
-    load(state, chance, hostsCount, 1500);
-    const policy: PlacementPolicy = { name: 'any', score: 'binpack', sample, sameHostCost: 0 };
-    const request = makeRequest({ resources: amounts(500, 512) });
-    const scores = rankByWalk(state, request, policy);
-    const tries = 400;
-    let sum = 0;
-    for (let n = 0; n < tries; n++) {
-      const picked = scores.get(place(state, request, chance, policy).chosen[0]?.host ?? '') ?? -Infinity;
-      sum += [...scores.values()].filter((score) => score > picked).length / scores.size;
-    }
-    expect(sum / tries).toBeLessThan(1.25 / (sample + 1));
   });
 
   it('leaves the state as it was', () => {
