@@ -43,7 +43,7 @@ export interface Term {
   readonly cell: PrivateCell;
   readonly hosts: HostClient;
   /** Every call to a host goes through here. */
-  readonly hostCalls: Pick<HostCalls, 'call' | 'callIf' | 'callNow' | 'isSilent'>;
+  readonly hostCalls: Pick<HostCalls, 'order' | 'askFirst' | 'ask' | 'askNow' | 'isSilent'>;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
   /** Where this scheduler begins to look for hosts. */

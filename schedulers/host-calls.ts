@@ -1,139 +1,208 @@
+import type { RemoveOutcome, StartOutcome, StopOutcome } from '../src/clients/host-client.ts';
 import type { Clock } from '../src/ports/clock.ts';
+import { HttpError } from '../src/ports/http.ts';
 import { CallPlaces, LATE_MS } from './call-places.ts';
-import type { WaitingCall } from './host-line.ts';
-import { HostLine } from './host-line.ts';
+import type { CallKind, WaitingCall } from './host-line.ts';
+import { CALL_KINDS, HostLine } from './host-line.ts';
 
-/** Calls at once that are not late. Of late ones there are 3,200 at most: so many every 200 ms, for the 5 s of their deadline. */
+/**
+ * Orders at once that are not late, and as many questions. Of late ones there are 3,200 of each at most: so many every 200 ms, for the 5 s
+ * of their deadline.
+ */
 const CALLS_MAX = 128;
-/** Calls at once to hosts that are silent. */
+/** Orders at once to hosts that are silent, and as many questions. */
 const TO_SILENT_MAX = 32;
+
+export interface HostCallsParts {
+  readonly clock: Clock;
+  /** Where a host is at this moment. @returns undefined: it is not registered */
+  readonly addressOf: (host: string) => string | undefined;
+  /** When it is aborted, nothing is sent any more. */
+  readonly signal: AbortSignal;
+}
+
+type OrderOutcome = StartOutcome | StopOutcome | RemoveOutcome;
+/** @param address of the host when its turn has come: it may have moved while the call waited */
+type Make<T> = (address: string) => Promise<T>;
 
 /**
  * All calls to hosts, whatever they are for, so that hosts which do not answer hold up nobody else. Hosts that have something to be
  * told take turns at 128 places, and a call gives its place up as soon as it is late. A host is sent two calls at once until it
- * answers, and sixteen while it does. One that brings no answer for two seconds is silent until it answers, or for a minute: it is
- * told one thing at a time, at one of 32 other places.
+ * answers, and sixteen while it does. A call without an answer makes it silent, until it answers, or for a minute: it is
+ * told one thing at a time, at one of 32 other places. Orders and questions have all of this apart, so that no order waits for a question.
+ *
+ * Nothing is sent by a term that is over, to a host that is not registered, nor to where a host is no longer.
  */
 export class HostCalls {
-  readonly #clock: Clock;
+  readonly #parts: HostCallsParts;
   /** Of hosts with calls, and of those held for silent. */
   readonly #lines = new Map<string, HostLine>();
-  readonly #toAnswering = { places: new CallPlaces(CALLS_MAX, LATE_MS), turns: new Set<HostLine>() };
-  readonly #toSilent = {
-    places: new CallPlaces(TO_SILENT_MAX, Number.POSITIVE_INFINITY),
-    turns: new Set<HostLine>(),
-  };
-  #isLookSet = false;
+  readonly #lanes: Readonly<Record<CallKind, Lanes>> = { order: newLanes(), question: newLanes() };
   /** Held for silent, in the order in which that ends. */
   readonly #held = new Set<HostLine>();
   #cancelHeld: (() => void) | null = null;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(parts: HostCallsParts) {
+    this.#parts = parts;
   }
 
-  /** Nobody waits for the end of a silence any more. */
+  /** What waits is not sent any more. After `signal` was aborted. */
   close(): void {
     this.#cancelHeld?.();
     this.#held.clear();
+    for (const line of this.#lines.values()) skipAll(line);
+    for (const kind of CALL_KINDS) for (const { turns } of this.#lanes[kind].both) turns.clear();
   }
 
   /** Did the host not answer what it was asked lately? */
   isSilent(host: string): boolean {
-    return this.#lines.get(host)?.isSilent(this.#clock.monotonicMs()) ?? false;
+    const line = this.#lines.get(host);
+    line?.isAt(this.#parts.addressOf(host));
+    return line?.isSilent(this.#nowMs) ?? false;
   }
 
-  /** Makes the call when its turn has come. */
-  call<T>(host: string, make: () => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve) => {
-      this.#wait(host, (line) => ({
-        isWanted: () => true,
-        send: (places) => resolve(this.#send(line, places, make)),
-        skip: () => undefined,
-      }));
-    });
+  /** What is known of the host's place has changed: what waits for it need not wait for its old one. */
+  hostChanged(host: string): void {
+    const line = this.#lines.get(host);
+    if (line !== undefined) this.#serveAll(line);
   }
 
   /**
-   * The same for what may be needless by then.
-   * @param isWanted asked when its turn has come, which may take long
-   * @returns null: it was not wanted any more
+   * Gives the order when its turn has come.
+   * @param isWanted asked then, which may take long
+   * @returns undefined: it was not sent, and will not be
    */
-  callIf<T>(host: string, isWanted: () => boolean, make: () => Promise<T>): Promise<T | null> {
-    return new Promise<T | null>((resolve) => {
-      this.#wait(host, (line) => ({
-        isWanted,
-        send: (places) => resolve(this.#send(line, places, make)),
-        skip: () => resolve(null),
-      }));
-    });
+  order<T extends OrderOutcome>(
+    host: string,
+    isWanted: () => boolean,
+    make: Make<T>,
+  ): Promise<T | undefined> {
+    const isAnswer = (outcome: T): boolean => outcome.kind !== 'unknown' || outcome.answered;
+    return this.#wait('order', host, isWanted, make, isAnswer);
   }
 
-  /** For what can as well be asked at another time. @returns null: it would have to wait, and is not made */
-  callNow<T>(host: string, make: () => Promise<T>): Promise<T> | null {
-    const nowMs = this.#clock.monotonicMs();
+  /** For what an order hangs on: asks the host when the turn of an order has come, otherwise as `ask`. @throws as `make` */
+  askFirst<T>(host: string, isWanted: () => boolean, make: Make<T>): Promise<T | undefined> {
+    return this.#wait('order', host, isWanted, make);
+  }
+
+  /**
+   * Asks when the turn has come.
+   * @param isWanted asked then, which may take long
+   * @returns undefined: it was not asked, and will not be
+   * @throws as `make`
+   */
+  ask<T>(host: string, isWanted: () => boolean, make: Make<T>): Promise<T | undefined> {
+    return this.#wait('question', host, isWanted, make);
+  }
+
+  /** For what can as well be asked at another time. @returns null: it would have to wait, and is not asked */
+  askNow<T>(host: string, make: Make<T>): Promise<T> | null {
+    const nowMs = this.#nowMs;
     const line = this.#lineOf(host);
-    const { places, turns } = line.isSilent(nowMs) ? this.#toSilent : this.#toAnswering;
-    const othersWait = line.waiting.length > 0 || turns.size > 0;
-    if (!othersWait && places.isFree(nowMs) && line.mayTake(nowMs)) return this.#send(line, places, make);
+    const address = this.#addressFor(line);
+    const lanes = this.#lanes.question;
+    const { places, turns } = line.isSilent(nowMs) ? lanes.toSilent : lanes.toAnswering;
+    const othersWait = line.waiting.question.length > 0 || turns.size > 0;
+    const mayGo = !othersWait && places.isFree(nowMs) && line.mayTake('question', nowMs);
+    if (mayGo && address !== undefined) return this.#send('question', line, places, () => make(address));
     this.#dropIdle(line, nowMs);
     return null;
   }
 
-  #wait(host: string, callOf: (line: HostLine) => WaitingCall): void {
-    const line = this.#lineOf(host);
-    line.waiting.push(callOf(line));
-    this.#serveAll(line);
+  #wait<T>(
+    kind: CallKind,
+    host: string,
+    isWanted: () => boolean,
+    make: Make<T>,
+    isAnswer?: (result: T) => boolean,
+  ): Promise<T | undefined> {
+    return new Promise<T | undefined>((resolve) => {
+      const line = this.#lineOf(host);
+      line.waiting[kind].push({
+        isWanted,
+        send: (places, address) => resolve(this.#send(kind, line, places, () => make(address), isAnswer)),
+        skip: () => resolve(undefined),
+      });
+      this.#serveAll(line);
+    });
   }
 
-  async #send<T>(line: HostLine, places: CallPlaces, make: () => Promise<T>): Promise<T> {
-    const call = { startedMs: this.#clock.monotonicMs() };
+  async #send<T>(
+    kind: CallKind,
+    line: HostLine,
+    places: CallPlaces,
+    make: () => Promise<T>,
+    isAnswer = (_result: T): boolean => true,
+  ): Promise<T> {
+    const call = { kind, startedMs: this.#nowMs };
     places.take(call);
     line.sent(call);
+    let isAnswered = true;
     try {
-      return await make();
+      const result = await make();
+      isAnswered = isAnswer(result);
+      return result;
+    } catch (error) {
+      // Whatever else is thrown, something came back.
+      isAnswered = !(error instanceof HttpError);
+      throw error;
     } finally {
       places.leave(call);
-      line.over(call, this.#clock.monotonicMs());
-      this.#hold(line);
+      line.over(call, isAnswered, this.#nowMs);
+      if (!this.#parts.signal.aborted) this.#hold(line);
       this.#serveAll(line);
     }
   }
 
-  /** @param changed there is one more call to it, or one less, or time has passed */
-  #serveAll(changed: HostLine | null): void {
-    const nowMs = this.#clock.monotonicMs();
-    if (changed !== null) this.#queue(changed, nowMs);
-    for (const { turns, places } of [this.#toAnswering, this.#toSilent])
+  /** @param changed there is one more call to it, or one less, or it has moved, or time has passed */
+  #serveAll(changed: HostLine): void {
+    if (this.#parts.signal.aborted) {
+      skipAll(changed);
+      return;
+    }
+    this.#addressFor(changed);
+    for (const kind of CALL_KINDS) {
+      this.#queue(kind, changed, this.#nowMs);
+      this.#serveKind(kind);
+    }
+    this.#dropIdle(changed, this.#nowMs);
+  }
+
+  #serveKind(kind: CallKind): void {
+    const nowMs = this.#nowMs;
+    const { toAnswering, both } = this.#lanes[kind];
+    for (const { turns, places } of both)
       for (const line of turns) {
         // Before its turn came it may have become silent.
-        const isMisplaced = turns === this.#toAnswering.turns && line.isSilent(nowMs);
+        const isMisplaced = turns === toAnswering.turns && line.isSilent(nowMs);
         if (!isMisplaced && !places.isFree(nowMs)) break;
         turns.delete(line);
-        if (!isMisplaced) this.#serve(line, places, nowMs);
-        this.#queue(line, nowMs);
+        if (!isMisplaced) this.#serve(kind, line, places, nowMs);
+        this.#queue(kind, line, nowMs);
+        this.#dropIdle(line, nowMs);
       }
-    if (this.#toAnswering.turns.size > 0) this.#lookAgain(nowMs);
+    if (toAnswering.turns.size > 0) this.#lookAgain(kind, nowMs);
   }
 
   /** The host's turn will come, if it may be sent what waits for it. Otherwise it comes when a call to it has ended. */
-  #queue(line: HostLine, nowMs: number): void {
-    if (line.waiting.length === 0) this.#dropIdle(line, nowMs);
-    if (line.waiting.length === 0 || !line.mayTake(nowMs)) return;
-    const [here, there] = line.isSilent(nowMs)
-      ? [this.#toSilent, this.#toAnswering]
-      : [this.#toAnswering, this.#toSilent];
+  #queue(kind: CallKind, line: HostLine, nowMs: number): void {
+    if (line.waiting[kind].length === 0 || !line.mayTake(kind, nowMs)) return;
+    const { toAnswering, toSilent } = this.#lanes[kind];
+    const [here, there] = line.isSilent(nowMs) ? [toSilent, toAnswering] : [toAnswering, toSilent];
     there.turns.delete(line);
     here.turns.add(line);
   }
 
   /** Sends the host the first call that is still wanted. */
-  #serve(line: HostLine, places: CallPlaces, nowMs: number): void {
-    if (!line.mayTake(nowMs)) return;
-    for (let call = line.waiting.first; call !== undefined; call = line.waiting.first) {
-      line.waiting.shift();
-      if (call.isWanted()) {
-        call.send(places);
+  #serve(kind: CallKind, line: HostLine, places: CallPlaces, nowMs: number): void {
+    const address = this.#addressFor(line);
+    if (!line.mayTake(kind, nowMs)) return;
+    const waiting = line.waiting[kind];
+    for (let call: WaitingCall | undefined = waiting.first; call !== undefined; call = waiting.first) {
+      waiting.shift();
+      if (address !== undefined && !this.#parts.signal.aborted && call.isWanted()) {
+        call.send(places, address);
         return;
       }
       call.skip();
@@ -141,31 +210,31 @@ export class HostCalls {
   }
 
   /** When a call is late, its place is free. */
-  #lookAgain(nowMs: number): void {
-    if (this.#isLookSet) return;
-    this.#isLookSet = true;
-    this.#clock.after(this.#toAnswering.places.freeInMs(nowMs), () => {
-      this.#isLookSet = false;
-      this.#serveAll(null);
+  #lookAgain(kind: CallKind, nowMs: number): void {
+    const lanes = this.#lanes[kind];
+    if (lanes.isLookSet) return;
+    lanes.isLookSet = true;
+    this.#parts.clock.after(lanes.toAnswering.places.freeInMs(nowMs), () => {
+      lanes.isLookSet = false;
+      if (!this.#parts.signal.aborted) this.#serveKind(kind);
     });
   }
 
   /** When its silence is over, what waits for it goes among those that answer, and it is forgotten if nothing does. */
   #hold(line: HostLine): void {
     this.#held.delete(line);
-    if (line.silentUntilMs <= this.#clock.monotonicMs()) return;
+    const leftMs = line.silentUntilMs - this.#nowMs;
+    if (leftMs <= 0) return;
     this.#held.add(line);
-    this.#cancelHeld ??= this.#clock.after(line.silentUntilMs - this.#clock.monotonicMs(), () =>
-      this.#letGo(),
-    );
+    this.#cancelHeld ??= this.#parts.clock.after(leftMs, () => this.#letGo());
   }
 
   #letGo(): void {
     this.#cancelHeld = null;
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.#nowMs;
     for (const line of this.#held) {
       if (line.silentUntilMs > nowMs) {
-        this.#cancelHeld = this.#clock.after(line.silentUntilMs - nowMs, () => this.#letGo());
+        this.#cancelHeld = this.#parts.clock.after(line.silentUntilMs - nowMs, () => this.#letGo());
         return;
       }
       this.#held.delete(line);
@@ -173,13 +242,56 @@ export class HostCalls {
     }
   }
 
+  get #nowMs(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+
   #lineOf(host: string): HostLine {
     let line = this.#lines.get(host);
-    if (line === undefined) this.#lines.set(host, (line = new HostLine(host)));
+    if (line === undefined) this.#lines.set(host, (line = new HostLine(host, this.#parts.addressOf(host))));
     return line;
   }
 
+  /** Where the host is now, which its line is told. */
+  #addressFor(line: HostLine): string | undefined {
+    const address = this.#parts.addressOf(line.host);
+    line.isAt(address);
+    return address;
+  }
+
   #dropIdle(line: HostLine, nowMs: number): void {
-    if (line.isIdle && !line.isSilent(nowMs)) this.#lines.delete(line.host);
+    if (!line.isIdle || line.isSilent(nowMs)) return;
+    // One that was let go of may have a successor, and hear of the ends of its calls later.
+    if (this.#lines.get(line.host) === line) this.#lines.delete(line.host);
+  }
+}
+
+/** Of one kind of call: places, and the hosts that take turns at them. */
+interface Lane {
+  readonly places: CallPlaces;
+  readonly turns: Set<HostLine>;
+}
+
+interface Lanes {
+  readonly toAnswering: Lane;
+  readonly toSilent: Lane;
+  readonly both: readonly Lane[];
+  isLookSet: boolean;
+}
+
+function newLanes(): Lanes {
+  const toAnswering = { places: new CallPlaces(CALLS_MAX, LATE_MS), turns: new Set<HostLine>() };
+  const forAsLong = Number.POSITIVE_INFINITY;
+  const toSilent = { places: new CallPlaces(TO_SILENT_MAX, forAsLong), turns: new Set<HostLine>() };
+  return { toAnswering, toSilent, both: [toAnswering, toSilent], isLookSet: false };
+}
+
+function skipAll(line: HostLine): void {
+  for (const kind of CALL_KINDS) {
+    const waiting = line.waiting[kind];
+    for (let call = waiting.first; call !== undefined; call = waiting.first) {
+      waiting.shift();
+      call.skip();
+    }
   }
 }

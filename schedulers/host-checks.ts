@@ -8,13 +8,13 @@ import { isCurrent } from './context.ts';
 import type { OwnEntry } from './job-book.ts';
 import type { Releaser } from './releaser.ts';
 
-/** Hosts asked in one sweep: half as many as can be called at once, so that orders find room beside them. */
+/** Hosts asked in one sweep: half as many as can be asked at once, so that searches find room beside them. */
 const HOSTS_MAX = 64;
 
 /**
  * Asks hosts what became of allocations that they accepted and that the monitors' view does not show. One question serves all
- * of a host, which is not asked again before it has answered. No question waits: where there is no room for one now, orders go
- * first, and the next sweep asks.
+ * of a host, which is not asked again before it has answered. No question waits: where there is no room for one now, the
+ * next sweep asks.
  */
 export class HostChecks {
   readonly #term: Term;
@@ -58,7 +58,7 @@ export class HostChecks {
     const { cell, hostCalls, hosts } = this.#term;
     const host = cell.state.hostOf(id);
     if (host === undefined || this.#open.has(id)) return false;
-    const listing = hostCalls.callNow(id, () => hosts.list(host.address));
+    const listing = hostCalls.askNow(id, (address) => hosts.list(address));
     if (listing === null) return false;
     this.#open.add(id);
     void this.#hear(
@@ -81,8 +81,10 @@ export class HostChecks {
         if (!this.#isWaiting(own)) continue;
         const { id } = own.entry.allocation;
         // That it is not in a list is no evidence: the host is to say so of this one.
-        const report = reports.get(id) ?? (await hostCalls.call(host.id, () => hosts.get(host.address, id)));
-        if (this.#isWaiting(own)) this.#heard(own, report);
+        const isWanted = (): boolean => this.#isWaiting(own);
+        const report =
+          reports.get(id) ?? (await hostCalls.ask(host.id, isWanted, (address) => hosts.get(address, id)));
+        if (report !== undefined && this.#isWaiting(own)) this.#heard(own, report);
       }
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;

@@ -2,47 +2,65 @@ import type { CallPlaces, OpenCall } from './call-places.ts';
 import { LATE_MS } from './call-places.ts';
 import { WaitingLine } from './waiting-line.ts';
 
-/** A host whose calls have brought no answer for so long is silent. Shorter than every call's deadline: what took longer brought none. */
-const SILENT_AFTER_MS = 2_000;
-/** How long it is held for silent after that, unless it answers. */
+/**
+ * What fails sooner than this without an answer, as a connection does that is refused, holds nobody up and is no silence. Shorter than every
+ * call's deadline.
+ */
+const FAILS_SOON_MS = 2_000;
+/** How long a host is held for silent after a call that brought no answer, unless it answers. */
 const SILENT_FOR_MS = 60_000;
-/** Calls to one host at once, while it answers. */
+/** Orders to one host at once, and as many questions, while it answers. */
 const ANSWERING_MAX = 16;
 /** The same before its first answer, and while it is late. */
 const UNHEARD_MAX = 2;
 /** The same while it is silent: one answer tells as much as several. */
 const SILENT_MAX = 1;
 
+/**
+ * An order makes the host do something, or is needed for one; a question can do without this host, or be asked later. Neither
+ * waits for the other.
+ */
+export const CALL_KINDS = ['order', 'question'] as const;
+export type CallKind = (typeof CALL_KINDS)[number];
+
+/** A call that was sent to a host. */
+export interface CallToHost extends OpenCall {
+  readonly kind: CallKind;
+}
+
 /** A call that waits for its turn. */
 export interface WaitingCall {
   /** Asked when the turn has come, which may take long. */
   readonly isWanted: () => boolean;
   /** Sends it. @param places that it takes one of */
-  readonly send: (places: CallPlaces) => void;
-  /** It is not wanted any more. */
+  readonly send: (places: CallPlaces, address: string) => void;
+  /** It is not sent. */
   readonly skip: () => void;
 }
 
-/** The calls to one host, in their order, and what their ends say of it. Times are monotonic. */
+/** The calls to one host, each kind in its order, and what their ends say of it. Times are monotonic. */
 export class HostLine {
   readonly host: string;
-  readonly waiting = new WaitingLine<WaitingCall>();
-  /** In the order in which they were sent. */
-  readonly #open = new Set<OpenCall>();
+  readonly waiting = { order: new WaitingLine<WaitingCall>(), question: new WaitingLine<WaitingCall>() };
+  /** To where the host is now, in the order in which they were sent. */
+  readonly #open = { order: new Set<CallToHost>(), question: new Set<CallToHost>() };
+  /** Where it was last seen to be. */
+  #address: string | undefined;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #silentUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(host: string) {
+  constructor(host: string, address: string | undefined) {
     this.host = host;
+    this.#address = address;
   }
 
   get isIdle(): boolean {
-    return this.#open.size === 0 && this.waiting.length === 0;
+    return CALL_KINDS.every((kind) => this.#open[kind].size === 0 && this.waiting[kind].length === 0);
   }
 
-  /** Did the host not answer what it was asked lately? */
+  /** Did a call bring no answer lately, and none since? */
   isSilent(nowMs: number): boolean {
-    return this.#silentUntilMs > nowMs || this.#unansweredForMs(nowMs) >= SILENT_AFTER_MS;
+    return this.#silentUntilMs > nowMs;
   }
 
   /** Until when it is held for silent, unless it answers. */
@@ -50,20 +68,31 @@ export class HostLine {
     return this.#silentUntilMs;
   }
 
-  /** May it be sent one more call? */
-  mayTake(nowMs: number): boolean {
-    if (this.isSilent(nowMs)) return this.#open.size < SILENT_MAX;
+  /** May it be sent one more call of the kind? */
+  mayTake(kind: CallKind, nowMs: number): boolean {
+    const { size } = this.#open[kind];
+    if (this.isSilent(nowMs)) return size < SILENT_MAX;
     const isAnswering = Number.isFinite(this.#answeredMs) && this.#unansweredForMs(nowMs) < LATE_MS;
-    return this.#open.size < (isAnswering ? ANSWERING_MAX : UNHEARD_MAX);
+    return size < (isAnswering ? ANSWERING_MAX : UNHEARD_MAX);
   }
 
-  sent(call: OpenCall): void {
-    this.#open.add(call);
+  /** Where the host is now. What is known of it elsewhere, and what is under way to there, says nothing of it here. */
+  isAt(address: string | undefined): void {
+    if (address === this.#address) return;
+    this.#address = address;
+    for (const kind of CALL_KINDS) this.#open[kind].clear();
+    this.#answeredMs = Number.NEGATIVE_INFINITY;
+    this.#silentUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  over(call: OpenCall, nowMs: number): void {
-    this.#open.delete(call);
-    if (nowMs - call.startedMs < SILENT_AFTER_MS) {
+  sent(call: CallToHost): void {
+    this.#open[call.kind].add(call);
+  }
+
+  /** @param isAnswered something came back, however late, and be it a refusal */
+  over(call: CallToHost, isAnswered: boolean, nowMs: number): void {
+    if (!this.#open[call.kind].delete(call)) return;
+    if (isAnswered || nowMs - call.startedMs < FAILS_SOON_MS) {
       this.#answeredMs = nowMs;
       this.#silentUntilMs = Number.NEGATIVE_INFINITY;
     } else if (this.#answeredMs < call.startedMs) this.#silentUntilMs = nowMs + SILENT_FOR_MS;
@@ -71,8 +100,14 @@ export class HostLine {
 
   /** How long it has owed us any answer. */
   #unansweredForMs(nowMs: number): number {
-    // One that was sent before the last answer may hang by itself.
-    for (const { startedMs } of this.#open) if (startedMs >= this.#answeredMs) return nowMs - startedMs;
-    return 0;
+    let sinceMs = nowMs;
+    for (const kind of CALL_KINDS)
+      for (const { startedMs } of this.#open[kind])
+        // One that was sent before the last answer may hang by itself.
+        if (startedMs >= this.#answeredMs) {
+          sinceMs = Math.min(sinceMs, startedMs);
+          break;
+        }
+    return nowMs - sinceMs;
   }
 }

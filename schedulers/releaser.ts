@@ -169,16 +169,19 @@ export class Releaser {
     }
   }
 
-  /** The outcome is durable, or gone: the host may forget the record. Said again until it is heard, for a while. */
+  /**
+   * The outcome is durable, or gone: the host may forget the record, and forgets none of what it still runs. Said again until it
+   * is heard, for a while, also when the job has another owner by now.
+   */
   async #remove(hostId: string, id: string): Promise<void> {
     const { clock, random, log } = this.#term.world;
     const backoff = new Backoff(REMOVE_RETRY, random);
     for (let tries = 0; tries < REMOVE_TRIES_MAX && !this.#term.signal.aborted; tries++) {
-      const host = this.#term.cell.state.hostOf(hostId);
-      if (host === undefined) return;
       const { hosts, hostCalls } = this.#term;
-      const outcome = await hostCalls.call(hostId, () => hosts.remove(host.address, id, `${id}-remove`));
-      if (outcome.kind === 'removed') return;
+      const remove = (address: string) => hosts.remove(address, id, `${id}-remove`);
+      const outcome = await hostCalls.order(hostId, () => true, remove);
+      // Not sent: the host is gone, or the term over.
+      if (outcome === undefined || outcome.kind === 'removed') return;
       await sleep(clock, backoff.nextMs(), this.#term.signal);
     }
     if (!this.#term.signal.aborted) log.info({ allocation: id }, 'a host still keeps a record');

@@ -2,7 +2,7 @@ import type { Allocation } from '../src/core/allocation.ts';
 import type { Host } from '../src/core/host.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
 import type { AllocationReport } from '../src/core/report.ts';
-import type { StartOutcome } from '../src/clients/host-client.ts';
+import type { StartOutcome, StopOutcome } from '../src/clients/host-client.ts';
 import { HttpError } from '../src/ports/http.ts';
 import { FINAL_REFUSALS } from '../src/wire/host-api.ts';
 import { Backoff } from '../src/runtime/backoff.ts';
@@ -68,7 +68,7 @@ export class Starter {
 
   /**
    * Tells the host of those that give way to the allocation. Their records say so already, so it is said until it is heard,
-   * whatever becomes of the newcomer.
+   * whatever becomes of the newcomer, and as long as this term lasts; after that the victims' own scheduler says it.
    */
   clearWay(allocation: Allocation, job: OwnedJob): void {
     for (const victim of allocation.evicts ?? []) {
@@ -83,18 +83,16 @@ export class Starter {
     const { world, cell, hosts, hostCalls, incarnation, signal } = this.#term;
     const backoff = new Backoff(RETRY, world.random);
     while (!signal.aborted) {
-      const host = cell.state.hostOf(newcomer.host);
-      const counter = Math.max(cell.book.get(newcomer.host).ledger.counter, newcomer.epoch.counter);
-      const request = {
-        commandId: `${victim}-evict`,
-        epoch: { incarnation, counter },
-        mode: 'evict' as const,
-        cause: `${CAUSES.evicted} ${by}`,
+      const evict = (address: string): Promise<StopOutcome> => {
+        const counter = Math.max(cell.book.get(newcomer.host).ledger.counter, newcomer.epoch.counter);
+        return hosts.stop(address, victim, {
+          commandId: `${victim}-evict`,
+          epoch: { incarnation, counter },
+          mode: 'evict',
+          cause: `${CAUSES.evicted} ${by}`,
+        });
       };
-      const outcome =
-        host === undefined
-          ? null
-          : await hostCalls.call(host.id, () => hosts.stop(host.address, victim, request));
+      const outcome = await hostCalls.order(newcomer.host, () => true, evict);
       if (outcome?.kind === 'stopping' || outcome?.kind === 'absent') return;
       if (outcome?.kind === 'refused') world.log.warn({ victim, ...outcome }, 'a host refused to evict');
       await sleep(world.clock, backoff.nextMs(), signal);
@@ -138,7 +136,7 @@ export class Starter {
   }
 
   async #ask(job: OwnedJob, entry: Entry, host: Host, run: Run): Promise<Step> {
-    const report = await this.#read(host, entry.allocation);
+    const report = await this.#read(job, entry, host);
     if (!this.#isWanted(job, entry)) return 'done';
     if (report === 'unknown') return 'again';
     if (report !== null) {
@@ -150,10 +148,14 @@ export class Starter {
   }
 
   /** @returns null: the host has no record of it */
-  async #read(host: Host, allocation: Allocation): Promise<AllocationReport | null | 'unknown'> {
+  async #read(job: OwnedJob, entry: Entry, host: Host): Promise<AllocationReport | null | 'unknown'> {
+    const { hosts, hostCalls } = this.#term;
+    const isWanted = (): boolean => this.#isWanted(job, entry);
     try {
-      const { hosts, hostCalls } = this.#term;
-      return await hostCalls.call(host.id, () => hosts.get(host.address, allocation.id));
+      const report = await hostCalls.askFirst(host.id, isWanted, (address) =>
+        hosts.get(address, entry.allocation.id),
+      );
+      return report === undefined ? 'unknown' : report;
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
       return 'unknown';
@@ -172,16 +174,16 @@ export class Starter {
     }
     entry.stage = 'start';
     const isWanted = (): boolean => this.#isWanted(job, entry);
-    const outcome = await this.#term.hostCalls.callIf(host.id, isWanted, () =>
-      this.#term.hosts.start(host.address, {
+    const outcome = await this.#term.hostCalls.order(host.id, isWanted, (address) =>
+      this.#term.hosts.start(address, {
         commandId: `${allocation.id}-start-${String(run.expired)}`,
         allocation: orderedBy(this.#term.options.id, allocation),
         launch: launch.launch,
         ticket: entry.ticket?.text ?? null,
       }),
     );
-    if (outcome === null || !this.#isWanted(job, entry)) return 'done';
-    return this.#landed(job, entry, host, run, outcome);
+    if (!this.#isWanted(job, entry)) return 'done';
+    return outcome === undefined ? 'again' : this.#landed(job, entry, host, run, outcome);
   }
 
   async #landed(job: OwnedJob, entry: Entry, host: Host, run: Run, outcome: StartOutcome): Promise<Step> {
@@ -262,21 +264,26 @@ export class Starter {
     return isHeard ? this.#callOff(job, entry, host, run, why) : this.#refused(job, entry, host, why);
   }
 
-  /** An order of it may be on its way: the host is told to stop it, which makes it refuse an order that comes late. */
+  /**
+   * An order of it may be on its way: the host is told to stop it, which makes it refuse an order that comes late. Its record says
+   * `run`: only its owner may send this, and only as long as nothing else is known of it.
+   */
   async #callOff(job: OwnedJob, entry: Entry, host: Host, run: Run, why: string): Promise<Step> {
     const { allocation } = entry;
     const { cell, incarnation, world } = this.#term;
-    // The present one: a host that heard of a later verdict refuses the epoch of the placing for ever.
-    const counter = Math.max(cell.book.get(host.id).ledger.counter, allocation.epoch.counter);
-    const outcome = await this.#term.hostCalls.call(host.id, () =>
-      this.#term.hosts.stop(host.address, allocation.id, {
+    const isWanted = (): boolean => this.#isWanted(job, entry);
+    const outcome = await this.#term.hostCalls.order(host.id, isWanted, (address) => {
+      // The present one: a host that heard of a later verdict refuses the epoch of the placing for ever.
+      const counter = Math.max(cell.book.get(host.id).ledger.counter, allocation.epoch.counter);
+      return this.#term.hosts.stop(address, allocation.id, {
         commandId: `${allocation.id}-give-up`,
         epoch: { incarnation, counter },
         mode: 'remove',
         cause: why,
-      }),
-    );
+      });
+    });
     if (!this.#isWanted(job, entry)) return 'done';
+    if (outcome === undefined) return 'again';
     if (outcome.kind === 'absent') return this.#refused(job, entry, host, why);
     if (outcome.kind === 'refused') {
       world.log.warn({ allocation: allocation.id, ...outcome }, 'a host refused to give up a start');

@@ -120,7 +120,7 @@ export class Stopper {
     entry.ordering = true;
     const backoff = new Backoff(RETRY, this.#term.world.random);
     try {
-      while (isCurrent(this.#term, job, entry) && !entry.releasing && entry.report?.released !== true) {
+      while (this.#isWanted(job, entry)) {
         if (await this.#tell(job, entry)) {
           entry.orderedMs = this.#term.world.clock.monotonicMs();
           return;
@@ -132,22 +132,30 @@ export class Stopper {
     }
   }
 
+  /** Its record says so for good, whoever owns the job: an order that arrives when another does harms nobody. */
+  #isWanted(job: OwnedJob, entry: Entry): boolean {
+    return isCurrent(this.#term, job, entry) && !entry.releasing && entry.report?.released !== true;
+  }
+
   /** @returns the host has heard it */
   async #tell(job: OwnedJob, entry: Entry): Promise<boolean> {
     const { allocation } = entry;
-    const host = this.#term.cell.state.hostOf(allocation.host);
-    if (host === undefined || allocation.desired === 'run') return false;
-    const { counter } = this.#term.cell.book.get(allocation.host).ledger;
-    const request = {
-      commandId: `${allocation.id}-${allocation.desired}`,
-      epoch: { incarnation: this.#term.incarnation, counter: Math.max(counter, allocation.epoch.counter) },
-      // Its host is to record that nobody wanted this task to end, only to be elsewhere.
-      mode: allocation.cause === CAUSES.draining ? ('drain' as const) : allocation.desired,
-      cause: allocation.cause ?? allocation.desired,
-    };
-    const { hosts, hostCalls } = this.#term;
-    const outcome = await hostCalls.call(host.id, () => hosts.stop(host.address, allocation.id, request));
+    const { desired } = allocation;
+    if (desired === 'run') return false;
+    const { cell, hosts, hostCalls, incarnation } = this.#term;
+    const isWanted = (): boolean => this.#isWanted(job, entry);
+    const outcome = await hostCalls.order(allocation.host, isWanted, (address) => {
+      const { counter } = cell.book.get(allocation.host).ledger;
+      return hosts.stop(address, allocation.id, {
+        commandId: `${allocation.id}-${desired}`,
+        epoch: { incarnation, counter: Math.max(counter, allocation.epoch.counter) },
+        // Its host is to record that nobody wanted this task to end, only to be elsewhere.
+        mode: allocation.cause === CAUSES.draining ? 'drain' : desired,
+        cause: allocation.cause ?? desired,
+      });
+    });
     if (!isCurrent(this.#term, job, entry)) return true;
+    if (outcome === undefined) return false;
     switch (outcome.kind) {
       case 'stopping':
         this.#term.report(outcome.report);

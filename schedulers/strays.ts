@@ -80,10 +80,14 @@ export class Strays {
   /** @returns null: its host knows nothing of it; `nobody`: nobody waits for its host; `unknown`: it did not say */
   async #ask({ host, id }: Pick<Allocation, 'host' | 'id'>): Promise<Word> {
     const { cell, hostCalls, hosts } = this.#term;
-    const record = cell.state.hostOf(host);
-    if (record === undefined || cell.standing(host).state === 'lost') return 'nobody';
+    if (cell.state.hostOf(host) === undefined || cell.standing(host).state === 'lost') return 'nobody';
     try {
-      return await hostCalls.call(host, () => hosts.get(record.address, id));
+      const report = await hostCalls.askFirst(
+        host,
+        () => true,
+        (address) => hosts.get(address, id),
+      );
+      return report === undefined ? 'unknown' : report;
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
       return 'unknown';

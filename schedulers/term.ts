@@ -112,7 +112,11 @@ export class SchedulerTerm implements Term {
     this.stats = parts.stats;
     this.events = parts.events;
     this.hosts = new HostClient(world.http);
-    this.hostCalls = new HostCalls(world.clock);
+    this.hostCalls = new HostCalls({
+      clock: world.clock,
+      addressOf: (host) => this.cell.state.hostOf(host)?.address,
+      signal: parts.signal,
+    });
     const loader = new JobLoader(world);
     const jobs = this.#book;
     this.#looks = new JobLooks(world.clock, jobs, (job) => this.#loop.push(job));
@@ -121,7 +125,10 @@ export class SchedulerTerm implements Term {
     this.cell = new PrivateCell(store, keys, log, clock, {
       onRoom: (host) => this.room(host),
       onStanding: (host) => this.#looks.onHost(host),
-      onHost: () => this.#looks.systemJobs(),
+      onHost: (host) => {
+        this.hostCalls.hostChanged(host);
+        this.#looks.systemJobs();
+      },
       onSharedRoom: (resource) => this.#parking.sharedRoom(resource),
       mayWait: () => this.#ready && this.#parking.size === 0 && options.conflictCheck === 'resource-fit',
     });

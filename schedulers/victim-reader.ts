@@ -23,12 +23,10 @@ export class VictimReader {
    * @returns what runs on the host and does not end by itself already; null: it did not say
    */
   async runningOn(hostId: string, isWanted = () => true): Promise<readonly AllocationReport[] | null> {
-    const { cell, hostCalls, hosts } = this.#term;
-    const host = cell.state.hostOf(hostId);
-    if (host === undefined) return null;
+    const { hostCalls, hosts } = this.#term;
     try {
-      const listing = await hostCalls.callIf(hostId, isWanted, () => hosts.list(host.address, ANSWER_MS));
-      if (listing === null) return null;
+      const listing = await hostCalls.ask(hostId, isWanted, (address) => hosts.list(address, ANSWER_MS));
+      if (listing === undefined) return null;
       return listing.allocations.filter((report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping);
     } catch (error) {
       if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;

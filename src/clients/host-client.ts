@@ -25,26 +25,31 @@ export interface HostClientOptions {
 const DEFAULTS: HostClientOptions = { timeoutMs: 5_000, logIdleMs: 24 * 3600 * 1000 };
 
 /**
- * How a start ended. `unknown`: the order may or may not have reached the host, read back with `get` before anything else
- * happens; `sent: false` says that it surely did not.
+ * The order may or may not have reached the host: read back with `get` before anything else happens. `sent: false` says that
+ * it surely did not, `answered` that something came back, though not what became of it.
  */
+export interface UnknownOutcome {
+  readonly kind: 'unknown';
+  readonly sent: boolean;
+  readonly answered: boolean;
+  readonly detail: string;
+}
+
+/** How a start ended. */
 export type StartOutcome =
   | { readonly kind: 'started'; readonly report: AllocationReport }
   | { readonly kind: 'refused'; readonly code: StartRefusal; readonly detail: string }
-  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+  | UnknownOutcome;
 
 /** `absent`: the host has no such allocation, and will refuse to start it from now on. */
 export type StopOutcome =
   | { readonly kind: 'stopping'; readonly report: AllocationReport }
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
-  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+  | UnknownOutcome;
 
 /** `removed`: the host has no record of it, now or before. `not-released`: it must be stopped and released first. */
-export type RemoveOutcome =
-  | { readonly kind: 'removed' }
-  | { readonly kind: 'not-released' }
-  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+export type RemoveOutcome = { readonly kind: 'removed' } | { readonly kind: 'not-released' } | UnknownOutcome;
 
 export interface LogRequest {
   readonly task: string;
@@ -84,7 +89,7 @@ export class HostClient {
     const problem = problemOf(reply.answer);
     const code = START_REFUSALS.find((refusal) => refusal === problem.code);
     if (code !== undefined) return { kind: 'refused', code, detail: problem.detail };
-    if (isPassing(problem.status)) return { kind: 'unknown', sent: true, detail: problem.detail };
+    if (isPassing(problem.status)) return passing(problem.detail);
     return { kind: 'refused', code: 'bad-request', detail: problem.detail };
   }
 
@@ -95,7 +100,7 @@ export class HostClient {
     if (isSuccess(reply.answer)) return { kind: 'stopping', report: reply.answer.body as AllocationReport };
     const problem = problemOf(reply.answer);
     if (problem.code === 'no-allocation') return { kind: 'absent' };
-    if (isPassing(problem.status)) return { kind: 'unknown', sent: true, detail: problem.detail };
+    if (isPassing(problem.status)) return passing(problem.detail);
     return { kind: 'refused', code: problem.code, detail: problem.detail };
   }
 
@@ -105,7 +110,7 @@ export class HostClient {
     if (reply.kind === 'unknown') return reply;
     if (isSuccess(reply.answer)) return { kind: 'removed' };
     if (reply.answer.status === 409) return { kind: 'not-released' };
-    return { kind: 'unknown', sent: true, detail: problemOf(reply.answer).detail };
+    return passing(problemOf(reply.answer).detail);
   }
 
   /** @throws HttpError, ProblemError */
@@ -176,14 +181,16 @@ export class HostClient {
       return { kind: 'answered', answer: await this.#call(call) };
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
-      return { kind: 'unknown', sent: error.sent, detail: error.message };
+      return { kind: 'unknown', sent: error.sent, answered: false, detail: error.message };
     }
   }
 }
 
-type OrderReply =
-  | { readonly kind: 'answered'; readonly answer: HttpAnswer }
-  | { readonly kind: 'unknown'; readonly sent: boolean; readonly detail: string };
+type OrderReply = { readonly kind: 'answered'; readonly answer: HttpAnswer } | UnknownOutcome;
+
+function passing(detail: string): UnknownOutcome {
+  return { kind: 'unknown', sent: true, answered: true, detail };
+}
 
 /** An error answer fits into a few KiB; more of it would be no problem of ours. */
 const PROBLEM_BYTES_MAX = 64 * 1024;

@@ -1,33 +1,71 @@
+import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HostCalls } from '../../../schedulers/host-calls.ts';
+import type { StopOutcome } from '../../../src/clients/host-client.ts';
+import { HttpError } from '../../../src/ports/http.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 interface Sent {
   readonly host: string;
-  readonly end: () => void;
+  readonly address: string;
+  readonly answer: () => void;
+  readonly fail: () => void;
 }
+
+const always = (): boolean => true;
 
 describe('HostCalls', () => {
   let clock: ManualClock;
   let calls: HostCalls;
   /** Calls under way, in the order in which they were sent. */
   let open: Sent[];
+  /** Where hosts are that are elsewhere than under their own name; undefined: nowhere. */
+  let moved: Map<string, string | undefined>;
+  let over: AbortController;
 
   beforeEach(() => {
     clock = new ManualClock();
-    calls = new HostCalls(clock);
+    moved = new Map();
+    over = new AbortController();
+    const addressOf = (host: string): string | undefined => (moved.has(host) ? moved.get(host) : host);
+    calls = new HostCalls({ clock, addressOf, signal: over.signal });
     open = [];
   });
 
-  const make = (host: string) => (): Promise<string> =>
-    new Promise((resolve) => open.push({ host, end: () => resolve(host) }));
-  const call = (host: string): Promise<string> => calls.call(host, make(host));
+  const make =
+    (host: string) =>
+    (address: string): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const fail = (): void => reject(new HttpError('no answer', { sent: true }));
+        open.push({ host, address, answer: () => resolve(host), fail });
+      });
+  const call = (host: string): Promise<string | undefined> => {
+    const asked = calls.ask(host, always, make(host));
+    asked.catch(() => undefined);
+    return asked;
+  };
+  /** As the client gives it: what has no answer is an outcome. */
+  const order = (host: string): Promise<StopOutcome | undefined> =>
+    calls.order(host, always, (address) =>
+      make(host)(address).then(
+        (): StopOutcome => ({ kind: 'absent' }),
+        (): StopOutcome => ({ kind: 'unknown', sent: true, answered: false, detail: 'no answer' }),
+      ),
+    );
   const openTo = (host: string): number => open.filter((one) => one.host === host).length;
-  /** So many of the calls under way end, whether by an answer or by their deadline. */
-  const end = async (host: string, count = 1): Promise<void> => {
-    const ended = open.filter((one) => one.host === host).slice(0, count);
-    open = open.filter((one) => !ended.includes(one));
-    for (const one of ended) one.end();
+  const take = (host: string, count: number): readonly Sent[] => {
+    const taken = open.filter((one) => one.host === host).slice(0, count);
+    open = open.filter((one) => !taken.includes(one));
+    return taken;
+  };
+  /** So many of the calls under way are answered. */
+  const answer = async (host: string, count = 1): Promise<void> => {
+    for (const one of take(host, count)) one.answer();
+    await clock.advance(0);
+  };
+  /** So many of the calls under way end with their deadline. */
+  const giveUp = async (host: string, count = 1): Promise<void> => {
+    for (const one of take(host, count)) one.fail();
     await clock.advance(0);
   };
   const many = (host: string, count: number): void => {
@@ -37,25 +75,25 @@ describe('HostCalls', () => {
   const silence = async (host: string): Promise<void> => {
     void call(host);
     await clock.advance(5_000);
-    await end(host);
+    await giveUp(host);
   };
 
   it('a host is sent two calls until it answers, and sixteen from then on', async () => {
     many('h', 100);
     expect(openTo('h')).toBe(2);
-    await end('h');
+    await answer('h');
     expect(openTo('h')).toBe(16);
   });
 
   it('all calls to a host are made, in their order, as it answers', async () => {
     const made: number[] = [];
     const done = Array.from({ length: 100 }, (_, n) =>
-      calls.call('busy', () => {
+      calls.ask('busy', always, (address) => {
         made.push(n);
-        return make('busy')();
+        return make('busy')(address);
       }),
     );
-    while (open.length > 0) await end('busy', 3);
+    while (open.length > 0) await answer('busy', 3);
     await Promise.all(done);
     expect(made).toEqual([...Array(100).keys()]);
     expect(calls.isSilent('busy')).toBe(false);
@@ -65,12 +103,12 @@ describe('HostCalls', () => {
     for (let n = 0; n < 64; n++) many(`h${String(n)}`, 50);
     many('late', 1);
     expect([open.length, openTo('late')]).toEqual([128, 0]);
-    await end('h0');
+    await answer('h0');
     expect([open.length, openTo('late')]).toEqual([128, 1]);
     // Of the first three much is still to be told.
-    for (const host of ['h1', 'h2']) await end(host);
+    for (const host of ['h1', 'h2']) await answer(host);
     many('later', 20);
-    for (const host of ['h3', 'h4', 'h5', 'h6']) await end(host);
+    for (const host of ['h3', 'h4', 'h5', 'h6']) await answer(host);
     expect([open.length, openTo('later')]).toEqual([128, 1]);
   });
 
@@ -79,7 +117,7 @@ describe('HostCalls', () => {
     const healthy = Array.from({ length: 10 }, (_, n) => `healthy-${String(n)}`);
     const answered: string[] = [];
     for (let n = 0; n < 160; n++)
-      for (const host of healthy) void calls.call(host, async () => void answered.push(host));
+      for (const host of healthy) void calls.ask(host, always, async () => void answered.push(host));
     // Those before them are late one after the other, in 200 ms each.
     await clock.advance(800);
     expect(new Set(answered)).toEqual(new Set(healthy));
@@ -87,10 +125,11 @@ describe('HostCalls', () => {
     await clock.advance(800);
     expect(answered.length).toBe(1_600);
     for (const host of healthy) expect(calls.isSilent(host)).toBe(false);
-    await clock.advance(2_000);
-    expect(calls.isSilent('silent-499')).toBe(true);
     // None of them was sent more than two of its sixteen.
     expect(open.length).toBeLessThanOrEqual(1_000);
+    await clock.advance(5_000);
+    await giveUp('silent-499');
+    expect(calls.isSilent('silent-499')).toBe(true);
   });
 
   it('calls that were silent before their turn came wait elsewhere', async () => {
@@ -101,8 +140,8 @@ describe('HostCalls', () => {
     await clock.advance(200);
     expect(openTo('waits')).toBe(2);
     await clock.advance(5_000);
-    for (let n = 0; n < 64; n++) await end(`h${String(n)}`, 2);
-    await end('waits', 2);
+    for (let n = 0; n < 64; n++) await answer(`h${String(n)}`, 2);
+    await giveUp('waits', 2);
     // Held for silent: it has one of the places that nobody else needs.
     expect(calls.isSilent('waits')).toBe(true);
     expect(openTo('waits')).toBe(1);
@@ -115,7 +154,7 @@ describe('HostCalls', () => {
     expect(open.length).toBe(32);
     expect(new Set(open.map(({ host }) => host)).size).toBe(32);
     // One of them is back: all that waits for it is told at once.
-    await end('h0');
+    await answer('h0');
     expect([openTo('h0'), calls.isSilent('h0')]).toEqual([9, false]);
     expect(openTo('h32')).toBe(1);
   });
@@ -124,7 +163,7 @@ describe('HostCalls', () => {
     const silent = Array.from({ length: 500 }, (_, n) => `silent-${String(n)}`);
     for (const host of ['healed', ...silent]) void call(host);
     await clock.advance(5_000);
-    for (const host of ['healed', ...silent]) await end(host);
+    for (const host of ['healed', ...silent]) await giveUp(host);
     for (const host of [...silent, 'healed']) void call(host);
     // The 32 places of the silent are taken by others, which do not answer.
     expect(openTo('healed')).toBe(0);
@@ -133,12 +172,7 @@ describe('HostCalls', () => {
   });
 
   it('a host is silent until it answers, or for a minute', async () => {
-    void call('h');
-    await clock.advance(1_900);
-    expect(calls.isSilent('h')).toBe(false);
-    await clock.advance(100);
-    expect(calls.isSilent('h')).toBe(true);
-    await end('h');
+    await silence('h');
     await clock.advance(59_000);
     expect(calls.isSilent('h')).toBe(true);
     await clock.advance(1_000);
@@ -146,7 +180,7 @@ describe('HostCalls', () => {
     await silence('h');
     expect(calls.isSilent('h')).toBe(true);
     void call('h');
-    await end('h');
+    await answer('h');
     expect(calls.isSilent('h')).toBe(false);
   });
 
@@ -154,13 +188,13 @@ describe('HostCalls', () => {
     many('h', 2);
     const [hangs] = open.splice(0, 1);
     await clock.advance(1_000);
-    await end('h');
+    await answer('h');
     await clock.advance(4_000);
     expect(calls.isSilent('h')).toBe(false);
     // Nor does it hold up what comes after.
     many('h', 3);
     expect(openTo('h')).toBe(3);
-    hangs?.end();
+    hangs?.fail();
     await clock.advance(0);
     expect(calls.isSilent('h')).toBe(false);
   });
@@ -168,33 +202,153 @@ describe('HostCalls', () => {
   it('what is not wanted any more when its turn comes is not sent, and is no answer', async () => {
     await silence('h');
     const asked: string[] = [];
-    const unwanted = calls.callIf(
+    const unwanted = calls.ask(
       'h',
       () => false,
       async () => void asked.push('h'),
     );
-    expect(await unwanted).toBeNull();
+    expect(await unwanted).toBeUndefined();
     expect([asked, calls.isSilent('h')]).toEqual([[], true]);
-    const wanted = calls.callIf('h', () => true, make('h'));
-    await end('h');
+    const wanted = calls.ask('h', always, make('h'));
+    await answer('h');
     expect([await wanted, calls.isSilent('h')]).toEqual(['h', false]);
   });
 
   it('what can be asked another time does not wait, and takes no place for which anybody waits', async () => {
-    expect(calls.callNow('h', make('h'))).not.toBeNull();
-    for (let n = 0; n < 127; n++) void calls.callNow(`h${String(n)}`, make(`h${String(n)}`));
+    expect(calls.askNow('h', make('h'))).not.toBeNull();
+    for (let n = 0; n < 127; n++) void calls.askNow(`h${String(n)}`, make(`h${String(n)}`));
     expect(open.length).toBe(128);
-    expect(calls.callNow('more', make('more'))).toBeNull();
+    expect(calls.askNow('more', make('more'))).toBeNull();
     await clock.advance(200);
-    expect(calls.callNow('more', make('more'))).not.toBeNull();
+    expect(calls.askNow('more', make('more'))).not.toBeNull();
     // Nor does it go before what waits for the same host.
     many('busy', 3);
-    expect(calls.callNow('busy', make('busy'))).toBeNull();
+    expect(calls.askNow('busy', make('busy'))).toBeNull();
   });
 
   it('what a call throws goes to who made it', async () => {
-    const failed = calls.call('h', () => Promise.reject(new Error('refused')));
+    const failed = calls.ask('h', always, () => Promise.reject(new Error('refused')));
     await expect(failed).rejects.toThrow('refused');
     expect(calls.isSilent('h')).toBe(false);
+  });
+
+  it('an answer counts however late it is: a slow host is never silent, and is sent all that waits', async () => {
+    const lateness = fc.array(fc.integer({ min: 0, max: 4_999 }), { minLength: 1, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(lateness, async (takes) => {
+        let answered = 0;
+        const later = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
+        for (const ms of takes) void calls.ask('slow', always, () => later(ms)).then(() => (answered += 1));
+        for (let ms = 0; answered < takes.length; ms += 100) {
+          await clock.advance(100);
+          expect(calls.isSilent('slow')).toBe(false);
+          // Two at once at the worst.
+          expect(ms).toBeLessThanOrEqual((takes.length * 5_000) / 2 + 5_000);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('a slow answer ends a silence, and a call that fails at once is none', async () => {
+    await silence('h');
+    const refusal = order('h');
+    await clock.advance(4_900);
+    await answer('h');
+    expect([await refusal, calls.isSilent('h')]).toEqual([{ kind: 'absent' }, false]);
+    void order('h');
+    await giveUp('h');
+    expect(calls.isSilent('h')).toBe(false);
+  });
+
+  it('an order without an answer makes silent, and one that was told to come again does not', async () => {
+    const hurried = calls.order(
+      'h',
+      always,
+      (): Promise<StopOutcome> =>
+        new Promise((resolve) =>
+          clock.after(3_000, () =>
+            resolve({ kind: 'unknown', sent: true, answered: true, detail: 'too much to do' }),
+          ),
+        ),
+    );
+    await clock.advance(3_000);
+    expect([(await hurried)?.kind, calls.isSilent('h')]).toEqual(['unknown', false]);
+    void order('h');
+    await clock.advance(5_000);
+    await giveUp('h');
+    expect(calls.isSilent('h')).toBe(true);
+  });
+
+  it('no order waits for a question, neither to the same host nor for a place among the silent', async () => {
+    const hosts = Array.from({ length: 40 }, (_, n) => `h${String(n)}`);
+    await Promise.all(hosts.map((host) => silence(host)));
+    for (const host of hosts) many(host, 3);
+    expect(open.length).toBe(32);
+    // The first one is being asked, and the last one waits to be.
+    const told = [order('h0'), order('h39')];
+    expect(open.slice(32).map(({ host }) => host)).toEqual(['h0', 'h39']);
+    for (const { answer: say } of open.splice(32)) say();
+    expect(await Promise.all(told)).toEqual([{ kind: 'absent' }, { kind: 'absent' }]);
+  });
+
+  it('no order waits for a question at a host that answers, which is sent sixteen of each', async () => {
+    many('h', 100);
+    await answer('h');
+    for (let n = 0; n < 100; n++) void order('h');
+    expect(openTo('h')).toBe(32);
+  });
+
+  it('a call goes to where its host is when its turn has come', async () => {
+    many('h', 3);
+    moved.set('h', 'elsewhere');
+    // What hangs at its old place holds up nothing at the new one.
+    calls.hostChanged('h');
+    expect(open.map(({ address }) => address)).toEqual(['h', 'h', 'elsewhere']);
+    await clock.advance(5_000);
+    await giveUp('h', 2);
+    expect(calls.isSilent('h')).toBe(false);
+    many('h', 1);
+    expect(open.map(({ address }) => address)).toEqual(['elsewhere', 'elsewhere']);
+  });
+
+  it('a host that was silent at its old place is not silent at its new one', async () => {
+    await silence('h');
+    moved.set('h', 'elsewhere');
+    expect(calls.isSilent('h')).toBe(false);
+    many('h', 3);
+    expect(open.map(({ address }) => address)).toEqual(['elsewhere', 'elsewhere']);
+  });
+
+  it('nothing is sent to a host that is not registered any more', async () => {
+    const waiting = [call('h'), call('h'), order('h'), order('h'), order('h'), call('h')];
+    moved.set('h', undefined);
+    calls.hostChanged('h');
+    expect(open.length).toBe(4);
+    expect(await Promise.all([waiting[4], waiting[5]])).toEqual([undefined, undefined]);
+    expect(calls.askNow('gone', make('gone'))).not.toBeNull();
+    moved.set('gone', undefined);
+    expect(calls.askNow('gone', make('gone'))).toBeNull();
+  });
+
+  it('nothing is sent once the term is over, whatever waited and however its turn comes', async () => {
+    await silence('silent');
+    const waiting = ['h', 'h', 'h', 'silent', 'silent'].flatMap((host) => [call(host), order(host)]);
+    const ended = Promise.allSettled(waiting);
+    const sent = open.length;
+    over.abort();
+    await answer('h');
+    await clock.advance(5_000);
+    await giveUp('silent');
+    void order('h');
+    expect(open.length).toBe(sent - 2);
+    calls.close();
+    // What had been sent ends by itself.
+    await answer('h', 3);
+    await giveUp('silent');
+    expect(await ended).toHaveLength(10);
+    expect(open).toEqual([]);
+    await clock.advance(120_000);
+    expect(open).toEqual([]);
   });
 });

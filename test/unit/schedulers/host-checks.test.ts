@@ -26,7 +26,7 @@ describe('HostChecks', () => {
       world: { clock },
       cell: { state: { hostOf: (id: string) => makeHost(id, { address: id }) } },
       hosts: { list, get: () => new Promise<never>(() => undefined) },
-      hostCalls: new HostCalls(clock),
+      hostCalls: new HostCalls({ clock, addressOf: (host) => host, signal: new AbortController().signal }),
     } as unknown as Term;
     checks = new HostChecks(term, {} as Releaser);
   });

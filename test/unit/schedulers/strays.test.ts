@@ -105,7 +105,10 @@ class Restored {
         book: { get: () => ({ ledger: { ...EMPTY_LEDGER, counter: 3 } }) },
       },
       hosts: { get },
-      hostCalls: { call: <T>(_host: string, make: () => Promise<T>) => make() },
+      hostCalls: {
+        askFirst: <T>(host: string, _isWanted: () => boolean, make: (address: string) => Promise<T>) =>
+          make(host),
+      },
       commit: (plan: Plan) => {
         this.plans.push(plan);
         return Promise.resolve(new Map());
