@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { access, constants, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { CliError, EXIT } from './exit.ts';
-import { fileFault } from './file-fault.ts';
+import { CliError } from './exit.ts';
+import { fileFault, writeExitCode } from './file-fault.ts';
 
 /**
  * Writes a file as a whole: whoever reads it, or ends us meanwhile, finds the old one or the new one, and two that write the
@@ -63,5 +63,5 @@ const partOf = (file: string): string => `${file}.${randomUUID()}.part`;
 function unwritable(file: string, error: unknown, hint: string): CliError {
   const isFolder = (error as NodeJS.ErrnoException).code === 'ENOENT';
   const why = isFolder ? 'its folder is not there' : fileFault(error);
-  return new CliError(EXIT.usage, `cannot write ${file}: ${why}`, hint, error);
+  return new CliError(writeExitCode(error), `cannot write ${file}: ${why}`, hint, error);
 }

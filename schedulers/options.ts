@@ -61,6 +61,8 @@ const POLICIES: Readonly<Record<SchedulerKind, SchedulerPolicy>> = {
 
 const FIXED_POLICIES: readonly PlacementPolicy[] = [BINPACK, SERVICE, LEVEL, RANDOM_FIT];
 const LEARNING_POLICY = 'fgd';
+/** Names that `score` may have. */
+export const SCORE_POLICIES: readonly string[] = [...FIXED_POLICIES.map(({ name }) => name), LEARNING_POLICY];
 
 /** @throws when the score policy's name is unknown */
 export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
@@ -90,8 +92,7 @@ function placementOf(name: string | undefined, learned: LearnedMix | null): Plac
   if (learned !== null) return keepGpusWholeFor(learned);
   const policy = FIXED_POLICIES.find((known) => known.name === name);
   if (policy !== undefined) return policy;
-  const known = [...FIXED_POLICIES.map((each) => each.name), LEARNING_POLICY].join(', ');
-  throw new Error(`there is no score policy ${name}; there are ${known}`);
+  throw new Error(`there is no score policy ${name}; there are ${SCORE_POLICIES.join(', ')}`);
 }
 
 /** What a scheduler's role record says: the kind first, since only schedulers of one kind share jobs. */

@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CliError, EXIT } from '../exit.ts';
-import { fileFault } from '../file-fault.ts';
+import { CliError } from '../exit.ts';
+import { fileFault, writeExitCode } from '../file-fault.ts';
 import { mustBeWritable, writeText } from '../write-text.ts';
 import type { FinishedPoint } from './task.ts';
 
@@ -21,7 +21,8 @@ export class OutFolder {
     try {
       await makeFolder(points);
     } catch (error) {
-      throw new CliError(EXIT.usage, `cannot make the folder ${points}: ${fileFault(error)}`, REMEDY, error);
+      const why = `cannot make the folder ${points}: ${fileFault(error)}`;
+      throw new CliError(writeExitCode(error), why, REMEDY, error);
     }
     await mustBeWritable(join(this.path, 'report.html'), REMEDY);
     await mustBeWritable(this.#pointFile('probe'), REMEDY);

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
 import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
-import { runAgent } from '../../host-agent/main.ts';
+import type { AgentOptions } from '../../host-agent/main.ts';
+import { runAgent, verifierOf } from '../../host-agent/main.ts';
 import type { Resources } from '../../src/core/resources.ts';
 import { readCpu, readDisk, readMemory } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
@@ -37,22 +38,22 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
   // Tasks and their shims have other working folders than the agent.
   const stateFolder = resolve(flags.data);
   const basics = roleBasics(flags, 'agent');
-  return serveRole(context, basics, false, () =>
-    runAgent({
-      ...basics,
-      stateFolder,
-      ...pinnedKeys(flags, 'agent'),
-      capacity: amounts(flags),
-      gpuModels: flags.gpuModel,
-      attributes: readAttributes(flags.attribute),
-      ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
-      ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
-      ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
-      ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
-      ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
-      stopTasksOnExit: flags.stopTasksOnExit ?? false,
-    }),
-  );
+  const options: AgentOptions = {
+    ...basics,
+    stateFolder,
+    ...pinnedKeys(flags, 'agent'),
+    capacity: amounts(flags, 'agent'),
+    gpuModels: flags.gpuModel,
+    attributes: readAttributes(flags.attribute),
+    ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
+    ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
+    ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
+    ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
+    ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
+    stopTasksOnExit: flags.stopTasksOnExit ?? false,
+  };
+  const check = (): Promise<unknown> => verifierOf(options);
+  return serveRole(context, basics, { needsStore: false, check, start: () => runAgent(options) });
 }
 
 /** Slashes around it say nothing, and the root is no name at all. */
@@ -73,12 +74,17 @@ function readRuntime(text: string): OciRuntimeName {
 }
 
 /** The amounts that were named; the machine says the rest. */
-export function amounts(flags: Pick<AgentFlags, 'cpu' | 'memory' | 'disk'>): Partial<Resources> {
+export function amounts(
+  flags: Pick<AgentFlags, 'cpu' | 'memory' | 'disk'>,
+  role: string,
+): Partial<Resources> {
   // A host's cores are no slip of the fingers, however many.
   const cpu = (text: string) => readCpu(text, Infinity);
   return {
-    ...(flags.cpu === undefined ? {} : { cpuMilli: readAmount('--cpu', flags.cpu, cpu) }),
-    ...(flags.memory === undefined ? {} : { memoryMib: readAmount('--memory', flags.memory, readMemory) }),
-    ...(flags.disk === undefined ? {} : { diskMib: readAmount('--disk', flags.disk, readDisk) }),
+    ...(flags.cpu === undefined ? {} : { cpuMilli: readAmount('--cpu', flags.cpu, cpu, role) }),
+    ...(flags.memory === undefined
+      ? {}
+      : { memoryMib: readAmount('--memory', flags.memory, readMemory, role) }),
+    ...(flags.disk === undefined ? {} : { diskMib: readAmount('--disk', flags.disk, readDisk, role) }),
   };
 }

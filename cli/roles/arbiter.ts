@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { runArbiter } from '../../arbiter/main.ts';
+import { readSigningKey } from '../../src/adapters/tickets/key-files.ts';
 import type { Context } from '../context.ts';
 import type { RoleFlags } from './options.ts';
 import { keysFolder, roleBasics } from './options.ts';
@@ -12,5 +13,8 @@ export interface ArbiterFlags extends RoleFlags {
 export function serveArbiter(context: Context, flags: ArbiterFlags): Promise<number> {
   const basics = roleBasics(flags, 'arbiter');
   const signingKeyFile = join(keysFolder(flags.keys, 'arbiter'), 'arbiter.secret');
-  return serveRole(context, basics, true, () => runArbiter({ ...basics, signingKeyFile }));
+  return serveRole(context, basics, {
+    check: () => readSigningKey(signingKeyFile),
+    start: () => runArbiter({ ...basics, signingKeyFile }),
+  });
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { HollowHost } from '../../host-agent/hollow-main.ts';
 import { runHollow } from '../../host-agent/hollow-main.ts';
+import { verifierOf } from '../../host-agent/main.ts';
 import { isId } from '../../src/core/ids.ts';
 import { NO_SCALARS } from '../../src/core/resources.ts';
 import { readDuration } from '../../src/wire/units.ts';
@@ -28,10 +29,11 @@ const MEMORY_MIB = 8 * 1024;
 export function serveHollow(context: Context, flags: HollowFlags): Promise<number> {
   const basics = roleBasics(flags, 'hollow');
   const hosts = flags.hosts === undefined ? equalHosts(basics.id, flags) : readHostsFile(flags.hosts);
-  const beat = flags.beat === undefined ? {} : { beatMs: readAmount('--beat', flags.beat, readDuration) };
-  return serveRole(context, basics, true, () =>
-    runHollow({ ...basics, hosts, ...beat, ...pinnedKeys(flags, 'hollow') }),
-  );
+  const beat =
+    flags.beat === undefined ? {} : { beatMs: readAmount('--beat', flags.beat, readDuration, 'hollow') };
+  const options = { ...basics, hosts, ...beat, ...pinnedKeys(flags, 'hollow') };
+  const check = (): Promise<unknown> => verifierOf(options);
+  return serveRole(context, basics, { check, start: () => runHollow(options) });
 }
 
 function equalHosts(id: string, flags: HollowFlags): HollowHost[] {
@@ -40,7 +42,7 @@ function equalHosts(id: string, flags: HollowFlags): HollowHost[] {
     memoryMib: MEMORY_MIB,
     diskMib: DISK_MIB,
     scalars: NO_SCALARS,
-    ...amounts(flags),
+    ...amounts(flags, 'hollow'),
   };
   const digits = String(flags.count).length;
   return Array.from({ length: flags.count }, (_, index) => ({

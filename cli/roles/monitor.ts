@@ -1,3 +1,4 @@
+import type { MonitorOptions } from '../../monitor/main.ts';
 import { runMonitor } from '../../monitor/main.ts';
 import { readDuration, readMemory } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
@@ -16,27 +17,28 @@ export interface MonitorFlags extends RoleFlags {
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
   const { lostAfter, silence, runRetention, historyKept, storeQuota } = flags;
-  return serveRole(context, basics, true, () =>
-    runMonitor({
-      ...basics,
-      ...(lostAfter === undefined
-        ? {}
-        : { lostAfterMs: readAmount('--lost-after', lostAfter, readDuration) }),
-      ...(silence === undefined ? {} : { silenceMs: readAmount('--silence', silence, readDuration) }),
-      ...(runRetention === undefined
-        ? {}
-        : { runRetentionMs: readAmount('--run-retention', runRetention, readDuration) }),
-      ...(historyKept === undefined ? {} : { historyKeptMs: keptMs(historyKept) }),
-      ...(storeQuota === undefined
-        ? {}
-        : { storeQuotaBytes: readAmount('--store-quota', storeQuota, readMemory) * BYTES_PER_MIB }),
-    }),
-  );
+  const options: MonitorOptions = {
+    ...basics,
+    ...(lostAfter === undefined ? {} : { lostAfterMs: duration('--lost-after', lostAfter) }),
+    ...(silence === undefined ? {} : { silenceMs: duration('--silence', silence) }),
+    ...(runRetention === undefined ? {} : { runRetentionMs: duration('--run-retention', runRetention) }),
+    ...(historyKept === undefined ? {} : { historyKeptMs: keptMs(historyKept) }),
+    ...(storeQuota === undefined ? {} : { storeQuotaBytes: quotaBytes(storeQuota) }),
+  };
+  return serveRole(context, basics, { start: () => runMonitor(options) });
+}
+
+function duration(flag: string, text: string): number {
+  return readAmount(flag, text, readDuration, 'monitor');
+}
+
+function quotaBytes(text: string): number {
+  return readAmount('--store-quota', text, readMemory, 'monitor') * BYTES_PER_MIB;
 }
 
 const BYTES_PER_MIB = 1024 ** 2;
 
 /** null: for ever. */
 function keptMs(written: string): number | null {
-  return written === 'all' ? null : readAmount('--history-kept', written, readDuration);
+  return written === 'all' ? null : duration('--history-kept', written);
 }

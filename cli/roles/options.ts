@@ -49,7 +49,10 @@ export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
       `--cell ${flags.cell}: use lower-case letters, digits and dashes`,
       `moorage ${component} --help`,
     );
-  const etcd = flags.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
+  const etcd = flags.etcd
+    .flatMap((text) => text.split(','))
+    .filter((text) => text !== '')
+    .map((text) => readMember(text));
   const file = flags.logFile === undefined ? {} : { file: flags.logFile };
   return {
     cell: flags.cell,
@@ -99,6 +102,14 @@ function defaultId(component: string): string {
   return `${component}-${host}-${String(process.pid)}`;
 }
 
+/** A member of the store, as it was typed; the client takes it without a scheme too. */
+function readMember(text: string): string {
+  const whole = text.includes('://') ? text : `http://${text}`;
+  const url = URL.canParse(whole) ? new URL(whole) : null;
+  if (url !== null && ['http:', 'https:'].includes(url.protocol)) return text;
+  throw usageError(`--etcd ${text}: write it as http://HOST:PORT`, `--etcd ${DEFAULT_ETCD}`);
+}
+
 /** `127.0.0.1:7070`, `[::1]:7070`, `:7070`, `7070`. */
 export function readListen(text: string): { host: string; port: number } {
   const parts = /^(?:(\[[0-9a-fA-F:]+\]|[^:]*):)?(\d{1,5})$/.exec(text);
@@ -120,10 +131,15 @@ export function readPorts(text: string): { first: number; last: number } {
 }
 
 /** An amount with a unit, from a flag. */
-export function readAmount(flag: string, text: string, read: (text: string) => Reading): number {
+export function readAmount(
+  flag: string,
+  text: string,
+  read: (text: string) => Reading,
+  role: string,
+): number {
   const reading = read(text);
   if (reading.ok) return reading.value;
-  throw usageError(`${flag}: ${reading.text}`, 'moorage agent --help');
+  throw usageError(`${flag}: ${reading.text}`, `moorage ${role} --help`);
 }
 
 /** `zone=a` → an attribute; repeated flags make a map. */

@@ -1,10 +1,12 @@
 import type { Rehearsing } from '../../schedulers/main.ts';
 import { runScheduler } from '../../schedulers/main.ts';
 import type { SchedulerSettings } from '../../schedulers/options.ts';
+import { SCORE_POLICIES } from '../../schedulers/options.ts';
 import type { Atomicity, ConflictCheck } from '../../src/core/plan.ts';
 import type { SchedulerKind } from '../../src/core/job.ts';
 import { readDuration } from '../../src/wire/units.ts';
 import type { Context } from '../context.ts';
+import { usageError } from '../exit.ts';
 import type { RoleFlags } from './options.ts';
 import { readAmount, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';
@@ -30,7 +32,7 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     kind: flags.kind,
     version: basics.version,
     enforcement: flags.tickets,
-    ...given('score', flags.score),
+    ...given('score', score(flags.score)),
     ...given('conflictCheck', flags.conflictCheck),
     ...given('atomicity', flags.atomicity),
     ...given('inFlightMax', flags.inFlight),
@@ -38,9 +40,8 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('thinkMs', thinkMs(flags)),
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };
-  return serveRole(context, basics, true, () =>
-    runScheduler({ ...basics, ...settings, rehearse: flags.rehearse }),
-  );
+  const { rehearse } = flags;
+  return serveRole(context, basics, { start: () => runScheduler({ ...basics, ...settings, rehearse }) });
 }
 
 function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['thinkMs'] {
@@ -48,8 +49,16 @@ function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['th
   return { job: duration('--think-job', thinkJob) ?? 0, task: duration('--think-task', thinkTask) ?? 0 };
 }
 
+function score(name: string | undefined): string | undefined {
+  if (name === undefined || SCORE_POLICIES.includes(name)) return name;
+  throw usageError(
+    `--score ${name}: there is no such policy; there are ${SCORE_POLICIES.join(', ')}`,
+    'moorage scheduler --help',
+  );
+}
+
 function duration(flag: string, text: string | undefined): number | undefined {
-  return text === undefined ? undefined : readAmount(flag, text, readDuration);
+  return text === undefined ? undefined : readAmount(flag, text, readDuration, 'scheduler');
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> {

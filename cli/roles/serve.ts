@@ -14,6 +14,15 @@ export interface RunningRole {
   readonly ended: Promise<void>;
 }
 
+/** How a role comes up, when its flags were read. */
+export interface RoleStart {
+  /** Reads what the flags name: what is wrong with it is told before anything is connected. */
+  readonly check?: () => Promise<unknown>;
+  /** Default true; false: it starts while the store is away too. */
+  readonly needsStore?: boolean;
+  readonly start: () => Promise<RunningRole>;
+}
+
 /** What a role that was told to stop while it was starting is given to come up, so that it can take back what it began. */
 const START_MAX_MS = 1_000;
 
@@ -29,8 +38,6 @@ const INLINED_BYTES_MAX = 400;
 /**
  * Starts a role, prints its ready line, and keeps it until SIGTERM or Ctrl-C, or until it ends by itself.
  *
- * @param needsStore false: it starts while the store is away too
- *
  * The ready line is one JSON object on standard output: whoever started the process waits for it. With
  * `MOORAGE_STOP_WITH_PARENT` in the environment the role also stops when its standard input closes, so that it cannot
  * outlive a parent that was killed. Both hold from the first moment on: a start that waits, say for a store that does not answer,
@@ -39,8 +46,7 @@ const INLINED_BYTES_MAX = 400;
 export async function serveRole(
   context: Context,
   basics: RoleBasics,
-  needsStore: boolean,
-  start: () => Promise<RunningRole>,
+  { check, needsStore = true, start }: RoleStart,
 ): Promise<number> {
   const { terminal, interrupted } = context;
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
@@ -48,6 +54,7 @@ export async function serveRole(
   const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
   const { id } = basics;
   const role = await started(terminal, leave, async () => {
+    await check?.();
     await probeStore(terminal, basics, needsStore);
     return start();
   });

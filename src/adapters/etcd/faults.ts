@@ -37,7 +37,7 @@ const OUTAGE: Meaning = { code: 'unavailable', retryable: true, surelyNotApplied
 export function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const { code, retryable } = meaningOf(error);
-  return new StoreError(code, textOf(error), { retryable, cause: error });
+  return new StoreError(code, toldText(textOf(error)), { retryable, cause: error });
 }
 
 /** A fault of a write: may it have been applied all the same? */
@@ -53,6 +53,11 @@ function meaningOf(error: unknown): Meaning {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Without the notes that gRPC appends for itself, which are mostly empty; the whole text stays in the cause. */
+function toldText(text: string): string {
+  return text.replace(/\.?\s*Resolution note:.*$/s, '');
 }
 
 /** Ranges that do not fit into one message are to be read in smaller parts. */

@@ -2,6 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { EXIT } from '../../../cli/exit.ts';
+import { writeExitCode } from '../../../cli/file-fault.ts';
 import { mustBeWritable, writeText } from '../../../cli/write-text.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'moorage-write-'));
@@ -38,5 +40,27 @@ describe('a file that is written as a whole', () => {
     await expect(mustBeWritable(join(folder, name), 'another')).rejects.toMatchObject(wanted);
     await expect(writeText(join(folder, name), 'x', 'another')).rejects.toMatchObject(wanted);
     expect(readFileSync(join(folder, 'plain'), 'utf8')).toBe('');
+  });
+
+  it('a full disk is no fault of who typed the name', async () => {
+    await expect(writeText('/dev/full', 'x', 'make room')).rejects.toMatchObject({
+      ...{
+        message: 'cannot write /dev/full: the disk is full',
+        hint: 'make room',
+        exitCode: EXIT.workloadFailed,
+      },
+    });
+  });
+
+  it.each([
+    ['ENOSPC', EXIT.workloadFailed],
+    ['EDQUOT', EXIT.workloadFailed],
+    ['EFBIG', EXIT.workloadFailed],
+    ['EACCES', EXIT.unreachable],
+    ['EROFS', EXIT.unreachable],
+    ['ENOENT', EXIT.usage],
+    ['EISDIR', EXIT.usage],
+  ])('%s ends with %d', (code, status) => {
+    expect(writeExitCode(Object.assign(new Error(code), { code }))).toBe(status);
   });
 });

@@ -55,8 +55,8 @@ test('--ports', () => {
 test('--attribute and the amounts of a host', () => {
   expect(readAttributes(['zone=a', 'note=b=c'])).toEqual({ zone: 'a', note: 'b=c' });
   expect(() => readAttributes(['zone'])).toThrow(/NAME=VALUE/);
-  expect(amounts({ cpu: '96', memory: '4Gi' })).toEqual({ cpuMilli: 96_000, memoryMib: 4096 });
-  expect(() => amounts({ memory: '4' })).toThrow(/needs a unit/);
+  expect(amounts({ cpu: '96', memory: '4Gi' }, 'agent')).toEqual({ cpuMilli: 96_000, memoryMib: 4096 });
+  expect(() => amounts({ memory: '4' }, 'agent')).toThrow(/needs a unit/);
 });
 
 test.each([
