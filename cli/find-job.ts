@@ -1,4 +1,5 @@
-import type { JobRef, MonitorClient } from '../src/clients/monitor-client.ts';
+import type { MonitorClient } from '../src/clients/monitor-client.ts';
+import type { JobRef } from '../src/clients/monitor-paths.ts';
 import { isId } from '../src/core/ids.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import { CliError, EXIT } from './exit.ts';

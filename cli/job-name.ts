@@ -1,4 +1,4 @@
-import type { JobRef } from '../src/clients/monitor-client.ts';
+import type { JobRef } from '../src/clients/monitor-paths.ts';
 import { isId } from '../src/core/ids.ts';
 import { usageError } from './exit.ts';
 

@@ -1,4 +1,6 @@
-import type { JobRef, LogCall, LogTrouble, MonitorClient } from '../src/clients/monitor-client.ts';
+import type { MonitorClient } from '../src/clients/monitor-client.ts';
+import type { JobRef } from '../src/clients/monitor-paths.ts';
+import type { LogCall, LogTrouble } from '../src/clients/monitor-streams.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,4 +1,5 @@
-import type { JobRef, MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { slotName } from '../../src/core/ids.ts';
 import type { LogStream } from '../../src/wire/host-api.ts';
 import { LOG_STREAMS } from '../../src/wire/host-api.ts';

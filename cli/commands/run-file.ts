@@ -1,4 +1,5 @@
-import type { JobRef, MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { jobToFile } from '../../src/wire/job-file.ts';
 import type { JobStatus, JobSummary } from '../../src/wire/monitor-api.ts';
 import { readDuration } from '../../src/wire/units.ts';

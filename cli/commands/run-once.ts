@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
-import type { JobRef, MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import type { Exit } from '../../src/core/allocation.ts';
 import type { Job } from '../../src/core/job.ts';
 import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file.ts';

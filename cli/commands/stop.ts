@@ -1,4 +1,4 @@
-import type { JobRef } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit.ts';
 import { withJob } from '../find-job.ts';

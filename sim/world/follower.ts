@@ -1,5 +1,5 @@
 import { EventCursor } from '../../src/clients/event-cursor.ts';
-import type { JobRef } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { NdjsonError } from '../../src/runtime/ndjson.ts';

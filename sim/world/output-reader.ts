@@ -1,4 +1,4 @@
-import type { JobRef } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { sleep } from '../../src/runtime/sleep.ts';
 import { ProblemError } from '../../src/wire/problem.ts';

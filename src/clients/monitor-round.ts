@@ -41,6 +41,11 @@ export class MonitorRound {
     this.#addresses = addresses;
   }
 
+  /** Monitors to ask. */
+  get size(): number {
+    return this.#addresses.urls.length;
+  }
+
   /** An answer 503 or 408 stands only when no other monitor has a better one. @throws HttpError */
   call(call: MonitorCall): Promise<HttpAnswer> {
     const { path, repeatable, signal, ...rest } = call;

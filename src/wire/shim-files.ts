@@ -4,7 +4,7 @@ import { schemaCodec } from './schema-codec.ts';
 import { id, whole } from './launch-schema.ts';
 
 export type { ShimLaunch } from './shim-launch.ts';
-export { decodeLaunch, encodeLaunch } from './shim-launch.ts';
+export { decodeLaunch, encodeLaunch } from './launch-text.ts';
 
 /**
  * What lies in the folder of an attempt, `attempts/<allocation>.<task>.<n>`. The agent writes `spec.json` and `launch`, the
@@ -12,7 +12,7 @@ export { decodeLaunch, encodeLaunch } from './shim-launch.ts';
  * as a fence, and `exit` when nobody else can.
  *
  *   spec.json   which attempt this is
- *   launch      for the shim: texts that each end in NUL, see `shim-launch.ts`
+ *   launch      for the shim: texts that each end in NUL, see `launch-text.ts`
  *   claim       the shim that has this attempt
  *   ctl         its socket: frames of u32 length (LE) and a type byte, see `shim-frames.ts`
  *   started     the task's process

@@ -15,7 +15,7 @@ import {
   segmentName,
   startedFile,
 } from '../../wire/shim-files.ts';
-import { execLaunch } from '../../wire/shim-launch.ts';
+import { execLaunch } from '../../wire/exec-launch.ts';
 import { HollowLink } from './hollow-link.ts';
 import type { HollowTask } from './hollow-task.ts';
 import { deadlineOf, hollowTask, stateOf } from './hollow-task.ts';

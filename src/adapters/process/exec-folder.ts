@@ -4,7 +4,8 @@ import type { ExecOrder } from '../../core/shim.ts';
 import { ProcessError } from '../../ports/process.ts';
 import { ATTEMPT_FILES, execName, parseExecName, startedFile } from '../../wire/shim-files.ts';
 import { innerProcess } from './inner-process.ts';
-import { decodeLaunch, encodeLaunch, execLaunch } from '../../wire/shim-launch.ts';
+import { execLaunch } from '../../wire/exec-launch.ts';
+import { decodeLaunch, encodeLaunch } from '../../wire/launch-text.ts';
 
 /**
  * Prepares the folder of a command inside a task. The launch is linked into place: whoever comes second with the same id

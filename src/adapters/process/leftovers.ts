@@ -2,7 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ATTEMPT_FILES, parseExecName } from '../../wire/shim-files.ts';
 import type { KillMethod } from '../../wire/shim-launch.ts';
-import { decodeLaunch, STATE_MARK } from '../../wire/shim-launch.ts';
+import { decodeLaunch } from '../../wire/launch-text.ts';
+import { STATE_MARK } from '../../wire/shim-launch.ts';
 import { findMarked } from './proc-files.ts';
 
 /**

@@ -1,14 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
 import type { KillMethod, ShimLaunch } from '../../../src/wire/shim-launch.ts';
-import {
-  COMMAND_MARK,
-  decodeLaunch,
-  encodeLaunch,
-  execLaunch,
-  NAMESPACES,
-  RLIMITS,
-} from '../../../src/wire/shim-launch.ts';
+import { NAMESPACES, RLIMITS } from '../../../src/wire/shim-launch.ts';
 
 const plain = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => !text.includes('\0'));
 const whole = fc.nat();
@@ -44,7 +36,8 @@ const someCalls = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
+/** Any order to a shim. */
+export const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
   {
     cwd: plain,
     outBase: whole,
@@ -89,61 +82,3 @@ const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
   },
   { requiredKeys: ['cwd', 'outBase', 'errBase', 'segmentBytes', 'segmentsMax', 'command', 'env'] },
 );
-
-const FIRST = '1\0/work\x004\x005\x00100\x002\x002\0sh\0-c\x001\0A=b=c\0';
-
-describe('launch files', () => {
-  it('say what was written', () => {
-    fc.assert(
-      fc.property(someLaunch, (launch) => {
-        expect(decodeLaunch(encodeLaunch(launch))).toEqual(launch);
-      }),
-    );
-  });
-
-  it('S2.21 of the first version are read: their agent died before a shim came', () => {
-    expect(decodeLaunch(FIRST)).toEqual({
-      ...{ cwd: '/work', outBase: 4, errBase: 5, segmentBytes: 100, segmentsMax: 2 },
-      ...{ command: ['sh', '-c'], env: { A: 'b=c' } },
-    });
-  });
-
-  it('are refused when cut short, of another version, or with a word that could be a limit', () => {
-    expect(() => decodeLaunch('2\0cwd\0/')).toThrow(/cut short/);
-    expect(() => decodeLaunch('2\0cwd\0')).toThrow(/cut short/);
-    expect(() => decodeLaunch('3\0cwd\0/\0')).toThrow(/another version/);
-    expect(() => decodeLaunch('2\0memory.max\x001\0')).toThrow(/memory.max/);
-  });
-
-  it('a command inside a task has its groups and limits, and not its deadline, terminal or kill', () => {
-    fc.assert(
-      fc.property(someLaunch, (some) => {
-        const marks = { MOORAGE_STATE: 's1', MOORAGE_ATTEMPT: 'a.main.1' };
-        const task = { ...some, env: { ...some.env, ...marks } };
-        const order = { command: ['id'], env: { OWN: '1' }, cwd: '/tmp' };
-        const inside = execLaunch(task, { pid: 7, start: 9 }, 'c1', order);
-        const { rlimits, cgroupProcs, oomScoreAdj } = task;
-        expect(inside).toMatchObject(
-          JSON.parse(JSON.stringify({ rlimits, cgroupProcs, oomScoreAdj })) as object,
-        );
-        // What is inside a container is said apart: the order itself is one to its runtime.
-        expect(inside.user).toEqual(task.inside?.user ?? task.user);
-        expect(inside.deny).toEqual(task.inside?.deny ?? task.deny);
-        expect(inside.env).toEqual({
-          ...(task.inside?.env ?? task.env),
-          ...{ OWN: '1', [COMMAND_MARK]: 's1/a.main.1/c1' },
-        });
-        expect(inside).toMatchObject({ outBase: 0, cwd: '/tmp', join: { pid: 7, start: 9 } });
-        expect([
-          inside.pty,
-          inside.runMaxMs,
-          inside.stopAfterDisconnectMs,
-          inside.adopt,
-          inside.inner,
-          inside.inside,
-        ]).toEqual(Array(6).fill(undefined));
-        expect(inside.kill).toEqual([{ kind: 'environ', mark: `${COMMAND_MARK}=s1/a.main.1/c1` }]);
-      }),
-    );
-  });
-});
