@@ -212,10 +212,12 @@ export class Arbiter {
     this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
+  /** Of a view that is not complete nothing is concluded: a monitor tells what it knows of a host before it says that it is silent. */
   readonly #hearing: HostHearing = (host) => {
     const { view } = this.#reports;
+    if (!view.complete) return 'silent';
     const sight = view.host(host);
-    if (sight === undefined) return view.complete ? 'unknown' : 'silent';
+    if (sight === undefined) return 'unknown';
     return sight.asOfMs !== null && sight.staleSinceMs === null ? 'heard' : 'silent';
   };
 

@@ -56,14 +56,19 @@ export class ReportRelay {
     // From here on changes queue up. What is sent below may already hold some of them; the merge takes no harm.
     const live = this.#live.subscribe(signal);
     let text = ndjsonLine(this.#viewFrame(false));
+    const told = new Set<string>();
     for (const message of this.#follower.messages()) {
       text += ndjsonLine(message);
+      // In one piece with what is known of it: a reader takes a host of which it has just been told for one that is heard.
+      const sight = this.#follower.view.host(message.host);
+      if (sight !== undefined && sight.staleSinceMs !== null) text += ndjsonLine(this.#silentFrame(sight));
+      told.add(message.host);
       if (text.length < BATCH_CHARS) continue;
       yield text;
       text = '';
     }
     for (const sight of this.#follower.view.hosts())
-      if (sight.staleSinceMs !== null) text += ndjsonLine(this.#silentFrame(sight));
+      if (sight.staleSinceMs !== null && !told.has(sight.host)) text += ndjsonLine(this.#silentFrame(sight));
     yield text + ndjsonLine(this.#viewFrame(true));
     yield* live;
   }

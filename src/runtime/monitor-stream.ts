@@ -113,8 +113,10 @@ export class MonitorStream {
   /** @throws SourceError when another monitor may hear more */
   #judge({ name }: ReportSource): void {
     const parts = this.#parts;
-    if (!this.#relay.complete || parts.sources().every((source) => source.name === name)) return;
-    if (this.#sight.isBlind(parts.clock.monotonicMs()))
+    if (!this.#relay.complete) return;
+    const nowMs = parts.clock.monotonicMs();
+    this.#sight.look(nowMs);
+    if (parts.sources().some((source) => source.name !== name) && this.#sight.isBlind(nowMs))
       throw new SourceError(`${name} hears few of the hosts`);
   }
 

@@ -24,7 +24,9 @@ export class ArbiterWorld {
   readonly network = new MemoryNetwork({ clock: this.clock });
   readonly cell = new MemoryCell({ clock: this.clock });
   readonly store = new MemoryCellStore({ clock: this.clock, cell: this.cell });
-  readonly #frames = new Broadcast<ReportFrame>(10_000);
+  #frames = new Broadcast<ReportFrame>(10_000);
+  /** Streams that begin tell what hosts have, and go on only when it is resolved. */
+  #hold: Promise<void> | null = null;
   readonly #known = new Map<string, ReportFrame[]>();
   readonly #arbiters: Arbiter[] = [];
   readonly #stores: MemoryCellStore[] = [];
@@ -34,7 +36,7 @@ export class ArbiterWorld {
     const stream = (signal: AbortSignal): AsyncIterable<string> => {
       const first = [...this.#known.values()].flat();
       const frames = this.#frames.subscribe(signal, [...first, VIEW]);
-      return lines(frames);
+      return lines(this.#hold === null ? frames : heldBack(first, this.#hold, frames));
     };
     const listener = await this.network.server().listen(
       [
@@ -95,6 +97,19 @@ export class ArbiterWorld {
     this.#frames.send(frame);
   }
 
+  /** All streams end; those that follow come to a stop when they have told what hosts have. @returns lets them go on */
+  cutStreams(): () => void {
+    let goOn: () => void = () => undefined;
+    this.#hold = new Promise((resolve) => (goOn = resolve));
+    const before = this.#frames;
+    this.#frames = new Broadcast(10_000);
+    before.close();
+    return () => {
+      this.#hold = null;
+      goOn();
+    };
+  }
+
   async put(key: string, value: string): Promise<void> {
     await this.store.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
   }
@@ -146,6 +161,18 @@ export class ArbiterWorld {
 }
 
 const VIEW: ReportFrame = { kind: 'view', complete: true, synced: true };
+
+/** As of a large view, whose end is long in coming. */
+async function* heldBack(
+  first: readonly ReportFrame[],
+  hold: Promise<void>,
+  then: AsyncIterable<ReportFrame>,
+): AsyncGenerator<ReportFrame> {
+  yield { kind: 'view', complete: true, synced: false };
+  yield* first.filter(({ kind }) => kind === 'full');
+  await hold;
+  yield* then;
+}
 
 async function* lines(frames: AsyncIterable<ReportFrame>): AsyncGenerator<string> {
   for await (const frame of frames) yield `${JSON.stringify(frame)}\n`;

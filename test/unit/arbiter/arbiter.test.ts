@@ -100,6 +100,20 @@ describe('Arbiter', () => {
     expect(await ask(arbiter, terms(2))).toEqual(['granted']);
   });
 
+  it('I40 what another monitor begins to tell of a silent host does not make it one that is heard', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+    world.silence('host-a');
+    await world.clock.advance(3 * GRANT_HELD_MS);
+    const goOn = world.cutStreams();
+    await world.clock.advance(10_000);
+    expect(await ask(arbiter, terms(2))).toEqual(['view-incomplete']);
+    goOn();
+    await world.clock.advance(2_000);
+    expect(await ask(arbiter, terms(2))).toEqual(['quota']);
+  });
+
   it('asking twice for the same allocation holds it once', async () => {
     await world.setQuota({ namespace: 'default', allocations: 2 });
     const arbiter = await seasoned();
