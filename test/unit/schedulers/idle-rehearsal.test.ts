@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { IdleRehearsalParts } from '../../../schedulers/idle-rehearsal.ts';
 import { rehearseWhenIdle, STANDING_LOOK_MS } from '../../../schedulers/idle-rehearsal.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -12,6 +12,9 @@ let work: { isBusy: boolean; committed: number };
 /** Added to the time, as if it had passed. */
 let laterMs: number;
 const never = new AbortController().signal;
+
+// A rehearsal is work for the processor, which others may need as well.
+vi.setConfig({ testTimeout: 60_000 });
 
 beforeEach(() => {
   watched = new WatchedRehearsal();
