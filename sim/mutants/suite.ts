@@ -15,7 +15,7 @@ import { burst, gangs, moving, restless, talkative } from './requests.ts';
  * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
  * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
  * with one that is not heard for so long that it counts as lost, `moved` with one that is lost for much longer, while every second job asks to be replaced, `race` with slow roads on which others are always faster,
- * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `restored` with a store that is lost, or restored from a
+ * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `parted` with the same where all that is asked for are gangs, `restored` with a store that is lost, or restored from a
  * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
  * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off, `read` with somebody who
@@ -35,6 +35,7 @@ export const THEMES = [
   'repeated',
   'restored',
   'begun',
+  'parted',
   'hushed',
   'quota',
   'restless',
@@ -114,6 +115,8 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       };
     case 'repeated':
       return repeatedOptions(seed, random);
+    case 'parted':
+      return partedOptions(seed, random);
     case 'hushed':
       return hushedOptions(seed, random);
     case 'quota':
@@ -229,6 +232,12 @@ function repeatedOptions(seed: number, random: SeededRandom): WorldOptions {
   return { seed, scenario: SHORT, faults, faultPlan, requests: burst(random, SHORT.activeMs) };
 }
 
+/** Members whose hosts refuse them while the others are on their way. */
+function partedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const options = repeatedOptions(seed, random);
+  return { ...options, requests: burst(random, SHORT.activeMs).map(together) };
+}
+
 /** Silences a little longer than what counts as one, so that a host's first word after it is often about one release. */
 function hushedOptions(seed: number, random: SeededRandom): WorldOptions {
   const faultPlan = Array.from({ length: 5 }, (_, n) => ({
@@ -280,6 +289,12 @@ function slower(request: Request): Request {
   const env = request.file['env'] as Readonly<Record<string, string>>;
   const runMs = String(10 * Number(env['SIM_RUN_MS']));
   return { ...request, file: { ...request.file, env: { ...env, SIM_RUN_MS: runMs } } };
+}
+
+/** A gang of two to four that waits as long as the run takes. */
+function together(request: Request): Request {
+  const count = Math.max(2, Number(request.file['count']));
+  return { ...request, file: { ...request.file, count, gang: true, waitMax: '60s' } };
 }
 
 function held(request: Request): Request {

@@ -60,7 +60,7 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
   },
   {
     name: 'gang-committed-unseen',
-    theme: 'repeated',
+    theme: 'parted',
     slip: 'members of a gang are committed without another look, and it begins again beside them',
     file: 'schedulers/launcher.ts',
     find: '    if (staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
