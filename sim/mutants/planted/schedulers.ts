@@ -59,18 +59,13 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I6'],
   },
   {
-    name: 'gang-committed-unseen',
+    name: 'gang-not-looked-at-again',
     theme: 'parted',
-    slip: 'members of a gang are committed without another look, and it begins again beside them',
+    slip: 'a gang is not looked at again when the tickets of some members are there, and before their commit',
     file: 'schedulers/launcher.ts',
     find: '    if (staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
     replace:
       '    if (entries.length > 0 || staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
-    also: {
-      file: 'schedulers/gang-repair.ts',
-      find: '    if (!answered || isUnderWay(job, group)) {\n',
-      replace: '    void isUnderWay;\n    if (!answered) {\n',
-    },
     breaks: ['I6'],
   },
   {
