@@ -3,8 +3,10 @@ import type { Digest } from '../../src/ports/crypto.ts';
 import type { RecordedHistory } from '../history/history.ts';
 import { checkAddressTurns } from './address-turns.ts';
 import { checkAdoptions } from './adoptions.ts';
+import { checkApart } from './apart.ts';
 import { checkApiCalls } from './api-calls.ts';
 import { checkCauses } from './causes.ts';
+import { checkClosed, checkDrained } from './closed-hosts.ts';
 import { beforeOf, ComparedWritesChecker } from './compared-writes.ts';
 import { checkEndings } from './endings.ts';
 import { checkEscrow } from './escrow.ts';
@@ -97,7 +99,9 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   if (setting.liveness !== null) {
     checkUnreadOutputs(history, end.alive, findings);
     const ahead = hostsAheadOfTime(history);
-    checkLiveness({ book, ...end, ahead, times: setting.liveness }, findings);
+    const input = { book, ...end, ahead, times: setting.liveness };
+    checkLiveness(input, findings);
+    checkDrained(input, findings);
   }
   return reportOf(history, setting, book, findings);
 }
@@ -128,6 +132,8 @@ function checkRevisions(
     writers.check(at, findings);
     compared.check(step, beforeOf(step, state.cell), at, findings);
     checkQuotas(step, state.cell, at, book, findings);
+    checkApart(step, state.cell, book, findings);
+    checkClosed(step, state.cell, findings, isNew);
   }
   return { cell: state.cell, alive: losses.alive };
 }

@@ -6,8 +6,11 @@ import { runWorld } from '../world/run-world.ts';
 import type { Request, Scenario } from '../world/scenario.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
+import { apart } from './apart.ts';
+import { drawnVerdicts, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
 import { readFaults } from './read.ts';
+import { drawnSchedulers, evicting } from './rivals.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
 /**
@@ -19,7 +22,9 @@ import { burst, gangs, moving, restless, talkative } from './requests.ts';
  * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
  * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
  * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off, `read` with somebody who
- * reads what tasks write through monitors that lose their hosts, `gpus` with hosts that have devices and jobs that ask for whole ones and parts.
+ * reads what tasks write through monitors that lose their hosts, `gpus` with hosts that have devices and jobs that ask for whole ones and parts,
+ * `apart` with jobs whose tasks may not share a host or a rack, or are spread, `drained` with an operator who closes and opens hosts, `rivals` with one to
+ * six schedulers and work that many give way to.
  */
 export const THEMES = [
   'any',
@@ -42,6 +47,9 @@ export const THEMES = [
   'followed',
   'read',
   'gpus',
+  'apart',
+  'drained',
+  'rivals',
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -138,6 +146,23 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       return {
         ...{ seed, scenario: { ...SHORT, gpuModels: DEVICES }, faults: UNSURE },
         requests: burst(random, SHORT.activeMs).map((request) => asking(request, random)),
+      };
+    case 'apart':
+      return {
+        ...{ seed, scenario: SHORT, faults: UNSURE },
+        requests: burst(random, SHORT.activeMs).map((request) => apart(request, random)),
+      };
+    case 'drained':
+      return {
+        ...{ seed, scenario: { ...SHORT, verdicts: drawnVerdicts(SHORT, random.split('verdicts')) } },
+        faults: UNSURE,
+        requests: burst(random, SHORT.activeMs).map((request) => lasting(request, random)),
+      };
+    case 'rivals':
+      return {
+        ...{ seed, scenario: { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) } },
+        faults: UNSURE,
+        requests: [...burst(random, SHORT.activeMs), ...evicting(random.split('evicting'), SHORT.activeMs)],
       };
     case 'restored':
       return restoredOptions(seed, random);

@@ -10,7 +10,7 @@ import { SimNetwork } from '../network/network.ts';
 import type { LifePorts } from './actor.ts';
 import { Actor } from './actor.ts';
 import type { Ground } from './ground.ts';
-import type { Request } from './scenario.ts';
+import type { Request, Verdict } from './scenario.ts';
 
 /** A person asks again when nobody answered, or somebody had no time. */
 const AGAIN_MS = 1_000;
@@ -25,6 +25,8 @@ export interface ClientParts {
   readonly onServed: () => void;
   /** What hosts share, said at once. */
   readonly shared: readonly SharedResource[];
+  /** What it says of hosts as their operator. */
+  readonly verdicts: readonly Verdict[];
   /** When the store was restored: everybody hands in again what should be there. */
   readonly restoredMs: readonly number[];
 }
@@ -40,6 +42,8 @@ export function clientActor(ground: Ground, parts: ClientParts): Actor {
       const client = new MonitorClient(http, { urls, from: parts.name });
       const asker = new Asker(ground, parts.name, client, ports);
       void asker.share(parts.shared);
+      for (const verdict of parts.verdicts)
+        ports.clock.after(verdict.atMs - ports.clock.monotonicMs(), () => void asker.judge(verdict));
       for (const request of parts.requests)
         ports.clock.after(
           request.atMs - ports.clock.monotonicMs(),
@@ -60,6 +64,8 @@ class Asker {
   readonly #name: string;
   readonly #client: MonitorClient;
   readonly #ports: LifePorts;
+  /** What was said of each host last. */
+  readonly #judged = new Map<string, Verdict>();
   /** What was accepted, and whether its end was. */
   readonly #accepted: { readonly request: Request; readonly ref: Ref; stopped: boolean }[] = [];
 
@@ -81,6 +87,21 @@ class Asker {
         if (done) break;
         await sleep(this.#ports.clock, AGAIN_MS);
       }
+  }
+
+  /** Until it is done, or another was said of the host meanwhile. */
+  async judge(verdict: Verdict): Promise<void> {
+    const { host, state, deadlineMs } = verdict;
+    this.#judged.set(host, verdict);
+    const request = { state, reason: 'test', ...(deadlineMs === undefined ? {} : { deadlineMs }) };
+    while (this.#judged.get(host) === verdict) {
+      const done = await this.#client.setEligibility(host, request).then(
+        () => true,
+        () => false,
+      );
+      if (done) break;
+      await sleep(this.#ports.clock, AGAIN_MS);
+    }
   }
 
   async serve(request: Request): Promise<void> {

@@ -5,6 +5,14 @@ import type { SharedResource } from '../../src/core/shared-resource.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
 import { MISSING_COMMAND } from '../hosts/task-table.ts';
 
+/** What an operator says of a host. A drain may have a deadline, so long after it was said. */
+export interface Verdict {
+  readonly atMs: number;
+  readonly host: string;
+  readonly state: 'ready' | 'cordoned' | 'draining';
+  readonly deadlineMs?: number;
+}
+
 /** What there is in a world, and what is asked of it. */
 export interface Scenario {
   readonly hosts: number;
@@ -22,6 +30,8 @@ export interface Scenario {
   readonly gangMax?: number;
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
+  /** What an operator says of hosts, each at its time; absent: nothing. */
+  readonly verdicts?: readonly Verdict[];
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
   /** The longest time before a task is begun again on its host, drawn for each job; null: as its type has it (lists: 10 s). */

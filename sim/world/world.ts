@@ -77,7 +77,7 @@ export class World {
     ];
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
-    this.#addClient(requests, plan, options.scenario.shared);
+    this.#addClient(requests, plan, options.scenario);
     if (isFollowed(scenario, seed)) this.#addFollower(options);
     if (isRead(scenario, seed)) this.#add(outputReaderActor(this.ground, 'client-3', this.#monitorNames));
     this.#setQuota(scenario);
@@ -143,14 +143,17 @@ export class World {
     for (const id of numbered('arbiter', arbiters)) this.#add(arbiterActor(this.ground, id, SESSION_TTL_MS));
   }
 
-  #addClient(requests: readonly Request[], plan: readonly Fault[], shared: Scenario['shared']): void {
+  #addClient(requests: readonly Request[], plan: readonly Fault[], scenario: Scenario): void {
+    const { shared, verdicts = [] } = scenario;
     const restores = plan.filter(({ kind }) => RESTORES.has(kind));
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = this.#monitorNames;
     this.#unserved = requests.length;
     const onServed = (): void => void (this.#unserved -= 1);
     this.#add(
-      clientActor(this.ground, { name: 'client-1', monitors, requests, shared, restoredMs, onServed }),
+      clientActor(this.ground, {
+        ...{ name: 'client-1', monitors, requests, shared, verdicts, restoredMs, onServed },
+      }),
     );
   }
 

@@ -35,6 +35,25 @@ describe('I10 slots that could be filled', () => {
     expect(broken()).toEqual([]);
   });
 
+  it.each([
+    ['a part of each of two', { count: 2, share: '300m' }, true],
+    ['more of each of two than one of them has left', { count: 2, share: '600m' }, false],
+    ['of a model that there is not', { models: ['b'] }, false],
+    ['more than a host has', 3, false],
+  ])('I10 a slot that wants devices: %s', (_, gpu, hasRoom) => {
+    run.jobRecord(job, 1, 'stop');
+    const resources = { cpu: '100m', memory: '64Mi', gpu: { share: '500m' } };
+    const holder = run.job('holder', { count: 2, resources });
+    run.submit(holder);
+    for (const [index, host] of ['host-1', 'host-2'].entries())
+      run.launch(run.allocation(holder, { host, index, gpus: [{ device: 0, milli: 500 }] }), holder);
+    run.submit(run.job('asks', { resources: { cpu: '100m', memory: '64Mi', gpu } }));
+    run.quiet();
+    run.finish();
+    const empty = run.check({ least: {} }).violations.filter(({ invariant }) => invariant === 'I10');
+    expect(empty.map(({ key }) => key)).toEqual(hasRoom ? ['default/asks/asks[0]'] : []);
+  });
+
   it('lets what has just been submitted, and what nobody may place, wait', () => {
     run.quiet();
     run.jobRecord(job, 1, 'stop');
