@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import type { Reach } from '../src/adapters/http/server.ts';
 import { fastifyServer } from '../src/adapters/http/server.ts';
@@ -109,7 +110,7 @@ const OOM_SCORE_MAX = 1_000;
 export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log } = options;
   const { giveUp, or } = givingUp();
-  mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 });
+  await makeFolder(options.stateFolder, 0o700);
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();

@@ -60,15 +60,14 @@ export class ReportRelay {
     for (const message of this.#follower.messages()) {
       text += ndjsonLine(message);
       // In one piece with what is known of it: a reader takes a host of which it has just been told for one that is heard.
-      const sight = this.#follower.view.host(message.host);
-      if (sight !== undefined && sight.staleSinceMs !== null) text += ndjsonLine(this.#silentFrame(sight));
+      text += this.#silentLine(this.#follower.view.host(message.host));
       told.add(message.host);
       if (text.length < BATCH_CHARS) continue;
       yield text;
       text = '';
     }
     for (const sight of this.#follower.view.hosts())
-      if (sight.staleSinceMs !== null && !told.has(sight.host)) text += ndjsonLine(this.#silentFrame(sight));
+      if (!told.has(sight.host)) text += this.#silentLine(sight);
     yield text + ndjsonLine(this.#viewFrame(true));
     yield* live;
   }
@@ -105,6 +104,11 @@ export class ReportRelay {
 
   #viewFrame(synced: boolean): ReportFrame {
     return { kind: 'view', complete: this.#follower.view.complete, synced };
+  }
+
+  /** Nothing of a host that is heard. */
+  #silentLine(sight: HostSight | undefined): string {
+    return sight === undefined || sight.staleSinceMs === null ? '' : ndjsonLine(this.#silentFrame(sight));
   }
 
   #silentFrame(sight: HostSight): ReportFrame {

@@ -50,7 +50,7 @@ export class HostCalls {
   close(): void {
     this.#cancelHeld?.();
     this.#held.clear();
-    for (const line of this.#lines.values()) skipAll(line);
+    for (const line of this.#lines.values()) line.skipWaiting();
     for (const kind of CALL_KINDS) for (const { turns } of this.#lanes[kind].both) turns.clear();
   }
 
@@ -158,7 +158,7 @@ export class HostCalls {
   /** @param changed there is one more call to it, or one less, or it has moved, or time has passed */
   #serveAll(changed: HostLine): void {
     if (this.#parts.signal.aborted) {
-      skipAll(changed);
+      changed.skipWaiting();
       return;
     }
     this.#addressFor(changed);
@@ -284,14 +284,4 @@ function newLanes(): Lanes {
   const forAsLong = Number.POSITIVE_INFINITY;
   const toSilent = { places: new CallPlaces(TO_SILENT_MAX, forAsLong), turns: new Set<HostLine>() };
   return { toAnswering, toSilent, both: [toAnswering, toSilent], isLookSet: false };
-}
-
-function skipAll(line: HostLine): void {
-  for (const kind of CALL_KINDS) {
-    const waiting = line.waiting[kind];
-    for (let call = waiting.first; call !== undefined; call = waiting.first) {
-      waiting.shift();
-      call.skip();
-    }
-  }
 }

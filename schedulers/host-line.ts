@@ -34,7 +34,7 @@ export interface WaitingCall {
   readonly isWanted: () => boolean;
   /** Sends it. @param places that it takes one of */
   readonly send: (places: CallPlaces, address: string) => void;
-  /** It is not sent. */
+  /** It is not sent, which whoever waits for its answer is told. */
   readonly skip: () => void;
 }
 
@@ -56,6 +56,17 @@ export class HostLine {
 
   get isIdle(): boolean {
     return CALL_KINDS.every((kind) => this.#open[kind].size === 0 && this.waiting[kind].length === 0);
+  }
+
+  /** Nothing that waits is sent any more. */
+  skipWaiting(): void {
+    for (const kind of CALL_KINDS) {
+      const waiting = this.waiting[kind];
+      for (let call = waiting.first; call !== undefined; call = waiting.first) {
+        waiting.shift();
+        call.skip();
+      }
+    }
   }
 
   /** Did a call bring no answer lately, and none since? */

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { FailedSeed, SeedsTally } from '../../sim/seeds/run-seeds.ts';
@@ -6,6 +6,7 @@ import { runSeeds } from '../../sim/seeds/run-seeds.ts';
 import type { SeedSetting } from '../../sim/seeds/setting.ts';
 import { replayCommand, seedOptions } from '../../sim/seeds/setting.ts';
 import { shrink } from '../../sim/shrink/shrink.ts';
+import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
 import { formatTable } from '../output/table.ts';
@@ -55,7 +56,7 @@ export async function simSeeds(context: Context, range: string, options: SimSeed
 /** Seed, shrunk plan and timeline of each. */
 async function leave(folder: string, failed: readonly FailedSeed[], setting: SeedSetting): Promise<void> {
   if (failed.length === 0) return;
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   for (const { seed } of failed) {
     const whole = seedOptions(seed, setting);
     const options = (await shrink(whole))?.options ?? whole;

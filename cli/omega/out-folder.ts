@@ -1,5 +1,6 @@
-import { mkdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
 import { CliError } from '../exit.ts';
 import { fileFault, writeExitCode } from '../file-fault.ts';
 import { mustBeWritable, writeText } from '../write-text.ts';
@@ -52,18 +53,4 @@ export class OutFolder {
   #pointFile(key: string): string {
     return join(this.path, 'points', `${key}.json`);
   }
-}
-
-/** Step by step: Node's own `recursive` never ends where a file system answers "no such file" to every new folder, as /proc does. */
-async function makeFolder(path: string): Promise<void> {
-  const found = await stat(path).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  });
-  if (found?.isDirectory() === true) return;
-  if (found === null) await makeFolder(dirname(path));
-  await mkdir(path).catch((error: unknown) => {
-    // Somebody else may make it at the same time.
-    if (found !== null || (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  });
 }

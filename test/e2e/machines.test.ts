@@ -1,9 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { CLI, PROJECT_ROOT, runCli, testFolder } from '../support/cli.ts';
+import { CLI, ended, PROJECT_ROOT, runCli, testFolder } from '../support/cli.ts';
 import { Machines } from '../support/machines.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
 
@@ -13,44 +12,42 @@ function typedCommands(): readonly (readonly string[])[] {
   return [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block.trim().split('\n'));
 }
 
-describeNeeding(
-  firstMissing(root(), program('ip'), program('etcd')),
-  'S1.1 a cell on several machines',
-  () => {
-    it('comes up as docs/running.md says, and runs a task on another machine than its client', async () => {
-      const folder = testFolder();
-      const machines = new Machines(3);
-      try {
-        const state = join(folder.path, 'state');
-        expect((await runCli(['keys', 'keys'], { cwd: folder.path })).code).toBe(0);
-        const [onA = [], onB = [], onC = [], anywhere = []] = typedCommands();
-        for (const [n, commands] of [onA, onB, onC].entries()) {
-          mkdirSync(join(state, String(n)), { recursive: true });
-          for (const command of commands) {
-            const words = command.replaceAll('/var/lib/moorage', '.').split(' ');
-            const args = words.map((word) => (word === 'keys' ? join(folder.path, 'keys') : word));
-            const child = machines.spawn(n, typed(args), { cwd: join(state, String(n)) });
-            if (args[0] === 'moorage') await ready(child);
-          }
+describeNeeding(firstMissing(root(), program('ip'), program('etcd')), 'a cell on several machines', () => {
+  it('comes up as docs/running.md says, and runs a task on another machine than its client', async () => {
+    const folder = testFolder();
+    const machines = new Machines(3);
+    try {
+      const state = join(folder.path, 'state');
+      expect((await runCli(['keys', 'keys'], { cwd: folder.path })).code).toBe(0);
+      const [onA = [], onB = [], onC = [], anywhere = []] = typedCommands();
+      for (const [n, commands] of [onA, onB, onC].entries()) {
+        mkdirSync(join(state, String(n)), { recursive: true });
+        for (const command of commands) {
+          const words = command.replaceAll('/var/lib/moorage', '.').split(' ');
+          const args = words.map((word) => (word === 'keys' ? join(folder.path, 'keys') : word));
+          const child = machines.spawn(n, typed(args), { cwd: join(state, String(n)) });
+          if (args[0] === 'moorage') await ready(child);
         }
-        const [exported = '', ...asked] = anywhere;
-        const env = { MOORAGE_ADDR: exported.replace('export MOORAGE_ADDR=', ''), NO_COLOR: '1' };
-        const told: string[] = [];
-        for (const command of asked) {
-          const child = machines.spawn(0, ['sh', '-c', shell(command)], { cwd: folder.path, env });
-          told.push(await output(child));
-        }
-        const [hosts = '', hello = ''] = told;
-        expect(hosts).toMatch(/host-b +ready/);
-        expect(hosts).toMatch(/host-c +ready/);
-        expect(hello).toMatch(/^hello from host-[bc]\n$/);
-      } finally {
-        await machines[Symbol.asyncDispose]();
-        folder[Symbol.dispose]();
       }
-    });
-  },
-);
+      const [exported = '', ...asked] = anywhere;
+      const env = { MOORAGE_ADDR: exported.replace('export MOORAGE_ADDR=', ''), NO_COLOR: '1' };
+      const told: string[] = [];
+      for (const command of asked) {
+        const child = machines.spawn(0, ['sh', '-c', shell(command)], { cwd: folder.path, env });
+        const { code, stdout, stderr } = await ended(child);
+        expect(code, stderr).toBe(0);
+        told.push(stdout);
+      }
+      const [hosts = '', hello = ''] = told;
+      expect(hosts).toMatch(/host-b +ready/);
+      expect(hosts).toMatch(/host-c +ready/);
+      expect(hello).toMatch(/^hello from host-[bc]\n$/);
+    } finally {
+      await machines[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    }
+  });
+});
 
 function typed(args: readonly string[]): readonly string[] {
   return args[0] === 'moorage' ? [process.execPath, CLI, ...args.slice(1)] : args;
@@ -61,7 +58,7 @@ function shell(command: string): string {
   return command.replace(/^moorage/, `'${process.execPath}' '${CLI}'`);
 }
 
-/** Resolves with the line by which a role says that it serves. */
+/** Resolves when the role has printed the line by which it says that it serves; fails when it ends without. */
 function ready(child: ChildProcess): Promise<void> {
   let printed = '';
   return new Promise((resolve, reject) => {
@@ -69,22 +66,9 @@ function ready(child: ChildProcess): Promise<void> {
       printed += chunk.toString();
       if (/"ready":true.*\n/.test(printed)) resolve();
     });
-    let errors = '';
-    child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-    child.once('close', () => reject(new Error(`it ended: ${printed}\n${errors}`)));
+    void ended(child).then(
+      ({ stdout, stderr }) => reject(new Error(`it ended: ${stdout}\n${stderr}`)),
+      reject,
+    );
   });
-}
-
-/** What it printed, when it has ended well. */
-function output(child: ChildProcess): Promise<string> {
-  let printed = '';
-  let errors = '';
-  child.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-  return new Promise((resolve, reject) =>
-    child.once('close', (code) => {
-      if (code === 0) resolve(printed);
-      else reject(new Error(`it ended with ${String(code)}: ${printed}\n${errors}`));
-    }),
-  );
 }

@@ -73,7 +73,8 @@ export function startCli(args: readonly string[], { cwd, env }: CliOptions): Cli
   return { output: () => output, says, kill: (signal) => void child.kill(signal), end };
 }
 
-function ended(child: ChildProcess): Promise<CliResult> {
+/** Resolves when the process has ended, with all that it printed from now on. */
+export function ended(child: ChildProcess): Promise<CliResult> {
   let stdout = '';
   let stderr = '';
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PublicProtocol } from 'paseto';
 import {
@@ -11,6 +11,7 @@ import {
   ImportSecretKeyFactory,
 } from 'paseto/v4/public';
 import type { PublicKey } from 'paseto/v4/public';
+import { makeFolder } from '../disk/make-folder.ts';
 import type { PinnedKey, SigningKey } from './paseto.ts';
 
 /**
@@ -46,7 +47,7 @@ export async function makeKeyFiles(folder: string): Promise<KeyFiles> {
     signingKeyFile: join(folder, 'arbiter.secret'),
     pinnedKeysFile: join(folder, 'arbiters.public'),
   };
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   const secretThere = await exists(files.signingKeyFile);
   if (secretThere && (await exists(files.pinnedKeysFile))) return files;
   if (!secretThere) {

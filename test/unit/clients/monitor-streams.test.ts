@@ -12,15 +12,21 @@ afterEach(() => world.close());
 
 const RUN = { name: 'hello', type: 'batch', command: ['x'] };
 
+/** A run whose allocation `a1` is on a host, followed through two monitors. */
+async function placedRun() {
+  const host = await world.host('h1');
+  const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
+  const client = new MonitorClient(world.http, { urls: [one.address, two.address], from: 'a test' });
+  const run = await client.run(RUN, 'k1');
+  const of = { job: run.job, group: run.job };
+  await world.place(allocationOf('h1', 'a1', of));
+  host.change(reportOf('h1', 'a1', of));
+  return { host, one, two, client, run, of };
+}
+
 describe('logs of a MonitorClient', () => {
   it('I28 logs go on at another monitor from the last offset when the first is lost', async () => {
-    const host = await world.host('h1');
-    const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
-    const client = new MonitorClient(world.http, { urls: [one.address, two.address], from: 'a test' });
-    const run = await client.run(RUN, 'k1');
-    const of = { job: run.job, group: run.job };
-    await world.place(allocationOf('h1', 'a1', of));
-    host.change(reportOf('h1', 'a1', of));
+    const { host, one, two, client, run, of } = await placedRun();
     let text = '';
     const done = (async () => {
       for await (const { offset, chunk } of client.logs(run, { stream: 'stdout', follow: true })) {
@@ -41,13 +47,7 @@ describe('logs of a MonitorClient', () => {
   });
 
   it('I28 logs end with the allocation that they began with: a successor has offsets of its own', async () => {
-    const host = await world.host('h1');
-    const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
-    const client = new MonitorClient(world.http, { urls: [one.address, two.address], from: 'a test' });
-    const run = await client.run(RUN, 'k1');
-    const of = { job: run.job, group: run.job };
-    await world.place(allocationOf('h1', 'a1', of));
-    host.change(reportOf('h1', 'a1', of));
+    const { host, one, two, client, run, of } = await placedRun();
     let text = '';
     const reading = (async () => {
       for await (const { chunk } of client.logs(run, { stream: 'stdout', follow: true }))
