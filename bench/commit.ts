@@ -11,12 +11,17 @@ import { systemRandom } from '../src/adapters/system/random.ts';
 import { silentLog, silentMetrics } from '../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../src/core/keys.ts';
 import { makeDirectWriter } from './direct-commits.ts';
+import { etcdCpuUs } from './etcd-cpu.ts';
+import { percentile } from './percentile.ts';
 import { makeRawWriter } from './raw-commits.ts';
+import { warmMemory } from './warm-memory.ts';
 import { makeWholePath } from './whole-commits.ts';
 
 /**
  * How many durable placements a second one scheduler makes, beside what is written to the same etcd with no scheduling at
- * all. The three ways take turns in one run, since the machine drifts; what counts is the ratios.
+ * all. The three ways take turns in one run, there and back (raw, direct, whole, whole, direct, raw), since the machine drifts;
+ * what counts is the ratios. Before each turn memory is warmed: what the server's heap grows by must not cost one way more
+ * than another (decision 133).
  *
  * - `raw`: a plain program on `etcd3`, which nothing of ours slows down: `client.kv.txn` with keys of the ledgers and
  *   values of all records made before the measurement.
@@ -36,14 +41,18 @@ const { values } = parseArgs({
     placements: { type: 'string', default: '25600' },
     together: { type: 'string', default: '64' },
     inFlight: { type: 'string', default: '8' },
-    rounds: { type: 'string', default: '15' },
+    rounds: { type: 'string', default: '10' },
     seed: { type: 'string', default: '1' },
   },
 });
 const hosts = Number(values.hosts);
 const placements = Number(values.placements);
 /** Of all three ways alike, not counted: in the first the engine still compiles what the client does for each placement. */
-const WARM_UP_ROUNDS = 2;
+const WARM_UP_ROUNDS = 1;
+/** More than the server's heap grows by in one turn. */
+const MEMORY_MIB = 512;
+const WAYS = ['raw', 'direct', 'whole'] as const;
+type Way = (typeof WAYS)[number];
 /** Placements of one transaction: each on a host of its own. */
 const together = Number(values.together);
 const inFlight = Number(values.inFlight);
@@ -63,22 +72,32 @@ const whole = await makeWholePath({
   ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
 });
 
+const write: Readonly<Record<Way, () => Promise<void>>> = {
+  raw: () => raw.write(placements),
+  direct: () => direct.write(placements),
+  whole: () => whole.write(placements),
+};
+
 try {
-  const rates: { readonly raw: Rate; readonly direct: Rate; readonly whole: Rate }[] = [];
+  const rounds: Readonly<Record<Way, readonly Turn[]>>[] = [];
   for (let round = 1 - WARM_UP_ROUNDS; round <= Number(values.rounds); round++) {
-    const one = {
-      raw: await rateOf(() => raw.write(placements)),
-      direct: await rateOf(() => direct.write(placements)),
-      whole: await rateOf(() => whole.write(placements)),
-    };
-    if (round > 0) rates.push(one);
+    const turns: Record<Way, Turn[]> = { raw: [], direct: [], whole: [] };
+    for (const way of [...WAYS, ...WAYS.toReversed()]) turns[way].push(await turnOf(write[way]));
+    if (round > 0) rounds.push(turns);
   }
+  const median = (way: Way, pick: (turn: Turn) => number): number =>
+    percentile(
+      rounds.flatMap((turns) => turns[way].map(pick)),
+      0.5,
+    );
   const sizes = `hosts=${String(hosts)} together=${String(together)} in_flight=${String(inFlight)}`;
-  for (const path of ['raw', 'direct', 'whole'] as const) {
-    const perSecond = median(rates.map((one) => one[path].perSecond)).toFixed(0);
-    const cpuUs = median(rates.map((one) => one[path].cpuUsEach)).toFixed(1);
+  for (const way of WAYS) {
+    const perSecond = median(way, (turn) => turn.perSecond).toFixed(0);
+    const cpuUs = median(way, (turn) => turn.cpuUsEach).toFixed(1);
+    const etcdUs = median(way, (turn) => turn.etcdCpuUsEach).toFixed(1);
     console.log(
-      `commit ${path} ${sizes} etcd=${found.version} seed=${String(seed)} per_second=${perSecond} client_cpu_us_each=${cpuUs}`,
+      `commit ${way} ${sizes} etcd=${found.version} seed=${String(seed)} per_second=${perSecond} ` +
+        `client_cpu_us_each=${cpuUs} etcd_cpu_us_each=${etcdUs}`,
     );
   }
   const { transactions, refused, rebased } = whole.stats();
@@ -89,9 +108,9 @@ try {
     ['raw', ' wanted=>=0.70'],
     ['direct', ''],
   ] as const) {
-    const ratios = rates.map((one) => one.whole.perSecond / one[base].perSecond);
+    const ratios = rounds.map((turns) => secondsOf(turns[base]) / secondsOf(turns.whole));
     const range = `${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}`;
-    const value = median(ratios).toFixed(2);
+    const value = percentile(ratios, 0.5).toFixed(2);
     console.log(`commit ratio whole-to-${base} seed=${String(seed)} value=${value} rounds=${range}${wanted}`);
   }
 } finally {
@@ -102,21 +121,28 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-interface Rate {
+interface Turn {
+  readonly seconds: number;
   readonly perSecond: number;
   /** Of this process: what the machine's other work does not change much. */
   readonly cpuUsEach: number;
+  readonly etcdCpuUsEach: number;
 }
 
-async function rateOf(write: () => Promise<void>): Promise<Rate> {
+async function turnOf(writeAll: () => Promise<void>): Promise<Turn> {
+  warmMemory(MEMORY_MIB);
   const cpu = process.cpuUsage();
+  const etcdUs = etcdCpuUs(etcd);
   const startMs = performance.now();
-  await write();
+  await writeAll();
   const seconds = (performance.now() - startMs) / 1000;
   const { user, system } = process.cpuUsage(cpu);
-  return { perSecond: placements / seconds, cpuUsEach: (user + system) / placements };
+  return {
+    ...{ seconds, perSecond: placements / seconds, cpuUsEach: (user + system) / placements },
+    etcdCpuUsEach: (etcdCpuUs(etcd) - etcdUs) / placements,
+  };
 }
 
-function median(numbers: readonly number[]): number {
-  return [...numbers].sort((a, b) => a - b)[numbers.length >> 1] ?? 0;
+function secondsOf(turns: readonly Turn[]): number {
+  return turns.reduce((sum, { seconds }) => sum + seconds, 0);
 }

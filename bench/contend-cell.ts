@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
@@ -16,6 +15,7 @@ import type {
   WorkerOrder,
   WorkerReport,
 } from './contend-worker.ts';
+import { etcdCpuUs } from './etcd-cpu.ts';
 import { fillHalf } from './half-full.ts';
 import { warmMemory } from './warm-memory.ts';
 
@@ -193,11 +193,4 @@ class Worker {
     });
     return Promise.race([heard, this.#gone]);
   }
-}
-
-/** CPU time of etcd since it started, from the kernel's hundredths of a second. */
-function etcdCpuUs(etcd: EtcdProcess): number {
-  const stat = readFileSync(`/proc/${String(etcd.pid)}/stat`, 'utf8');
-  const [, , , , , , , , , , , user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(user) + Number(system)) * 10_000;
 }
