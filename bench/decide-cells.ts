@@ -1,4 +1,5 @@
 import type { Claim } from '../src/core/claim.ts';
+import type { Chance } from '../src/core/chance.ts';
 import { CellState } from '../src/core/cell-state.ts';
 import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import type { Host } from '../src/core/host.ts';
@@ -105,8 +106,8 @@ export class Cell {
   }
 
   /** One decision: as many places as the request wants, each assumed. */
-  decide(request: PlacementRequest, random: SeededRandom, policy: PlacementPolicy): number {
-    const { chosen } = place(this.state, request, random, policy);
+  decide(request: PlacementRequest, chance: Chance, policy: PlacementPolicy): number {
+    const { chosen } = place(this.state, request, chance, policy);
     for (const { host, known, gpus, ports } of chosen) {
       const claim: Claim = {
         id: `claim-${String(this.#made++)}`,

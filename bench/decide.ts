@@ -1,7 +1,10 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { chanceFor } from '../schedulers/own-part.ts';
+import type { Chance } from '../src/core/chance.ts';
 import type { KnownHost } from '../src/core/host-slot.ts';
+import { evictionHosts } from '../src/core/eviction-hosts.ts';
 import { BINPACK, place } from '../src/core/placement.ts';
 import { rankByWalk } from '../src/core/reference.ts';
 import type { SeededRandom } from '../src/core/seeded-random.ts';
@@ -12,10 +15,12 @@ import { makeGroup } from './plain-group.ts';
 /**
  * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
  * the host and counting its claim in the private state, as before a commit. The cell is half full at the start.
+ * Searches begin where those of a scheduler that packs do, at a few places; with `--anywhere` each draws from all hosts.
  */
 const DECISIONS = 20_000;
 const IDENTICAL = 100_000;
 const EVICTIONS = 4_000;
+const NONE_FOUND = 50;
 const CONSTRAINT_SETS = 20;
 /** Between so many decisions the cell is emptied of them again, so that a small one does not fill up. */
 const ROUND = 2000;
@@ -32,9 +37,11 @@ const { values } = parseArgs({
     hosts: { type: 'string', default: '1000,10000,100000' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', default: '' },
+    anywhere: { type: 'boolean', default: false },
   },
 });
 const seed = Number(values.seed);
+const FROM = values.anywhere ? 'anywhere' : 'few-places';
 const sizes = values.hosts.split(',').map(Number);
 
 interface Rate {
@@ -96,45 +103,57 @@ class Stopwatch {
   }
 }
 
-type Scenario = (cell: Cell, random: SeededRandom, hosts: KnownHost[]) => Rate;
+interface Setting {
+  readonly cell: Cell;
+  /** Of the searches for a place. */
+  readonly chance: Chance;
+  readonly hosts: KnownHost[];
+  readonly random: SeededRandom;
+}
+
+type Scenario = (setting: Setting) => Rate;
+
+function searchesBy(random: SeededRandom): Chance {
+  return values.anywhere ? random : chanceFor(BINPACK.score, random, () => ({ part: 0, parts: 1 }));
+}
 
 const scenarios: Record<string, Scenario> = {
-  identical: (cell, random) =>
-    measure(cell, IDENTICAL, () => cell.decide(makeRequest({ count: 1000 }), random, BINPACK)),
-  single: (cell, random) => measure(cell, DECISIONS, () => cell.decide(makeRequest({}), random, BINPACK)),
-  constrained: (cell, random) =>
+  identical: ({ cell, chance }) =>
+    measure(cell, IDENTICAL, () => cell.decide(makeRequest({ count: 1000 }), chance, BINPACK)),
+  single: ({ cell, chance }) => measure(cell, DECISIONS, () => cell.decide(makeRequest({}), chance, BINPACK)),
+  constrained: ({ cell, chance, random }) =>
     measure(cell, DECISIONS, (n) => {
       const group = makeGroup({ constraints: constraintsOf(n % CONSTRAINT_SETS) });
-      return cell.decide(makeRequest({ group }, 100 + random.below(900)), random, BINPACK);
+      return cell.decide(makeRequest({ group }, 100 + random.below(900)), chance, BINPACK);
     }),
   ...Object.fromEntries(POOL_COUNTS.map((count) => [`pools-${String(count)}`, poolsOf(count)])),
-  spread: (cell, random, hosts) =>
+  spread: ({ cell, chance, hosts }) =>
     measure(cell, DECISIONS, (n) => {
       const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
-      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), random, BINPACK);
+      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), chance, BINPACK);
     }),
-  'spread-racks': (cell, random, hosts) =>
+  'spread-racks': ({ cell, chance, hosts }) =>
     measure(cell, DECISIONS, (n) => {
       const group = makeGroup({ spread: [{ attribute: 'rack', weight: 50 }] });
-      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), random, BINPACK);
+      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), chance, BINPACK);
     }),
-  distinct: (cell, random, hosts) =>
+  distinct: ({ cell, chance, hosts }) =>
     measure(cell, DECISIONS, (n) => {
       const group = makeGroup({ distinct: ['id'] });
-      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 20) }), random, BINPACK);
+      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 20) }), chance, BINPACK);
     }),
-  'distinct-batch': (cell, random) =>
+  'distinct-batch': ({ cell, chance }) =>
     measure(cell, DECISIONS, () => {
       const group = makeGroup({ distinct: ['id'] });
-      return cell.decide(makeRequest({ group, count: 500 }), random, BINPACK);
+      return cell.decide(makeRequest({ group, count: 500 }), chance, BINPACK);
     }),
-  'spread-batch': (cell, random) =>
+  'spread-batch': ({ cell, chance }) =>
     measure(cell, DECISIONS, () => {
       const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
-      return cell.decide(makeRequest({ group, count: 500 }), random, BINPACK);
+      return cell.decide(makeRequest({ group, count: 500 }), chance, BINPACK);
     }),
   /** All of the cell is full of lower precedence: a host is found and its victims are chosen. */
-  eviction: (cell, random, hosts) => {
+  eviction: ({ cell, hosts, random }) => {
     const full = new FullCell(hosts.length, random);
     const passed = new Set<string>();
     return measure(cell, EVICTIONS, (n) => {
@@ -142,20 +161,30 @@ const scenarios: Record<string, Scenario> = {
       return full.evict(request, random, passed);
     });
   },
-  'nothing-fits': (cell, random) =>
+  /** A group that may have one on a host and has one on each: every host is looked at, and none is found. */
+  'eviction-of-none': ({ cell, hosts, random }) => {
+    const group = makeGroup({ distinct: ['id'] });
+    const request = makeRequest({ group, hostsHeld: hosts, precedence: 80 });
+    const limit = { most: 1, passed: new Set<string>() };
+    return measure(cell, NONE_FOUND, () => {
+      if (evictionHosts(cell.state, request, random, limit).length > 0) throw new Error('a host was found');
+      return 1;
+    });
+  },
+  'nothing-fits': ({ cell, chance }) =>
     measure(
       cell,
       DECISIONS,
-      () => place(cell.state, makeRequest({}, 64_000, 300_000), random, BINPACK).unplaced,
+      () => place(cell.state, makeRequest({}, 64_000, 300_000), chance, BINPACK).unplaced,
     ),
 };
 
 /** Single tasks, each of which takes some of its host's pool. */
 function poolsOf(count: number): Scenario {
-  return (cell, random) =>
+  return ({ cell, chance }) =>
     measure(cell, DECISIONS, () => {
       const ask = { ...makeRequest({}).ask, shared: { [`shared${String(count)}`]: 1 } };
-      return cell.decide(makeRequest({ ask }), random, BINPACK);
+      return cell.decide(makeRequest({ ask }), chance, BINPACK);
     });
 }
 
@@ -171,7 +200,8 @@ function rankOfPicks(cell: Cell, random: SeededRandom): number {
   const tries = 50;
   let sum = 0;
   for (let n = 0; n < tries; n++) {
-    const host = place(cell.state, request, random, BINPACK).chosen[0]?.host ?? '';
+    // Places are drawn anew for each pick, as their luck is part of it.
+    const host = place(cell.state, request, searchesBy(random), BINPACK).chosen[0]?.host ?? '';
     const picked = scores.get(host) ?? 0;
     sum += [...scores.values()].filter((score) => score > picked).length / scores.size;
   }
@@ -194,15 +224,15 @@ function measureScenario(what: string): Figure[] {
     if (run === undefined) {
       const rank = rankOfPicks(cell, random);
       console.log(
-        `decide ${RANK} hosts=${String(size)} seed=${String(seed)} mean=${rank.toFixed(4)} (0 best)`,
+        `decide ${RANK} hosts=${String(size)} from=${FROM} seed=${String(seed)} mean=${rank.toFixed(4)} (0 best)`,
       );
       continue;
     }
-    const rate = run(cell, random, hosts);
+    const rate = run({ cell, chance: searchesBy(random), hosts, random });
     figures.push({ what, hosts: size, rate });
     const each = (1_000_000 / rate.perCpuSecond).toFixed(2);
     console.log(
-      `decide ${what} hosts=${String(size)} sample=${String(BINPACK.sample)} seed=${String(seed)} ` +
+      `decide ${what} hosts=${String(size)} sample=${String(BINPACK.sample)} from=${FROM} seed=${String(seed)} ` +
         `per_cpu_second=${rate.perCpuSecond.toFixed(0)} cpu_us_each=${each} per_second=${rate.perSecond.toFixed(0)}`,
     );
   }
@@ -243,8 +273,10 @@ function compare(figures: readonly Figure[]): void {
   }
   for (const what of Object.keys(scenarios)) {
     const [first, last] = [sizes[0] ?? 0, sizes.at(-1) ?? 0];
+    // Every host is to be looked at there.
+    const wanted = what === 'eviction-of-none' ? 'none' : '<=2';
     if (first !== last)
-      ratio(`${what}-cost-${String(last)}-to-${String(first)}`, rate(what, first), rate(what, last), '<=2');
+      ratio(`${what}-cost-${String(last)}-to-${String(first)}`, rate(what, first), rate(what, last), wanted);
   }
   for (const what of ['spread', 'spread-racks', 'distinct', 'spread-batch', 'distinct-batch']) {
     for (const hosts of sizes)

@@ -197,7 +197,7 @@ class HostSearch {
     const { stratumOf, hostConstraints } = this.#selection;
     const hostClass = classes.classOf[index] ?? -1;
     if ((stratumOf[hostClass] ?? -1) < 0 || !this.#room.takes(hostClass)) return false;
-    if (!this.#held.allows(this.#state.index.slot(index), this.#selection)) return false;
+    if (!this.#held.allowsAt(index, this.#selection)) return false;
     const { ports } = this.#request.ask;
     // Most requests say nothing that only the host's own record can answer.
     const plain = hostConstraints.length === 0 && isEmpty(ports);
