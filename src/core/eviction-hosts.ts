@@ -34,7 +34,10 @@ export interface EvictionRules {
   readonly held?: DistinctCount;
 }
 
-/** Hosts that are compared for one eviction, drawn by chance: the best of sixteen is rarely far from the best of all. */
+/**
+ * Hosts that are compared for one eviction, drawn by chance: the one chosen is dearer than the cheapest q-th part of all that
+ * make room with a probability of at most (1 − q)^16.
+ */
 const SAMPLE = 16;
 /**
  * Hosts with enough below the precedence that are asked first, whatever the request's own rules say of them. When these
