@@ -67,19 +67,33 @@ export class JobIntake {
         // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
         // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
         if (job.landings !== landings) continue;
-        if ((await this.#parts.strays?.takeUp(job, stored)) === false) {
-          waitMs = STRAYS_AGAIN_MS;
-          continue;
-        }
+        const isWhole = (await this.#parts.strays?.takeUp(job, stored)) !== false;
         if (job.dropped) return;
-        this.#loaded(job, stored);
-        return;
+        // Of a job that is to stop something may have landed meanwhile.
+        if (job.landings !== landings) continue;
+        if (isWhole) {
+          job.inPart = false;
+          this.#loaded(job, stored);
+          return;
+        }
+        this.#stopMeanwhile(job, stored);
+        waitMs = STRAYS_AGAIN_MS;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         world.log.warn({ job: job.key, error }, 'cannot read a job');
         waitMs = LOAD_RETRY_MS;
       }
     }
+  }
+
+  /**
+   * What hosts know of the job and the store does not cannot all be taken up yet: where somebody else was given its place, that
+   * takes as long as he stays. A job that is to stop has nothing placed meanwhile, so the rest of it need not wait.
+   */
+  #stopMeanwhile(job: OwnedJob, stored: StoredJob): void {
+    if (job.record.desired !== 'stop') return;
+    job.inPart = true;
+    this.#loaded(job, stored);
   }
 
   /** The reports of what others placed went by before the job was ours. What is not learnt, its host is asked for. */

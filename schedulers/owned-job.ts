@@ -94,6 +94,8 @@ export class OwnedJob {
   hadGangs = false;
   /** The store may hold what we do not know of; read it again before the next decision. */
   stale = false;
+  /** It is to stop, and hosts know of more of it than could be taken up: it is not at its end, whatever is left here. */
+  inPart = false;
   /** Its owner key is being deleted. */
   finishing = false;
   /** Outcomes for slots without a place are being written. */

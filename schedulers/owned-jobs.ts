@@ -52,6 +52,8 @@ export class OwnedJobs {
     job.record = row === undefined ? { ...job.record, desired: 'stop' } : row.value;
     if (job.record.version !== before) this.#expectMore(job);
     job.recordRevision = row?.modRevision ?? 0;
+    // Its slots may be filled by what was not taken up yet.
+    if (job.inPart && job.record.desired === 'run') job.stale = true;
     // What was tried for the old spec says nothing about the new one.
     job.groups.clear();
     this.#parts.parking.leave(job);
@@ -79,7 +81,7 @@ export class OwnedJobs {
 
   /** Nothing is left to do for it: gives it up, or has it looked at again. */
   async finish(job: OwnedJob, as: NonNullable<Todo['finished']>): Promise<void> {
-    if (job.finishing || job.failing) return;
+    if (job.finishing || job.failing || job.inPart) return;
     job.finishing = true;
     try {
       if (await this.#parts.giveUp(job.key, job.recordRevision)) {

@@ -322,7 +322,8 @@ export class SchedulerTerm implements Term {
   reload(job: OwnedJob, delayMs = 0): void {
     if (job.dropped || job.stale) return;
     job.stale = true;
-    void this.#intake.load(job, delayMs);
+    // It is read again and again in any case until all of it is taken up.
+    if (!job.inPart) void this.#intake.load(job, delayMs);
   }
 
   lose(job: OwnedJob): void {

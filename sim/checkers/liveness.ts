@@ -81,6 +81,9 @@ function checkGroup(
     }
     if (dueMs > book.end.atMs) continue;
     const promised = promisedIn(record.job.namespace, cell, book, book.end.atMs - times.placeMs);
+    const runsOn = forgottenOn(jobKey, group.name, index, book);
+    // What the store lost comes back with its claim, and waits where its room was given away meanwhile.
+    if (runsOn !== null && roomFor(cell, record, group, new Set([runsOn]), promised) === null) continue;
     const room = roomFor(cell, record, group, able, promised);
     if (room !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
@@ -193,6 +196,17 @@ function checkEnded(
 function isKnownToHost(allocation: Allocation, book: RunBook): boolean {
   const orders = book.ordersOf.get(allocation.id) ?? [];
   return orders.some(({ order, answer }) => order.kind === 'start' && answer?.fact.status === 200);
+}
+
+/** @returns the host on which somebody still runs in the slot of whom the store lost its record; null: nobody does */
+function forgottenOn(jobKey: string, group: string, index: number, book: RunBook): string | null {
+  for (const { allocation, lost, jobKey: ofJob } of book.allocations.values()) {
+    if (lost === null || ofJob !== jobKey || allocation.group !== group || allocation.index !== index)
+      continue;
+    if ((book.processesOf.get(allocation.id) ?? []).some(({ ended }) => ended === null))
+      return allocation.host;
+  }
+  return null;
 }
 
 /** What lives on a host, and should not. */

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/allocation.ts';
 import type { Job } from '../../../../src/core/job.ts';
+import { NO_SCALARS } from '../../../../src/core/resources.ts';
 import { SettledLook } from '../../../../sim/checkers/settled.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
@@ -80,6 +81,23 @@ describe('I10 slots that could be filled', () => {
     run.quiet();
     run.finish();
     expect(run.check({ least: {} }).violations.map(({ invariant }) => invariant)).toContain('I10');
+  });
+
+  it.each([
+    ['is there', 0, true],
+    ['was given away', 4_000, false],
+  ])('I10 I53 what runs and the store forgot comes back where its room %s', (_, givenAwayMilli, isDue) => {
+    const saved = run.save();
+    run.launch(one, job);
+    run.restore(saved);
+    const taker = run.job('taker');
+    run.submit(taker);
+    const resources = { cpuMilli: givenAwayMilli, memoryMib: 64, diskMib: 0, scalars: NO_SCALARS };
+    run.launch(run.allocation(taker, { host: one.host, resources }), taker);
+    run.quiet();
+    run.finish();
+    const empty = run.check({ least: {} }).violations.filter(({ invariant }) => invariant === 'I10');
+    expect(empty.map(({ key }) => key)).toEqual(isDue ? ['default/crunch/crunch[0]'] : []);
   });
 
   it('lets a slot be that has come to its end', () => {
