@@ -33,7 +33,7 @@ import { checkStopped } from './stopped.ts';
 import { checkStoreOrder } from './store-order.ts';
 import { checkStrangeStores } from './strange-stores.ts';
 import { checkTickets } from './tickets.ts';
-import { hostsAheadOfTime } from './turned-clocks.ts';
+import { hostsAheadOfTime, turnedClocksOf } from './turned-clocks.ts';
 import { checkUnreadOutputs } from './unread-outputs.ts';
 import { checkViews } from './views.ts';
 import type { Violation } from './violations.ts';
@@ -99,7 +99,8 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   if (setting.liveness !== null) {
     checkUnreadOutputs(history, end.alive, findings);
     const ahead = hostsAheadOfTime(history);
-    const input = { book, ...end, ahead, times: setting.liveness };
+    const clocksAreTrue = turnedClocksOf(history).size === 0;
+    const input = { book, ...end, ahead, clocksAreTrue, times: setting.liveness };
     checkLiveness(input, findings);
     checkDrained(input, findings);
   }

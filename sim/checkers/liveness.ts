@@ -26,6 +26,8 @@ export interface LivenessInput {
   readonly alive: ReadonlySet<string>;
   /** Those of them that can start nothing for now: `hostsAheadOfTime`. */
   readonly ahead: ReadonlySet<string>;
+  /** Nobody's clock was turned: how long something has waited is the same to all. */
+  readonly clocksAreTrue: boolean;
   readonly times: LivenessTimes;
 }
 
@@ -52,7 +54,7 @@ function checkGroup(
   record: JobRecord,
   group: Group,
   quiet: Stamp,
-  { book, cell, times, able }: LivenessInput & { readonly able: ReadonlySet<string> },
+  { book, cell, times, able, clocksAreTrue }: LivenessInput & { readonly able: ReadonlySet<string> },
   findings: Findings,
 ): void {
   const slots = new Map<number, Allocation[]>();
@@ -75,9 +77,14 @@ function checkGroup(
     const since = openSince(jobKey, group, history, quiet, book);
     const slot = `${jobKey}/${group.name}[${String(index)}]`;
     const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + times.placeMs;
-    if (group.waitMaxMs !== null && dueMs + group.waitMaxMs < book.end.atMs) {
-      findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [since, book.end]);
-      continue;
+    // Members of a gang wait as one, and for those that leave.
+    if (group.waitMaxMs !== null && clocksAreTrue && (!group.gang || slots.size === 0)) {
+      const waits = waitsSince(jobKey, group, group.gang ? null : index, book) ?? since;
+      const lateMs = Math.max(waits.atMs + group.waitMaxMs, quiet.atMs + times.knownMs) + times.placeMs;
+      if (lateMs < book.end.atMs) {
+        findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [waits, book.end]);
+        continue;
+      }
     }
     if (dueMs > book.end.atMs) continue;
     const promised = promisedIn(record.job.namespace, cell, book, book.end.atMs - times.placeMs);
@@ -93,11 +100,14 @@ function checkGroup(
   }
 }
 
+/** What became of the slot's attempts, in their order: the end of one on a lost host may be known after that of its successor. */
 function historyOf(jobKey: string, group: string, index: number, book: RunBook): Stamped<Outcome>[] {
-  return [...book.outcomes.values()].filter(
-    ({ fact }) =>
-      jobKeyOf(fact.namespace, fact.job) === jobKey && fact.group === group && fact.index === index,
-  );
+  return [...book.outcomes.values()]
+    .filter(
+      ({ fact }) =>
+        jobKeyOf(fact.namespace, fact.job) === jobKey && fact.group === group && fact.index === index,
+    )
+    .sort((a, b) => a.fact.attempt - b.fact.attempt);
 }
 
 /**
@@ -122,6 +132,25 @@ function ranLonger({ startedAtMs, endedAtMs }: Outcome, durationMs: number): boo
   return startedAtMs !== undefined && endedAtMs - startedAtMs > durationMs;
 }
 
+/**
+ * What the longest wait counts from: the job's last submission, or the last end in the slot.
+ * @param index null: of all slots
+ */
+function waitsSince(jobKey: string, group: Group, index: number | null, book: RunBook): Stamp | undefined {
+  const indexes = index === null ? Array.from({ length: group.count }, (_, n) => n) : [index];
+  const ends = indexes.flatMap((n) => historyOf(jobKey, group.name, n, book).slice(-1));
+  const stamps: (Stamp | undefined)[] = [
+    book.jobs.get(jobKey)?.at(-1),
+    ...ends.map((last) => ({ seq: last.seq, atMs: last.atMs + delayMsAfter(last.fact, group) })),
+  ];
+  return stamps.reduce((last, one) => (one !== undefined && (last?.atMs ?? 0) < one.atMs ? one : last));
+}
+
+/** How long a slot rests after its end, at the most. */
+function delayMsAfter({ cause }: Outcome, { reschedule }: Group): number {
+  return cause === undefined ? reschedule.delayMaxMs : 0;
+}
+
 /** From when on the slot could have been filled: submitted, its last end recorded and its delay over, faults gone. */
 function openSince(
   jobKey: string,
@@ -137,7 +166,7 @@ function openSince(
   const submitted = book.jobs.get(jobKey)?.at(-1);
   if (submitted !== undefined) later(submitted, 0);
   const last = history.at(-1);
-  if (last !== undefined) later(last, last.fact.cause === undefined ? group.reschedule.delayMaxMs : 0);
+  if (last !== undefined) later(last, delayMsAfter(last.fact, group));
   // Room may have come back only with the last release in the cell.
   for (const story of book.allocations.values()) if (story.deleted !== null) later(story.deleted, 0);
   return since;

@@ -6,7 +6,7 @@ import type { LivenessTimes } from './liveness.ts';
 import { checkLiveness } from './liveness.ts';
 import { LossChecker } from './losses.ts';
 import { RunBook } from './run-book.ts';
-import { hostsAheadOfTime } from './turned-clocks.ts';
+import { hostsAheadOfTime, turnedClocksOf } from './turned-clocks.ts';
 import { Findings } from './violations.ts';
 
 /** What is asked of a run in its quiet period. */
@@ -52,7 +52,11 @@ export class SettledLook {
     const open = new Findings();
     const ahead = hostsAheadOfTime(this.#history);
     const { times } = this.#setting;
-    checkLiveness({ book, cell: this.#replay.cell, alive: this.#losses.alive, ahead, times }, open);
+    const clocksAreTrue = turnedClocksOf(this.#history).size === 0;
+    checkLiveness(
+      { book, cell: this.#replay.cell, alive: this.#losses.alive, ahead, clocksAreTrue, times },
+      open,
+    );
     return open;
   }
 

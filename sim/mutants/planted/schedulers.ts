@@ -185,4 +185,13 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     replace: "if (standing.state !== 'lost') return null;",
     breaks: ['I62'],
   },
+  {
+    name: 'waits-for-ever',
+    theme: 'any',
+    slip: 'what finds no place is not given up when it has waited as long as it may',
+    file: 'src/core/slots-counted.ts',
+    find: 'if (lateAtMs !== null && view.nowMs >= lateAtMs) {',
+    replace: 'if (lateAtMs !== null && view.nowMs >= lateAtMs + 3_600_000) {',
+    breaks: ['I24'],
+  },
 ];
