@@ -4,6 +4,7 @@ import { makeId } from '../src/core/ids.ts';
 import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
+import { CAUSES } from '../src/core/slot-view.ts';
 import { isTerminal } from '../src/core/states.ts';
 import { claimOf } from '../src/core/ticket.ts';
 import { sleep } from '../src/runtime/sleep.ts';
@@ -100,7 +101,9 @@ export class Strays {
       (known) => isSameSlot(known, report) && known.attempt > report.attempt,
     );
     const nowMs = Math.floor(this.#term.world.clock.nowMs());
-    const outcome = isOld ? null : outcomeOf(this.#allocationOf(job, report, 'run'), report, nowMs);
+    const outcome = isOld
+      ? null
+      : outcomeOf(this.#allocationOf(job, report, wish(job, report)), report, nowMs);
     return outcome === null ? [] : [outcome];
   }
 
@@ -176,7 +179,10 @@ export class Strays {
     await store.attempt({ compares: [isOurs, ...compares], writes, readBack: [] });
   }
 
-  /** What still is on its host comes back, each by itself: one whose place was given away meanwhile waits until it is free. */
+  /**
+   * What still is on its host comes back, each by itself: one whose place was given away meanwhile waits until it is free, unless
+   * its job is to stop.
+   */
   async #claim(job: OwnedJob, living: readonly AllocationReport[], stored: StoredJob): Promise<void> {
     const places = living.map((report) => {
       const isFilled = stored.allocations.some(
@@ -185,8 +191,28 @@ export class Strays {
       return this.#allocationOf(job, report, isFilled ? 'stop' : 'run');
     });
     const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
-    for (const allocation of newestRuns(places))
-      await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
+    for (const allocation of newestRuns(places)) {
+      const outcome = await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
+      if (outcome.get(allocation.id)?.kind === 'conflicted') await this.#stopUnrecorded(job, allocation);
+    }
+  }
+
+  /**
+   * Nothing can say in the store that it is to stop, as there is no room for its record; the record of its job says so. The host
+   * saves the answer, so that the order may be given again. What comes of it is seen when the host is asked the next time.
+   */
+  async #stopUnrecorded(job: OwnedJob, { host, id }: Allocation): Promise<void> {
+    const { cell, hostCalls, hosts, incarnation } = this.#term;
+    const isWanted = (): boolean => !job.dropped && job.record.desired === 'stop';
+    if (!isWanted()) return;
+    await hostCalls.order(host, isWanted, (address) =>
+      hosts.stop(address, id, {
+        commandId: `${id}-stop`,
+        epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
+        mode: 'stop',
+        cause: CAUSES.user,
+      }),
+    );
   }
 
   #newId(): string {
@@ -198,8 +224,8 @@ export class Strays {
     const { group, index, attempt, scheduler, host, id } = report;
     const { cell, incarnation, options, world } = this.#term;
     const isStopping = report.state === 'stopping';
-    const cause = isStopping ? BEFORE_RESTORE : TWICE;
     const isWanted = desired === 'run' && !isStopping;
+    const cause = job.record.desired === 'stop' ? CAUSES.user : isStopping ? BEFORE_RESTORE : TWICE;
     return {
       ...claimOf(report),
       ...{ group, index, attempt },
@@ -211,6 +237,11 @@ export class Strays {
       createdAtMs: report.startedAtMs ?? Math.floor(world.clock.nowMs()),
     };
   }
+}
+
+/** Who was ended by an order that no record tells of was ended by the one to stop its job, and is no failure. */
+function wish({ record }: OwnedJob, { state }: AllocationReport): 'run' | 'stop' {
+  return record.desired === 'stop' && state === 'killed' ? 'stop' : 'run';
 }
 
 /** Of several of one slot only the newest may go on (I12). */

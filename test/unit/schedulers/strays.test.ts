@@ -11,7 +11,8 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
 import { HttpError } from '../../../src/ports/http.ts';
-import { allocationCodec, ownerCodec } from '../../../src/wire/records.ts';
+import type { StopRequest } from '../../../src/wire/host-api.ts';
+import { allocationCodec, outcomeCodec, ownerCodec } from '../../../src/wire/records.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { amounts, makeHost } from '../core/placement-fixtures.ts';
 import { makeJob } from './cell-world.ts';
@@ -49,6 +50,9 @@ class Restored {
   readonly answers = new Map<string, AllocationReport | null | HttpError>();
   readonly asked: string[] = [];
   readonly plans: Plan[] = [];
+  /** What has no room for its claim any more. */
+  readonly crowdedOut = new Set<string>();
+  readonly stopped: { readonly id: string; readonly request: StopRequest }[] = [];
   lost = new Set<string>();
   #job: OwnedJob | null = null;
 
@@ -68,6 +72,12 @@ class Restored {
   says(report: AllocationReport): void {
     this.seen.push(report);
     this.answers.set(report.id, report);
+  }
+
+  /** An operator stopped the job. */
+  stop(): void {
+    if (this.#job === null) throw new Error('not owned');
+    this.#job.record = { ...this.#job.record, desired: 'stop' };
   }
 
   takeUp(part: Partial<StoredJob> = {}): Promise<boolean> {
@@ -104,14 +114,25 @@ class Restored {
         standing: (host: string) => ({ state: this.lost.has(host) ? 'lost' : 'ready' }),
         book: { get: () => ({ ledger: { ...EMPTY_LEDGER, counter: 3 } }) },
       },
-      hosts: { get },
+      hosts: {
+        get,
+        stop: (_address: string, id: string, request: StopRequest) => {
+          this.stopped.push({ id, request });
+          return Promise.resolve({ kind: 'unknown' });
+        },
+      },
       hostCalls: {
         askFirst: <T>(host: string, _isWanted: () => boolean, make: (address: string) => Promise<T>) =>
           make(host),
+        order: <T>(host: string, isWanted: () => boolean, make: (address: string) => Promise<T>) =>
+          isWanted() ? make(host) : Promise.resolve(undefined),
       },
       commit: (plan: Plan) => {
         this.plans.push(plan);
-        return Promise.resolve(new Map());
+        const lost = plan.places.filter(({ id }) => this.crowdedOut.has(id));
+        return Promise.resolve(
+          new Map(lost.map(({ id }) => [id, { kind: 'conflicted', why: { reason: 'plan-refused' } }])),
+        );
       },
     } as unknown as Term;
   }
@@ -209,6 +230,46 @@ describe('what hosts know of a job and a restored store does not', () => {
       ['a', 'stop'],
       ['b', 'run'],
     ]);
+  });
+});
+
+describe('what hosts know of, and has no room for its record any more', () => {
+  beforeEach(() => {
+    cell.says(reportOf('a'));
+    cell.crowdedOut.add('a');
+  });
+
+  it('I53 waits for its room, and nobody ends it on that account', async () => {
+    expect(await cell.takeUp()).toBe(false);
+    expect(placed()).toMatchObject([{ id: 'a' }]);
+    expect(cell.stopped).toEqual([]);
+  });
+
+  it('I55 is told to stop when its job is to stop, by an order of now', async () => {
+    cell.stop();
+    expect(await cell.takeUp()).toBe(false);
+    expect(cell.stopped).toMatchObject([
+      { id: 'a', request: { commandId: 'a-stop', mode: 'stop', epoch: { incarnation: 'now', counter: 3 } } },
+    ]);
+  });
+
+  it('is told nothing when its record is back: then that one says so first', async () => {
+    cell.stop();
+    cell.crowdedOut.clear();
+    expect(await cell.takeUp()).toBe(false);
+    expect(cell.stopped).toEqual([]);
+  });
+
+  it('I55 leaves an outcome that says who ended it', async () => {
+    cell.stop();
+    cell.answers.set('a', reportOf('a', { ...ENDED, state: 'killed', exit: { signal: 'SIGTERM' } }));
+    expect(await cell.takeUp()).toBe(false);
+    const key = keys.outcome('default', 'web', 'a');
+    const outcome = (await cell.store.read([key])).entries.get(key);
+    expect(outcomeCodec.decode(outcome?.value ?? '')).toMatchObject({
+      state: 'killed',
+      cause: 'stopped by user',
+    });
   });
 });
 
