@@ -1,4 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Term } from '../../../schedulers/context.ts';
+import { OwnedJob } from '../../../schedulers/owned-job.ts';
+import type { OwnedJobsParts } from '../../../schedulers/owned-jobs.ts';
+import { OwnedJobs } from '../../../schedulers/owned-jobs.ts';
+import type { OwnedRecord } from '../../../schedulers/ownership.ts';
 import type { Attempt, CellStore } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
 import { withCalls } from '../../support/changed-store.ts';
@@ -40,5 +45,43 @@ describe('a job whose work is done', () => {
     await world.submit(makeJob('sum'), 2);
     await world.until(() => host.running.length === 1, 'its second version runs');
     expect(world.owners()).toEqual(['default/sum']);
+  });
+});
+
+describe('a job that is to stop, and of which hosts have more than was taken up', () => {
+  const record = { job: makeJob('web'), version: 1, desired: 'stop', submittedAtMs: 1 } as const;
+  let job: OwnedJob;
+  let given: number;
+  let looked: number;
+  let jobs: OwnedJobs;
+
+  beforeEach(() => {
+    [given, looked] = [0, 0];
+    job = new OwnedJob(record, 1, 1);
+    const term = {
+      say: () => undefined,
+      look: () => (looked += job.stale ? 0 : 1),
+      options: { learnedMix: null },
+    } as unknown as Term;
+    jobs = new OwnedJobs(term, {
+      book: { get: () => job },
+      parking: { leave: () => undefined },
+      giveUp: () => Promise.resolve((given += 1) > 0),
+    } as unknown as OwnedJobsParts);
+    job.inPart = true;
+  });
+
+  it('I55 is not given up before all of it was', async () => {
+    await jobs.finish(job, 'stopped');
+    expect(given).toBe(0);
+    job.inPart = false;
+    await jobs.finish(job, 'stopped');
+    expect(given).toBe(1);
+  });
+
+  it('I53 is read before it is looked at when it is to run again', () => {
+    const row = { value: { ...record, version: 2, desired: 'run' }, modRevision: 2 } as OwnedRecord;
+    jobs.changed(job.key, row);
+    expect([job.stale, looked]).toEqual([true, 0]);
   });
 });
