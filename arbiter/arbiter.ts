@@ -19,6 +19,7 @@ import type {
   TicketGrant,
   TicketRequest,
 } from '../src/wire/arbiter-api.ts';
+import { unitsOf } from '../src/wire/arbiter-api.ts';
 import { roleCodec } from '../src/wire/records.ts';
 import { amountsOf, NO_AMOUNTS } from './amounts.ts';
 import { grantRefusal } from './decide.ts';
@@ -122,7 +123,7 @@ export class Arbiter {
   }
 
   async tickets(request: TicketRequest): Promise<TicketAnswer> {
-    const answers = request.placements.map((terms) => this.#answer(terms));
+    const answers = unitsOf(request).flatMap((unit) => this.#answer(unit));
     return { answers: await Promise.all(answers) };
   }
 
@@ -149,22 +150,39 @@ export class Arbiter {
     return Object.fromEntries(limits.filter(([, limit]) => limit !== null));
   }
 
-  /** Decides and holds before it first waits. */
-  #answer(terms: StartTerms): Promise<TicketGrant> {
-    const { id } = terms.claim;
-    const refusal = this.#refusal(terms);
-    this.#deps.metrics.count('moorage_tickets_total', { decision: refusal?.code ?? 'granted' });
-    if (refusal !== null) return Promise.resolve({ id, refusal });
-    const seen = this.#reports.view.get(terms.aud, id) !== undefined;
-    if (!seen) this.#grants.hold(terms, this.#now());
-    return this.#sign(terms);
+  /** Decides and holds before it first waits: all of the unit, or nothing of it. */
+  #answer(unit: readonly StartTerms[]): readonly Promise<TicketGrant>[] {
+    const refusal = this.#holdAll(unit);
+    this.#deps.metrics.count('moorage_tickets_total', { decision: refusal?.code ?? 'granted' }, unit.length);
+    if (refusal === null) return unit.map((terms) => this.#sign(terms));
+    return unit.map(({ claim: { id } }) => Promise.resolve({ id, refusal }));
+  }
+
+  #holdAll(unit: readonly StartTerms[]): GrantRefusal | null {
+    const held: StartTerms[] = [];
+    for (const terms of unit) {
+      const refusal = this.#refusal(terms);
+      if (refusal !== null) {
+        // Their tickets are never given out.
+        for (const { aud, claim } of held) this.#grants.settle(aud, claim.id);
+        return refusal;
+      }
+      if (this.#isSeen(terms)) continue;
+      if (this.#grants.heldFor(terms) === null) held.push(terms);
+      this.#grants.hold(terms, this.#now());
+    }
+    return null;
+  }
+
+  #isSeen({ aud, claim }: StartTerms): boolean {
+    return this.#reports.view.get(aud, claim.id) !== undefined;
   }
 
   #refusal(terms: StartTerms): GrantRefusal | null {
     const { namespace } = terms;
     if (!this.#limitsReady)
       return { code: 'starting', detail: 'the limits are not read yet', retryAfterMs: SWEEP_MS };
-    const counted = this.#reports.view.get(terms.aud, terms.claim.id) !== undefined;
+    const counted = this.#isSeen(terms);
     const held = this.#grants.heldFor(terms);
     return grantRefusal({
       switches: this.#limits.switches,

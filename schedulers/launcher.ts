@@ -1,6 +1,7 @@
 import type { Atomicity, ConflictReason, Eviction, PlanOutcome, Release } from '../src/core/plan.ts';
 import { shortText } from '../src/core/filters.ts';
 import { yielding } from '../src/core/giving-way.ts';
+import type { StartTerms } from '../src/core/ticket.ts';
 import type { Fill } from '../src/core/slot-view.ts';
 import type { SharedUse } from '../src/core/shared-resource.ts';
 import type { StoreLimits } from '../src/ports/cell-store.ts';
@@ -91,7 +92,7 @@ export class Launcher {
     this.#underWay += entries.length;
     try {
       const { enforcement } = this.#term.options;
-      const answers = enforcement ? await Promise.all(entries.map((entry) => this.#ask(job, entry))) : null;
+      const answers = enforcement ? await this.#ask(job, entries, atomicity) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
       const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
       if (ready.length === 0) return answered;
@@ -150,12 +151,30 @@ export class Launcher {
     return false;
   }
 
-  #ask(job: OwnedJob, entry: Entry): Promise<TicketOutcome> {
-    const host = this.#term.cell.state.hostOf(entry.allocation.host);
-    const launch = this.#book.of(job, entry.allocation);
-    if (host === undefined || launch === null)
-      return Promise.resolve({ id: entry.allocation.id, unanswered: 'the host has left' });
-    return this.#desk.ask(startTermsOf(entry.allocation, host, launch.digest));
+  /** @returns one outcome for each entry, in their order */
+  async #ask(
+    job: OwnedJob,
+    entries: readonly Entry[],
+    atomicity: Atomicity,
+  ): Promise<readonly TicketOutcome[]> {
+    if (atomicity === 'all-or-nothing') return await this.#askTogether(job, entries);
+    return (await Promise.all(entries.map((entry) => this.#askTogether(job, [entry])))).flat();
+  }
+
+  /** All of them are granted, or none: what a part of a gang was granted would be kept from others for nothing. */
+  #askTogether(job: OwnedJob, entries: readonly Entry[]): Promise<readonly TicketOutcome[]> {
+    const unit = entries.map((entry) => this.#termsOf(job, entry)).filter((terms) => terms !== null);
+    if (unit.length === entries.length) return this.#desk.ask(unit);
+    return Promise.resolve(
+      entries.map(({ allocation: { id } }) => ({ id, unanswered: 'the host has left' })),
+    );
+  }
+
+  /** null: the host has left, or what is to start is not known. */
+  #termsOf(job: OwnedJob, { allocation }: Entry): StartTerms | null {
+    const host = this.#term.cell.state.hostOf(allocation.host);
+    const launch = this.#book.of(job, allocation);
+    return host === undefined || launch === null ? null : startTermsOf(allocation, host, launch.digest);
   }
 
   #ticketRefused(job: OwnedJob, entry: Entry, answer: TicketOutcome): void {

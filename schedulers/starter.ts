@@ -217,7 +217,9 @@ export class Starter {
     if (!options.enforcement) return true;
     const isGood = entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS;
     if (isGood) return true;
-    const answer = await this.#desk.ask(startTermsOf(orderedBy(options.id, entry.allocation), host, digest));
+    const terms = startTermsOf(orderedBy(options.id, entry.allocation), host, digest);
+    const [answer] = await this.#desk.ask([terms]);
+    if (answer === undefined) return false;
     if ('ticket' in answer) {
       entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
       return true;

@@ -11,8 +11,8 @@ const REQUESTS_MAX = 4;
 const ARBITERS_MAX = 3;
 
 interface Waiting {
-  readonly terms: StartTerms;
-  readonly answer: (answer: TicketOutcome) => void;
+  readonly unit: readonly StartTerms[];
+  readonly answer: (answers: readonly TicketOutcome[]) => void;
 }
 
 /** Asks arbiters for tickets: what several decisions want goes into one request. */
@@ -36,9 +36,13 @@ export class TicketDesk {
     this.ready = this.#arbiters.ready;
   }
 
-  ask(terms: StartTerms): Promise<TicketOutcome> {
+  /**
+   * @param unit of which all are granted or none; one of more than a request takes, in parts
+   * @returns one outcome for each, in their order
+   */
+  ask(unit: readonly StartTerms[]): Promise<readonly TicketOutcome[]> {
     return new Promise((answer) => {
-      this.#waiting.push({ terms, answer });
+      this.#waiting.push({ unit, answer });
       this.#schedule();
     });
   }
@@ -54,17 +58,25 @@ export class TicketDesk {
     void Promise.resolve().then(() => {
       this.#scheduled = false;
       while (this.#requests < REQUESTS_MAX && this.#waiting.length > 0)
-        void this.#request(this.#waiting.splice(0, PLACEMENTS_MAX));
+        void this.#request(this.#nextTogether());
     });
+  }
+
+  /** As many as one request takes, or one unit that takes several. */
+  #nextTogether(): readonly Waiting[] {
+    let placements = 0;
+    const end = this.#waiting.findIndex(
+      ({ unit }, n) => (placements += unit.length) > PLACEMENTS_MAX && n > 0,
+    );
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
   async #request(batch: readonly Waiting[]): Promise<void> {
     this.#requests += 1;
     try {
-      const placements = batch.map(({ terms }) => terms);
-      const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, placements);
-      for (const [i, { terms, answer }] of batch.entries())
-        answer(answers[i] ?? { id: terms.claim.id, unanswered: 'the arbiter left it out' });
+      const units = batch.map(({ unit }) => unit);
+      const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, units);
+      for (const [i, { answer }] of batch.entries()) answer(answers[i] ?? []);
     } finally {
       this.#requests -= 1;
       if (this.#waiting.length > 0) this.#schedule();

@@ -2,7 +2,7 @@ import type { StartTerms } from '../core/ticket.ts';
 import type { HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
 import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/arbiter-api.ts';
-import { PLACEMENTS_MAX } from '../wire/arbiter-api.ts';
+import { PLACEMENTS_MAX, requestFor } from '../wire/arbiter-api.ts';
 import { ProblemError } from '../wire/problem.ts';
 import { bodyOf } from './problem.ts';
 
@@ -31,16 +31,20 @@ export class ArbiterClient {
    * twice is safe: an arbiter holds one grant for one allocation on one host, and only one ticket of it can be used.
    *
    * @param addresses of the arbiters, in the order in which to ask them
-   * @returns one outcome for each placement, in their order
+   * @param units placements of which all are granted or none; of more than `PLACEMENTS_MAX`, so many at a time
+   * @returns one outcome for each placement of each unit, in their order
    */
   async tickets(
     addresses: readonly string[],
     scheduler: string,
-    placements: readonly StartTerms[],
-  ): Promise<readonly TicketOutcome[]> {
+    units: readonly (readonly StartTerms[])[],
+  ): Promise<readonly (readonly TicketOutcome[])[]> {
     const outcomes = new Map<StartTerms, TicketOutcome>();
+    const isOpen = (unit: readonly StartTerms[]): boolean =>
+      unit.some((terms) => !isFinal(outcomes.get(terms)));
+    const parts = units.flatMap(inParts);
     for (const address of addresses) {
-      const open = placements.filter((terms) => !isFinal(outcomes.get(terms)));
+      const open = parts.filter(isOpen);
       if (open.length === 0) break;
       for (const [terms, outcome] of await this.#askAll(address, scheduler, open)) {
         const known = outcomes.get(terms);
@@ -48,7 +52,9 @@ export class ArbiterClient {
       }
     }
     const nobody = addresses.length === 0 ? 'no arbiter is known' : 'no arbiter answered';
-    return placements.map((terms) => outcomes.get(terms) ?? { id: terms.claim.id, unanswered: nobody });
+    return units.map((unit) =>
+      unit.map((terms) => outcomes.get(terms) ?? { id: terms.claim.id, unanswered: nobody }),
+    );
   }
 
   /** @throws HttpError, ProblemError */
@@ -62,13 +68,13 @@ export class ArbiterClient {
   async #askAll(
     address: string,
     scheduler: string,
-    placements: readonly StartTerms[],
+    units: readonly (readonly StartTerms[])[],
   ): Promise<readonly (readonly [StartTerms, TicketOutcome])[]> {
     const result: (readonly [StartTerms, TicketOutcome])[] = [];
-    for (let from = 0; from < placements.length; from += PLACEMENTS_MAX) {
-      const part = placements.slice(from, from + PLACEMENTS_MAX);
-      const answers = await this.#ask(address, { scheduler, placements: part });
-      for (const [position, terms] of part.entries()) {
+    for (const some of inRequests(units)) {
+      const request = requestFor(scheduler, some);
+      const answers = await this.#ask(address, request);
+      for (const [position, terms] of request.placements.entries()) {
         const id = terms.claim.id;
         const answer = typeof answers === 'string' ? undefined : answers[position];
         const fault = typeof answers === 'string' ? answers : 'the arbiter left it out';
@@ -89,6 +95,31 @@ export class ArbiterClient {
       throw error;
     }
   }
+}
+
+function inParts(unit: readonly StartTerms[]): readonly (readonly StartTerms[])[] {
+  if (unit.length <= PLACEMENTS_MAX) return [unit];
+  const parts: (readonly StartTerms[])[] = [];
+  for (let from = 0; from < unit.length; from += PLACEMENTS_MAX)
+    parts.push(unit.slice(from, from + PLACEMENTS_MAX));
+  return parts;
+}
+
+/** As many units in a request as it may have placements. */
+function inRequests(
+  units: readonly (readonly StartTerms[])[],
+): readonly (readonly (readonly StartTerms[])[])[] {
+  const requests: (readonly StartTerms[])[][] = [];
+  let room = 0;
+  for (const unit of units) {
+    if (requests.length === 0 || unit.length > room) {
+      requests.push([]);
+      room = PLACEMENTS_MAX;
+    }
+    requests.at(-1)?.push(unit);
+    room -= unit.length;
+  }
+  return requests;
 }
 
 /** A ticket, or a refusal that no other arbiter would answer differently. */

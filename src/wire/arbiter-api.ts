@@ -15,6 +15,14 @@ import { startTermsSchema } from './ticket-schema.ts';
 export interface TicketRequest {
   readonly scheduler: string;
   readonly placements: readonly StartTerms[];
+  /** Runs of placements of which all are granted or none, in their order; every other placement stands alone. */
+  readonly together?: readonly PlacementRun[];
+}
+
+export interface PlacementRun {
+  /** Position of its first placement. */
+  readonly first: number;
+  readonly count: number;
 }
 
 /** Placements of one request. A plan with more asks in several; each one is answered within a few tens of ms. */
@@ -22,9 +30,14 @@ export const PLACEMENTS_MAX = 256;
 /** For that many placements with a few ports and devices each. */
 export const TICKET_REQUEST_BYTES_MAX = 512 * 1024;
 
+const position = z.int().min(0).max(PLACEMENTS_MAX);
 const ticketRequestSchema: z.ZodType<TicketRequest> = z.strictObject({
   scheduler: z.string().regex(ID_PATTERN),
   placements: z.array(startTermsSchema).min(1).max(PLACEMENTS_MAX),
+  together: z
+    .array(z.strictObject({ first: position, count: position.min(1) }))
+    .max(PLACEMENTS_MAX)
+    .exactOptional(),
 });
 
 /** @throws ProblemError that names the place of the first thing wrong */
@@ -40,6 +53,7 @@ export function readTicketRequest(body: unknown): TicketRequest {
       path,
     });
   }
+  checkRuns(parsed.data);
   const foreign = parsed.data.placements.findIndex((terms) => terms.scheduler !== parsed.data.scheduler);
   if (foreign < 0) return parsed.data;
   const path = `placements.${String(foreign)}.scheduler`;
@@ -49,6 +63,44 @@ export function readTicketRequest(body: unknown): TicketRequest {
     detail: 'a placement of another scheduler',
     path,
   });
+}
+
+/** One after the other, and none beyond the end. */
+function checkRuns({ placements, together }: TicketRequest): void {
+  let next = 0;
+  for (const [n, { first, count }] of (together ?? []).entries()) {
+    if (first < next || first + count > placements.length)
+      throw new ProblemError({
+        status: 400,
+        code: 'bad-request',
+        detail: 'placements that are none, or belong together with others already',
+        path: `together.${String(n)}`,
+      });
+    next = first + count;
+  }
+}
+
+/** What is granted whole or not at all, in the order of the placements: the runs of the request, and every other placement by itself. */
+export function unitsOf({ placements, together }: TicketRequest): readonly (readonly StartTerms[])[] {
+  const units: (readonly StartTerms[])[] = [];
+  let next = 0;
+  for (const { first, count } of [...(together ?? []), { first: placements.length, count: 0 }]) {
+    for (const terms of placements.slice(next, first)) units.push([terms]);
+    if (count > 0) units.push(placements.slice(first, first + count));
+    next = first + count;
+  }
+  return units;
+}
+
+/** The request for the units, of which no more are taken than one request may have. */
+export function requestFor(scheduler: string, units: readonly (readonly StartTerms[])[]): TicketRequest {
+  const together: PlacementRun[] = [];
+  let first = 0;
+  for (const { length } of units) {
+    if (length > 1) together.push({ first, count: length });
+    first += length;
+  }
+  return { scheduler, placements: units.flat(), ...(together.length === 0 ? null : { together }) };
 }
 
 export interface TicketAnswer {

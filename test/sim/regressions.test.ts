@@ -92,7 +92,7 @@ const WHOLE: readonly { readonly what: string; readonly seed: number; readonly e
 
 /** The same in the suite that looks for planted bugs. */
 const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonly seed: number }[] = [
-  { what: 'gangs of which a part is granted leave little of a quota to be used', theme: 'quota', seed: 3999 },
+  { what: 'S4.12 a gang that is refused takes nothing of its quota', theme: 'quota', seed: 3999 },
   {
     what: 'I6 a gang of which a host refuses one member stands whole: another host takes it over with the claim',
     theme: 'refused',

@@ -3,6 +3,7 @@ import type { Arbiter } from '../../../arbiter/arbiter.ts';
 import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
 import type { StartTerms, TicketBody } from '../../../src/core/ticket.ts';
 import type { TicketGrant } from '../../../src/wire/arbiter-api.ts';
+import { requestFor } from '../../../src/wire/arbiter-api.ts';
 import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
 import { allocationCodec } from '../../../src/wire/records.ts';
 import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
@@ -46,6 +47,34 @@ describe('Arbiter', () => {
     expect([notBeforeMs, expiresMs - notBeforeMs]).toEqual([world.clock.nowMs(), 30_000]);
     expect(jti).toMatch(/^[0-9a-z]{26}$/);
     expect(answer.expiresMs).toBe(expiresMs);
+  });
+
+  it('S4.12 grants a gang whole or not at all, and keeps nothing of one that it refuses', async () => {
+    await world.setQuota({ namespace: 'default', cpuMilli: 1_000 });
+    const arbiter = await seasoned();
+    const placements = [terms(1), terms(2), terms(3), terms(4)];
+    const { answers } = await arbiter.tickets({
+      ...{ scheduler: 'service-1', placements },
+      together: [{ first: 1, count: 3 }],
+    });
+    expect(answers.map((answer) => ('ticket' in answer ? 'granted' : answer.refusal.code))).toEqual([
+      'granted',
+      'quota',
+      'quota',
+      'quota',
+    ]);
+    expect(arbiter.grants().namespaces).toMatchObject([{ granted: { cpuMilli: 400, allocations: 1 } }]);
+    expect(await ask(arbiter, terms(5))).toEqual(['granted']);
+  });
+
+  it('S4.12 a gang that is refused gives back nothing that was granted before', async () => {
+    await world.setQuota({ namespace: 'default', cpuMilli: 1_000 });
+    const arbiter = await seasoned();
+    expect(await ask(arbiter, terms(1), terms(2))).toEqual(['granted', 'granted']);
+    const request = requestFor('service-1', [[terms(1), terms(2), terms(3)]]);
+    const { answers } = await arbiter.tickets(request);
+    expect(answers.every((answer) => 'refusal' in answer)).toBe(true);
+    expect(arbiter.grants().namespaces).toMatchObject([{ granted: { cpuMilli: 800, allocations: 2 } }]);
   });
 
   it('S4.12 counts grants against the quota at once, and says in numbers why it refuses', async () => {
@@ -139,8 +168,8 @@ describe('Arbiter', () => {
     expect(await ask(first.arbiter, terms(1))).toEqual(['granted']);
     expect(await ask(second.arbiter, terms(2))).toEqual(['standby']);
     const client = new ArbiterClient(world.network.client());
-    const asked = client.tickets([second.address, first.address], 'service-1', [terms(1), terms(3)]);
-    expect((await asked).map((outcome) => Object.keys(outcome).sort())).toEqual([
+    const asked = client.tickets([second.address, first.address], 'service-1', [[terms(1)], [terms(3)]]);
+    expect((await asked).flat().map((outcome) => Object.keys(outcome).sort())).toEqual([
       ['expiresMs', 'id', 'ticket'],
       ['id', 'refusal'],
     ]);

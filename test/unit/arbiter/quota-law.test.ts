@@ -5,6 +5,7 @@ import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
 import type { StartTerms } from '../../../src/core/ticket.ts';
 import { CLOCK_TOLERANCE_MS } from '../../../src/core/ticket.ts';
+import { requestFor } from '../../../src/wire/arbiter-api.ts';
 import { allocationCodec } from '../../../src/wire/records.ts';
 import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
 import { someTerms } from '../../support/tickets.ts';
@@ -16,7 +17,14 @@ const ALLOCATIONS_QUOTA = 4;
 const SILENCE_MS = 3_000;
 
 type Act =
-  | { readonly kind: 'ask'; readonly host: number; readonly cpuMilli: number; readonly again: boolean }
+  | {
+      readonly kind: 'ask';
+      readonly host: number;
+      readonly cpuMilli: number;
+      readonly again: boolean;
+      /** Of a gang. */
+      readonly members: number;
+    }
   | { readonly kind: 'use' | 'end'; readonly which: number }
   | { readonly kind: 'deliver'; readonly host: number }
   | { readonly kind: 'advance'; readonly ms: number }
@@ -35,6 +43,7 @@ class Truth {
   #made = 0;
   granted = 0;
   used = 0;
+  readonly gangs = { granted: 0, refused: 0 };
 
   async begin(): Promise<void> {
     for (const host of HOSTS) this.world.addHost(host);
@@ -70,17 +79,31 @@ class Truth {
     expect(all.reduce((sum, { claim }) => sum + claim.resources.cpuMilli, 0)).toBeLessThanOrEqual(CPU_QUOTA);
   }
 
-  async #ask({ host, cpuMilli, again }: Extract<Act, { kind: 'ask' }>): Promise<void> {
+  async #ask({ host, cpuMilli, again, members }: Extract<Act, { kind: 'ask' }>): Promise<void> {
     const earlier = again ? [...this.tickets.values()][0]?.terms : undefined;
-    const terms = earlier ?? this.#terms(HOSTS[host % HOSTS.length] ?? 'host-a', cpuMilli);
-    const answer = (await this.#arbiter?.tickets({ scheduler: terms.scheduler, placements: [terms] }))
-      ?.answers[0];
-    if (answer === undefined || !('ticket' in answer)) return;
+    const fresh = Array.from({ length: members }, (_, n) =>
+      this.#terms(HOSTS[(host + n) % HOSTS.length] ?? 'host-a', cpuMilli),
+    );
+    // What was granted before may be asked for again beside others.
+    const unit = earlier === undefined ? fresh : [...fresh.slice(1), earlier];
+    const { answers } = (await this.#arbiter?.tickets(
+      requestFor(earlier?.scheduler ?? 'batch-1', [unit]),
+    )) ?? {
+      answers: [],
+    };
+    const granted = answers.filter((answer) => 'ticket' in answer);
+    // A gang is granted whole or not at all.
+    expect([0, unit.length]).toContain(granted.length);
+    if (unit.length > 1) this.gangs[granted.length === 0 ? 'refused' : 'granted'] += 1;
+    for (const [n, answer] of granted.entries()) await this.#hold(unit[n], answer.expiresMs);
+  }
+
+  async #hold(terms: StartTerms | undefined, expiresMs: number): Promise<void> {
     this.granted += 1;
-    if (this.#started.has(terms.claim.id)) return;
+    if (terms === undefined || this.#started.has(terms.claim.id)) return;
     // The order of every scheduler: ticket, commit, start.
     await this.world.put(this.#key(terms), allocationCodec.encode(allocationOf(terms)));
-    this.tickets.set(terms.claim.id, { terms, usableUntilMs: answer.expiresMs + CLOCK_TOLERANCE_MS });
+    this.tickets.set(terms.claim.id, { terms, usableUntilMs: expiresMs + CLOCK_TOLERANCE_MS });
   }
 
   #key({ namespace, job, claim }: StartTerms): string {
@@ -167,6 +190,7 @@ const acts: fc.Arbitrary<Act> = fc.oneof(
       host: fc.nat(1),
       cpuMilli: fc.integer({ min: 1, max: 600 }),
       again: fc.boolean(),
+      members: fc.integer({ min: 1, max: 3 }),
     }),
   },
   {
@@ -191,6 +215,7 @@ describe('the quota law', () => {
   it('I40 I41 S4.18 used and usable stay within the quota, through silence, expiry and successors', async () => {
     let granted = 0;
     let used = 0;
+    const gangs = { granted: 0, refused: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(acts, { minLength: 20, maxLength: 50, size: 'max' }), async (script) => {
         const truth = new Truth();
@@ -201,11 +226,14 @@ describe('the quota law', () => {
         }
         granted += truth.granted;
         used += truth.used;
+        gangs.granted += truth.gangs.granted;
+        gangs.refused += truth.gangs.refused;
         await truth.world.close();
       }),
       { numRuns: 80 },
     );
     expect(granted).toBeGreaterThan(200);
     expect(used).toBeGreaterThan(60);
+    expect(Math.min(gangs.granted, gangs.refused)).toBeGreaterThan(60);
   });
 });

@@ -45,7 +45,8 @@ async function ask(addresses: readonly string[], count = 1): Promise<readonly st
     const terms = someTerms();
     return { ...terms, claim: { ...terms.claim, id: `a${String(n)}` } };
   });
-  const outcomes = await client.tickets(addresses, 'service-1', placements);
+  const units = placements.map((terms) => [terms]);
+  const outcomes = (await client.tickets(addresses, 'service-1', units)).flat();
   expect(outcomes.map(({ id }) => id)).toEqual(placements.map(({ claim }) => claim.id));
   return [...new Set(outcomes.map(kindOf))];
 }
@@ -75,5 +76,14 @@ describe('ArbiterClient', () => {
     const keeper = await arbiter('ticket');
     expect(await ask([keeper.address], 2 * PLACEMENTS_MAX + 3)).toEqual(['ticket']);
     expect(keeper.asked).toEqual([PLACEMENTS_MAX, PLACEMENTS_MAX, 3]);
+  });
+
+  it('keeps what is granted together in one request, but for what no request takes', async () => {
+    const keeper = await arbiter('ticket');
+    const gang = (size: number): readonly StartTerms[] => Array.from({ length: size }, () => someTerms());
+    const units = [gang(1), gang(PLACEMENTS_MAX - 1), gang(2), gang(PLACEMENTS_MAX + 1)];
+    const outcomes = await client.tickets([keeper.address], 'service-1', units);
+    expect(outcomes.map(({ length }) => length)).toEqual(units.map(({ length }) => length));
+    expect(keeper.asked).toEqual([PLACEMENTS_MAX, 2, PLACEMENTS_MAX, 1]);
   });
 });

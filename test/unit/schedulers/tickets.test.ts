@@ -34,6 +34,20 @@ describe('a scheduler that needs tickets', () => {
     }
   });
 
+  it('S4.12 asks for a gang as a whole, and for others one by one', async () => {
+    const hosts = [await world.host('h1'), await world.host('h2')];
+    const runs = (count: number): boolean =>
+      hosts.reduce((sum, { running }) => sum + running.length, 0) === count;
+    await world.scheduler({ id: 'batch-1', enforcement: true });
+    await world.submit(makeJob('gang', {}, { count: 3, gang: true }));
+    await world.until(() => runs(3), 'the gang');
+    expect(arbiter.requests[0]?.together).toEqual([{ first: 0, count: 3 }]);
+    await world.submit(makeJob('hello', {}, { count: 2 }));
+    await world.until(() => runs(5), 'the others');
+    expect(arbiter.requests[1]?.placements).toHaveLength(2);
+    expect(arbiter.requests[1]?.together).toBeUndefined();
+  });
+
   it('S4.12 a refusal leaves nothing claimed, says why, and is asked again when it may make sense', async () => {
     const host = await world.host('h1');
     arbiter.refusal = { code: 'quota', detail: 'namespace default uses 4 of 4 cpu', retryAfterMs: 3_000 };
