@@ -201,6 +201,7 @@ export class Decider {
   async #fail(job: OwnedJob, fills: readonly Fill[], nowMs: number): Promise<void> {
     if (job.failing) return;
     job.failing = true;
+    job.givenUp += 1;
     try {
       for (let i = 0; i < fills.length && !job.dropped; i += OUTCOMES_MAX)
         await this.#writeFailures(job, fills.slice(i, i + OUTCOMES_MAX), nowMs);

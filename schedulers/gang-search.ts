@@ -61,6 +61,7 @@ export class GangSearch {
   readonly #terms: GangSearchTerms;
   readonly #id: string;
   readonly #record: unknown;
+  readonly #givenUp: number;
   readonly #breath: Breath;
   readonly #entries: Entry[] = [];
   /** Members on each host that fit there as it is. */
@@ -84,6 +85,7 @@ export class GangSearch {
     this.#group = group;
     this.#terms = terms;
     this.#record = job.record;
+    this.#givenUp = job.givenUp;
     const { clock, random } = term.world;
     this.#id = makeId(Math.floor(clock.nowMs()), random.bytes(16));
     this.#breath = new Breath(clock, term.signal, STRETCH_STEPS);
@@ -93,8 +95,10 @@ export class GangSearch {
 
   /** Whether anybody still wants it, after others were asked, and there is time left. */
   get isWanted(): boolean {
-    const { dropped, stale, finishing, record } = this.#job;
+    const { dropped, stale, finishing, record, givenUp } = this.#job;
     if (this.#term.signal.aborted || dropped || stale || finishing) return false;
+    // Some members have waited for as long as they may, and have their outcomes.
+    if (givenUp !== this.#givenUp) return false;
     if (this.#term.world.clock.monotonicMs() >= this.#terms.untilMs) return false;
     return record === this.#record && !this.#parts.isPaused();
   }

@@ -100,6 +100,8 @@ export class OwnedJob {
   finishing = false;
   /** Outcomes for slots without a place are being written. */
   failing = false;
+  /** How often slots were given up for want of a place: what is still searched for them comes too late. */
+  givenUp = 0;
   /** The next look that time alone asks for (monotonic), and how to call it off. */
   lookAtMs = Number.POSITIVE_INFINITY;
   cancelTimer: () => void = () => undefined;

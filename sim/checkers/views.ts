@@ -88,8 +88,9 @@ function checkEqual(history: RecordedHistory, book: RunBook, findings: Findings)
   const truths = new Map<string, string>();
   for (const { seq, fact } of history.listings)
     if (seq > book.quietFrom.seq) truths.set(fact.host, digestOf(fact.incarnation, fact.reports));
+  const toldSeq = history.listings.findLast(({ seq }) => seq > (book.quietFrom?.seq ?? 0))?.seq ?? Infinity;
   const views = new Map<string, Stamped<ViewFact>>();
-  for (const view of history.views) if (view.seq > book.quietFrom.seq) views.set(view.fact.monitor, view);
+  for (const view of history.views) if (view.seq > toldSeq) views.set(view.fact.monitor, view);
   for (const view of views.values()) {
     if (!view.fact.complete)
       findings.prove('I48', view.fact.monitor, 'its view is not complete after the quiet period', [view]);

@@ -15,7 +15,7 @@ import type { Scenario } from './scenario.ts';
 import { turnedClocksOf } from '../checkers/turned-clocks.ts';
 import { leastOf } from './scenario.ts';
 import { shareRecords } from './shared-records.ts';
-import { viewsAgree, witnessViews } from './view-witness.ts';
+import { viewsAgree, witnessTruth, witnessViews } from './view-witness.ts';
 import { workDone } from './work.ts';
 import { World } from './world.ts';
 
@@ -42,14 +42,14 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   const { agenda, history } = world.ground;
   unleash(plan.faults, world);
   world.start();
-  await drive(agenda, { untilMs: scenario.activeMs });
+  await busy(world, scenario.activeMs);
   world.becalm();
   history.phase('quiet');
   const late = await quiet(world, scenario);
   // What changes in the last moment is still on its way to the monitors.
   const untilMs = agenda.nowMs + VIEWS_MS;
   await drive(agenda, { untilMs, done: () => viewsAgree(world) });
-  witnessViews(world);
+  witnessTruth(world);
   history.phase('end');
   world.end();
   const report = options.check === false ? null : checked(world, options, late);
@@ -66,6 +66,17 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
     report,
     errors: world.errors,
   };
+}
+
+/** Between two looks at what monitors show, so that one can be held against the one before. */
+const VIEW_MS = 2_000;
+
+async function busy(world: World, untilMs: number): Promise<void> {
+  const { agenda } = world.ground;
+  while (agenda.nowMs < untilMs) {
+    await drive(agenda, { untilMs: Math.min(agenda.nowMs + VIEW_MS, untilMs) });
+    witnessViews(world);
+  }
 }
 
 /** A run whose cell has settled ends; one that goes on costs more than the looks. */
@@ -97,6 +108,7 @@ async function quiet(
   const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
   for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
     await drive(agenda, { untilMs });
+    witnessViews(world);
     if (late.length === 0 && untilMs >= dueMs) late = look.openAt(untilMs).violations;
     const isEarly = isWhole || untilMs < activeMs + quietLeastMs;
     if (untilMs >= endMs || (!isEarly && isOver())) return late;

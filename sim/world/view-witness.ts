@@ -15,19 +15,25 @@ export function viewsAgree(world: World): boolean {
   return true;
 }
 
-/** Writes down what every monitor would answer now, and what every agent says of its own host. */
-export function witnessViews(world: World): void {
+/** Writes down what every agent says of its own host now, and what every monitor would answer. */
+export function witnessTruth(world: World): void {
   const { history } = world.ground;
   for (const [name, agent] of world.agents) {
     if (world.actors.get(name)?.isUp !== true) continue;
     const { incarnation, seq } = agent.feed;
     history.listing({ host: name, incarnation, seq, reports: agent.feed.reports() });
   }
+  witnessViews(world);
+}
+
+/** Writes down what every monitor would answer now. */
+export function witnessViews(world: World): void {
   for (const [name, monitor] of world.monitors) {
     const actor = world.actors.get(name);
     if (actor?.isUp !== true) continue;
     const { complete } = monitor.state.follower.view;
-    history.view({ monitor: name, instance: actor.instance, complete, hosts: hostsSeenBy(monitor) });
+    const hosts = hostsSeenBy(monitor);
+    world.ground.history.view({ monitor: name, instance: actor.instance, complete, hosts });
   }
 }
 

@@ -99,6 +99,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     seed: 2,
   },
   {
+    what: 'I22 a gang that has waited as long as it may is not placed by what was searched for it before',
+    theme: 'hushed',
+    seed: 80,
+  },
+  {
     what: 'I6 room that is made for some members of a gang is not taken while another has ended meanwhile',
     theme: 'silent',
     seed: 27,

@@ -111,6 +111,26 @@ describe("the search for a large gang's room, and what else there is to do", () 
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
+  it('I22 I24 a gang that has waited as long as it may is not placed by what was searched for it before', async () => {
+    await filled(1);
+    // Room for one of them: it is held while room is made for the other.
+    await world.host('free', 50_000);
+    let answer: () => void = () => undefined;
+    const answered = new Promise<'pass'>((resolve) => (answer = () => resolve('pass')));
+    world.fate = ({ method, url }, from) =>
+      from === 'batch-1' && method === 'GET' && url.endsWith('/v1/allocations') ? answered : 'pass';
+    const waits = { count: 2, gang: true, waitMaxMs: 1_000 };
+    await world.submit(makeJob('huge', { precedence: 80 }, waits, 50_000));
+    await world.until(() => world.outcomes().length > 0, 'one that is given up');
+    answer();
+    await world.until(() => world.owners().length === 1, 'the end of the job');
+    expect(world.outcomes().map(({ cause, attempt }) => [cause, attempt])).toEqual([
+      ['unplaceable', 1],
+      ['unplaceable', 1],
+    ]);
+    expect([isChosen, world.allocations().length, world.running().length]).toEqual([false, 1, 1]);
+  });
+
   it('S4.30 a scheduler that steps down leaves off in the middle', async () => {
     await filled(1);
     await world.submit(gang(120, 1_000));
