@@ -23,6 +23,15 @@ export const IN_MONITORS: readonly Mutant[] = [
     breaks: ['I48', 'I55'],
   },
   {
+    name: 'silent-shown-as-heard',
+    theme: 'any',
+    slip: 'what a view shows of a silent host does not say since when it is silent',
+    file: 'src/runtime/merged-view.ts',
+    find: '    if (entry.silentSince !== null) return entry.silentSince.wallMs;\n',
+    replace: '    if (entry.silentSince !== null) return null;\n',
+    breaks: ['I51'],
+  },
+  {
     name: 'lost-at-once',
     theme: 'lost',
     slip: 'a host is declared lost at its first missed sign of life',
