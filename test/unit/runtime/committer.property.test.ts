@@ -337,6 +337,6 @@ describe('committer under contention and faults', () => {
       { numRuns: Number(process.env['MOORAGE_PROPERTY_RUNS'] ?? 150) },
     );
     // Nothing was shown if nothing landed, conflicted or failed.
-    expect(Math.min(landed, conflicted, faults, shared, outOfPool, leftOut)).toBeGreaterThan(100);
+    expect(Math.min(landed, conflicted, faults, shared, outOfPool, leftOut)).toBeGreaterThan(50);
   });
 });
