@@ -84,7 +84,7 @@ export class Decider {
     const { cell } = this.#term;
     return evaluate({
       record: job.record,
-      live: [...job.entries.values()],
+      live: [...job.entries.values(), ...job.unrecorded],
       outcomes: job.outcomes(),
       versions: job.versions,
       standing: (host) => cell.standing(host),

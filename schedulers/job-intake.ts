@@ -1,3 +1,4 @@
+import type { LiveAllocation } from '../src/core/slot-view.ts';
 import { OBSERVED_RANK } from '../src/core/states.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { sleep } from '../src/runtime/sleep.ts';
@@ -15,7 +16,7 @@ import type { Strays } from './strays.ts';
 const LOAD_RETRY_MS = 1_000;
 /** A gang is made effective, or given up, within some round trips; when its scheduler died, within seconds. */
 const UNDECIDED_MS = 200;
-/** Until a host that did not answer is asked again for what it knows, or is declared lost. */
+/** Until a host that did not answer is asked again for what it knows, or is declared lost; and until room is looked for again. */
 const STRAYS_AGAIN_MS = 200;
 
 export interface JobIntakeParts {
@@ -67,17 +68,19 @@ export class JobIntake {
         // An own write landed meanwhile, and the lists may be from before it: they would make us forget what we placed,
         // or take up again what was released. Nothing new is decided while the job is stale, so this ends.
         if (job.landings !== landings) continue;
-        const isWhole = (await this.#parts.strays?.takeUp(job, stored)) !== false;
+        const waiting = this.#parts.strays === null ? [] : await this.#parts.strays.takeUp(job, stored);
         if (job.dropped) return;
-        // Of a job that is to stop something may have landed meanwhile.
+        // Of a job that was loaded in part something may have landed meanwhile.
         if (job.landings !== landings) continue;
-        if (isWhole) {
+        if (waiting?.length === 0) {
           job.inPart = false;
+          job.unrecorded = waiting;
           this.#loaded(job, stored);
           return;
         }
-        this.#stopMeanwhile(job, stored);
         waitMs = STRAYS_AGAIN_MS;
+        const isInPart = this.#loadedInPart(job, stored, waiting);
+        if (isInPart && job.record.desired === 'run') await this.#whileOthersStay(job);
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         world.log.warn({ job: job.key, error }, 'cannot read a job');
@@ -88,12 +91,31 @@ export class JobIntake {
 
   /**
    * What hosts know of the job and the store does not cannot all be taken up yet: where somebody else was given its place, that
-   * takes as long as he stays. A job that is to stop has nothing placed meanwhile, so the rest of it need not wait.
+   * takes as long as he stays. The rest of the job need not wait for it, if it is to stop, as nothing is placed for it then, or if
+   * all is known that fills its slots. A gang is looked at whole.
+   *
+   * @param waiting see `Strays.takeUp`
    */
-  #stopMeanwhile(job: OwnedJob, stored: StoredJob): void {
-    if (job.record.desired !== 'stop') return;
+  #loadedInPart(job: OwnedJob, stored: StoredJob, waiting: readonly LiveAllocation[] | null): boolean {
+    const isToStop = job.record.desired === 'stop';
+    if (!isToStop && (waiting === null || job.hasGangs)) return false;
     job.inPart = true;
+    job.unrecorded = isToStop || waiting === null ? [] : waiting;
     this.#loaded(job, stored);
+    return true;
+  }
+
+  /** Until all of the job has to be read again: what waits may wait no more, or its record is another one. */
+  async #whileOthersStay(job: OwnedJob): Promise<void> {
+    const { world, signal } = this.#term;
+    try {
+      while (!job.stale && !job.dropped && !signal.aborted) {
+        await sleep(world.clock, STRAYS_AGAIN_MS, signal);
+        if ((await this.#parts.strays?.tryAgain(job)) !== false) return;
+      }
+    } finally {
+      job.stale = true;
+    }
   }
 
   /** The reports of what others placed went by before the job was ours. What is not learnt, its host is asked for. */

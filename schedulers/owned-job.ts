@@ -4,6 +4,7 @@ import type { KnownHost } from '../src/core/host-slot.ts';
 import { jobKeyOf } from '../src/core/ids.ts';
 import type { Job, JobRecord } from '../src/core/job.ts';
 import type { AllocationReport } from '../src/core/report.ts';
+import type { LiveAllocation } from '../src/core/slot-view.ts';
 
 /**
  * Where an allocation stands on its way:
@@ -62,6 +63,8 @@ export interface GroupState {
   pending: number;
 }
 
+const NOTHING_UNRECORDED: readonly LiveAllocation[] = Object.freeze([]);
+
 /** Everything that a scheduler knows of a job that it owns. Dropped whole when the job goes to another. */
 export class OwnedJob {
   readonly namespace: string;
@@ -94,8 +97,10 @@ export class OwnedJob {
   hadGangs = false;
   /** The store may hold what we do not know of; read it again before the next decision. */
   stale = false;
-  /** It is to stop, and hosts know of more of it than could be taken up: it is not at its end, whatever is left here. */
+  /** Hosts know of more of it than could be taken up: it is read again and again, and is not at its end, whatever is left here. */
   inPart = false;
+  /** What hosts run of it without a record, while others have its room. It fills its slots, and nobody stops or releases it here. */
+  unrecorded: readonly LiveAllocation[] = NOTHING_UNRECORDED;
   /** Its owner key is being deleted. */
   finishing = false;
   /** Outcomes for slots without a place are being written. */

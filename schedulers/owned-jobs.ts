@@ -52,8 +52,8 @@ export class OwnedJobs {
     job.record = row === undefined ? { ...job.record, desired: 'stop' } : row.value;
     if (job.record.version !== before) this.#expectMore(job);
     job.recordRevision = row?.modRevision ?? 0;
-    // Its slots may be filled by what was not taken up yet.
-    if (job.inPart && job.record.desired === 'run') job.stale = true;
+    // What waits for its room is to stop with it, or fills its slots from now on.
+    if (job.inPart) job.stale = true;
     // What was tried for the old spec says nothing about the new one.
     job.groups.clear();
     this.#parts.parking.leave(job);

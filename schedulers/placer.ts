@@ -226,6 +226,8 @@ function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly Kno
     if (allocation.group !== group || allocation.desired !== 'run') continue;
     held.push((entry.host ??= state.known(allocation.host)));
   }
+  for (const { allocation } of job.unrecorded)
+    if (allocation.group === group && allocation.desired === 'run') held.push(state.known(allocation.host));
   return held;
 }
 

@@ -4,6 +4,7 @@ import { makeId } from '../src/core/ids.ts';
 import { forgottenOutcome, outcomeOf } from '../src/core/outcome-of.ts';
 import type { Release } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
+import type { LiveAllocation } from '../src/core/slot-view.ts';
 import { CAUSES } from '../src/core/slot-view.ts';
 import { isTerminal } from '../src/core/states.ts';
 import { claimOf } from '../src/core/ticket.ts';
@@ -39,10 +40,11 @@ export class Strays {
   }
 
   /**
-   * @returns true: the store has all that hosts know of the job; false: something was written or could not be, read it again
+   * @returns what runs on without a record, as others have its room, when that is all that the store lacks; null: something was
+   *     written or could not be, read it again
    * @throws StoreError
    */
-  async takeUp(job: OwnedJob, stored: StoredJob): Promise<boolean> {
+  async takeUp(job: OwnedJob, stored: StoredJob): Promise<readonly LiveAllocation[] | null> {
     const known = new Set([
       ...job.entries.keys(),
       ...stored.allocations.map(({ allocation }) => allocation.id),
@@ -51,10 +53,10 @@ export class Strays {
     if (!(await this.#reports.learn(job.key))) {
       // What was read is old by the time somebody knows.
       await this.#untilLearnt(job);
-      return false;
+      return null;
     }
     const reports = [...this.#reports.ofJob(job.key)].filter(({ id }) => !known.has(id));
-    if (reports.length === 0) return true;
+    if (reports.length === 0) return [];
     const living: AllocationReport[] = [];
     const ended: Outcome[] = [];
     let all = true;
@@ -67,9 +69,24 @@ export class Strays {
       else if (now !== null) living.push(now);
     }
     if (ended.length > 0) await this.#writeEnds(job, ended);
-    if (living.length > 0 && !(await this.#settle(job, stored, living)))
-      await this.#claim(job, living, stored);
-    return all && ended.length + living.length === 0;
+    if (living.length > 0 && (await this.#settle(job, stored, living))) return null;
+    const waiting = await this.#claim(job, living, stored);
+    return all && ended.length === 0 && waiting.length === living.length ? waiting : null;
+  }
+
+  /**
+   * What waits for its room, once more.
+   * @returns false: all of it does still
+   * @throws StoreError
+   */
+  async tryAgain(job: OwnedJob): Promise<boolean> {
+    for (const { allocation } of job.unrecorded) {
+      const now = await this.#ask(allocation);
+      if (now === 'unknown') continue;
+      if (now === 'nobody' || now === null || isTerminal(now.state) || job.stale || job.dropped) return true;
+      if (!(await this.#isCrowdedOut(allocation))) return true;
+    }
+    return false;
   }
 
   async #untilLearnt(job: OwnedJob): Promise<void> {
@@ -181,20 +198,34 @@ export class Strays {
 
   /**
    * What still is on its host comes back, each by itself: one whose place was given away meanwhile waits until it is free, unless
-   * its job is to stop.
+   * its job is to stop. @returns those that wait
    */
-  async #claim(job: OwnedJob, living: readonly AllocationReport[], stored: StoredJob): Promise<void> {
+  async #claim(
+    job: OwnedJob,
+    living: readonly AllocationReport[],
+    stored: StoredJob,
+  ): Promise<readonly LiveAllocation[]> {
     const places = living.map((report) => {
       const isFilled = stored.allocations.some(
         ({ allocation }) => allocation.desired === 'run' && isSameSlot(report, allocation),
       );
       return this.#allocationOf(job, report, isFilled ? 'stop' : 'run');
     });
-    const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
-    for (const allocation of newestRuns(places)) {
-      const outcome = await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
-      if (outcome.get(allocation.id)?.kind === 'conflicted') await this.#stopUnrecorded(job, allocation);
+    const waiting: LiveAllocation[] = [];
+    for (const [n, allocation] of newestRuns(places).entries()) {
+      if (!(await this.#isCrowdedOut(allocation))) continue;
+      await this.#stopUnrecorded(job, allocation);
+      waiting.push({ allocation, report: living[n] ?? null });
     }
+    return waiting;
+  }
+
+  /** Tries to write its record. @returns true: somebody else has its room */
+  async #isCrowdedOut(allocation: Allocation): Promise<boolean> {
+    const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
+    const outcomes = await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
+    const outcome = outcomes.get(allocation.id);
+    return outcome?.kind === 'conflicted' && outcome.why.reason === 'no-fit';
   }
 
   /**

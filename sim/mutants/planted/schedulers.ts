@@ -123,6 +123,15 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I55', 'I12', 'I14'],
   },
   {
+    name: 'slot-of-unrecorded-filled',
+    theme: 'restored',
+    slip: 'after a restore a slot is filled anew while its task runs on and waits for its room',
+    file: 'schedulers/decider.ts',
+    find: 'live: [...job.entries.values(), ...job.unrecorded],',
+    replace: 'live: [...job.entries.values()],',
+    breaks: ['I12', 'I53', 'I54'],
+  },
+  {
     name: 'hosts-are-not-asked',
     theme: 'restored',
     slip: 'after a restore a job is read from the store alone, though hosts know more',

@@ -4,6 +4,9 @@ import type { JobIntakeParts } from '../../../schedulers/job-intake.ts';
 import { JobIntake } from '../../../schedulers/job-intake.ts';
 import { NOTHING_STORED } from '../../../schedulers/job-loader.ts';
 import { OwnedJob } from '../../../schedulers/owned-job.ts';
+import type { Group } from '../../../src/core/job.ts';
+import type { LiveAllocation } from '../../../src/core/slot-view.ts';
+import { StoreError } from '../../../src/ports/cell-store.ts';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { makeJob } from './cell-world.ts';
@@ -12,7 +15,10 @@ import { makeJob } from './cell-world.ts';
 class Intake {
   readonly clock = new ManualClock();
   readonly job = new OwnedJob({ job: makeJob('web'), version: 1, desired: 'stop', submittedAtMs: 1 }, 1, 1);
-  isWhole = false;
+  /** What others have the room of; null: it cannot be said. */
+  waiting: readonly LiveAllocation[] | null = null;
+  /** What waits may wait no more. */
+  mayBeFree: boolean | StoreError = false;
   /** Told while its strays are taken up. */
   meanwhile = (): void => undefined;
   reads = 0;
@@ -34,11 +40,19 @@ class Intake {
       strays: {
         takeUp: () => {
           this.meanwhile();
-          return Promise.resolve(this.isWhole);
+          return Promise.resolve(this.waiting);
+        },
+        tryAgain: async () => {
+          if (this.mayBeFree instanceof StoreError) throw this.mayBeFree;
+          return this.mayBeFree;
         },
       },
     } as unknown as JobIntakeParts,
   );
+
+  run(group: Partial<Group> = {}): void {
+    this.job.record = { ...this.job.record, job: makeJob('web', {}, group), desired: 'run' };
+  }
 
   load(): void {
     this.job.stale = true;
@@ -54,30 +68,85 @@ describe('a job of which hosts have what a restored store does not', () => {
     cell.load();
     await cell.clock.advance(10);
     expect([cell.job.stale, cell.job.inPart, cell.looks]).toEqual([false, true, 1]);
-    cell.isWhole = true;
+    cell.waiting = [];
     await cell.clock.advance(1_000);
     expect([cell.job.stale, cell.job.inPart, cell.looks]).toEqual([false, false, 2]);
     expect(cell.reads).toBe(2);
   });
 
   it('I53 is not looked at when it is to run: its slots may be filled already', async () => {
-    cell.job.record = { ...cell.job.record, desired: 'run' };
+    cell.run();
     cell.load();
     await cell.clock.advance(1_000);
     expect([cell.job.stale, cell.looks]).toEqual([true, 0]);
     expect(cell.reads).toBeGreaterThan(1);
-    cell.isWhole = true;
+    cell.waiting = [];
     await cell.clock.advance(1_000);
     expect([cell.job.stale, cell.looks]).toEqual([false, 1]);
   });
 
   it('is read again when something of it landed meanwhile', async () => {
-    cell.isWhole = true;
+    cell.waiting = [];
     cell.meanwhile = () => {
       if (cell.reads === 1) cell.job.landings += 1;
     };
     cell.load();
     await cell.clock.advance(10);
     expect([cell.reads, cell.looks]).toEqual([2, 1]);
+  });
+
+  describe('and that lack their room alone', () => {
+    const stray = { allocation: { id: 'a' }, report: null } as unknown as LiveAllocation;
+    beforeEach(() => {
+      cell.run();
+      cell.waiting = [stray];
+      cell.load();
+    });
+
+    it('I53 is looked at with them, and read again when there may be room', async () => {
+      await cell.clock.advance(1_000);
+      expect([cell.job.stale, cell.job.inPart, cell.looks, cell.reads]).toEqual([false, true, 1, 1]);
+      expect(cell.job.unrecorded).toEqual([stray]);
+      cell.mayBeFree = true;
+      await cell.clock.advance(300);
+      expect(cell.job.stale).toBe(true);
+      cell.waiting = [];
+      await cell.clock.advance(300);
+      expect([cell.job.stale, cell.job.inPart, cell.job.unrecorded]).toEqual([false, false, []]);
+      expect(cell.looks).toBe(2);
+      await cell.clock.advance(5_000);
+      expect(cell.reads).toBe(2);
+    });
+
+    it('is read again when anything else asks for it', async () => {
+      await cell.clock.advance(1_000);
+      cell.job.stale = true;
+      await cell.clock.advance(500);
+      expect([cell.job.stale, cell.reads]).toEqual([false, 2]);
+    });
+
+    it('is not decided on after the store failed, before it was read', async () => {
+      await cell.clock.advance(1_000);
+      cell.mayBeFree = new StoreError('unavailable', 'gone', { retryable: true });
+      cell.waiting = null;
+      await cell.clock.advance(5_000);
+      expect(cell.job.stale).toBe(true);
+      expect(cell.reads).toBeGreaterThan(1);
+    });
+
+    it('ends with the job', async () => {
+      await cell.clock.advance(1_000);
+      cell.job.dropped = true;
+      await cell.clock.advance(5_000);
+      expect([cell.reads, cell.looks]).toEqual([1, 1]);
+    });
+  });
+
+  it('I6 is not looked at in part where a gang is: all its members are placed together', async () => {
+    cell.run({ gang: true });
+    cell.waiting = [{ allocation: { id: 'a' }, report: null } as unknown as LiveAllocation];
+    cell.load();
+    await cell.clock.advance(1_000);
+    expect([cell.job.stale, cell.looks]).toEqual([true, 0]);
   });
 });

@@ -7,8 +7,9 @@ import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
 import { cellKeys } from '../../../src/core/keys.ts';
 import { EMPTY_LEDGER } from '../../../src/core/ledger.ts';
-import type { Plan } from '../../../src/core/plan.ts';
+import type { ConflictReason, Plan } from '../../../src/core/plan.ts';
 import type { AllocationReport } from '../../../src/core/report.ts';
+import type { LiveAllocation } from '../../../src/core/slot-view.ts';
 import { seededRandom } from '../../../src/core/seeded-random.ts';
 import { HttpError } from '../../../src/ports/http.ts';
 import type { StopRequest } from '../../../src/wire/host-api.ts';
@@ -52,9 +53,12 @@ class Restored {
   readonly plans: Plan[] = [];
   /** What has no room for its claim any more. */
   readonly crowdedOut = new Set<string>();
+  /** What the commit says of those. */
+  why: ConflictReason = { reason: 'no-fit', short: { dimension: 'cpu', needed: 100, available: 0 } };
   readonly stopped: { readonly id: string; readonly request: StopRequest }[] = [];
   lost = new Set<string>();
-  #job: OwnedJob | null = null;
+  /** Owned from `own` on. */
+  job = new OwnedJob({ job: makeJob('web'), version: 1, desired: 'run', submittedAtMs: 1 }, 1, 0);
 
   async own(): Promise<void> {
     const key = keys.owner('default', 'web');
@@ -63,9 +67,8 @@ class Restored {
       ...{ compares: [], readBack: [] },
       writes: [{ kind: 'put', key, value }],
     });
-    const record = { job: makeJob('web'), version: 1, desired: 'run', submittedAtMs: 1 } as const;
     if (reply.outcome !== 'applied') throw new Error('not owned');
-    this.#job = new OwnedJob(record, 1, reply.revision);
+    this.job = new OwnedJob(this.job.record, 1, reply.revision);
   }
 
   /** The host says so now, and said so when it reported last. */
@@ -76,19 +79,25 @@ class Restored {
 
   /** An operator stopped the job. */
   stop(): void {
-    if (this.#job === null) throw new Error('not owned');
-    this.#job.record = { ...this.#job.record, desired: 'stop' };
+    this.job.record = { ...this.job.record, desired: 'stop' };
   }
 
-  takeUp(part: Partial<StoredJob> = {}): Promise<boolean> {
-    if (this.#job === null) throw new Error('not owned');
+  takeUp(part: Partial<StoredJob> = {}): Promise<readonly LiveAllocation[] | null> {
     const stored: StoredJob = {
       ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map(), ...part },
     };
+    return this.#strays().takeUp(this.job, stored);
+  }
+
+  tryAgain(): Promise<boolean> {
+    return this.#strays().tryAgain(this.job);
+  }
+
+  #strays(): Strays {
     return new Strays(this.#term(), {
       learn: () => Promise.resolve(this.isLearnt),
       ofJob: () => this.seen,
-    }).takeUp(this.#job, stored);
+    });
   }
 
   outcomes(): Promise<readonly string[]> {
@@ -130,9 +139,7 @@ class Restored {
       commit: (plan: Plan) => {
         this.plans.push(plan);
         const lost = plan.places.filter(({ id }) => this.crowdedOut.has(id));
-        return Promise.resolve(
-          new Map(lost.map(({ id }) => [id, { kind: 'conflicted', why: { reason: 'plan-refused' } }])),
-        );
+        return Promise.resolve(new Map(lost.map(({ id }) => [id, { kind: 'conflicted', why: this.why }])));
       },
     } as unknown as Term;
   }
@@ -151,13 +158,13 @@ const row = (allocation: Allocation, revision = 9) => ({ allocation, revision })
 describe('what hosts know of a job and a restored store does not', () => {
   it('I53 is nothing where the store knows all of it: no host is asked', async () => {
     cell.says(reportOf('a'));
-    expect(await cell.takeUp({ allocations: [row(allocationOf('a'))] })).toBe(true);
+    expect(await cell.takeUp({ allocations: [row(allocationOf('a'))] })).toEqual([]);
     expect(cell.asked).toEqual([]);
   });
 
   it('I53 comes back under its own id with its claim, by the epoch of now', async () => {
     cell.says(reportOf('a', { ports: { http: 20_000 } }));
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toBeNull();
     expect(placed()).toMatchObject([
       {
         ...{ id: 'a', host: 'h1', desired: 'run', ports: { http: 20_000 }, scheduler: 'batch-1' },
@@ -168,7 +175,7 @@ describe('what hosts know of a job and a restored store does not', () => {
 
   it('I54 leaves its outcome when it has ended, and is not begun again', async () => {
     cell.says(reportOf('a', ENDED));
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toBeNull();
     expect(await cell.outcomes()).toEqual(['a']);
     expect(placed()).toEqual([]);
   });
@@ -176,7 +183,7 @@ describe('what hosts know of a job and a restored store does not', () => {
   it('I54 leaves none when a later attempt of its slot has one already: it was dropped as surplus', async () => {
     cell.says(reportOf('a', ENDED));
     const later = { group: 'web', index: 0, attempt: 2, allocation: 'b' } as Outcome;
-    expect(await cell.takeUp({ outcomes: [later] })).toBe(true);
+    expect(await cell.takeUp({ outcomes: [later] })).toEqual([]);
     expect(await cell.outcomes()).toEqual([]);
   });
 
@@ -191,28 +198,28 @@ describe('what hosts know of a job and a restored store does not', () => {
   it('is asked for again while its host does not answer, and nothing is decided meanwhile', async () => {
     cell.says(reportOf('a'));
     cell.answers.set('a', new HttpError('no answer in time', { sent: true }));
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toBeNull();
     expect(cell.plans).toEqual([]);
   });
 
   it('I53 is waited for while no monitor can say what hosts report of the job', async () => {
     cell.isLearnt = false;
-    let answer: boolean | null = null;
+    let answer: readonly LiveAllocation[] | null | undefined;
     void cell.takeUp().then((now) => (answer = now));
     await cell.clock.advance(10_000);
-    expect(answer).toBeNull();
+    expect(answer).toBeUndefined();
     cell.isLearnt = true;
     await cell.clock.advance(1_000);
     // What had been read of the job is old by now.
-    expect(answer).toBe(false);
-    expect(await cell.takeUp()).toBe(true);
+    expect(answer).toBeNull();
+    expect(await cell.takeUp()).toEqual([]);
     expect(cell.asked).toEqual([]);
   });
 
   it('is not waited for on a host that counts as lost', async () => {
     cell.says(reportOf('a'));
     cell.lost.add('h1');
-    expect(await cell.takeUp()).toBe(true);
+    expect(await cell.takeUp()).toEqual([]);
     expect(cell.plans).toEqual([]);
   });
 
@@ -240,14 +247,48 @@ describe('what hosts know of, and has no room for its record any more', () => {
   });
 
   it('I53 waits for its room, and nobody ends it on that account', async () => {
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toMatchObject([
+      { allocation: { id: 'a', desired: 'run' }, report: { id: 'a' } },
+    ]);
     expect(placed()).toMatchObject([{ id: 'a' }]);
     expect(cell.stopped).toEqual([]);
   });
 
+  it('is not all that is missing while another comes back, or its host says nothing', async () => {
+    cell.says(reportOf('b', { index: 1 }));
+    expect(await cell.takeUp()).toBeNull();
+    cell.answers.set('b', new HttpError('no answer in time', { sent: true }));
+    expect(await cell.takeUp()).toBeNull();
+  });
+
+  it('is not known to have no room where its commit met anything else', async () => {
+    cell.why = { reason: 'not-owner' };
+    expect(await cell.takeUp()).toBeNull();
+  });
+
+  it('is tried again, and waits while others stay', async () => {
+    cell.job.unrecorded = (await cell.takeUp()) ?? [];
+    cell.plans.length = 0;
+    expect(await cell.tryAgain()).toBe(false);
+    expect(placed()).toMatchObject([{ id: 'a', desired: 'run' }]);
+    cell.answers.set('a', new HttpError('no answer in time', { sent: true }));
+    expect(await cell.tryAgain()).toBe(false);
+  });
+
+  it.each([
+    ['they have gone', () => cell.crowdedOut.clear()],
+    ['it has ended', () => cell.answers.set('a', reportOf('a', ENDED))],
+    ['its host has forgotten it', () => cell.answers.set('a', null)],
+    ['its host is lost', () => cell.lost.add('h1')],
+  ])('waits no more when %s', async (_, meanwhile) => {
+    cell.job.unrecorded = (await cell.takeUp()) ?? [];
+    meanwhile();
+    expect(await cell.tryAgain()).toBe(true);
+  });
+
   it('I55 is told to stop when its job is to stop, by an order of now', async () => {
     cell.stop();
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toHaveLength(1);
     expect(cell.stopped).toMatchObject([
       { id: 'a', request: { commandId: 'a-stop', mode: 'stop', epoch: { incarnation: 'now', counter: 3 } } },
     ]);
@@ -256,14 +297,14 @@ describe('what hosts know of, and has no room for its record any more', () => {
   it('is told nothing when its record is back: then that one says so first', async () => {
     cell.stop();
     cell.crowdedOut.clear();
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toBeNull();
     expect(cell.stopped).toEqual([]);
   });
 
   it('I55 leaves an outcome that says who ended it', async () => {
     cell.stop();
     cell.answers.set('a', reportOf('a', { ...ENDED, state: 'killed', exit: { signal: 'SIGTERM' } }));
-    expect(await cell.takeUp()).toBe(false);
+    expect(await cell.takeUp()).toBeNull();
     const key = keys.outcome('default', 'web', 'a');
     const outcome = (await cell.store.read([key])).entries.get(key);
     expect(outcomeCodec.decode(outcome?.value ?? '')).toMatchObject({
