@@ -84,7 +84,7 @@ export class Strays {
       const now = await this.#ask(allocation);
       if (now === 'unknown') continue;
       if (now === 'nobody' || now === null || isTerminal(now.state) || job.stale || job.dropped) return true;
-      if (!(await this.#isCrowdedOut(allocation))) return true;
+      if (!(await this.#isCrowdedOut(job, allocation))) return true;
     }
     return false;
   }
@@ -120,7 +120,7 @@ export class Strays {
     const nowMs = Math.floor(this.#term.world.clock.nowMs());
     const outcome = isOld
       ? null
-      : outcomeOf(this.#allocationOf(job, report, wish(job, report)), report, nowMs);
+      : outcomeOf(this.#allocationOf(job, report, wish(job, report, stored)), report, nowMs);
     return outcome === null ? [] : [outcome];
   }
 
@@ -205,43 +205,41 @@ export class Strays {
     living: readonly AllocationReport[],
     stored: StoredJob,
   ): Promise<readonly LiveAllocation[]> {
-    const places = living.map((report) => {
-      const isFilled = stored.allocations.some(
-        ({ allocation }) => allocation.desired === 'run' && isSameSlot(report, allocation),
-      );
-      return this.#allocationOf(job, report, isFilled ? 'stop' : 'run');
-    });
+    const places = living.map((report) =>
+      this.#allocationOf(job, report, isFilled(report, stored) ? 'stop' : 'run'),
+    );
     const waiting: LiveAllocation[] = [];
     for (const [n, allocation] of newestRuns(places).entries()) {
-      if (!(await this.#isCrowdedOut(allocation))) continue;
-      await this.#stopUnrecorded(job, allocation);
-      waiting.push({ allocation, report: living[n] ?? null });
+      if (await this.#isCrowdedOut(job, allocation)) waiting.push({ allocation, report: living[n] ?? null });
     }
     return waiting;
   }
 
-  /** Tries to write its record. @returns true: somebody else has its room */
-  async #isCrowdedOut(allocation: Allocation): Promise<boolean> {
+  /** Tries to write its record. @returns true: somebody else has its room; if it is to stop, its host was told */
+  async #isCrowdedOut(job: OwnedJob, allocation: Allocation): Promise<boolean> {
     const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
     const outcomes = await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
     const outcome = outcomes.get(allocation.id);
-    return outcome?.kind === 'conflicted' && outcome.why.reason === 'no-fit';
+    if (outcome?.kind !== 'conflicted' || outcome.why.reason !== 'no-fit') return false;
+    await this.#stopUnrecorded(job, allocation);
+    return true;
   }
 
   /**
-   * Nothing can say in the store that it is to stop, as there is no room for its record; the record of its job says so. The host
-   * saves the answer, so that the order may be given again. What comes of it is seen when the host is asked the next time.
+   * Nothing can say in the store that it is to stop, as there is no room for its record. The record of its job says so, or that of
+   * whoever has its slot now: a successor reads the same. The host saves the answer, so that the order may be given again. What
+   * comes of it is seen when the host is asked the next time.
    */
-  async #stopUnrecorded(job: OwnedJob, { host, id }: Allocation): Promise<void> {
+  async #stopUnrecorded(job: OwnedJob, { host, id, desired, cause }: Allocation): Promise<void> {
     const { cell, hostCalls, hosts, incarnation } = this.#term;
-    const isWanted = (): boolean => !job.dropped && job.record.desired === 'stop';
+    const isWanted = (): boolean => !job.dropped && (job.record.desired === 'stop' || desired === 'stop');
     if (!isWanted()) return;
     await hostCalls.order(host, isWanted, (address) =>
       hosts.stop(address, id, {
         commandId: `${id}-stop`,
         epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
         mode: 'stop',
-        cause: CAUSES.user,
+        cause: cause ?? CAUSES.user,
       }),
     );
   }
@@ -270,9 +268,15 @@ export class Strays {
   }
 }
 
-/** Who was ended by an order that no record tells of was ended by the one to stop its job, and is no failure. */
-function wish({ record }: OwnedJob, { state }: AllocationReport): 'run' | 'stop' {
-  return record.desired === 'stop' && state === 'killed' ? 'stop' : 'run';
+/** Who was ended by an order that no record tells of was ended as its job was to stop, or its slot filled again, and is no failure. */
+function wish({ record }: OwnedJob, report: AllocationReport, stored: StoredJob): 'run' | 'stop' {
+  const isUnwanted = record.desired === 'stop' || isFilled(report, stored);
+  return isUnwanted && report.state === 'killed' ? 'stop' : 'run';
+}
+
+/** Another one that the store knows of should run in its slot. */
+function isFilled(report: AllocationReport, { allocations }: StoredJob): boolean {
+  return allocations.some(({ allocation }) => allocation.desired === 'run' && isSameSlot(report, allocation));
 }
 
 /** Of several of one slot only the newest may go on (I12). */

@@ -294,6 +294,25 @@ describe('what hosts know of, and has no room for its record any more', () => {
     ]);
   });
 
+  it('I12 is told to stop, again and again, when its slot was filled meanwhile', async () => {
+    const other = row(allocationOf('b', { attempt: 1, host: 'h2' }));
+    cell.answers.set('b', reportOf('b', { host: 'h2' }));
+    cell.job.unrecorded = (await cell.takeUp({ allocations: [other] })) ?? [];
+    expect(cell.job.unrecorded).toMatchObject([{ allocation: { id: 'a', desired: 'stop' } }]);
+    expect(await cell.tryAgain()).toBe(false);
+    const order = {
+      id: 'a',
+      request: { commandId: 'a-stop', cause: 'its slot was filled again before its host was heard' },
+    };
+    expect(cell.stopped).toMatchObject([order, order]);
+    cell.answers.set('a', reportOf('a', { ...ENDED, state: 'killed', exit: { signal: 'SIGTERM' } }));
+    expect(await cell.tryAgain()).toBe(true);
+    expect(await cell.takeUp({ allocations: [other] })).toBeNull();
+    const key = keys.outcome('default', 'web', 'a');
+    const outcome = (await cell.store.read([key])).entries.get(key);
+    expect(outcomeCodec.decode(outcome?.value ?? '').cause).toContain('filled again');
+  });
+
   it('is told nothing when its record is back: then that one says so first', async () => {
     cell.stop();
     cell.crowdedOut.clear();
