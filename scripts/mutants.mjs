@@ -144,8 +144,8 @@ function lastErrorIn(text) {
 }
 
 /** A module that makes Node load the changed files instead of the built ones. @returns its URL */
-function hookFor({ name, also, ...edit }) {
-  const edits = also === undefined ? [edit] : [edit, also];
+function hookFor({ name, also = [], ...edit }) {
+  const edits = [edit, ...also];
   const changed = Object.fromEntries(edits.map((one, at) => [urlOf(one), changedFor(`${name}-${at}`, one)]));
   const loader = join(folder, `${name}.loader.mjs`);
   const hook = join(folder, `${name}.hook.mjs`);

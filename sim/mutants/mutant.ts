@@ -1,7 +1,7 @@
 import type { Theme } from './suite.ts';
 
 /**
- * Planted bugs: each is one edit, rarely two, of a source file that takes away something on which an invariant hangs. They exist only
+ * Planted bugs: each is one edit, rarely some, of the sources that takes away something on which an invariant hangs. They exist only
  * here; `npm run mutants` applies one at a time to a copy of that file and runs the simulator's suite until a checker
  * objects. A suite that misses one is too weak.
  */
@@ -11,8 +11,8 @@ export interface Mutant extends Edit {
   readonly theme: Theme;
   /** The slip that it stands for. */
   readonly slip: string;
-  /** Where a rule is kept in two places, each of which hides that the other is gone: the edit of another file. */
-  readonly also?: Edit;
+  /** Where a rule is kept in several places, each of which hides that another is gone: edits of other files. */
+  readonly also?: readonly Edit[];
   /** The invariants that it breaks; one of them must be among what is found. */
   readonly breaks: readonly string[];
 }

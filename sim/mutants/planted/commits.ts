@@ -191,4 +191,20 @@ export const IN_COMMITS: readonly Mutant[] = [
     replace: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}`,\n',
     breaks: ['I7', 'I12', 'I45', 'I55', 'I10'],
   },
+  {
+    name: 'retries-without-an-end',
+    theme: 'late',
+    slip: 'a refused transaction is sent again as it was, until the watch brings what it was refused for',
+    file: 'src/runtime/committer.ts',
+    find: 'pending.refusals > options.rebasesMax || ',
+    replace: '',
+    also: [
+      {
+        file: 'src/runtime/ledger-news.ts',
+        find: 'entry.modRevision > this.#book.get(host).revision',
+        replace: 'entry.modRevision < 0',
+      },
+    ],
+    breaks: ['I11'],
+  },
 ];

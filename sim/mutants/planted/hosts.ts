@@ -230,11 +230,13 @@ export const IN_HOSTS: readonly Mutant[] = [
     file: 'src/core/ticket.ts',
     find: "  return comparable(body) === comparable(terms) ? null : 'other-request';\n",
     replace: '  return null;\n',
-    also: {
-      file: 'arbiter/arbiter.ts',
-      find: '      ...terms,\n      jti: makeId(nowMs, random.bytes(16)),\n',
-      replace: "      ...{ ...terms, commandDigest: '' },\n      jti: makeId(nowMs, random.bytes(16)),\n",
-    },
+    also: [
+      {
+        file: 'arbiter/arbiter.ts',
+        find: '      ...terms,\n      jti: makeId(nowMs, random.bytes(16)),\n',
+        replace: "      ...{ ...terms, commandDigest: '' },\n      jti: makeId(nowMs, random.bytes(16)),\n",
+      },
+    ],
     breaks: ['I39'],
   },
   {
@@ -244,11 +246,13 @@ export const IN_HOSTS: readonly Mutant[] = [
     file: 'host-agent/gate.ts',
     find: '    if (used !== undefined && used !== requestDigest)\n',
     replace: "    if (used !== undefined && used === '')\n",
-    also: {
-      file: 'arbiter/arbiter.ts',
-      find: '      jti: makeId(nowMs, random.bytes(16)),\n',
-      replace: '      jti: makeId(nowMs, random.bytes(16)) && terms.job,\n',
-    },
+    also: [
+      {
+        file: 'arbiter/arbiter.ts',
+        find: '      jti: makeId(nowMs, random.bytes(16)),\n',
+        replace: '      jti: makeId(nowMs, random.bytes(16)) && terms.job,\n',
+      },
+    ],
     breaks: ['I38'],
   },
   {
@@ -258,11 +262,22 @@ export const IN_HOSTS: readonly Mutant[] = [
     file: 'host-agent/gate.ts',
     find: "    if (request.ticket === null) throw refusal('ticket-missing', 'this cell starts nothing without a ticket');\n",
     replace: '    if (request.ticket === null) return null;\n',
-    also: {
-      file: 'schedulers/starter.ts',
-      find: '        ticket: entry.ticket?.text ?? null,\n',
-      replace: '        ticket: null,\n',
-    },
+    also: [
+      {
+        file: 'schedulers/starter.ts',
+        find: '        ticket: entry.ticket?.text ?? null,\n',
+        replace: '        ticket: null,\n',
+      },
+    ],
     breaks: ['I44'],
+  },
+  {
+    name: 'ticket-good-at-first-only',
+    theme: 'lossy',
+    slip: 'a host compares the wrong way round whether a ticket has begun: it takes one in its first moments only',
+    file: 'src/core/ticket.ts',
+    find: 'nowMs < body.notBeforeMs - CLOCK_TOLERANCE_MS',
+    replace: 'nowMs > body.notBeforeMs + CLOCK_TOLERANCE_MS',
+    breaks: ['I43'],
   },
 ];

@@ -16,7 +16,7 @@ describe('planted bugs', () => {
   it.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
     '%s: what it changes stands exactly once in its file, and the change can be read',
     (_, { also, breaks, ...edit }) => {
-      for (const { file, find, replace } of also === undefined ? [edit] : [edit, also]) {
+      for (const { file, find, replace } of [edit, ...(also ?? [])]) {
         const source = sourceOf(file);
         expect(source.split(find).length - 1).toBe(1);
         const { diagnostics } = ts.transpileModule(
