@@ -21,7 +21,7 @@ import type {
 } from '../src/wire/arbiter-api.ts';
 import { unitsOf } from '../src/wire/arbiter-api.ts';
 import { roleCodec } from '../src/wire/records.ts';
-import { amountsOf, NO_AMOUNTS } from './amounts.ts';
+import { amountsOf, NO_AMOUNTS } from '../src/core/amounts.ts';
 import { grantRefusal } from './decide.ts';
 import { ForeignGrants } from './foreign-grants.ts';
 import type { HostHearing, Instant } from './grant-book.ts';

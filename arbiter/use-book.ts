@@ -1,6 +1,6 @@
 import type { AllocationReport } from '../src/core/report.ts';
-import type { NamespaceAmounts } from '../src/wire/arbiter-api.ts';
-import { amountsOf, NamespaceSums } from './amounts.ts';
+import type { NamespaceAmounts } from '../src/core/amounts.ts';
+import { amountsOf, NamespaceSums } from '../src/core/amounts.ts';
 
 /** What hosts report as in use, by namespace: everything that is not released, whatever its state. */
 export class UseBook {

@@ -39,6 +39,7 @@ import { healthRoutes } from './routes/health-routes.ts';
 import { hostRoutes } from './routes/host-routes.ts';
 import { schemaRoutes } from './routes/schema-routes.ts';
 import { jobRoutes } from './routes/job-routes.ts';
+import { quotaRoutes } from './routes/quota-routes.ts';
 import { streamRoutes } from './routes/stream-routes.ts';
 import { Runs } from './runs.ts';
 import { SchedulerWatch } from './scheduler-watch.ts';
@@ -323,6 +324,7 @@ function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[]
     ...jobRoutes(state),
     ...hostRoutes(state),
     ...cellRoutes(state, keeper),
+    ...quotaRoutes(state),
     ...streamRoutes(state),
     ...attachRoutes(state),
     ...healthRoutes(state),

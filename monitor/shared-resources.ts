@@ -2,12 +2,13 @@ import { canonicalJson } from '../src/core/canonical-json.ts';
 import type { CellKeys } from '../src/core/keys.ts';
 import type { SharedResource } from '../src/core/shared-resource.ts';
 import { CELL_POOL, capacityOf, partsOfPool, poolOn } from '../src/core/shared-resource.ts';
-import type { AttemptReply, CellStore, Write } from '../src/ports/cell-store.ts';
+import type { CellStore } from '../src/ports/cell-store.ts';
 import { SHARED_RESOURCES_MAX } from '../src/wire/bounds.ts';
 import type { PoolStatus, SharedStatus } from '../src/wire/cell-api.ts';
 import { sharedResourceCodec } from '../src/wire/records.ts';
 import type { CellCopy } from './cell-copy.ts';
-import { outcomeUnknown, refuse } from './refusals.ts';
+import { writeWord } from './operators-word.ts';
+import { refuse } from './refusals.ts';
 
 /** What hosts share, as people see it: definitions with what is taken of each pool. */
 export function sharedList(copy: CellCopy): readonly SharedStatus[] {
@@ -86,18 +87,11 @@ export class SharedResources {
       });
     const value = sharedResourceCodec.encode(resource);
     if (known !== undefined && isSame(known.value, resource)) return revision;
-    return this.#write({ kind: 'put', key, value });
+    return writeWord(this.#store, { kind: 'put', key, value });
   }
 
   async remove(name: string): Promise<number> {
-    return this.#write({ kind: 'delete', key: this.#keys.sharedResource(name) });
-  }
-
-  /** The last word counts, so it need not be compared with the one before. */
-  async #write(write: Write): Promise<number> {
-    const reply: AttemptReply = await this.#store.attempt({ compares: [], writes: [write], readBack: [] });
-    if (reply.outcome === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
-    return reply.revision;
+    return writeWord(this.#store, { kind: 'delete', key: this.#keys.sharedResource(name) });
   }
 }
 

@@ -4,8 +4,9 @@ import type { GlobalOptions } from '../context.ts';
 import type { ProgramInput } from '../program.ts';
 import type { Runner } from '../verbs.ts';
 import { cellVerb, collect, wholeNumber } from '../verbs.ts';
+import type { SetQuotaOptions } from '../commands/quota.ts';
 import type { SetSharedOptions } from '../commands/shared.ts';
-import { SCALAR_AMOUNT_MAX } from '../../src/wire/bounds.ts';
+import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/bounds.ts';
 
 /** Verbs about the cell: hosts, schedulers, what happens. */
 export function addCellVerbs(program: Command, { run }: ProgramInput): void {
@@ -13,6 +14,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('../commands/hosts.ts')).hosts(context)),
   );
+  addQuotaVerbs(program, run);
   addSharedVerbs(program, run);
   const host = program.command('host').description('give a verdict on one host: drain, cordon, ready');
   const verdicts: readonly (readonly [HostVerb, string])[] = [
@@ -52,6 +54,28 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .action((options: GlobalOptions & { follow: boolean; since?: string; job?: string; kind?: string }) =>
       run(options, async (context) => (await import('../commands/events.ts')).events(context, options)),
     );
+}
+
+/** Verbs about what namespaces may use. */
+function addQuotaVerbs(program: Command, run: Runner): void {
+  const quota = cellVerb(program, 'quota', 'what namespaces may use, and how much of it they do').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('../commands/quota.ts')).quotas(context)),
+  );
+  cellVerb(quota, 'set <namespace>', 'say what a namespace may use; what is not named has no limit')
+    .option('--cpu <amount>', 'cores, or millicores such as 500m')
+    .option('--memory <size>', 'such as 64Gi')
+    .option('--gpu <devices>', 'such as 4, or 0.5')
+    .option('--allocations <n>', 'how many at once', wholeNumber(0, QUOTA_AMOUNT_MAX))
+    .action((namespace: string, options: GlobalOptions & SetQuotaOptions) =>
+      run(options, async (context) =>
+        (await import('../commands/quota.ts')).setQuota(context, namespace, options),
+      ),
+    );
+  cellVerb(quota, 'rm <namespace>', 'let a namespace use what there is').action(
+    (namespace: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('../commands/quota.ts')).removeQuota(context, namespace)),
+  );
 }
 
 /** Verbs about what hosts share: rack uplinks, power, bandwidth. */

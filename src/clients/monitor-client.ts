@@ -17,6 +17,7 @@ import type {
   VersionAnswer,
 } from '../wire/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/cell-api.ts';
+import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/quota-api.ts';
 import type { Why } from '../wire/scheduler-api.ts';
 import type { CellUsage } from '../wire/usage-api.ts';
 import type { JobRef } from './monitor-paths.ts';
@@ -144,6 +145,21 @@ export class MonitorClient {
     await this.#call({ ...options, method: 'DELETE', path: sharedPath(name), repeatable: true });
   }
 
+  /** What namespaces may use, and do. */
+  async quotas(options: CallOptions = {}): Promise<QuotaListAnswer> {
+    return bodyOf(await this.#get('/v1/quotas', options));
+  }
+
+  async setQuota(namespace: string, body: QuotaRequest, options: CallOptions = {}): Promise<QuotaStatus> {
+    return bodyOf(
+      await this.#call({ ...options, method: 'PUT', path: quotaPath(namespace), body, repeatable: true }),
+    );
+  }
+
+  async removeQuota(namespace: string, options: CallOptions = {}): Promise<void> {
+    await this.#call({ ...options, method: 'DELETE', path: quotaPath(namespace), repeatable: true });
+  }
+
   /** What runs uses now, by host. @param which all of it without a namespace */
   async usage(
     which: { readonly namespace?: string; readonly job?: string },
@@ -206,4 +222,8 @@ const GET = { method: 'GET', repeatable: true } as const;
 
 function sharedPath(name: string): string {
   return `/v1/shared/${encodeURIComponent(name)}`;
+}
+
+function quotaPath(namespace: string): string {
+  return `/v1/quotas/${encodeURIComponent(namespace)}`;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { NamespaceAmounts } from '../core/amounts.ts';
 import { ID_PATTERN } from '../core/ids.ts';
 import type { StartTerms } from '../core/ticket.ts';
 import { ProblemError } from './problem.ts';
@@ -134,11 +135,4 @@ export interface GrantListing {
     readonly granted: NamespaceAmounts;
     readonly quota: Partial<NamespaceAmounts> | null;
   }[];
-}
-
-export interface NamespaceAmounts {
-  readonly cpuMilli: number;
-  readonly memoryMib: number;
-  readonly gpuMilli: number;
-  readonly allocations: number;
 }

@@ -35,6 +35,10 @@ export const SCALAR_AMOUNT_MAX = 1_000_000_000;
 export const SHARED_RESOURCES_MAX = 16;
 /** A resource's name, a slash, and the value of a host attribute. */
 export const POOL_NAME_BYTES_MAX = 63 + 1 + 256;
+/** Of one cell. Each arbiter keeps them all, and one answer lists them. */
+export const QUOTAS_MAX = 1_024;
+/** Of a quota: a thousand times what a cell of 100,000 hosts has, and sums of it stay exact. */
+export const QUOTA_AMOUNT_MAX = 1_000_000_000_000;
 export const ATTEMPTS_MAX = 1_000;
 
 /** 1,024 cores and 64 TiB: more than any host has. */

@@ -14,23 +14,27 @@ const good = (value: number): Reading => ({ ok: true, value });
 const bad = (text: string): Reading => ({ ok: false, text });
 
 /** `"500m"`, `"2"`, `"0.5"` → millicores; `coresMax` bounds the bare numbers that are believed to mean cores. */
-export function readCpu(written: string, coresMax: number = CPU_CORES_PLAIN_MAX): Reading {
+export function readCpu(
+  written: string,
+  coresMax: number = CPU_CORES_PLAIN_MAX,
+  milliMax: number = CPU_MILLI_MAX,
+): Reading {
   const text = written.trim();
   const how = `cpu "${text}": write cores ("2", "0.5") or millicores ("500m")`;
   if (text.startsWith('-')) return bad(`cpu "${text}": must be more than 0`);
   const milli = /^(\d{1,12})m$/.exec(text);
-  if (milli !== null) return withinCpu(text, Number(milli[1]));
+  if (milli !== null) return withinCpu(text, Number(milli[1]), milliMax);
   const cores = /^(\d{1,12})(?:\.(\d+))?$/.exec(text);
   if (cores === null) return bad(how + suggestCpu(text));
   if ((cores[2] ?? '').length > 3)
     return bad(`cpu "${text}": at most three decimals; the unit is a thousandth of a core`);
   if (Number(text) > coresMax) return bad(`${how}; did you mean "${cores[1] ?? ''}m"?`);
-  return withinCpu(text, Math.round(Number(text) * 1000));
+  return withinCpu(text, Math.round(Number(text) * 1000), milliMax);
 }
 
-function withinCpu(text: string, milli: number): Reading {
+function withinCpu(text: string, milli: number, milliMax: number): Reading {
   if (milli < 1) return bad(`cpu "${text}": must be more than 0`);
-  if (milli > CPU_MILLI_MAX) return bad(`cpu "${text}": more than the limit of ${formatCpu(CPU_MILLI_MAX)}`);
+  if (milli > milliMax) return bad(`cpu "${text}": more than the limit of ${formatCpu(milliMax)}`);
   return good(milli);
 }
 
@@ -66,8 +70,8 @@ const MIB_PER_UNIT: Readonly<Record<string, number>> = {
 const UNITS_SHOWN = 'Ki, Mi, Gi, kB, MB, GB';
 
 /** `"128Mi"`, `"1.5Gi"`, `"100MB"` → MiB, rounded up to whole ones. */
-export function readMemory(written: string): Reading {
-  return readSize(written, MEMORY_MIB_MAX);
+export function readMemory(written: string, mibMax: number = MEMORY_MIB_MAX): Reading {
+  return readSize(written, mibMax);
 }
 
 export function readDisk(written: string): Reading {

@@ -133,6 +133,7 @@ describe('the house is in order', () => {
       .filter((file) => !file.startsWith('src/adapters/') && !file.startsWith('src/ports/'))
       .filter((file) => readFileSync(join(root, file), 'utf8').includes("kind: 'delete'"));
     expect(deleting.sort()).toEqual([
+      'monitor/quotas.ts', // what namespaces may use no longer
       'monitor/reaper.ts', // jobs, runs and outcomes past retention
       'monitor/shared-resources.ts', // what hosts share no longer
       'schedulers/ownership.ts', // owner keys

@@ -1,6 +1,13 @@
-import type { Claim } from '../src/core/claim.ts';
-import type { Quota } from '../src/core/limits.ts';
-import type { NamespaceAmounts } from '../src/wire/arbiter-api.ts';
+import type { Claim } from './claim.ts';
+import type { Quota } from './limits.ts';
+
+/** What a namespace uses, is granted, or may use. */
+export interface NamespaceAmounts {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly gpuMilli: number;
+  readonly allocations: number;
+}
 
 export const NO_AMOUNTS: NamespaceAmounts = Object.freeze({
   cpuMilli: 0,
