@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store-limits.ts';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
 import { STEP_IN_MAX_MS, STEP_IN_MS } from '../../../src/core/ownership.ts';
 import { JobRow } from '../../../schedulers/job-index.ts';
@@ -15,13 +16,13 @@ const LOOK_MS = STEP_IN_MS;
 const DELAY_MS = STEP_IN_MS;
 
 /** Takes of one scheduler that sees jobs without an owner; when each became its own, in ms. */
-async function takesOf(isAwaited: (nowMs: number) => boolean) {
+async function takesOf(isAwaited: (nowMs: number) => boolean, limits = DEFAULT_STORE_LIMITS) {
   const clock = new ManualClock();
-  const store = new MemoryCellStore({ clock });
+  const store = new MemoryCellStore({ clock, limits });
   const adopted = new Map<string, number>();
   const row = (key: string): JobRow => {
     const record = {
-      ...{ job: makeJob(key.slice('default/'.length)), version: 1, desired: 'run' as const },
+      ...{ job: makeJob(key.slice(key.indexOf('/') + 1)), version: 1, desired: 'run' as const },
       submittedAtMs: 0,
     };
     const value = jobCodec.encode(record);
@@ -89,4 +90,28 @@ describe('stepping in for another scheduler', () => {
     expect([...adopted.keys()]).toEqual(['default/two']);
     expect([...takes.waiting()]).toEqual([]);
   });
+});
+
+it('S3.47 takes from each namespace in turn, also where one transaction holds fewer jobs than there are namespaces', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 2, maxLength: 6 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (waiting, jobsEach) => {
+        const limits = { ...DEFAULT_STORE_LIMITS, operationsMax: 3 * jobsEach };
+        const { clock, takes, adopted } = await takesOf(() => false, limits);
+        for (const [n, jobs] of waiting.entries())
+          for (let job = 0; job < jobs; job++) takes.want(`n${String(n)}/job${String(job)}`, 0);
+        await clock.advance(STEP_IN_MAX_MS);
+        const left = [...waiting];
+        for (const key of adopted.keys()) {
+          left[Number(key.slice(1, key.indexOf('/')))]! -= 1;
+          const had = waiting.map((all, n) => all - left[n]!).filter((_, n) => left[n]! > 0);
+          if (had.length > 0) expect(Math.max(...had) - Math.min(...had)).toBeLessThanOrEqual(1);
+        }
+        expect(left.every((count) => count === 0)).toBe(true);
+      },
+    ),
+    { numRuns: 100 },
+  );
 });

@@ -205,6 +205,18 @@ describe('records', () => {
     );
   });
 
+  it('keeps every allocation that is written after one like it in all but one field', () => {
+    fc.assert(
+      fc.property(allocation, allocation, (one, other) => {
+        for (const field of Object.keys(other) as (keyof Allocation)[]) {
+          const like = { ...one, [field]: other[field] };
+          expect(allocationCodec.decode(allocationCodec.encode(one))).toEqual(one);
+          expect(allocationCodec.decode(allocationCodec.encode(like)), field).toEqual(like);
+        }
+      }),
+    );
+  });
+
   it('reads amounts with the shared empty scalars, which sums recognise', () => {
     const read = ledgerCodec.decode('{"v":1,"bands":{"50":[1,2,3]}}');
     expect(read.bands[0]?.scalars).toBe(NO_SCALARS);
