@@ -22,6 +22,7 @@ const DENIED = new Set(['EACCES', 'EPERM', 'EROFS']);
 const FAULTS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'a part of the path is a file',
+  EEXIST: 'there is a file of this name',
   EISDIR: 'it is a folder',
   EACCES: 'permission denied',
   EPERM: 'permission denied',

@@ -110,7 +110,7 @@ const OOM_SCORE_MAX = 1_000;
 export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log } = options;
   const { giveUp, or } = givingUp();
-  await makeFolder(options.stateFolder, 0o700);
+  makeFolder(options.stateFolder, 0o700);
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
   const shim = options.shim ?? findShim();

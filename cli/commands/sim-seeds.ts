@@ -56,7 +56,7 @@ export async function simSeeds(context: Context, range: string, options: SimSeed
 /** Seed, shrunk plan and timeline of each. */
 async function leave(folder: string, failed: readonly FailedSeed[], setting: SeedSetting): Promise<void> {
   if (failed.length === 0) return;
-  await makeFolder(folder);
+  makeFolder(folder);
   for (const { seed } of failed) {
     const whole = seedOptions(seed, setting);
     const options = (await shrink(whole))?.options ?? whole;

@@ -1,5 +1,9 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
+import { isId } from '../../src/core/ids.ts';
+import { CliError, usageError } from '../exit.ts';
+import { fileFault, writeExitCode } from '../file-fault.ts';
 
 /** Everything that one development cell writes. */
 export interface DataFolder {
@@ -33,15 +37,36 @@ const CELLS_MAX = 64;
 /**
  * Takes the first free name of `<name>`, `<name>-2`, ... under `<base>/.moorage/cells/`: a cell that is running keeps its
  * folder, so that two can stand side by side, and a start after a stop finds the data of the last one.
+ *
+ * @throws CliError when the name is none, or the folder cannot be made or written
  */
 export function takeDataFolder(base: string, name: string): DataFolder {
+  if (!isId(name))
+    throw usageError(
+      `--name ${name}: use lower-case letters, digits and dashes, at most 63`,
+      'moorage dev --name dev',
+    );
   for (let n = 1; n <= CELLS_MAX; n++) {
     const taken = n === 1 ? name : `${name}-${String(n)}`;
     const path = join(base, '.moorage', 'cells', taken);
-    mkdirSync(path, { recursive: true });
-    if (takeLock(join(path, 'lock'))) return describe(taken, path);
+    if (isTaken(path)) return describe(taken, path);
   }
-  throw new Error(`${String(CELLS_MAX)} cells run under ${base}/.moorage; stop one with: moorage dev stop`);
+  throw usageError(`${String(CELLS_MAX)} cells run under ${base}/.moorage`, 'moorage dev stop');
+}
+
+/** Makes the folder, and its lock; false when another cell has it. */
+function isTaken(path: string): boolean {
+  try {
+    makeFolder(path);
+    return takeLock(join(path, 'lock'));
+  } catch (error) {
+    throw new CliError(
+      writeExitCode(error),
+      `cannot make the folder ${path}: ${fileFault(error)}`,
+      'start it from a folder that can be written, or make room',
+      error,
+    );
+  }
 }
 
 function describe(name: string, path: string): DataFolder {

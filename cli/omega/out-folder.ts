@@ -20,7 +20,7 @@ export class OutFolder {
   async make(): Promise<void> {
     const points = join(this.path, 'points');
     try {
-      await makeFolder(points);
+      makeFolder(points);
     } catch (error) {
       const why = `cannot make the folder ${points}: ${fileFault(error)}`;
       throw new CliError(writeExitCode(error), why, REMEDY, error);

@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
@@ -8,15 +8,24 @@ import { dirname } from 'node:path';
  * @param mode of each folder that is made
  * @throws as the system does, with its `code`
  */
-export async function makeFolder(path: string, mode = 0o777): Promise<void> {
-  const found = await stat(path).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  });
+export function makeFolder(path: string, mode = 0o777): void {
+  const found = lookedAt(path);
   if (found?.isDirectory() === true) return;
-  if (found === null) await makeFolder(dirname(path), mode);
-  await mkdir(path, { mode }).catch((error: unknown) => {
+  if (found === null) makeFolder(dirname(path), mode);
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
     // Somebody else may make it at the same time.
     if (found !== null || (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  });
+  }
+}
+
+/** null: nothing is there. */
+function lookedAt(path: string): ReturnType<typeof statSync> | null {
+  try {
+    return statSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
 }

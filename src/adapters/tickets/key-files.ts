@@ -47,7 +47,7 @@ export async function makeKeyFiles(folder: string): Promise<KeyFiles> {
     signingKeyFile: join(folder, 'arbiter.secret'),
     pinnedKeysFile: join(folder, 'arbiters.public'),
   };
-  await makeFolder(folder, 0o700);
+  makeFolder(folder, 0o700);
   const secretThere = await exists(files.signingKeyFile);
   if (secretThere && (await exists(files.pinnedKeysFile))) return files;
   if (!secretThere) {
