@@ -29,14 +29,23 @@ export async function events(context: Context, options: EventsOptions): Promise<
   // Without following, what is held is what was asked for; a follower wants what comes.
   const start = readSince(options.since ?? (options.follow ? 'now' : '0'), terminal.nowMs());
   const cursor = new EventCursor(start.since);
+  const others = new Set<string>();
+  let shown = 0;
   while (!interrupted.aborted) {
     try {
       const onBegin = (place: string): void => cursor.began(place);
       for await (const event of api.events(cursor.since, { follow: options.follow, onBegin })) {
         cursor.saw(event);
-        if (event.atMs >= start.fromMs && wanted(event, options)) terminal.out(render(event, context));
+        if (event.atMs < start.fromMs) continue;
+        if (wanted(event, options)) {
+          shown += 1;
+          terminal.out(render(event, context));
+        } else others.add(event.kind);
       }
-      if (!options.follow) return 0;
+      if (!options.follow) {
+        if (shown === 0) terminal.err(`${nothingOf(options, others)}\n`);
+        return 0;
+      }
     } catch (error) {
       if (interrupted.aborted) break;
       if (!options.follow || !(error instanceof HttpError)) throw error;
@@ -56,6 +65,16 @@ function readSince(text: string, nowMs: number): { since: string; fromMs: number
     `--since ${text}: it is not an event's id, 0, now, or a time such as 10m`,
     'moorage events --help',
   );
+}
+
+/** An empty answer to a name that was mistyped looks like that of a quiet cell. */
+function nothingOf({ job, kind }: EventsOptions, others: ReadonlySet<string>): string {
+  if (others.size === 0) return 'no events are held';
+  const asked = [
+    ...(kind === undefined ? [] : [`kind ${kind}`]),
+    ...(job === undefined ? [] : [`job ${job}`]),
+  ];
+  return `none of ${asked.join(' and ')}; there are: ${[...others].sort().join(', ')}`;
 }
 
 function wanted(event: CellEvent, options: EventsOptions): boolean {

@@ -46,3 +46,9 @@ test('I52 who follows from now on goes on after a break from where the first str
   expect(await events({ ...context, interrupted: leave.signal }, { follow: true })).toBe(0);
   expect(asked).toEqual(['now', '480', '480']);
 });
+
+test('a kind that no event has is told, with those that there are', async () => {
+  const { context, terminal } = fakeContext(cell(), [A]);
+  expect(await events(context, { follow: false, kind: 'plased' })).toBe(0);
+  expect(terminal.stderr).toBe('none of kind plased; there are: placed\n');
+});
