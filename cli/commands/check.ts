@@ -30,7 +30,7 @@ const HOSTS_IN_FLIGHT = 16;
 
 /** Replays the cell's history from etcd and compares it with what the hosts hold. */
 export async function check(context: Context, options: CheckOptions): Promise<number> {
-  const { etcd, cell } = storeOf(context, options);
+  const { etcd, cell } = storeOf(context, options, 'check');
   const found = await checkCell(etcd, cell);
   const { terminal, output } = context;
   if (output === 'json' || output === 'yaml') await printValue(terminal, output, found);
@@ -50,15 +50,19 @@ export function exitOf({ report }: CheckedCell): number {
   return report.verdict === 'holds' ? EXIT.ok : EXIT.workloadFailed;
 }
 
-/** The store that the options name, or that of the cell that runs here. @throws CliError */
-export function storeOf(context: Context, options: CheckOptions): { etcd: readonly string[]; cell: string } {
+/** The store that the options name, or that of the cell that runs here. @param verb which asks @throws CliError */
+export function storeOf(
+  context: Context,
+  options: CheckOptions,
+  verb: 'check' | 'restored',
+): { etcd: readonly string[]; cell: string } {
   const running = runningCell(context.terminal.cwd);
   const etcd = options.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
   if (etcd.length > 0) return { etcd, cell: options.cell ?? running?.cell ?? 'default' };
   if (running === null)
     throw usageError(
-      'name the store to check: --etcd http://host:port',
-      'moorage check --etcd http://127.0.0.1:2379 --cell NAME',
+      'name the store: --etcd http://host:port',
+      `moorage ${verb} --etcd http://127.0.0.1:2379 --cell NAME`,
     );
   return { etcd: running.etcd, cell: options.cell ?? running.cell };
 }

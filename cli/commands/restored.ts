@@ -11,7 +11,7 @@ import { storeOf } from './check.ts';
 
 /** Tells the cell that its store is not what it was: see docs/restoring.md. */
 export async function restored(context: Context, options: CheckOptions): Promise<number> {
-  const { etcd, cell } = storeOf(context, options);
+  const { etcd, cell } = storeOf(context, options, 'restored');
   const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
   try {
     const maker = { nowMs: context.terminal.nowMs(), makeUuid: randomUUID };

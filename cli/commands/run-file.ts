@@ -27,7 +27,7 @@ const WHY_AFTER_MS = 2_000;
 /** Submits a job file and follows the job: a batch job to its end, any other until all of it runs. */
 export async function runFile(context: Context, file: string, options: RunFileOptions): Promise<number> {
   const job = await readJobFile(file);
-  const timeoutMs = options.timeout === undefined ? null : readTimeout(options.timeout);
+  const timeoutMs = options.timeout === undefined ? null : readTimeout('run', options.timeout);
   const api = await context.api();
   const namespace = job.namespace === 'default' ? context.namespace : job.namespace;
   const answer = await api.submit(
@@ -67,10 +67,13 @@ async function tellUnchanged(
   context.terminal.err(`next: moorage run --name ${name.job}-2 ${file}   (or change the file)\n`);
 }
 
-export function readTimeout(text: string): number {
+export function readTimeout(verb: string, text: string): number {
   const reading = readDuration(text);
   if (reading.ok && reading.value > 0) return reading.value;
-  throw usageError(`--timeout: ${reading.ok ? 'must be more than 0' : reading.text}`, 'moorage run --help');
+  throw usageError(
+    `--timeout: ${reading.ok ? 'must be more than 0' : reading.text}`,
+    `moorage ${verb} --help`,
+  );
 }
 
 async function followJob(

@@ -63,7 +63,7 @@ export async function runOnce(
     return await new Attached(context, api, answer).follow();
   } catch (error) {
     const hint = `moorage status ${answer.job}   (it may still run)`;
-    throw new CliError(EXIT.ownFault, error instanceof Error ? error.message : String(error), hint, error);
+    throw new CliError(EXIT.ownFault, faultOf(error), hint, error);
   }
 }
 
@@ -225,7 +225,8 @@ class Attached {
     this.#note(`stopping ${this.#name.job}; interrupt again to leave it`);
     await this.#api
       .stop(this.#name, { signal: this.#done.signal })
-      .catch((error: unknown) => this.#note(String(error)));
+      // It ended in the meantime: that is told.
+      .catch((error: unknown) => this.#done.signal.aborted || this.#note(`not stopped: ${faultOf(error)}`));
   }
 
   #note(text: string): void {
@@ -250,6 +251,10 @@ class Attached {
     this.#note(`${end.state} on ${end.host}: ${end.reason}`);
     return EXIT.ownFault;
   }
+}
+
+function faultOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function isAway(error: unknown): boolean {

@@ -27,7 +27,7 @@ export async function stop(
   }
   if (!options.wait) return EXIT.ok;
   const deadlineMs =
-    options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout(options.timeout);
+    options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout('stop', options.timeout);
   for (const name of stopping) {
     for (;;) {
       const status = await api.status(name);

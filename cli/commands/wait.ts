@@ -22,7 +22,7 @@ export async function wait(
   const wanted = phasesOf(options.for);
   const api = await context.api();
   const deadlineMs =
-    options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout(options.timeout);
+    options.timeout === undefined ? Infinity : terminal.nowMs() + readTimeout('wait', options.timeout);
   for (;;) {
     const status = await api.status(name).catch((error: unknown) => {
       if (error instanceof ProblemError && error.problem.status === 404) return null;

@@ -11,6 +11,29 @@ const VERSION_MAX = 999_999_999;
 
 type RunOptions = GlobalOptions & RunFileOptions & RunOnceOptions & { readonly cmd?: never };
 
+/** Flags of `run` that mean nothing for the other of the two things that it takes. */
+const FILE_FLAGS: ReadonlySet<string> = new Set(['timeout', 'checkVersion', 'logs']);
+const COMMAND_FLAGS: ReadonlySet<string> = new Set(
+  'cpu memory disk gpu deadline waitMax priority env constraint'.split(' '),
+);
+const OF_FILES = [
+  'is for a job file, and would do nothing for a command',
+  'moorage run --deadline 5m --wait-max 1m -- COMMAND   (how long it may run, and wait for a place)',
+] as const;
+const OF_COMMANDS = [
+  'is for a command behind --; a job file says that itself',
+  'moorage explain job   (and write it into the file)',
+] as const;
+
+/** What was typed is either obeyed or refused. @throws CliError */
+function refuseFlags(verb: Command, flags: ReadonlySet<string>, why: string, next: string): void {
+  for (const option of verb.options) {
+    const name = option.attributeName();
+    if (flags.has(name) && verb.getOptionValueSource(name) === 'cli')
+      throw usageError(`${option.long ?? name} ${why}`, next);
+  }
+}
+
 /** Verbs about jobs: from the file to the end. */
 export function addJobVerbs(program: Command, { run, command }: ProgramInput): void {
   program.commandsGroup('Jobs:');
@@ -41,10 +64,12 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
       'after',
       '\nexamples:\n  moorage run examples/hello.yaml\n  moorage run --cpu 500m -- sh -c "echo hello"\n',
     )
-    .action((file: string | undefined, options: RunOptions) =>
+    .action((file: string | undefined, options: RunOptions, verb: Command) =>
       run(options, async (context) => {
         if (file !== undefined && command !== null)
           throw usageError(`a file (${file}) and a command are too much for one run`, 'moorage run --help');
+        if (file !== undefined) refuseFlags(verb, COMMAND_FLAGS, ...OF_COMMANDS);
+        if (command !== null) refuseFlags(verb, FILE_FLAGS, ...OF_FILES);
         if (file !== undefined)
           return (await import('../commands/run-file.ts')).runFile(context, file, options);
         if (command === null || command.length === 0)
