@@ -132,7 +132,9 @@ export class Launcher {
       }
     }
     const isPartOfGang = atomicity === 'all-or-nothing' && ready.length < entries.length;
-    if (!isPartOfGang && !job.dropped && !this.#term.signal.aborted) return ready;
+    // Stopped meanwhile, it would be placed only to be stopped; of a gang perhaps beside nobody any more.
+    const isWanted = !job.dropped && job.record.desired === 'run' && !this.#term.signal.aborted;
+    if (!isPartOfGang && isWanted) return ready;
     for (const entry of ready) this.#takeBack(job, entry);
     return [];
   }

@@ -183,6 +183,11 @@ const IN_SUITE: readonly { readonly what: string; readonly theme: Theme; readonl
     theme: 'repeated',
     seed: 38,
   },
+  {
+    what: 'I6 a member that waits for its ticket is not committed when its gang was stopped and the others have gone',
+    theme: 'parted',
+    seed: 464,
+  },
 ];
 
 describe('runs that once went wrong', () => {

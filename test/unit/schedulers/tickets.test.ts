@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Fate } from '../../../src/adapters/memory/http.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import { canonicalJson } from '../../../src/core/canonical-json.ts';
 import { CellWorld, makeJob } from './cell-world.ts';
@@ -46,6 +47,24 @@ describe('a scheduler that needs tickets', () => {
     await world.until(() => runs(5), 'the others');
     expect(arbiter.requests[1]?.placements).toHaveLength(2);
     expect(arbiter.requests[1]?.together).toBeUndefined();
+  });
+
+  it('I6 what is stopped while its ticket is asked for is not placed', async () => {
+    await world.host('h1');
+    const { events } = await world.scheduler({ id: 'batch-1', enforcement: true });
+    let answer = (_fate: Fate): void => undefined;
+    const held = new Promise<Fate>((resolve) => (answer = resolve));
+    world.fate = (call) => (call.url.endsWith('/v1/tickets') ? held : 'pass');
+    const job = makeJob('hello', {}, { count: 2 });
+    await world.submit(job);
+    await world.until(() => events.some(({ kind }) => kind === 'owned'), 'an owner');
+    await world.clock.advance(100);
+    await world.submit(job, 1, 'stop');
+    await world.clock.advance(100);
+    answer('pass');
+    await world.until(() => events.some(({ kind }) => kind === 'finished'), 'the end');
+    expect(arbiter.requests).toHaveLength(1);
+    expect(events.map(({ kind }) => kind)).not.toContain('placed');
   });
 
   it('S4.12 a refusal leaves nothing claimed, says why, and is asked again when it may make sense', async () => {
