@@ -47,15 +47,18 @@ async function firstByteMs(http: HttpClient, monitor: string, n: number): Promis
 async function measure(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
   const steps = new Steps((text) => void process.stderr.write(text));
-  const { cell, start } = devCell({
-    base,
-    name: 'bench',
-    fresh: true,
-    hosts: 3,
-    monitors: 2,
-    steps,
-    onEvent: (line) => steps.line(line),
-  });
+  const { cell, start } = devCell(
+    {
+      base,
+      name: 'bench',
+      fresh: true,
+      hosts: 3,
+      monitors: 2,
+      steps,
+      onEvent: (line) => steps.line(line),
+    },
+    new AbortController().signal,
+  );
   const http = undiciClient();
   try {
     await start();

@@ -23,16 +23,25 @@ const HOST_PORTS_EACH = 500;
 /**
  * Brings up a development cell, whose hosts run what they are given.
  *
- * @returns a cell that must be stopped by the caller, also when `start` fails
+ * @returns a cell that must be stopped by the caller, also when `start` fails; `start` goes no further once `interrupted`
  */
-export function devCell(options: DevCellOptions): { cell: LocalCell; start: () => Promise<void> } {
+export function devCell(
+  options: DevCellOptions,
+  interrupted: AbortSignal,
+): { cell: LocalCell; start: () => Promise<void> } {
   const cell = new LocalCell({ ...options, compaction: 'as-served' });
+  const parts = [
+    () => cell.startEtcd(cell.isNew ? '' : ', on the data of the last start'),
+    () => cell.startArbiter(),
+    () => options.steps.step('hosts', () => startHosts(cell, options.hosts), idsOf),
+    () => cell.startMonitors(options.monitors),
+    () => cell.startSchedulers(SCHEDULERS),
+  ];
   const start = async (): Promise<void> => {
-    await cell.startEtcd(cell.isNew ? '' : ', on the data of the last start');
-    await cell.startArbiter();
-    await options.steps.step('hosts', () => startHosts(cell, options.hosts), idsOf);
-    await cell.startMonitors(options.monitors);
-    await cell.startSchedulers(SCHEDULERS);
+    for (const part of parts) {
+      if (interrupted.aborted) return;
+      await part();
+    }
     cell.announce();
   };
   return { cell, start };

@@ -28,23 +28,27 @@ export async function dev(options: DevOptions, interrupted: AbortSignal): Promis
   // A cell that is to leave nothing behind must not touch the data of one that is to stay.
   const name = options.once ? `once-${String(process.pid)}` : options.name;
   const startMs = performance.now();
-  const { cell, start } = devCell({
-    base: options.base,
-    name,
-    fresh: options.fresh,
-    hosts: options.hosts,
-    monitors: options.monitors,
-    steps,
-    onEvent: (line) => steps.line(`  ${line}`),
-  });
+  const { cell, start } = devCell(
+    {
+      base: options.base,
+      name,
+      fresh: options.fresh,
+      hosts: options.hosts,
+      monitors: options.monitors,
+      steps,
+      onEvent: (line) => steps.line(`  ${line}`),
+    },
+    interrupted,
+  );
   let failed = false;
   try {
     steps.line(`cell "${cell.folder.name}"`);
     await start();
+    if (interrupted.aborted) return 0;
     steps.line(
       `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(options.base, cell.folder.path)}`,
     );
-    if (options.demo && !interrupted.aborted) await show(cell, steps, interrupted);
+    if (options.demo) await show(cell, steps, interrupted);
     if (!options.once) await stay(cell, steps, interrupted);
     return 0;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli, startDevCell, startShownCell, testFolder } from '../support/cli.ts';
+import { runCli, startCli, startDevCell, startShownCell, testFolder } from '../support/cli.ts';
 
 describe('the demonstration', () => {
   it('shows a job, a one-off run and a conflict with its winner, exits 0, and leaves nothing behind', async () => {
@@ -16,6 +16,17 @@ describe('the demonstration', () => {
     expect(shown.stdout).toMatch(/lost: batch-\d with collide-.*cpu/);
     expect(readdirSync(join(folder.path, '.moorage', 'cells'))).toEqual([]);
   });
+});
+
+it('an interrupt during the start ends it there, in order', async () => {
+  using folder = testFolder();
+  const dev = startCli(['dev', '--hosts', '1', '--monitors', '1'], { cwd: folder.path });
+  await dev.says(/^ {2}etcd .*\n/m);
+  dev.kill('SIGINT');
+  const { code, stdout } = await dev.end;
+  expect(code).toBe(0);
+  expect(stdout).toContain('all processes ended');
+  expect(stdout).not.toMatch(/^ {2}schedulers/m);
 });
 
 describe('a second start', () => {
