@@ -35,11 +35,15 @@ export async function rehearseWhenIdle(parts: IdleRehearsalParts, signal: AbortS
   const over = new AbortController();
   const forget = onAbort(signal, () => over.abort());
   let standingMs = 0;
+  /** Up to where the time is in `standingMs`: all that waits to go on waits at once. */
+  let countedToMs = Number.NEGATIVE_INFINITY;
   const mayGoOn = async (): Promise<void> => {
     while (parts.isBusy() && !over.signal.aborted) {
       const sinceMs = clock.monotonicMs();
       await sleep(clock, STANDING_LOOK_MS, over.signal);
-      standingMs += clock.monotonicMs() - sinceMs;
+      const nowMs = clock.monotonicMs();
+      standingMs += nowMs - Math.max(sinceMs, countedToMs);
+      countedToMs = nowMs;
       if (standingMs >= STANDING_MAX_MS) over.abort();
     }
   };

@@ -11,6 +11,8 @@ let asked: number;
 let work: { isBusy: boolean; committed: number };
 /** Added to the time, as if it had passed. */
 let laterMs: number;
+/** Replies and messages that wait at once: more seconds than it gives way for. */
+const WAITING = 10;
 const never = new AbortController().signal;
 
 // A rehearsal is work for the processor, which others may need as well.
@@ -84,6 +86,26 @@ describe('a rehearsal in idle time', () => {
     expect(work.isBusy).toBe(true);
     expect(watched.open).toBe(0);
     expect(watched.timers).toBe(0);
+  });
+
+  it('counts the time for which it gives way once, however much of it waits', async () => {
+    let looks = 0;
+    const all = busyFromTheStart(
+      parts(() => {
+        looks += 1;
+        if (looks === WAITING) laterMs += 1_000;
+        if (looks === 2 * WAITING) work.isBusy = false;
+      }),
+    );
+    const crowded: IdleRehearsalParts = {
+      ...all,
+      makeStore: (mayGoOn) => {
+        const store = all.makeStore(mayGoOn);
+        for (let n = 0; n < WAITING && work.isBusy; n++) void mayGoOn();
+        return store;
+      },
+    };
+    expect(await rehearseWhenIdle(crowded, never)).toBe(120);
   });
 
   it('is none where enough was placed already', async () => {
