@@ -1,6 +1,7 @@
 import type { JobRecord, SchedulerKind } from '../src/core/job.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../src/core/ownership.ts';
 import type { Owner, RoleRecord } from '../src/core/role.ts';
+import { StoreError } from '../src/ports/cell-store.ts';
 import type { TableRow } from '../src/runtime/table.ts';
 import { Table } from '../src/runtime/table.ts';
 import { ownerCodec, roleCodec } from '../src/wire/records.ts';
@@ -73,6 +74,7 @@ export class Ownership {
     });
     this.#takes = new Takes(deps, {
       jobs: this.#jobs,
+      isOpen: (key) => this.#isOpen(key),
       isAwaited: (key) => ownerRank(key, this.#peersTaking(), this.#deps.self.scheduler) > 0,
       ownRevisionOf: (key) => {
         const row = this.#owners.get(key);
@@ -230,24 +232,56 @@ export class Ownership {
   #consider(key: string): void {
     if (!this.#started) return;
     const row = this.#jobs.get(key);
-    if (row === undefined || this.#owned.has(key) || this.#owners.get(key) !== undefined) return;
-    if (this.#settled.get(key)?.recordRevision === row.modRevision) return;
+    if (row === undefined || this.#owned.has(key)) return;
+    const owner = this.#owners.get(key);
+    // Ours since before its record was there, or could be read: nobody else will take it.
+    if (owner !== undefined && this.#isOurs(owner.value)) this.#onOwner(key, owner, owner);
+    if (!this.#isOpen(key)) return;
     const delayMs = stepInDelayMs(ownerRank(key, this.#peers, this.#deps.self.scheduler));
     // The others look only when their turn comes: until then the job mostly has an owner, and was never read here.
     if (delayMs === 0 && row.kind !== this.#deps.self.kind) return;
     this.#takes.want(key, delayMs);
   }
 
+  /** Has it no owner that we know of, and has none said that nothing is left to do? */
+  #isOpen(key: string): boolean {
+    const recordRevision = this.#jobs.get(key)?.modRevision;
+    if (recordRevision === undefined || this.#owners.get(key) !== undefined) return false;
+    return this.#settled.get(key)?.recordRevision !== recordRevision;
+  }
+
   #adopt(key: string, ownerRevision: number, isBare = false): void {
     this.#takes.forget(key);
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
-    const value = row?.read();
-    if (row === undefined || value == null) return;
+    if (row === undefined) {
+      void this.#giveBack(key, ownerRevision);
+      return;
+    }
+    const value = row.read();
+    if (value === null) return;
     this.#owned.set(key, ownerRevision);
     this.#settled.delete(key);
     const isFirst = isBare && row.isNew && value.version === 1;
     this.#deps.onOwned(key, { value, modRevision: row.modRevision }, ownerRevision, isFirst);
+  }
+
+  /** The job went while it was being taken: without its record nobody would ever give the key up. */
+  async #giveBack(key: string, ownerRevision: number): Promise<void> {
+    const { store, keys, log } = this.#deps;
+    try {
+      await store.attempt({
+        compares: [
+          { key: keys.owners + key, target: 'createRevision', equals: ownerRevision },
+          { key: keys.jobs + key, target: 'modRevision', equals: 0 },
+        ],
+        writes: [{ kind: 'delete', key: keys.owners + key }],
+        readBack: [],
+      });
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      log.warn({ job: key, error }, 'the owner key of a job that is gone stays until the session ends');
+    }
   }
 
   #lose(key: string): void {

@@ -22,6 +22,8 @@ export interface TakesDeps {
 
 export interface TakesParts {
   readonly jobs: Pick<JobIndex, 'get'>;
+  /** Is the job there, without an owner that we know of, and not left alone on its last owner's word? */
+  readonly isOpen: (key: string) => boolean;
   /** Is one of the schedulers that come before us for the job taking jobs at this time? Then its turn comes there. */
   readonly isAwaited: (key: string) => boolean;
   /** Creation revision of the job's owner key, where the table shows that it is ours. */
@@ -256,14 +258,17 @@ export class Takes {
     if (reply.outcome === 'applied') {
       for (const key of due) this.#parts.adopt(key, reply.revision, bare.has(key));
     } else if (reply.outcome === 'refused') {
-      // Somebody was faster for some of them; the table will say who. The rest goes into the next try.
+      // Somebody was faster for some of them; the table will say who, or has said already that they are gone again. The rest
+      // goes into the next try.
       if (reply.found.size === 0) for (const key of bare) this.#notBare.add(key);
       for (const key of due) {
         const found = reply.found.get(keys.owners + key);
         if (found === undefined) continue;
         this.leave(key);
         if (found.value === value) this.#parts.adopt(key, found.createRevision, false);
+        else if (this.#parts.isOpen(key)) this.#wait(key, TAKE_RETRY_MS);
       }
+      if (this.#later.size > 0) this.#lookSoon();
     } else {
       // If it was done after all, the table shows our own value now or later, and the job is adopted then.
       for (const key of due) {

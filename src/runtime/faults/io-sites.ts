@@ -293,7 +293,7 @@ export const IO_SITES: readonly IoSite[] = [
       scheduler: ['allocs+intents+outcomes', 'allocs+intents+outcomes+versions', 'allocs+outcomes'],
     },
   },
-  { at: 'schedulers/ownership.ts', io: 'store.attempt', subjects: { scheduler: ['owners'] } },
+  { at: 'schedulers/ownership.ts', io: 'store.attempt', calls: 2, subjects: { scheduler: ['owners'] } },
   { at: 'schedulers/releaser.ts', io: 'store.attempt', subjects: { scheduler: ['outcomes'] } },
   { at: 'schedulers/scheduler.ts', io: 'server.close', subjects: { scheduler: ['all'] } },
   { at: 'schedulers/scheduler.ts', io: 'server.listen', subjects: { scheduler: ['all'] } },

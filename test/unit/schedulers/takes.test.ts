@@ -4,10 +4,12 @@ import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
 import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store-limits.ts';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
 import { STEP_IN_MAX_MS, STEP_IN_MS } from '../../../src/core/ownership.ts';
+import type { CellStore } from '../../../src/ports/cell-store.ts';
 import { JobRow } from '../../../schedulers/job-index.ts';
 import { ownerOf } from '../../../schedulers/ownership.ts';
 import { Takes } from '../../../schedulers/takes.ts';
 import { jobCodec } from '../../../src/wire/records.ts';
+import { withCalls } from '../../support/changed-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { keys, makeJob } from './cell-world.ts';
 
@@ -15,10 +17,17 @@ import { keys, makeJob } from './cell-world.ts';
 const LOOK_MS = STEP_IN_MS;
 const DELAY_MS = STEP_IN_MS;
 
-/** Takes of one scheduler that sees jobs without an owner; when each became its own, in ms. */
-async function takesOf(isAwaited: (nowMs: number) => boolean, limits = DEFAULT_STORE_LIMITS) {
+/**
+ * Takes of one scheduler that sees jobs without an owner; when each became its own, in ms.
+ * @param wrap what it takes them from, of a store that is empty
+ */
+async function takesOf(
+  isAwaited: (nowMs: number) => boolean,
+  limits = DEFAULT_STORE_LIMITS,
+  wrap: (store: CellStore) => CellStore = (store) => store,
+) {
   const clock = new ManualClock();
-  const store = new MemoryCellStore({ clock, limits });
+  const store = wrap(new MemoryCellStore({ clock, limits }));
   const adopted = new Map<string, number>();
   const row = (key: string): JobRow => {
     const record = {
@@ -36,6 +45,7 @@ async function takesOf(isAwaited: (nowMs: number) => boolean, limits = DEFAULT_S
     },
     {
       jobs: { get: row },
+      isOpen: () => true,
       isAwaited: () => isAwaited(clock.monotonicMs()),
       ownRevisionOf: () => undefined,
       adopt: (key) => {
@@ -114,4 +124,27 @@ it('S3.47 takes from each namespace in turn, also where one transaction holds fe
     ),
     { numRuns: 100 },
   );
+});
+
+it('I24 a take that was refused for one who is gone by then is tried again', async () => {
+  const key = `${keys.owners}default/one`;
+  let refusals = 0;
+  const wrap = (store: CellStore): CellStore =>
+    withCalls(store, {
+      attempt: async (attempt) => {
+        if (refusals > 0) return store.attempt(attempt);
+        refusals += 1;
+        const plain = { compares: [], readBack: [] };
+        await store.attempt({ ...plain, writes: [{ kind: 'put', key, value: 'somebody' }] });
+        const reply = await store.attempt(attempt);
+        await store.attempt({ ...plain, writes: [{ kind: 'delete', key }] });
+        return reply;
+      },
+    });
+  const { clock, takes, adopted } = await takesOf(() => false, DEFAULT_STORE_LIMITS, wrap);
+  takes.want('default/one', 0);
+  await clock.advance(2_000);
+  expect(refusals).toBe(1);
+  expect([...adopted.keys()]).toEqual(['default/one']);
+  expect([...takes.waiting()]).toEqual([]);
 });

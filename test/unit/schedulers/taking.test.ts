@@ -130,6 +130,33 @@ describe('taking jobs', () => {
     expect(new Set(slow.asked.map(firstOf))).toEqual(new Set(['batch-2']));
   });
 
+  it('I24 gives back the key of a job that went while it was taken, and takes the next of that name', async () => {
+    const slow = new SlowTakes();
+    await world.host('h1');
+    await world.scheduler({ id: 'batch-1' }, slow.wrap);
+    await world.submit(makeJob('one'));
+    await world.until(() => slow.held.length === 1, 'the take');
+    const key = keys.job('default', 'one');
+    await world.store.attempt({ compares: [], writes: [{ kind: 'delete', key }], readBack: [] });
+    await world.clock.advance(100);
+    slow.open = true;
+    for (const go of slow.held.splice(0)) go();
+    await world.clock.advance(100);
+    expect(world.owners()).toEqual([]);
+    await world.submit(makeJob('one'));
+    await world.until(() => world.allocations().length === 1, 'a placement');
+  });
+
+  it('I24 places a job whose record could not be read when it was taken, once it can be', async () => {
+    await world.host('h1');
+    await world.scheduler({ id: 'batch-1' });
+    const job = '"namespace":"default","name":"odd","type":"batch","precedence":50,"scheduler":"auto"';
+    await world.put(keys.job('default', 'odd'), `{"v":1,"job":{${job}}}`);
+    await world.until(() => world.owners().length === 1, 'an owner');
+    await world.submit(makeJob('odd'));
+    await world.until(() => world.allocations().length === 1, 'a placement');
+  });
+
   it('I24 a job that looks new and has ended is taken and read, and not run again', async () => {
     const host = await world.host('h1');
     host.behaviour = () => 'complete';
