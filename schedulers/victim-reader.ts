@@ -3,6 +3,7 @@ import type { Eviction } from '../src/core/plan.ts';
 import type { AllocationReport } from '../src/core/report.ts';
 import { OBSERVED_RANK } from '../src/core/states.ts';
 import { HttpError } from '../src/ports/http.ts';
+import { RecordError } from '../src/wire/codec.ts';
 import { ProblemError } from '../src/wire/problem.ts';
 import { allocationCodec } from '../src/wire/records.ts';
 import type { Term } from './context.ts';
@@ -35,16 +36,24 @@ export class VictimReader {
     }
   }
 
-  /** @returns by id, as the store has them; who is not there is gone, and who shall not run gives way already. @throws StoreError */
+  /**
+   * @returns by id, as the store has them; who is not there is gone, or its record cannot be read, so that nobody can say in it that it gives
+   *   way; who shall not run gives way already
+   * @throws StoreError
+   */
   async read(victims: readonly VictimKey[], cause: string): Promise<ReadonlyMap<string, Eviction>> {
-    const { store, keys } = this.#term.world;
+    const { store, keys, log } = this.#term.world;
     const names = victims.map(({ namespace, job, id }) => keys.allocation(namespace, job, id));
     const { entries } = await store.read(names);
     const found = new Map<string, Eviction>();
-    for (const { value, modRevision } of entries.values()) {
-      const victim = allocationCodec.decode(value);
-      found.set(victim.id, { victim, victimRevision: modRevision, cause });
-    }
+    for (const { key, value, modRevision } of entries.values())
+      try {
+        const victim = allocationCodec.decode(value);
+        found.set(victim.id, { victim, victimRevision: modRevision, cause });
+      } catch (error) {
+        if (!(error instanceof RecordError)) throw error;
+        log.error({ key, error }, 'unreadable record');
+      }
     return found;
   }
 }

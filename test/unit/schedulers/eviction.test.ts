@@ -189,6 +189,21 @@ describe('making room by precedence', () => {
     await world.until(() => tries() === 2, 'the next one', 60_000);
   });
 
+  it('I64 passes over who has a record that cannot be read, and goes on', async () => {
+    await world.host('h1', 2_000);
+    const { events } = await world.scheduler({ id: 'batch-1' });
+    await filledWith([low('odd'), low('plain')]);
+    const [odd] = world.allocations().filter(({ job }) => job === 'odd');
+    if (odd === undefined) throw new Error('there is one');
+    await world.put(keys.allocation('default', 'odd', odd.id), '{"v":1}');
+    await world.submit(high('both', 2_000));
+    await world.until(() => events.some(({ kind, job }) => kind === 'evicting' && job === 'both'), 'a try');
+    await world.clock.advance(1_000);
+    expect(jobsRunning()).toEqual(['odd', 'plain']);
+    await world.submit(high('one', 1_000));
+    await world.until(() => jobsRunning().join() === 'odd,one', 'the place of the one that can be read');
+  });
+
   it('begins no second eviction on a host when a gang that came there has landed', async () => {
     for (const id of ['h1', 'h2']) await world.host(id, 10_000);
     await world.scheduler({ id: 'service-1', kind: 'service' });
