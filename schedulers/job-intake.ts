@@ -2,6 +2,7 @@ import type { LiveAllocation } from '../src/core/slot-view.ts';
 import { OBSERVED_RANK } from '../src/core/states.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { sleep } from '../src/runtime/sleep.ts';
+import { RecordError } from '../src/wire/codec.ts';
 import type { Term } from './context.ts';
 import type { Intents } from './intents.ts';
 import type { JobBook } from './job-book.ts';
@@ -14,6 +15,8 @@ import type { Starter } from './starter.ts';
 import type { Strays } from './strays.ts';
 
 const LOAD_RETRY_MS = 1_000;
+/** Somebody has to mend what cannot be read, or to start a version that can read it. */
+const UNREADABLE_AGAIN_MS = 10_000;
 /** A gang is made effective, or given up, within some round trips; when its scheduler died, within seconds. */
 const UNDECIDED_MS = 200;
 /** Until a host that did not answer is asked again for what it knows, or is declared lost; and until room is looked for again. */
@@ -82,9 +85,10 @@ export class JobIntake {
         const isInPart = this.#loadedInPart(job, stored, waiting);
         if (isInPart && job.record.desired === 'run') await this.#whileOthersStay(job);
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        const isUnreadable = error instanceof RecordError;
+        if (!isUnreadable && !(error instanceof StoreError)) throw error;
         world.log.warn({ job: job.key, error }, 'cannot read a job');
-        waitMs = LOAD_RETRY_MS;
+        waitMs = isUnreadable ? UNREADABLE_AGAIN_MS : LOAD_RETRY_MS;
       }
     }
   }

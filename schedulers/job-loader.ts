@@ -69,7 +69,7 @@ export class JobLoader {
     return this.#wanted.length;
   }
 
-  /** @throws StoreError */
+  /** @throws StoreError; RecordError: something is there that cannot be read, and nobody can say what the job lacks (decision 200) */
   load(job: JobToLoad): Promise<StoredJob> {
     return new Promise((resolve, reject) => {
       this.#wanted.push(job.namespace, { ...job, resolve, reject });
@@ -111,12 +111,16 @@ export class JobLoader {
       ]);
       const lists = await store.listMany(prefixes);
       let next = 0;
-      for (const { version, hasGangs, resolve } of together) {
+      for (const { version, hasGangs, resolve, reject } of together) {
         const intents = mayHaveIntents({ version, hasGangs }) ? lists[next++] : undefined;
         const allocations = lists[next++];
         const outcomes = lists[next++];
         const versions = version > 1 ? lists[next++] : undefined;
-        resolve(storedJob({ intents, allocations, outcomes, versions }, log));
+        try {
+          resolve(storedJob({ intents, allocations, outcomes, versions }, log));
+        } catch (error) {
+          reject(error);
+        }
       }
     } catch (error) {
       for (const { reject } of together) reject(error);
@@ -140,15 +144,21 @@ function storedJob(
   lists: Readonly<Record<'intents' | 'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>,
   log: Log,
 ): StoredJob {
-  const records = decodeAll(lists.versions, jobCodec, log);
+  const tell = (error: RecordError, key: string): void => log.error({ key, error }, 'unreadable record');
+  const refuse = (error: RecordError, key: string): never => {
+    tell(error, key);
+    throw error;
+  };
+  // Without its spec an allocation is only not started any more.
+  const records = decodeAll(lists.versions, jobCodec, tell);
   return {
-    intents: decodeAll(lists.intents, intentCodec, log).map(({ value }) => value),
+    intents: decodeAll(lists.intents, intentCodec, refuse).map(({ value }) => value),
     intentsRevision: lists.intents?.revision ?? 0,
-    allocations: decodeAll(lists.allocations, allocationCodec, log).map(({ value, revision }) => ({
+    allocations: decodeAll(lists.allocations, allocationCodec, refuse).map(({ value, revision }) => ({
       allocation: value,
       revision,
     })),
-    outcomes: decodeAll(lists.outcomes, outcomeCodec, log).map(({ value }) => value),
+    outcomes: decodeAll(lists.outcomes, outcomeCodec, refuse).map(({ value }) => value),
     versions: new Map(records.map(({ value }) => [value.version, value.job])),
   };
 }
@@ -156,7 +166,7 @@ function storedJob(
 function decodeAll<T>(
   snapshot: Snapshot | undefined,
   codec: Codec<T>,
-  log: Log,
+  onBadRecord: (error: RecordError, key: string) => void,
 ): { value: T; revision: number }[] {
   const result: { value: T; revision: number }[] = [];
   for (const { key, value, modRevision } of snapshot?.entries.values() ?? []) {
@@ -164,7 +174,7 @@ function decodeAll<T>(
       result.push({ value: codec.decode(value), revision: modRevision });
     } catch (error) {
       if (!(error instanceof RecordError)) throw error;
-      log.error({ key, error }, 'unreadable record');
+      onBadRecord(error, key);
     }
   }
   return result;

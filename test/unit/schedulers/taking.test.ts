@@ -157,6 +157,27 @@ describe('taking jobs', () => {
     await world.until(() => world.allocations().length === 1, 'a placement');
   });
 
+  it('I12 I22 fills no slot of a job of which something cannot be read, and goes on when it can be', async () => {
+    const host = await world.host('h1');
+    host.behaviour = (order) => (order.allocation.job === 'ended' ? 'complete' : 'run');
+    const first = await world.scheduler({ id: 'batch-1' });
+    const runs = makeJob('runs', {}, { count: 2 });
+    for (const job of [runs, makeJob('ended')]) await world.submit(job);
+    await world.until(() => world.outcomes().length === 1 && host.running.length === 2, 'both jobs');
+    await world.kill(first);
+    const damaged = [...world.under(keys.allocations).slice(0, 1), ...world.under(keys.outcomes)];
+    for (const { key } of damaged) await world.put(key, '{"v":1}');
+    await world.scheduler({ id: 'batch-2' });
+    await world.submit(makeJob('other'));
+    await world.until(() => host.running.some(({ job }) => job === 'other'), 'what can be read');
+    await world.clock.advance(30_000);
+    expect(host.starts).toHaveLength(4);
+    for (const { key, value } of damaged) await world.put(key, value);
+    await world.submit({ ...runs, groups: makeJob('runs', {}, { count: 3 }).groups }, 2);
+    await world.until(() => host.running.filter(({ job }) => job === 'runs').length === 3, 'one more');
+    expect(host.starts).toHaveLength(5);
+  });
+
   it('I24 a job that looks new and has ended is taken and read, and not run again', async () => {
     const host = await world.host('h1');
     host.behaviour = () => 'complete';
