@@ -65,6 +65,7 @@ export class JobIntake {
           ...{ namespace, job: name, version: record.version, hasGangs },
         });
         if (job.dropped) return;
+        if (stored.unreadable !== null && !this.#mayDoWithout(job)) throw stored.unreadable;
         if (!(await this.#isWithoutIntents(job, stored))) continue;
         if (!(await this.#isDecided(stored))) continue;
         await this.#learn(job, stored);
@@ -75,13 +76,13 @@ export class JobIntake {
         if (job.dropped) return;
         // Of a job that was loaded in part something may have landed meanwhile.
         if (job.landings !== landings) continue;
-        if (waiting?.length === 0) {
+        if (waiting?.length === 0 && stored.unreadable === null) {
           job.inPart = false;
           job.unrecorded = waiting;
           this.#loaded(job, stored);
           return;
         }
-        waitMs = STRAYS_AGAIN_MS;
+        waitMs = stored.unreadable === null ? STRAYS_AGAIN_MS : UNREADABLE_AGAIN_MS;
         const isInPart = this.#loadedInPart(job, stored, waiting);
         if (isInPart && job.record.desired === 'run') await this.#whileOthersStay(job);
       } catch (error) {
@@ -94,6 +95,14 @@ export class JobIntake {
   }
 
   /**
+   * Of a job that is to stop, what can be read is stopped: nothing is placed for it, whatever the rest says (decision 200). After a
+   * restore, what cannot be read looks like what only its host knows of.
+   */
+  #mayDoWithout(job: OwnedJob): boolean {
+    return job.record.desired === 'stop' && this.#parts.strays === null;
+  }
+
+  /**
    * What hosts know of the job and the store does not cannot all be taken up yet: where somebody else was given its place, that
    * takes as long as he stays. The rest of the job need not wait for it, if it is to stop, as nothing is placed for it then, or if
    * all is known that fills its slots. A gang is looked at whole.
@@ -102,7 +111,7 @@ export class JobIntake {
    */
   #loadedInPart(job: OwnedJob, stored: StoredJob, waiting: readonly LiveAllocation[] | null): boolean {
     const isToStop = job.record.desired === 'stop';
-    if (!isToStop && (waiting === null || job.hasGangs)) return false;
+    if (!isToStop && (waiting === null || stored.unreadable !== null || job.hasGangs)) return false;
     job.inPart = true;
     job.unrecorded = isToStop || waiting === null ? [] : waiting;
     this.#loaded(job, stored);

@@ -18,6 +18,8 @@ export interface StoredJob {
   readonly allocations: readonly { readonly allocation: Allocation; readonly revision: number }[];
   readonly outcomes: readonly Outcome[];
   readonly versions: ReadonlyMap<number, Job>;
+  /** Why an allocation or an outcome is missing here that cannot be read; null: none is. */
+  readonly unreadable: RecordError | null;
 }
 
 export const NOTHING_STORED: StoredJob = Object.freeze({
@@ -26,6 +28,7 @@ export const NOTHING_STORED: StoredJob = Object.freeze({
   allocations: [],
   outcomes: [],
   versions: new Map(),
+  unreadable: null,
 });
 
 /** Lists read in one call: a transaction of a store's smallest size. */
@@ -69,7 +72,7 @@ export class JobLoader {
     return this.#wanted.length;
   }
 
-  /** @throws StoreError; RecordError: something is there that cannot be read, and nobody can say what the job lacks (decision 200) */
+  /** @throws StoreError; RecordError: an intent cannot be read, and nobody can say which members have come about (decision 200) */
   load(job: JobToLoad): Promise<StoredJob> {
     return new Promise((resolve, reject) => {
       this.#wanted.push(job.namespace, { ...job, resolve, reject });
@@ -149,17 +152,23 @@ function storedJob(
     tell(error, key);
     throw error;
   };
+  let unreadable: RecordError | null = null;
+  const leaveOut = (error: RecordError, key: string): void => {
+    tell(error, key);
+    unreadable ??= error;
+  };
   // Without its spec an allocation is only not started any more.
   const records = decodeAll(lists.versions, jobCodec, tell);
   return {
     intents: decodeAll(lists.intents, intentCodec, refuse).map(({ value }) => value),
     intentsRevision: lists.intents?.revision ?? 0,
-    allocations: decodeAll(lists.allocations, allocationCodec, refuse).map(({ value, revision }) => ({
+    allocations: decodeAll(lists.allocations, allocationCodec, leaveOut).map(({ value, revision }) => ({
       allocation: value,
       revision,
     })),
-    outcomes: decodeAll(lists.outcomes, outcomeCodec, refuse).map(({ value }) => value),
+    outcomes: decodeAll(lists.outcomes, outcomeCodec, leaveOut).map(({ value }) => value),
     versions: new Map(records.map(({ value }) => [value.version, value.job])),
+    unreadable,
   };
 }
 

@@ -97,7 +97,7 @@ export class OwnedJob {
   hadGangs = false;
   /** The store may hold what we do not know of; read it again before the next decision. */
   stale = false;
-  /** Hosts know of more of it than could be taken up: it is read again and again, and is not at its end, whatever is left here. */
+  /** There is more of it than could be taken up: it is read again and again, and is not at its end, whatever is left here. */
   inPart = false;
   /** What hosts run of it without a record, while others have its room. It fills its slots, and nobody stops or releases it here. */
   unrecorded: readonly LiveAllocation[] = NOTHING_UNRECORDED;

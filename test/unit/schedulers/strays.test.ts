@@ -84,7 +84,8 @@ class Restored {
 
   takeUp(part: Partial<StoredJob> = {}): Promise<readonly LiveAllocation[] | null> {
     const stored: StoredJob = {
-      ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map(), ...part },
+      ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map() },
+      ...{ unreadable: null, ...part },
     };
     return this.#strays().takeUp(this.job, stored);
   }

@@ -178,6 +178,28 @@ describe('taking jobs', () => {
     expect(host.starts).toHaveLength(5);
   });
 
+  it('I55 stops what can be read of a job, and keeps it until the rest can be', async () => {
+    const host = await world.host('h1');
+    const first = await world.scheduler({ id: 'batch-1' });
+    await world.submit(makeJob('runs', {}, { count: 3 }));
+    await world.until(() => host.running.length === 3, 'the job');
+    await world.kill(first);
+    const [damaged] = world.under(keys.allocations);
+    if (damaged === undefined) throw new Error('there are allocations');
+    await world.put(damaged.key, '{"v":1}');
+    const { events } = await world.scheduler({ id: 'batch-2' });
+    await world.until(() => events.some(({ kind }) => kind === 'owned'), 'another owner');
+    await world.submit(makeJob('runs', {}, { count: 3 }), 1, 'stop');
+    await world.until(() => host.running.length === 1, 'the end of the others');
+    await world.clock.advance(30_000);
+    expect(host.running.map(({ id }) => damaged.key.endsWith(id))).toEqual([true]);
+    expect(world.owners()).toEqual(['default/runs']);
+    await world.put(damaged.key, damaged.value);
+    await world.until(() => world.owners().length === 0, 'its end');
+    expect(host.running).toEqual([]);
+    expect(host.starts).toHaveLength(3);
+  });
+
   it('I24 a job that looks new and has ended is taken and read, and not run again', async () => {
     const host = await world.host('h1');
     host.behaviour = () => 'complete';
