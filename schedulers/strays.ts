@@ -84,7 +84,7 @@ export class Strays {
       const now = await this.#ask(allocation);
       if (now === 'unknown') continue;
       if (now === 'nobody' || now === null || isTerminal(now.state) || job.stale || job.dropped) return true;
-      if (!(await this.#isCrowdedOut(job, allocation))) return true;
+      if ((await this.#bringBack(job, allocation)) !== 'no-room') return true;
     }
     return false;
   }
@@ -210,19 +210,20 @@ export class Strays {
     );
     const waiting: LiveAllocation[] = [];
     for (const [n, allocation] of newestRuns(places).entries()) {
-      if (await this.#isCrowdedOut(job, allocation)) waiting.push({ allocation, report: living[n] ?? null });
+      const came = await this.#bringBack(job, allocation);
+      if (came === 'no-room') waiting.push({ allocation, report: living[n] ?? null });
     }
     return waiting;
   }
 
-  /** Tries to write its record. @returns true: somebody else has its room; if it is to stop, its host was told */
-  async #isCrowdedOut(job: OwnedJob, allocation: Allocation): Promise<boolean> {
+  /** Writes its record with its claim. Where others have its room and it is to stop, its host is told. */
+  async #bringBack(job: OwnedJob, allocation: Allocation): Promise<'no-room' | 'read-again'> {
     const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
     const outcomes = await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
     const outcome = outcomes.get(allocation.id);
-    if (outcome?.kind !== 'conflicted' || outcome.why.reason !== 'no-fit') return false;
+    if (outcome?.kind !== 'conflicted' || outcome.why.reason !== 'no-fit') return 'read-again';
     await this.#stopUnrecorded(job, allocation);
-    return true;
+    return 'no-room';
   }
 
   /**

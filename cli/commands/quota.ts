@@ -4,7 +4,7 @@ import { readCpu, readMemory } from '../../src/wire/units.ts';
 import { QUOTA_AMOUNT_MAX } from '../../src/wire/bounds.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
-import { printList, printValue } from '../output/print.ts';
+import { printList, printNamed } from '../output/print.ts';
 import type { Column } from '../output/table.ts';
 import { cores, gpus, percent, size } from '../output/words.ts';
 
@@ -66,9 +66,7 @@ export async function setQuota(
       `moorage quota set ${namespace} --cpu 10   (to take one back: moorage quota rm ${namespace})`,
     );
   const answer = await (await context.api()).setQuota(namespace, body);
-  const { terminal, output } = context;
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else terminal.out(`${namespace}\n`);
+  await printNamed(context.terminal, context.output, { name: namespace, answer });
   return EXIT.ok;
 }
 

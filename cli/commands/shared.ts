@@ -1,7 +1,7 @@
 import type { PoolStatus, SharedResourceRequest, SharedStatus } from '../../src/wire/cell-api.ts';
 import type { Context } from '../context.ts';
 import { EXIT, usageError } from '../exit.ts';
-import { printList, printValue } from '../output/print.ts';
+import { printList, printNamed } from '../output/print.ts';
 import type { Column } from '../output/table.ts';
 import { percent } from '../output/words.ts';
 
@@ -62,8 +62,7 @@ export async function setShared(context: Context, name: string, options: SetShar
     );
   const body: SharedResourceRequest = { by, capacity, unit, capacities: capacitiesOf(options.of) };
   const answer = await (await context.api()).setShared(name, body);
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else terminal.out(`${name}\n`);
+  await printNamed(terminal, output, { name, answer });
   return EXIT.ok;
 }
 

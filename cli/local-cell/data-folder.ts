@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
-import { isId } from '../../src/core/ids.ts';
+import { ID_RULE, isId } from '../../src/core/ids.ts';
 import { CliError, usageError } from '../exit.ts';
 import { fileFault, writeExitCode } from '../file-fault.ts';
 
@@ -41,11 +41,7 @@ const CELLS_MAX = 64;
  * @throws CliError when the name is none, or the folder cannot be made or written
  */
 export function takeDataFolder(base: string, name: string): DataFolder {
-  if (!isId(name))
-    throw usageError(
-      `--name ${name}: use lower-case letters, digits and dashes, at most 63`,
-      'moorage dev --name dev',
-    );
+  if (!isId(name)) throw usageError(`--name ${name}: ${ID_RULE}`, 'moorage dev --name dev');
   for (let n = 1; n <= CELLS_MAX; n++) {
     const taken = n === 1 ? name : `${name}-${String(n)}`;
     const path = join(base, '.moorage', 'cells', taken);

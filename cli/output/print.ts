@@ -32,6 +32,16 @@ export async function printList<T>(
   else terminal.out(formatTable(list.columns, list.rows));
 }
 
+/** What a name was given or said: the API's own answer where that is asked for, else the name alone. */
+export async function printNamed(
+  terminal: Terminal,
+  output: Output,
+  { name, answer }: { readonly name: string; readonly answer: unknown },
+): Promise<void> {
+  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
+  else terminal.out(`${name}\n`);
+}
+
 export async function printValue(terminal: Terminal, output: 'json' | 'yaml', value: unknown): Promise<void> {
   if (output === 'json') terminal.out(`${JSON.stringify(value, null, 2)}\n`);
   else terminal.out((await import('yaml')).stringify(value, { aliasDuplicateObjects: false }));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Reach } from '../../src/adapters/http/server.ts';
 import { LOOPBACK } from '../../src/adapters/http/server.ts';
 import { pinoLog } from '../../src/adapters/telemetry/log.ts';
-import { isId } from '../../src/core/ids.ts';
+import { ID_RULE, isId } from '../../src/core/ids.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { usageError } from '../exit.ts';
 import type { Reading } from '../../src/wire/units.ts';
@@ -39,11 +39,7 @@ export const DEFAULT_ETCD = 'http://127.0.0.1:2379';
 
 export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
   const id = flags.id ?? defaultId(component);
-  if (!isId(id))
-    throw usageError(
-      `--id ${id}: use lower-case letters, digits and dashes, at most 63`,
-      `moorage ${component} --help`,
-    );
+  if (!isId(id)) throw usageError(`--id ${id}: ${ID_RULE}`, `moorage ${component} --help`);
   if (!isId(flags.cell))
     throw usageError(
       `--cell ${flags.cell}: use lower-case letters, digits and dashes`,

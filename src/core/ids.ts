@@ -1,5 +1,7 @@
 /** Every name that becomes part of a key or a path: lower-case letters, digits and dashes, at most 63. */
 export const ID_PATTERN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** The same for people. */
+export const ID_RULE = 'use lower-case letters, digits and dashes, at most 63';
 
 export const DEFAULT_NAMESPACE = 'default';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ID_PATTERN } from '../core/ids.ts';
+import { ID_PATTERN, ID_RULE } from '../core/ids.ts';
 import type { SharedResource } from '../core/shared-resource.ts';
 import * as bounds from './bounds.ts';
 import { ProblemError } from './problem.ts';
@@ -75,7 +75,7 @@ const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictObject({
     .refine((map) => Object.keys(map).length <= VALUES_MAX, `has more than ${String(VALUES_MAX)} values`),
 });
 
-const NAME = z.string().regex(ID_PATTERN, 'use lower-case letters, digits and dashes, at most 63');
+const NAME = z.string().regex(ID_PATTERN, ID_RULE);
 
 /** @throws ProblemError 400 with the place that is wrong */
 export function readSharedResource(name: unknown, body: unknown): SharedResource {

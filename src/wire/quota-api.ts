@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { NamespaceAmounts } from '../core/amounts.ts';
-import { ID_PATTERN } from '../core/ids.ts';
+import { ID_PATTERN, ID_RULE } from '../core/ids.ts';
 import type { Quota } from '../core/limits.ts';
 import { QUOTA_AMOUNT_MAX } from './bounds.ts';
 import { readBody } from './request-body.ts';
@@ -36,7 +36,7 @@ const quotaRequest = z.strictObject({
 });
 
 const namespaceParam = z.strictObject({
-  namespace: z.string().regex(ID_PATTERN, 'use lower-case letters, digits and dashes, at most 63'),
+  namespace: z.string().regex(ID_PATTERN, ID_RULE),
 });
 
 /** @throws ProblemError 400 with the place that is wrong */
