@@ -1,11 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import {
+  circlesOf,
+  headCommentOf,
+  importsBetweenSiblings,
+  importsOf,
+  readSources,
+  roomsOf,
+  type Import,
+} from '../support/house.ts';
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
-
-const ROOMS = [
+const AREAS = [
   'src/core',
   'src/ports',
   'src/wire',
@@ -20,12 +24,12 @@ const ROOMS = [
   'sim',
   'bench',
 ] as const;
-type Room = (typeof ROOMS)[number];
+type Area = (typeof AREAS)[number];
 
-const ROLE_SEES: readonly Room[] = ['src/core', 'src/ports', 'src/wire', 'src/runtime', 'src/clients'];
+const ROLE_SEES: readonly Area[] = ['src/core', 'src/ports', 'src/wire', 'src/runtime', 'src/clients'];
 
-/** What each room may import besides itself. `*` stands for packages and Node's own modules. */
-const MAY_IMPORT: Record<Room, readonly (Room | '*')[]> = {
+/** What each area may import besides itself. `*` stands for packages and Node's own modules. */
+const MAY_IMPORT: Record<Area, readonly (Area | '*')[]> = {
   'src/core': [],
   'src/ports': ['src/core'],
   'src/wire': ['src/core', '*'],
@@ -36,8 +40,8 @@ const MAY_IMPORT: Record<Room, readonly (Room | '*')[]> = {
   'host-agent': ROLE_SEES,
   monitor: ROLE_SEES,
   arbiter: ROLE_SEES,
-  cli: [...ROOMS, '*'],
-  bench: [...ROOMS, '*'],
+  cli: [...AREAS, '*'],
+  bench: [...AREAS, '*'],
   sim: [...ROLE_SEES, 'schedulers', 'host-agent', 'monitor', 'arbiter'],
 };
 
@@ -54,38 +58,22 @@ const TOUCHES_NOTHING =
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);
 
-interface Import {
-  readonly from: string;
-  readonly to: string;
-}
+/** Folders whose head has a name of its own: the class that a role is, or the place where a program begins. */
+const HEADS: Readonly<Record<string, string>> = {
+  schedulers: 'scheduler.ts',
+  'host-agent': 'agent.ts',
+};
 
-function sources(folder: string): string[] {
-  return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
-}
+/** A room with more files than this has a second subject. */
+const ROOM_FILES_MAX = 20;
 
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  const found = text.matchAll(
-    /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'([^']+)'|import\(\s*'([^']+)'\s*\)/g,
-  );
-  return [...found].map((match) => {
-    const target = match[1] ?? match[2] ?? '';
-    return {
-      from: file,
-      to: target.startsWith('.') ? relative(root, resolve(root, dirname(file), target)) : target,
-    };
-  });
-}
-
-function roomOf(path: string): Room | '*' {
-  return ROOMS.find((room) => path.startsWith(`${room}/`)) ?? '*';
+function areaOf(path: string): Area | '*' {
+  return AREAS.find((area) => path.startsWith(`${area}/`)) ?? '*';
 }
 
 function isAllowed({ from, to }: Import): boolean {
-  const here = roomOf(from) as Room;
-  const there = roomOf(to);
+  const here = areaOf(from) as Area;
+  const there = areaOf(to);
   if (here === there) return true;
   if (MAIN.test(from) && !from.startsWith('src/')) return there === '*' || there.startsWith('src/');
   if (here === 'src/wire' && there === '*') return WIRE_PACKAGES.has(to);
@@ -93,45 +81,104 @@ function isAllowed({ from, to }: Import): boolean {
   return MAY_IMPORT[here].includes(there);
 }
 
-const files = ROOMS.flatMap(sources);
+/** @returns a line for each import that goes up or sideways */
+function wrongAmong(imports: readonly Import[]): string[] {
+  return imports.filter((one) => !isAllowed(one)).map(({ from, to }) => `${from} imports ${to}`);
+}
+
+const sources = readSources(AREAS);
+const imports = importsOf(sources);
 
 describe('the house is in order', () => {
   it('looks at a whole project, not at nothing', () => {
-    expect(files.length).toBeGreaterThan(100);
-    expect(files.flatMap(importsOf).length).toBeGreaterThan(400);
+    expect(sources.size).toBeGreaterThan(500);
+    expect(imports.length).toBeGreaterThan(2_000);
   });
 
   it('imports only go down: core ← ports ← runtime, wire, clients; roles never import each other', () => {
-    const wrong = files
-      .flatMap(importsOf)
-      .filter((one) => !isAllowed(one))
-      .map((one) => `${one.from} imports ${one.to}`);
-    expect(wrong).toEqual([]);
+    expect(wrongAmong(imports)).toEqual([]);
+  });
+
+  it('finds a planted import that goes up, and names its file', () => {
+    const planted = importsOf(
+      new Map([
+        ['src/core/model/job.ts', "import type { Clock } from '../../ports/clock.ts';"],
+        ['schedulers/scheduler.ts', "export * from '../monitor/monitor.ts';"],
+        [
+          'monitor/monitor.ts',
+          "import { x } from '../src/adapters/etcd/client.ts';\nimport pino from 'pino';",
+        ],
+        ['src/runtime/sleep.ts', "import type { Clock } from '../ports/clock.ts';"],
+      ]),
+    );
+    expect(wrongAmong(planted)).toEqual([
+      'src/core/model/job.ts imports src/ports/clock.ts',
+      'schedulers/scheduler.ts imports monitor/monitor.ts',
+      'monitor/monitor.ts imports src/adapters/etcd/client.ts',
+      'monitor/monitor.ts imports pino',
+    ]);
+  });
+
+  it('no file reaches itself through its imports, types included', () => {
+    expect(circlesOf(imports)).toEqual([]);
+  });
+
+  it('no folder reaches itself through its neighbours', () => {
+    expect(circlesOf(importsBetweenSiblings(imports))).toEqual([]);
+  });
+
+  it('finds planted circles, of types, of re-exports and of folders', () => {
+    const planted = importsOf(
+      new Map([
+        ['a/x.ts', "import type { Y } from './y.ts';"],
+        ['a/y.ts', "export { z } from './z.ts';"],
+        ['a/z.ts', "const x = import('./x.ts');"],
+        ['a/self.ts', "import './self.ts';"],
+        ['b/one/p.ts', "import { q } from '../two/q.ts';"],
+        ['b/two/r.ts', "import { s } from '../one/s.ts';"],
+      ]),
+    );
+    expect(circlesOf(planted)).toEqual([['a/x.ts', 'a/y.ts', 'a/z.ts'], ['a/self.ts']]);
+    expect(circlesOf(importsBetweenSiblings(planted))).toEqual([['b/one', 'b/two']]);
+  });
+
+  it('the head of each room tells of every file and folder beside it', () => {
+    const rooms = roomsOf(sources, HEADS).filter(({ others }) => others.length > 1);
+    expect(rooms.length).toBeGreaterThan(40);
+    const untold = rooms.flatMap(({ head, others }) => {
+      const comment = headCommentOf(sources.get(head) ?? '');
+      return others
+        .filter((name) => !comment.includes(name))
+        .map((name) => `${head} does not tell of ${name}`);
+    });
+    expect(untold).toEqual([]);
+  });
+
+  it('no room holds more files than a reader can keep in mind', () => {
+    const full = roomsOf(sources, HEADS)
+      .filter(({ others }) => others.filter((name) => name.endsWith('.ts')).length >= ROOM_FILES_MAX)
+      .map(({ folder }) => folder);
+    expect(full).toEqual([]);
   });
 
   it('every source file is used by another, or is where a program starts', () => {
-    const used = new Set(files.flatMap(importsOf).map((one) => one.to));
-    const starts = /(^|\/)(main|hollow-main|index|worker)\.ts$|^bench\/[^/]+\.ts$|^host-agent\/shim\//;
-    const tests = readdirSync(join(root, 'test'), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-      .map((entry) => relative(root, join(entry.parentPath, entry.name)));
-    const usedByTests = new Set(tests.flatMap(importsOf).map((one) => one.to));
-    const dead = files.filter((file) => !used.has(file) && !starts.test(file) && !usedByTests.has(file));
-    expect(dead).toEqual([]);
+    const used = new Set([...imports, ...importsOf(readSources(['test']))].map(({ to }) => to));
+    const starts = /(^|\/)(main|hollow-main|index|worker)\.ts$|^bench\/|^host-agent\/shim\//;
+    expect([...sources.keys()].filter((file) => !used.has(file) && !starts.test(file))).toEqual([]);
   });
 
   it('leaves no unfinished mark in the sources', () => {
     const marks = new RegExp(
       ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', '@ts-' + 'ignore', '@ts-' + 'nocheck'].join('|'),
     );
-    const marked = files.filter((file) => marks.test(readFileSync(join(root, file), 'utf8')));
-    expect(marked).toEqual([]);
+    expect([...sources].filter(([, text]) => marks.test(text)).map(([file]) => file)).toEqual([]);
   });
 
   it('S1.8 allocation records are deleted by the commit alone; every other place that deletes is known', () => {
-    const deleting = files
-      .filter((file) => !file.startsWith('src/adapters/') && !file.startsWith('src/ports/'))
-      .filter((file) => readFileSync(join(root, file), 'utf8').includes("kind: 'delete'"));
+    const deleting = [...sources]
+      .filter(([file]) => !file.startsWith('src/adapters/') && !file.startsWith('src/ports/'))
+      .filter(([, text]) => text.includes("kind: 'delete'"))
+      .map(([file]) => file);
     expect(deleting.sort()).toEqual([
       'monitor/quotas.ts', // what namespaces may use no longer
       'monitor/reaper.ts', // jobs, runs and outcomes past retention
