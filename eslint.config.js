@@ -36,13 +36,13 @@ export default tseslint.config(
       'arbiter/**',
       'sim/**',
     ],
-    // `sim/kernel/drive.ts` turns Node's event loop, `sim/seeds` runs worlds on threads: the simulator's own hands.
+    // `sim/agenda/drive.ts` turns Node's event loop, `sim/seeds` runs worlds on threads: the simulator's own hands.
     ignores: [
       '**/main.ts',
       '**/hollow-main.ts',
       'host-agent/shim/**',
       'host-agent/native/**',
-      'sim/kernel/drive.ts',
+      'sim/agenda/drive.ts',
       'sim/seeds/**',
     ],
     rules: {

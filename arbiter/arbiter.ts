@@ -1,8 +1,8 @@
-import { makeId } from '../src/core/ids.ts';
-import type { CellKeys } from '../src/core/keys.ts';
-import type { RoleRecord } from '../src/core/role.ts';
-import type { StartTerms, TicketBody } from '../src/core/ticket.ts';
-import { TICKET_TTL_MS } from '../src/core/ticket.ts';
+import { makeId } from '../src/core/cell/ids.ts';
+import type { CellKeys } from '../src/core/cell/keys.ts';
+import type { RoleRecord } from '../src/core/cell/role.ts';
+import type { StartTerms, TicketBody } from '../src/core/quota/ticket.ts';
+import { TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
@@ -10,25 +10,25 @@ import type { TicketSigner } from '../src/ports/crypto.ts';
 import type { HttpClient } from '../src/ports/http.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
-import { ReportFollower } from '../src/runtime/report-follower.ts';
-import { Table } from '../src/runtime/table.ts';
+import { ReportFollower } from '../src/runtime/reports/reports.ts';
+import { Table } from '../src/runtime/cell-state/cell-state.ts';
 import type {
   GrantListing,
   GrantRefusal,
   TicketAnswer,
   TicketGrant,
   TicketRequest,
-} from '../src/wire/arbiter-api.ts';
-import { unitsOf } from '../src/wire/arbiter-api.ts';
-import { roleCodec } from '../src/wire/records.ts';
-import { amountsOf, NO_AMOUNTS } from '../src/core/amounts.ts';
+} from '../src/wire/api/arbiter-api.ts';
+import { unitsOf } from '../src/wire/api/arbiter-api.ts';
+import { roleCodec } from '../src/wire/records/records.ts';
+import { amountsOf, NO_AMOUNTS } from '../src/core/quota/amounts.ts';
 import { grantRefusal } from './decide.ts';
-import { ForeignGrants } from './foreign-grants.ts';
+import { ForeignGrants } from './peer-grants.ts';
 import type { HostHearing, Instant } from './grant-book.ts';
 import { GRANT_HELD_MS, GrantBook, GRANTS_MAX } from './grant-book.ts';
-import { Keeper } from './keeper.ts';
+import { Keeper } from './quota-keeper.ts';
 import { Limits } from './limits.ts';
-import { UseBook } from './use-book.ts';
+import { UseBook } from './usage-book.ts';
 
 export interface ArbiterDeps {
   readonly store: CellStore;

@@ -1,7 +1,7 @@
-import type { Quota, Switches } from '../src/core/limits.ts';
-import type { GrantRefusal } from '../src/wire/arbiter-api.ts';
-import type { Dimension, NamespaceAmounts } from '../src/core/amounts.ts';
-import { addAmounts, overQuota } from '../src/core/amounts.ts';
+import type { Quota, Switches } from '../src/core/quota/quota.ts';
+import type { GrantRefusal } from '../src/wire/api/arbiter-api.ts';
+import type { Dimension, NamespaceAmounts } from '../src/core/quota/amounts.ts';
+import { addAmounts, overQuota } from '../src/core/quota/amounts.ts';
 
 /** All that one decision depends on. */
 export interface Situation {

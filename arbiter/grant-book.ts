@@ -1,8 +1,8 @@
-import type { Claim } from '../src/core/claim.ts';
-import type { StartTerms } from '../src/core/ticket.ts';
-import { CLOCK_TOLERANCE_MS, TICKET_TTL_MS } from '../src/core/ticket.ts';
-import type { NamespaceAmounts } from '../src/core/amounts.ts';
-import { amountsOf, maxAmounts, NamespaceSums } from '../src/core/amounts.ts';
+import type { Claim } from '../src/core/cell/claim.ts';
+import type { StartTerms } from '../src/core/quota/ticket.ts';
+import { CLOCK_TOLERANCE_MS, TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
+import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
+import { amountsOf, maxAmounts, NamespaceSums } from '../src/core/quota/amounts.ts';
 
 /**
  * A host that started something at the last moment is heard of within this time, or counts as silent: three of its beats

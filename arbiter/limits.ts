@@ -1,10 +1,10 @@
-import type { CellKeys } from '../src/core/keys.ts';
-import type { Quota, Switches } from '../src/core/limits.ts';
-import { SWITCHES_OFF } from '../src/core/limits.ts';
+import type { CellKeys } from '../src/core/cell/keys.ts';
+import type { Quota, Switches } from '../src/core/quota/quota.ts';
+import { SWITCHES_OFF } from '../src/core/quota/quota.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import { Table } from '../src/runtime/table.ts';
-import { quotaCodec, switchesCodec } from '../src/wire/records.ts';
+import { Table } from '../src/runtime/cell-state/cell-state.ts';
+import { quotaCodec, switchesCodec } from '../src/wire/records/records.ts';
 
 /**
  * The operators' limits, live. A quota record that cannot be read keeps its last good value; one that never could be

@@ -1,20 +1,20 @@
-import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
-import type { Reach } from '../src/adapters/http/server.ts';
-import { fastifyServer } from '../src/adapters/http/server.ts';
+import type { Reach } from '../src/adapters/http/http.ts';
+import { fastifyServer } from '../src/adapters/http/http.ts';
 import { callQueue } from '../src/adapters/system/call-queue.ts';
-import { systemClock } from '../src/adapters/system/clock.ts';
+import { systemClock } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readSigningKey } from '../src/adapters/tickets/key-files.ts';
-import { pasetoSigner } from '../src/adapters/tickets/paseto.ts';
-import { cellKeys } from '../src/core/keys.ts';
+import { pasetoSigner } from '../src/adapters/tickets/tickets.ts';
+import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import { givingUp } from '../src/runtime/giving-up.ts';
-import { TICKET_REQUEST_BYTES_MAX } from '../src/wire/arbiter-api.ts';
+import { givingUp } from '../src/runtime/wait/abandon.ts';
+import { TICKET_REQUEST_BYTES_MAX } from '../src/wire/api/arbiter-api.ts';
 import { Arbiter } from './arbiter.ts';
 import { arbiterRoutes } from './routes.ts';
 

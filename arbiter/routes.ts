@@ -1,6 +1,6 @@
 import type { Route } from '../src/ports/http.ts';
 import type { Metrics } from '../src/ports/telemetry.ts';
-import { readTicketRequest } from '../src/wire/arbiter-api.ts';
+import { readTicketRequest } from '../src/wire/api/arbiter-api.ts';
 import type { Arbiter } from './arbiter.ts';
 
 /** The arbiter's API, see `wire/arbiter-api.ts`. */

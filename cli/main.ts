@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { runCli } from './run-cli.ts';
-import { processTerminal } from './terminal.ts';
+import { processTerminal } from './command/terminal.ts';
 
 const interrupt = new AbortController();
 let interrupts = 0;
@@ -47,7 +47,7 @@ process.exit(unsaid === null ? code : await codeOfUnsaid(unsaid));
 /** A reader that has seen enough (`| head`) is no failure of ours; output that is lost is one. */
 async function codeOfUnsaid(error: NodeJS.ErrnoException): Promise<number> {
   if (error.code === 'EPIPE') return 0;
-  const { fileFault, writeExitCode } = await import('./file-fault.ts');
+  const { fileFault, writeExitCode } = await import('./command/file-fault.ts');
   process.stderr.write(`moorage: the output could not be written: ${fileFault(error)}\n`);
   process.stderr.write('next: the same again with room for it\n');
   return writeExitCode(error);

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { addCellVerbs } from './program/cell-verbs.ts';
-import { addJobVerbs } from './program/job-verbs.ts';
-import { addSimVerbs } from './program/sim-verbs.ts';
-import { addToolVerbs } from './program/tool-verbs.ts';
-import { addRoleVerbs } from './program/role-verbs.ts';
-import type { Runner } from './verbs.ts';
-import { globalOptions } from './verbs.ts';
+import { addCellVerbs } from './cell/cell.ts';
+import { addJobVerbs } from './jobs/jobs.ts';
+import { addSimVerbs } from './sim/sim.ts';
+import { addToolVerbs } from './tools/tools.ts';
+import { addRoleVerbs } from './roles/roles.ts';
+import type { Runner } from './command/command.ts';
+import { globalOptions } from './command/command.ts';
 
 export interface ProgramInput {
   readonly run: Runner;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { CommanderError, InvalidArgumentError } from 'commander';
-import type { Context, GlobalOptions } from './context.ts';
-import { makeContext } from './context.ts';
-import { CliError, EXIT } from './exit.ts';
+import type { Context, GlobalOptions } from './command/context.ts';
+import { makeContext } from './command/context.ts';
+import { CliError, EXIT } from './command/exit.ts';
 import { buildProgram } from './program.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './command/terminal.ts';
 
 /**
  * One command line from its words to its exit code. Nothing is thrown: what goes wrong is said on standard error, with
@@ -108,11 +108,11 @@ async function explain(error: unknown): Promise<CliError> {
   if (error instanceof CliError) return error;
   if (error instanceof InvalidArgumentError) return new CliError(EXIT.usage, error.message, 'moorage help');
   const [{ ProblemError }, { HttpError }, { StoreError }] = await Promise.all([
-    import('../src/wire/problem.ts'),
+    import('../src/wire/api/problem.ts'),
     import('../src/ports/http.ts'),
     import('../src/ports/cell-store.ts'),
   ]);
-  if (error instanceof ProblemError) return (await import('./problems.ts')).cliErrorOf(error.problem);
+  if (error instanceof ProblemError) return (await import('./command/problems.ts')).cliErrorOf(error.problem);
   if (error instanceof HttpError) {
     const hint = error.sent
       ? 'moorage hosts   (or another --address)'

@@ -1,5 +1,5 @@
-import { TICKET_TTL_MS } from '../src/core/ticket.ts';
-import { attemptName, execName, parseAttemptName } from '../src/wire/shim-files.ts';
+import { TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
+import { attemptName, execName, parseAttemptName } from '../src/wire/host-files/attempt-files.ts';
 import type { FoundAllocation } from './recovery.ts';
 import { findAll } from './recovery.ts';
 import { AllocationRun } from './allocation-run.ts';

@@ -1,6 +1,6 @@
-import type { AllocationReport, TaskReport } from '../src/core/report.ts';
-import type { ObservedState } from '../src/core/states.ts';
-import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-records.ts';
+import type { AllocationReport, TaskReport } from '../src/core/host/report.ts';
+import type { ObservedState } from '../src/core/host/states.ts';
+import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-files/host-files.ts';
 import type { TaskRun } from './task-run.ts';
 
 /** All that a host knows of one allocation. */

@@ -1,4 +1,4 @@
-import type { Host } from '../src/core/host.ts';
+import type { Host } from '../src/core/host/host.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { AllocationHost, AllocationRun } from './allocation-run.ts';
 import { Contact } from './contact.ts';

@@ -1,8 +1,8 @@
 import type { Channel } from '../src/ports/http.ts';
 import type { ShimLink } from '../src/ports/process.ts';
-import type { ClientFrame, HostFrame } from '../src/wire/attach-frames.ts';
-import { decodeClientFrame, encodeHostFrame } from '../src/wire/attach-frames.ts';
-import type { ExitRecord } from '../src/wire/shim-files.ts';
+import type { ClientFrame, HostFrame } from '../src/wire/api/attach-frames.ts';
+import { decodeClientFrame, encodeHostFrame } from '../src/wire/api/attach-frames.ts';
+import type { ExitRecord } from '../src/wire/host-files/attempt-files.ts';
 import { endOf } from './attempt.ts';
 import type { InputHolders, InputWish } from './input-holders.ts';
 import { Typist } from './typist.ts';

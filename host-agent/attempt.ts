@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../src/ports/process.ts';
-import type { AttemptSpec, ExitRecord, ShimLaunch } from '../src/wire/shim-files.ts';
+import type { AttemptSpec, ExitRecord, ShimLaunch } from '../src/wire/host-files/attempt-files.ts';
 import {
   ATTEMPT_FILES,
   attemptFile,
@@ -10,7 +10,7 @@ import {
   segmentOffset,
   startedFile,
   stoppingFile,
-} from '../src/wire/shim-files.ts';
+} from '../src/wire/host-files/attempt-files.ts';
 import type { AgentPorts } from './ports.ts';
 import { readRecord } from './records.ts';
 

@@ -1,9 +1,9 @@
-import type { ExecOrder } from '../src/core/shim.ts';
+import type { ExecOrder } from '../src/core/host/shim.ts';
 import { DiskError } from '../src/ports/disk.ts';
-import type { SignalAnswer } from '../src/wire/attach-frames.ts';
-import type { CommandStatus, ExecRequest, SignalRequest } from '../src/wire/exec-api.ts';
-import { ProblemError } from '../src/wire/problem.ts';
-import { attemptName, execName } from '../src/wire/shim-files.ts';
+import type { SignalAnswer } from '../src/wire/api/attach-frames.ts';
+import type { CommandStatus, ExecRequest, SignalRequest } from '../src/wire/api/exec-api.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
+import { attemptName, execName } from '../src/wire/host-files/attempt-files.ts';
 import { attemptFolder, checkShim, endUnseen, lookAt } from './attempt.ts';
 import type { Desk } from './desk.ts';
 import { mainsOf } from './outcomes.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../src/ports/clock.ts';
-import type { Launch } from '../src/wire/host-api.ts';
-import type { VerdictKind } from '../src/wire/host-records.ts';
-import type { ExitRecord, ShimLaunch } from '../src/wire/shim-files.ts';
+import type { Launch } from '../src/wire/api/host-api.ts';
+import type { VerdictKind } from '../src/wire/host-files/host-files.ts';
+import type { ExitRecord, ShimLaunch } from '../src/wire/host-files/attempt-files.ts';
 import type { Contact } from './contact.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { PortRange } from '../src/core/host.ts';
-import type { Resources } from '../src/core/resources.ts';
-import { NO_SCALARS } from '../src/core/resources.ts';
+import type { PortRange } from '../src/core/host/host.ts';
+import type { Resources } from '../src/core/cell/resources.ts';
+import { NO_SCALARS } from '../src/core/cell/resources.ts';
 import type { AgentSettings } from './desk.ts';
 
 /** Below the range from which the kernel takes ports for outgoing connections, which would steal them from tasks. */

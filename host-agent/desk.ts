@@ -1,4 +1,4 @@
-import type { Host } from '../src/core/host.ts';
+import type { Host } from '../src/core/host/host.ts';
 import type { AllocationTable } from './allocation-table.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';

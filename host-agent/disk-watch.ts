@@ -1,4 +1,4 @@
-import { formatMib } from '../src/wire/units.ts';
+import { formatMib } from '../src/wire/values/units.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
 

@@ -1,12 +1,12 @@
-import type { Allocation } from '../src/core/allocation.ts';
-import { canonicalJson } from '../src/core/canonical-json.ts';
-import type { Host } from '../src/core/host.ts';
-import type { StartTerms, TicketBody, TicketRefusal } from '../src/core/ticket.ts';
-import { claimOf, ticketRefusal } from '../src/core/ticket.ts';
+import type { Allocation } from '../src/core/cell/allocation.ts';
+import { canonicalJson } from '../src/core/json/canonical-json.ts';
+import type { Host } from '../src/core/host/host.ts';
+import type { StartTerms, TicketBody, TicketRefusal } from '../src/core/quota/ticket.ts';
+import { claimOf, ticketRefusal } from '../src/core/quota/ticket.ts';
 import type { Digest, TicketVerifier } from '../src/ports/crypto.ts';
-import type { Launch, StartRefusal, StartRequest } from '../src/wire/host-api.ts';
-import { START_REFUSALS } from '../src/wire/host-api.ts';
-import { ProblemError } from '../src/wire/problem.ts';
+import type { Launch, StartRefusal, StartRequest } from '../src/wire/api/host-api.ts';
+import { START_REFUSALS } from '../src/wire/api/host-api.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
 import type { Journal } from './journal.ts';
 
 const STATUS: Readonly<Record<StartRefusal, number>> = {

@@ -1,5 +1,5 @@
 import type { ShimLink, StdinAnswer } from '../src/ports/process.ts';
-import { sleep } from '../src/runtime/sleep.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
 import type { AgentPorts } from './ports.ts';
 
 /** A shim that takes nothing is asked again after this. */

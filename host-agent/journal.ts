@@ -1,10 +1,10 @@
-import type { Epoch } from '../src/core/epoch.ts';
-import { compareEpochs } from '../src/core/epoch.ts';
-import { CLOCK_TOLERANCE_MS } from '../src/core/ticket.ts';
+import type { Epoch } from '../src/core/cell/epoch.ts';
+import { compareEpochs } from '../src/core/cell/epoch.ts';
+import { CLOCK_TOLERANCE_MS } from '../src/core/quota/ticket.ts';
 import { DiskError } from '../src/ports/disk.ts';
-import { RecordError } from '../src/wire/codec.ts';
-import type { JournalEntry, RefusalRecord } from '../src/wire/host-records.ts';
-import { journalLine } from '../src/wire/host-records.ts';
+import { RecordError } from '../src/wire/codec/codec.ts';
+import type { JournalEntry, RefusalRecord } from '../src/wire/host-files/host-files.ts';
+import { journalLine } from '../src/wire/host-files/host-files.ts';
 import type { AgentPorts } from './ports.ts';
 
 const JOURNAL = 'journal';

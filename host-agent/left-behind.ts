@@ -1,4 +1,4 @@
-import { parseAttemptName } from '../src/wire/shim-files.ts';
+import { parseAttemptName } from '../src/wire/host-files/attempt-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { Desk } from './desk.ts';
 import type { Leases } from './leases.ts';

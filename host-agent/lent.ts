@@ -1,6 +1,6 @@
-import type { Allocation } from '../src/core/allocation.ts';
-import type { PortRange } from '../src/core/host.ts';
-import { ADDRESSES } from '../src/core/resources.ts';
+import type { Allocation } from '../src/core/cell/allocation.ts';
+import type { PortRange } from '../src/core/host/host.ts';
+import { ADDRESSES } from '../src/core/cell/resources.ts';
 import type { AgentPorts } from './ports.ts';
 import { Leases } from './leases.ts';
 

@@ -1,6 +1,6 @@
-import type { Claim } from '../src/core/claim.ts';
-import type { Host } from '../src/core/host.ts';
-import type { Ledger } from '../src/core/ledger.ts';
+import type { Claim } from '../src/core/cell/claim.ts';
+import type { Host } from '../src/core/host/host.ts';
+import type { Ledger } from '../src/core/fit/ledger.ts';
 import {
   EMPTY_LEDGER,
   fitShortfall,
@@ -8,8 +8,8 @@ import {
   withoutClaim,
   withoutPorts,
   withoutUse,
-} from '../src/core/ledger.ts';
-import type { Shortfall } from '../src/core/resources.ts';
+} from '../src/core/fit/ledger.ts';
+import type { Shortfall } from '../src/core/cell/resources.ts';
 
 interface Held {
   readonly claim: Claim;

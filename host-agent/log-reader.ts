@@ -1,7 +1,7 @@
-import { sleep } from '../src/runtime/sleep.ts';
-import { Waker } from '../src/runtime/waker.ts';
-import type { LogStream } from '../src/wire/host-api.ts';
-import { attemptName, segmentOffset } from '../src/wire/shim-files.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
+import { Waker } from '../src/runtime/wait/waker.ts';
+import type { LogStream } from '../src/wire/api/host-api.ts';
+import { attemptName, segmentOffset } from '../src/wire/host-files/attempt-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { AgentPorts } from './ports.ts';
 import type { TaskRun } from './task-run.ts';

@@ -2,32 +2,32 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
-import type { Reach } from '../src/adapters/http/server.ts';
-import { fastifyServer } from '../src/adapters/http/server.ts';
-import type { ShimProgram } from '../src/adapters/process/linux-processes.ts';
-import { systemCommands } from '../src/adapters/process/commands.ts';
-import { linuxProcesses } from '../src/adapters/process/linux-processes.ts';
-import { artifactSource } from '../src/adapters/artifacts/artifact-source.ts';
-import { NO_CGROUPS } from '../src/adapters/limits/linux-cgroups.ts';
-import { machineAttributes, machineCapacity } from '../src/adapters/process/machine.ts';
-import { systemClock } from '../src/adapters/system/clock.ts';
+import type { Reach } from '../src/adapters/http/http.ts';
+import { fastifyServer } from '../src/adapters/http/http.ts';
+import type { ShimProgram } from '../src/adapters/processes/processes.ts';
+import { systemCommands } from '../src/adapters/processes/commands.ts';
+import { linuxProcesses } from '../src/adapters/processes/processes.ts';
+import { artifactSource } from '../src/adapters/disk/artifact-source.ts';
+import { NO_CGROUPS } from '../src/adapters/processes/cgroups.ts';
+import { machineAttributes, machineCapacity } from '../src/adapters/processes/machine.ts';
+import { systemClock } from '../src/adapters/system/system.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
-import { pasetoVerifier } from '../src/adapters/tickets/paseto.ts';
-import type { PortRange } from '../src/core/host.ts';
-import { cellKeys } from '../src/core/keys.ts';
-import type { Resources } from '../src/core/resources.ts';
-import { ADDRESSES } from '../src/core/resources.ts';
+import { pasetoVerifier } from '../src/adapters/tickets/tickets.ts';
+import type { PortRange } from '../src/core/host/host.ts';
+import { cellKeys } from '../src/core/cell/keys.ts';
+import type { Resources } from '../src/core/cell/resources.ts';
+import { ADDRESSES } from '../src/core/cell/resources.ts';
 import type { CellStore, StoreError } from '../src/ports/cell-store.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import type { GivingUp } from '../src/runtime/giving-up.ts';
-import { givingUp } from '../src/runtime/giving-up.ts';
+import type { GivingUp } from '../src/runtime/wait/abandon.ts';
+import { givingUp } from '../src/runtime/wait/abandon.ts';
 import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
@@ -205,7 +205,7 @@ async function etcdStore(
   { etcd, log }: AgentOptions,
   onWrongServer: (error: StoreError) => void,
 ): Promise<CellStore> {
-  const { EtcdCellStore } = await import('../src/adapters/etcd/cell-store.ts');
+  const { EtcdCellStore } = await import('../src/adapters/etcd/etcd.ts');
   return new EtcdCellStore({ endpoints: etcd, clock: systemClock, log, onWrongServer });
 }
 

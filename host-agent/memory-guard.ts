@@ -1,4 +1,4 @@
-import { allocatable } from '../src/core/host.ts';
+import { allocatable } from '../src/core/host/host.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
 import type { Pressure } from './pressure.ts';

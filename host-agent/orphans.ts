@@ -1,7 +1,7 @@
 import { DiskError } from '../src/ports/disk.ts';
-import { sleep } from '../src/runtime/sleep.ts';
-import { ProblemError } from '../src/wire/problem.ts';
-import { attemptName } from '../src/wire/shim-files.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
+import { attemptName } from '../src/wire/host-files/attempt-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { TaskPorts } from './drivers/task-tools.ts';
 import type { AttemptNumbers } from './recovery.ts';

@@ -1,8 +1,8 @@
-import type { Exit } from '../src/core/allocation.ts';
-import type { Task } from '../src/core/job.ts';
-import type { ObservedState } from '../src/core/states.ts';
-import type { VerdictRecord } from '../src/wire/host-records.ts';
-import { formatMib } from '../src/wire/units.ts';
+import type { Exit } from '../src/core/cell/allocation.ts';
+import type { Task } from '../src/core/cell/job.ts';
+import type { ObservedState } from '../src/core/host/states.ts';
+import type { VerdictRecord } from '../src/wire/host-files/host-files.ts';
+import { formatMib } from '../src/wire/values/units.ts';
 import { VERDICT_OF } from './deadlines.ts';
 import type { TaskRun } from './task-run.ts';
 import { exitOf } from './task-run.ts';

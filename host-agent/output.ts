@@ -1,8 +1,8 @@
-import { sleep } from '../src/runtime/sleep.ts';
-import { Waker } from '../src/runtime/waker.ts';
-import type { LogStream } from '../src/wire/host-api.ts';
-import { segmentName, segmentOffset } from '../src/wire/shim-files.ts';
-import type { ExitRecord } from '../src/wire/shim-files.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
+import { Waker } from '../src/runtime/wait/waker.ts';
+import type { LogStream } from '../src/wire/api/host-api.ts';
+import { segmentName, segmentOffset } from '../src/wire/host-files/attempt-files.ts';
+import type { ExitRecord } from '../src/wire/host-files/attempt-files.ts';
 import { attemptFolder, endOf } from './attempt.ts';
 import type { AgentPorts } from './ports.ts';
 

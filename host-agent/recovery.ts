@@ -1,7 +1,7 @@
-import { isId } from '../src/core/ids.ts';
-import type { AllocationSpec } from '../src/wire/host-records.ts';
-import { specFile } from '../src/wire/host-records.ts';
-import { parseAttemptName } from '../src/wire/shim-files.ts';
+import { isId } from '../src/core/cell/ids.ts';
+import type { AllocationSpec } from '../src/wire/host-files/host-files.ts';
+import { specFile } from '../src/wire/host-files/host-files.ts';
+import { parseAttemptName } from '../src/wire/host-files/attempt-files.ts';
 import type { Journal } from './journal.ts';
 import type { AgentPorts } from './ports.ts';
 import { readRecord } from './records.ts';

@@ -1,16 +1,16 @@
-import type { Host } from '../src/core/host.ts';
-import type { CellKeys } from '../src/core/keys.ts';
+import type { Host } from '../src/core/host/host.ts';
+import type { CellKeys } from '../src/core/cell/keys.ts';
 import type { Attempt, CellStore, Entry, Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import { Backoff } from '../src/runtime/backoff.ts';
-import { sleep } from '../src/runtime/sleep.ts';
-import { untilAborted } from '../src/runtime/until-aborted.ts';
-import type { AliveRecord } from '../src/wire/host-records.ts';
-import { aliveCodec } from '../src/wire/host-records.ts';
-import { hostCodec } from '../src/wire/records.ts';
+import { Backoff } from '../src/runtime/wait/backoff.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
+import { untilAborted } from '../src/runtime/wait/until-aborted.ts';
+import type { AliveRecord } from '../src/wire/host-files/host-files.ts';
+import { aliveCodec } from '../src/wire/host-files/host-files.ts';
+import { hostCodec } from '../src/wire/records/records.ts';
 
 /** Another agent lives under this host's id: two of them must never both speak for it. */
 export class HostTakenError extends Error {

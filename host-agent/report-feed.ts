@@ -1,5 +1,5 @@
-import type { AllocationReport, HostReport } from '../src/core/report.ts';
-import { Broadcast } from '../src/runtime/broadcast.ts';
+import type { AllocationReport, HostReport } from '../src/core/host/report.ts';
+import { Broadcast } from '../src/runtime/stream/stream.ts';
 
 /** Messages that wait for one slow reader; then it is cut, comes again, and resumes. */
 const QUEUE_MAX = 4_096;

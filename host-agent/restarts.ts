@@ -1,5 +1,5 @@
-import type { RestartPolicy } from '../src/core/job.ts';
-import type { ExitRecord } from '../src/wire/shim-files.ts';
+import type { RestartPolicy } from '../src/core/cell/job.ts';
+import type { ExitRecord } from '../src/wire/host-files/attempt-files.ts';
 
 /** `atMs`: when to start again, wall clock; `doublings`: of the delay, for the next decision. */
 export type RestartDecision =

@@ -1,6 +1,6 @@
 import type { Clock } from '../src/ports/clock.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import { REPORT_BEAT_MS } from '../src/runtime/report-follower.ts';
+import { REPORT_BEAT_MS } from '../src/runtime/reports/reports.ts';
 import type { HostAgent } from './agent.ts';
 import type { Registrar } from './registrar.ts';
 

@@ -1,11 +1,11 @@
-import { isId } from '../src/core/ids.ts';
+import { isId } from '../src/core/cell/ids.ts';
 import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../src/ports/http.ts';
-import type { StartRequest, StopRequest } from '../src/wire/host-api.ts';
-import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../src/wire/host-api.ts';
-import { execRequest, signalRequest } from '../src/wire/exec-api.ts';
-import { startRequest, stopRequest } from '../src/wire/launch-schema.ts';
-import { ProblemError } from '../src/wire/problem.ts';
-import { readBody } from '../src/wire/request-body.ts';
+import type { StartRequest, StopRequest } from '../src/wire/api/host-api.ts';
+import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../src/wire/api/host-api.ts';
+import { execRequest, signalRequest } from '../src/wire/api/exec-api.ts';
+import { startRequest, stopRequest } from '../src/wire/api/host-requests.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
+import { readBody } from '../src/wire/api/api.ts';
 import type { HostAgent } from './agent.ts';
 import { refusal } from './gate.ts';
 import type { InputWish } from './input-holders.ts';

@@ -1,5 +1,5 @@
 import type { ShimLink } from '../src/ports/process.ts';
-import { sleep } from '../src/runtime/sleep.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
 import { endOf } from './attempt.ts';
 import type { AgentPorts } from './ports.ts';
 

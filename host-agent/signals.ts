@@ -1,7 +1,7 @@
-import { RecordError } from '../src/wire/codec.ts';
-import type { SignalEntry } from '../src/wire/host-records.ts';
-import { signalLine } from '../src/wire/host-records.ts';
-import { ATTEMPT_FILES } from '../src/wire/shim-files.ts';
+import { RecordError } from '../src/wire/codec/codec.ts';
+import type { SignalEntry } from '../src/wire/host-files/host-files.ts';
+import { signalLine } from '../src/wire/host-files/host-files.ts';
+import { ATTEMPT_FILES } from '../src/wire/host-files/attempt-files.ts';
 import { attemptFolder } from './attempt.ts';
 import type { AgentPorts } from './ports.ts';
 import { Turns } from './turns.ts';

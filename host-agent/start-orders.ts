@@ -1,11 +1,11 @@
-import type { AllocationReport } from '../src/core/report.ts';
+import type { AllocationReport } from '../src/core/host/report.ts';
 import { DiskError } from '../src/ports/disk.ts';
-import type { StartRequest } from '../src/wire/host-api.ts';
-import { FINAL_REFUSALS } from '../src/wire/host-api.ts';
-import type { AllocationSpec } from '../src/wire/host-records.ts';
-import { specFile } from '../src/wire/host-records.ts';
-import type { Problem } from '../src/wire/problem.ts';
-import { ProblemError } from '../src/wire/problem.ts';
+import type { StartRequest } from '../src/wire/api/host-api.ts';
+import { FINAL_REFUSALS } from '../src/wire/api/host-api.ts';
+import type { AllocationSpec } from '../src/wire/host-files/host-files.ts';
+import { specFile } from '../src/wire/host-files/host-files.ts';
+import type { Problem } from '../src/wire/api/problem.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
 import { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
 import type { Permit } from './gate.ts';

@@ -1,6 +1,6 @@
-import { makeId } from '../src/core/ids.ts';
+import { makeId } from '../src/core/cell/ids.ts';
 import type { ProcessIdentity } from '../src/ports/process.ts';
-import { identityFile, incarnationFile, lockFile } from '../src/wire/host-records.ts';
+import { identityFile, incarnationFile, lockFile } from '../src/wire/host-files/host-files.ts';
 import type { AgentPorts } from './ports.ts';
 import { readRecord } from './records.ts';
 

@@ -1,10 +1,10 @@
-import type { AllocationReport } from '../src/core/report.ts';
-import { isTerminal } from '../src/core/states.ts';
+import type { AllocationReport } from '../src/core/host/report.ts';
+import { isTerminal } from '../src/core/host/states.ts';
 import { DiskError } from '../src/ports/disk.ts';
-import type { StopRequest } from '../src/wire/host-api.ts';
-import type { VerdictKind } from '../src/wire/host-records.ts';
-import { ProblemError } from '../src/wire/problem.ts';
-import { attemptName, execName } from '../src/wire/shim-files.ts';
+import type { StopRequest } from '../src/wire/api/host-api.ts';
+import type { VerdictKind } from '../src/wire/host-files/host-files.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
+import { attemptName, execName } from '../src/wire/host-files/attempt-files.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { attemptFolder } from './attempt.ts';
 import type { Desk } from './desk.ts';

@@ -1,7 +1,7 @@
-import type { Allocation } from '../src/core/allocation.ts';
-import type { Task } from '../src/core/job.ts';
-import type { ShimLaunch } from '../src/wire/shim-files.ts';
-import { STATE_MARK } from '../src/wire/shim-launch.ts';
+import type { Allocation } from '../src/core/cell/allocation.ts';
+import type { Task } from '../src/core/cell/job.ts';
+import type { ShimLaunch } from '../src/wire/host-files/attempt-files.ts';
+import { STATE_MARK } from '../src/wire/host-files/shim-launch.ts';
 import { oomScoreOf } from './qos.ts';
 
 export interface LogBounds {

@@ -1,8 +1,8 @@
-import type { Allocation, Exit } from '../src/core/allocation.ts';
-import type { RestartPolicy, Task } from '../src/core/job.ts';
-import type { TaskReport } from '../src/core/report.ts';
-import type { AttemptSpec, ExitRecord, ShimLaunch } from '../src/wire/shim-files.ts';
-import { ATTEMPT_FILES, attemptFile, attemptName } from '../src/wire/shim-files.ts';
+import type { Allocation, Exit } from '../src/core/cell/allocation.ts';
+import type { RestartPolicy, Task } from '../src/core/cell/job.ts';
+import type { TaskReport } from '../src/core/host/report.ts';
+import type { AttemptSpec, ExitRecord, ShimLaunch } from '../src/wire/host-files/attempt-files.ts';
+import { ATTEMPT_FILES, attemptFile, attemptName } from '../src/wire/host-files/attempt-files.ts';
 import type { AttemptSight } from './attempt.ts';
 import {
   attemptFolder,

@@ -1,5 +1,5 @@
 import type { ShimLink } from '../src/ports/process.ts';
-import type { HostFrame } from '../src/wire/attach-frames.ts';
+import type { HostFrame } from '../src/wire/api/attach-frames.ts';
 import type { InputPart } from './input.ts';
 import { InputPump } from './input.ts';
 import type { Writer } from './input-holders.ts';

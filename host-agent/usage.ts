@@ -1,5 +1,5 @@
-import { attemptName } from '../src/wire/shim-files.ts';
-import type { AllocationUsage, HostUsage } from '../src/wire/usage-api.ts';
+import { attemptName } from '../src/wire/host-files/attempt-files.ts';
+import type { AllocationUsage, HostUsage } from '../src/wire/api/usage-api.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import type { Desk } from './desk.ts';
 import type { LimitsDriver } from './limits/limits.ts';

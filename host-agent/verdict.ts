@@ -1,6 +1,6 @@
 import { DiskError } from '../src/ports/disk.ts';
-import type { VerdictRecord } from '../src/wire/host-records.ts';
-import { verdictFile } from '../src/wire/host-records.ts';
+import type { VerdictRecord } from '../src/wire/host-files/host-files.ts';
+import { verdictFile } from '../src/wire/host-files/host-files.ts';
 import type { AgentPorts } from './ports.ts';
 import { readRecord } from './records.ts';
 

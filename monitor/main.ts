@@ -1,19 +1,19 @@
-import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
+import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
 import { EtcdUpkeep } from '../src/adapters/etcd/upkeep.ts';
 import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
-import type { Reach } from '../src/adapters/http/server.ts';
-import { fastifyServer } from '../src/adapters/http/server.ts';
-import { systemClock } from '../src/adapters/system/clock.ts';
+import type { Reach } from '../src/adapters/http/http.ts';
+import { fastifyServer } from '../src/adapters/http/http.ts';
+import { systemClock } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import { givingUp } from '../src/runtime/giving-up.ts';
+import { givingUp } from '../src/runtime/wait/abandon.ts';
 import { Monitor } from './monitor.ts';
-import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store-keeper.ts';
+import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store/store.ts';
 
 export interface MonitorOptions {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */

@@ -1,8 +1,8 @@
 import type { RouteReply, RouteRequest } from '../src/ports/http.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
-import { DEFAULT_NAMESPACE, isId } from '../src/core/ids.ts';
-import type { Problem } from '../src/wire/problem.ts';
-import { ProblemError } from '../src/wire/problem.ts';
+import { DEFAULT_NAMESPACE, isId } from '../src/core/cell/ids.ts';
+import type { Problem } from '../src/wire/api/problem.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
 
 /** Seconds after which a write may be tried again while the store is away (I57). */
 const RETRY_AFTER_S = '1';

@@ -1,6 +1,6 @@
 import type { Metrics } from '../src/ports/telemetry.ts';
 import type { Route, RouteReply } from '../src/ports/http.ts';
-import type { SchedulerEvent, SchedulerStatus, Why } from '../src/wire/scheduler-api.ts';
+import type { SchedulerEvent, SchedulerStatus, Why } from '../src/wire/api/scheduler-api.ts';
 
 /** What the API shows; the scheduler gives it. */
 export interface SchedulerView {

@@ -1,27 +1,27 @@
-import { EtcdCellStore } from '../src/adapters/etcd/cell-store.ts';
-import { RehearsalStore } from '../src/adapters/etcd/rehearsal-store.ts';
+import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
+import { RehearsalStore } from '../src/adapters/etcd/warm-up-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
-import type { Reach } from '../src/adapters/http/server.ts';
-import { fastifyServer } from '../src/adapters/http/server.ts';
-import { systemClock } from '../src/adapters/system/clock.ts';
+import type { Reach } from '../src/adapters/http/http.ts';
+import { fastifyServer } from '../src/adapters/http/http.ts';
+import { systemClock } from '../src/adapters/system/system.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { systemRandom } from '../src/adapters/system/random.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { silentLog, silentMetrics } from '../src/adapters/telemetry/silent.ts';
-import { cellKeys } from '../src/core/keys.ts';
+import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import { givingUp } from '../src/runtime/giving-up.ts';
-import { rehearseWhenIdle } from './idle-rehearsal.ts';
-import type { SchedulerSettings } from './options.ts';
-import { compileOptions } from './options.ts';
-import type { RehearsalParts } from './rehearsal.ts';
-import { rehearseFirst } from './rehearsal.ts';
+import { givingUp } from '../src/runtime/wait/abandon.ts';
+import { rehearseWhenIdle } from './warmup/idle-warmup.ts';
+import type { SchedulerSettings } from './policies/options.ts';
+import { compileOptions } from './policies/options.ts';
+import type { RehearsalParts } from './warmup/warmup.ts';
+import { rehearseFirst } from './warmup/warmup.ts';
 import { Scheduler } from './scheduler.ts';
 
-export type { SchedulerSettings } from './options.ts';
+export type { SchedulerSettings } from './policies/options.ts';
 
 /** Before it serves; when it has nothing else to do; or not at all. */
 export type Rehearsing = 'first' | 'idle' | 'never';

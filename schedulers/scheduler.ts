@@ -1,21 +1,21 @@
-import type { RoleRecord } from '../src/core/role.ts';
+import type { RoleRecord } from '../src/core/cell/role.ts';
 import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
-import { Backoff } from '../src/runtime/backoff.ts';
-import { openMeta, watchIncarnation } from '../src/runtime/cell-meta.ts';
-import { sleep } from '../src/runtime/sleep.ts';
-import { roleCodec } from '../src/wire/records.ts';
-import type { SchedulerEvent, SchedulerStatus } from '../src/wire/scheduler-api.ts';
+import { Backoff } from '../src/runtime/wait/backoff.ts';
+import { openMeta, watchIncarnation } from '../src/runtime/cell-state/cell-meta.ts';
+import { sleep } from '../src/runtime/wait/wait.ts';
+import { roleCodec } from '../src/wire/records/records.ts';
+import type { SchedulerEvent, SchedulerStatus } from '../src/wire/api/scheduler-api.ts';
 import { schedulerRoutes } from './api.ts';
-import type { SchedulerWorld } from './context.ts';
-import { SchedulerEvents } from './events.ts';
-import type { SchedulerOptions } from './options.ts';
-import { policyText } from './options.ts';
-import { SchedulerStats } from './stats.ts';
+import type { SchedulerWorld } from './state/state.ts';
+import { SchedulerEvents } from './state/events.ts';
+import type { SchedulerOptions } from './policies/options.ts';
+import { policyText } from './policies/options.ts';
+import { SchedulerStats } from './state/stats.ts';
 import { SchedulerTerm } from './term.ts';
 import { uuidOf } from './uuid.ts';
-import { whyOf } from './why.ts';
+import { whyOf } from './decide/why.ts';
 
 /** Between two terms: a session was lost, or could not be opened. */
 const TERM_RETRY = { firstMs: 200, maxMs: 5_000 };

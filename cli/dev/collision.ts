@@ -1,6 +1,6 @@
 import { ndjson } from '../../src/clients/ndjson.ts';
 import type { HttpClient, HttpStream } from '../../src/ports/http.ts';
-import type { CellEvent } from '../../src/wire/monitor-api.ts';
+import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 
 export interface CollisionOptions {
   readonly monitors: readonly string[];

@@ -1,96 +1,54 @@
-import { relative } from 'node:path';
-import { undiciClient } from '../../src/adapters/http/client.ts';
-import { inLeaving } from '../exit.ts';
-import type { LocalCell } from '../local-cell/local-cell.ts';
-import { Steps } from '../local-cell/steps.ts';
-import { devCell } from './cell.ts';
-import { demonstrate } from './demonstration.ts';
+import type { Command } from 'commander';
+import type { GlobalOptions } from '../command/context.ts';
+import type { ProgramInput } from '../program.ts';
+import { verb, wholeNumber } from '../command/command.ts';
+import { onParentGone } from '../command/parent-gone.ts';
 
-export interface DevOptions {
-  /** Ends after the demonstration and leaves nothing behind. */
+interface DevFlags extends GlobalOptions {
   readonly once: boolean;
   readonly demo: boolean;
   readonly hosts: number;
   readonly monitors: number;
   readonly name: string;
-  /** Forgets the data of the last start. */
   readonly fresh: boolean;
-  /** Where `.moorage/` is, or will be made. */
-  readonly base: string;
 }
 
-/**
- * `moorage dev`: a whole cell on this machine until `interrupted`, or until the demonstration is over.
- * @returns the exit code
- */
-export async function dev(options: DevOptions, interrupted: AbortSignal): Promise<number> {
-  const steps = new Steps((text) => void process.stdout.write(text));
-  // A cell that is to leave nothing behind must not touch the data of one that is to stay.
-  const name = options.once ? `once-${String(process.pid)}` : options.name;
-  const startMs = performance.now();
-  const { cell, start } = devCell(
-    {
-      base: options.base,
-      name,
-      fresh: options.fresh,
-      hosts: options.hosts,
-      monitors: options.monitors,
-      steps,
-      onEvent: (line) => steps.line(`  ${line}`),
-    },
-    interrupted,
-  );
-  let failed = false;
-  try {
-    steps.line(`cell "${cell.folder.name}"`);
-    await start();
-    if (interrupted.aborted) return 0;
-    steps.line(
-      `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(options.base, cell.folder.path)}`,
+/** More processes than these do not fit a developer's machine. */
+const HOSTS_MAX = 32;
+const MONITORS_MAX = 8;
+
+/** The development cell: all roles on this machine. */
+export function addDevVerb(program: Command, { run }: ProgramInput): void {
+  const dev = verb(
+    program,
+    'dev',
+    'bring up a whole cell on this machine, show what it does, stay until Ctrl-C',
+  )
+    .option('--once', 'end after the demonstration and leave nothing behind', false)
+    .option('--no-demo', 'only bring it up')
+    .option('--hosts <n>', 'host-agents', wholeNumber(1, HOSTS_MAX), 3)
+    .option('--monitors <n>', 'monitors', wholeNumber(1, MONITORS_MAX), 2)
+    .option('--name <name>', 'name of the cell and of its folder under .moorage/cells', 'dev')
+    .option('--fresh', 'forget the data of the last start', false)
+    .action((options: DevFlags) =>
+      run(options, async (context) => {
+        context.endInOrder();
+        const gone = new AbortController();
+        onParentGone(context.terminal.env, () => gone.abort());
+        const interrupted = AbortSignal.any([context.interrupted, gone.signal]);
+        return (await import('./run-dev.ts')).dev({ ...options, base: process.cwd() }, interrupted);
+      }),
     );
-    if (options.demo) await show(cell, steps, interrupted);
-    if (!options.once) await stay(cell, steps, interrupted);
-    return 0;
-  } catch (error) {
-    failed = true;
-    throw interrupted.aborted ? inLeaving(error) : error;
-  } finally {
-    // After a failure the logs are worth more than an empty folder.
-    const erase = options.once && !failed;
-    await steps.step(
-      'stop',
-      () => cell.stop({ erase }),
-      () => 'all processes ended',
+  dev
+    .command('stop')
+    .description('stop the development cells that run from this folder')
+    .action((options: GlobalOptions) =>
+      run(options, async (context) => (await import('./running-cells.ts')).stopCells(context)),
     );
-    if (failed) steps.line(`logs: ${cell.folder.logs}`);
-  }
-}
-
-async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
-  const http = undiciClient();
-  const left = new Promise<void>((resolve) =>
-    interrupted.addEventListener('abort', () => resolve(), { once: true }),
-  );
-  try {
-    await Promise.race([demonstrate(cell, http, steps), left]);
-  } finally {
-    await http.close();
-  }
-}
-
-async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
-  steps.line(`monitors:  ${cell.monitors.join('  ')}`);
-  steps.line(`etcd:      ${cell.etcd}`);
-  steps.line(
-    'processes: ' + cell.processes.members.map(({ name, pid }) => `${name} ${String(pid)}`).join(', '),
-  );
-  steps.line(
-    'From another terminal, in this folder: npx moorage ps · hosts · schedulers · events -f · run -- COMMAND',
-  );
-  steps.line('Ctrl-C stops it.');
-  if (interrupted.aborted) return;
-  await new Promise<void>((resolve) =>
-    interrupted.addEventListener('abort', () => resolve(), { once: true }),
-  );
-  steps.line('');
+  dev
+    .command('status')
+    .description('name the development cells that run from this folder')
+    .action((options: GlobalOptions) =>
+      run(options, async (context) => (await import('./running-cells.ts')).listCells(context)),
+    );
 }

@@ -1,9 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
-import { ID_RULE, isId } from '../../src/core/ids.ts';
-import { CliError, usageError } from '../exit.ts';
-import { fileFault, writeExitCode } from '../file-fault.ts';
+import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
+import { CliError, usageError } from '../command/exit.ts';
+import { fileFault, writeExitCode } from '../command/file-fault.ts';
 
 /** Everything that one development cell writes. */
 export interface DataFolder {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { EtcdProcess } from '../../src/adapters/etcd/etcd-process.ts';
-import { startEtcd } from '../../src/adapters/etcd/etcd-process.ts';
-import { findEtcd } from '../../src/adapters/etcd/find-etcd.ts';
+import type { EtcdProcess } from '../../src/adapters/etcd/server/server.ts';
+import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
+import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import type { DataFolder } from './data-folder.ts';
 import { takeDataFolder, writeCellFile } from './data-folder.ts';

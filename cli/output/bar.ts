@@ -1,4 +1,4 @@
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../command/terminal.ts';
 import { duration } from './words.ts';
 
 const BAR_WIDTH = 24;

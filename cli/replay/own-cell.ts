@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LocalCell } from '../local-cell/local-cell.ts';
 import type { LocalCellOptions } from '../local-cell/local-cell.ts';
-import type { TraceHost } from './openb.ts';
+import type { TraceHost } from '../openb/openb.ts';
 
 export interface OwnCellOptions extends Omit<LocalCellOptions, 'compaction' | 'name' | 'fresh'> {
   readonly hosts: readonly TraceHost[];

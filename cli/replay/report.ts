@@ -1,8 +1,8 @@
-import { allocatable } from '../../src/core/host.ts';
-import type { AllocationStatus, HostStatus } from '../../src/wire/monitor-api.ts';
-import type { SchedulerStatus } from '../../src/wire/scheduler-api.ts';
+import { allocatable } from '../../src/core/host/host.ts';
+import type { AllocationStatus, HostStatus } from '../../src/wire/api/monitor-api.ts';
+import type { SchedulerStatus } from '../../src/wire/api/scheduler-api.ts';
 import { formatTable } from '../output/table.ts';
-import { SCHEDULER_COLUMNS } from '../commands/schedulers.ts';
+import { SCHEDULER_COLUMNS } from '../cell/schedulers.ts';
 
 /** What a replay found, for people and for programs. */
 export interface ReplayReport {

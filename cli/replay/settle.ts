@@ -1,8 +1,8 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import type { JobListAnswer, JobSummary, SchedulerListAnswer } from '../../src/wire/monitor-api.ts';
-import { ProblemError } from '../../src/wire/problem.ts';
-import type { Why } from '../../src/wire/scheduler-api.ts';
-import { CliError, EXIT } from '../exit.ts';
+import type { JobListAnswer, JobSummary, SchedulerListAnswer } from '../../src/wire/api/monitor-api.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { Why } from '../../src/wire/api/scheduler-api.ts';
+import { CliError, EXIT } from '../command/exit.ts';
 
 export interface Settled {
   readonly placed: number;

@@ -1,8 +1,8 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import { BULK_JOBS_MAX } from '../../src/wire/monitor-api.ts';
-import { ProblemError } from '../../src/wire/problem.ts';
-import type { TracePod } from './openb.ts';
-import { podJob } from './openb.ts';
+import { BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { TracePod } from '../openb/openb.ts';
+import { podJob } from '../openb/openb.ts';
 
 export interface Submitted {
   readonly accepted: number;

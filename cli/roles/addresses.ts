@@ -1,4 +1,4 @@
-import { usageError } from '../exit.ts';
+import { usageError } from '../command/exit.ts';
 
 const BITS = 32;
 /** Larger pools are a slip of the pen: a host runs some thousand tasks at most. */

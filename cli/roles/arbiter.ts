@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { runArbiter } from '../../arbiter/main.ts';
 import { readSigningKey } from '../../src/adapters/tickets/key-files.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../command/context.ts';
 import type { RoleFlags } from './options.ts';
 import { keysFolder, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';

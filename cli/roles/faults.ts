@@ -1,5 +1,5 @@
 import { StoreError } from '../../src/ports/cell-store.ts';
-import { CliError, EXIT } from '../exit.ts';
+import { CliError, EXIT } from '../command/exit.ts';
 
 /** What to do about the roles' own refusals to start, by the error's name. */
 const HINTS: Readonly<Record<string, string>> = {

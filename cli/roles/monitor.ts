@@ -1,7 +1,7 @@
 import type { MonitorOptions } from '../../monitor/main.ts';
 import { runMonitor } from '../../monitor/main.ts';
-import { readDuration, readMemory } from '../../src/wire/units.ts';
-import type { Context } from '../context.ts';
+import { readDuration, readMemory } from '../../src/wire/values/units.ts';
+import type { Context } from '../command/context.ts';
 import type { RoleFlags } from './options.ts';
 import { readAmount, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';

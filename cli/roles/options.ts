@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { Reach } from '../../src/adapters/http/server.ts';
-import { LOOPBACK } from '../../src/adapters/http/server.ts';
-import { pinoLog } from '../../src/adapters/telemetry/log.ts';
-import { ID_RULE, isId } from '../../src/core/ids.ts';
+import type { Reach } from '../../src/adapters/http/http.ts';
+import { LOOPBACK } from '../../src/adapters/http/http.ts';
+import { pinoLog } from '../../src/adapters/telemetry/telemetry.ts';
+import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { usageError } from '../exit.ts';
-import type { Reading } from '../../src/wire/units.ts';
-import { VERSION } from '../version.ts';
+import { usageError } from '../command/exit.ts';
+import type { Reading } from '../../src/wire/values/units.ts';
+import { VERSION } from '../command/version.ts';
 
 /** The flags that every role has, as they were typed. */
 export interface RoleFlags {

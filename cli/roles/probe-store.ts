@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { EtcdCellStore } from '../../src/adapters/etcd/cell-store.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
-import { cellKeys } from '../../src/core/keys.ts';
+import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import { openMeta } from '../../src/runtime/cell-meta.ts';
-import { CliError, EXIT } from '../exit.ts';
-import type { Terminal } from '../terminal.ts';
+import { openMeta } from '../../src/runtime/cell-state/cell-meta.ts';
+import { CliError, EXIT } from '../command/exit.ts';
+import type { Terminal } from '../command/terminal.ts';
 import type { RoleBasics } from './options.ts';
 
 /** How long a role that cannot work without the store waits for it at its start; a supervisor may try again then. */

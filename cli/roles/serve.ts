@@ -1,11 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
-import type { Context } from '../context.ts';
-import { CliError, EXIT, inLeaving } from '../exit.ts';
+import type { Context } from '../command/context.ts';
+import { CliError, EXIT, inLeaving } from '../command/exit.ts';
 import { faultOf } from './faults.ts';
 import type { RoleBasics } from './options.ts';
 import { probeStore } from './probe-store.ts';
-import type { Terminal } from '../terminal.ts';
-import { onParentGone } from '../with-parent.ts';
+import type { Terminal } from '../command/terminal.ts';
+import { onParentGone } from '../command/parent-gone.ts';
 
 /** What each role's `main.ts` gives back. */
 export interface RunningRole {

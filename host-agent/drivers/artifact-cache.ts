@@ -1,8 +1,8 @@
-import type { Artifact } from '../../src/core/job.ts';
+import type { Artifact } from '../../src/core/cell/job.ts';
 import type { ArtifactSource, Fetched } from '../../src/ports/artifacts.ts';
 import { FetchError } from '../../src/ports/artifacts.ts';
-import { Backoff } from '../../src/runtime/backoff.ts';
-import { sleep } from '../../src/runtime/sleep.ts';
+import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { AgentPorts } from '../ports.ts';
 
 const FILES = 'cas/sha256';

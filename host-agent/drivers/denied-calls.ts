@@ -1,4 +1,4 @@
-import type { DeniedCall } from '../../src/wire/shim-launch.ts';
+import type { DeniedCall } from '../../src/wire/host-files/shim-launch.ts';
 
 const [EPERM, ENOSYS] = [1, 38];
 const WHOLE = 0xffff_ffff;

@@ -1,12 +1,12 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { ImageFacts, ImageParts } from '../../src/wire/image-files.ts';
+import type { ImageFacts, ImageParts } from '../../src/wire/host-files/image-files.ts';
 import {
   readDockerManifest,
   readImageConfig,
   readOciIndex,
   readOciManifest,
-} from '../../src/wire/image-files.ts';
+} from '../../src/wire/host-files/image-files.ts';
 import type { ArtifactCache } from './artifact-cache.ts';
 import { DerivedFolders } from './derived-folders.ts';
 import { PrepareError } from './task-driver.ts';

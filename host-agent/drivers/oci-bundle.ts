@@ -1,6 +1,6 @@
-import type { Artifact } from '../../src/core/job.ts';
-import type { ImageFacts } from '../../src/wire/image-files.ts';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import type { Artifact } from '../../src/core/cell/job.ts';
+import type { ImageFacts } from '../../src/wire/host-files/image-files.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import type { Container } from './oci-config.ts';
 import { bind, mountOf } from './oci-config.ts';
 import type { AttemptOrder } from './task-driver.ts';

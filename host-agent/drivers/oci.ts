@@ -1,6 +1,6 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { DENIED_CALLS } from './denied-calls.ts';
 import type { Images } from './images.ts';
 import { containerOf } from './oci-bundle.ts';

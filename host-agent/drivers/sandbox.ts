@@ -1,7 +1,7 @@
-import type { Task } from '../../src/core/job.ts';
+import type { Task } from '../../src/core/cell/job.ts';
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';

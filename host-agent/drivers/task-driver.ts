@@ -1,6 +1,6 @@
-import type { Allocation } from '../../src/core/allocation.ts';
-import type { Task } from '../../src/core/job.ts';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { Task } from '../../src/core/cell/job.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 
 /** One attempt at a task, about to be started. */
 export interface AttemptOrder {

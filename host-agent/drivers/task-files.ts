@@ -1,4 +1,4 @@
-import type { Artifact, Task } from '../../src/core/job.ts';
+import type { Artifact, Task } from '../../src/core/cell/job.ts';
 import { FetchError } from '../../src/ports/artifacts.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ArtifactCache } from './artifact-cache.ts';

@@ -1,5 +1,5 @@
-import type { Task } from '../../src/core/job.ts';
-import type { KillMethod, ShimLaunch } from '../../src/wire/shim-launch.ts';
+import type { Task } from '../../src/core/cell/job.ts';
+import type { KillMethod, ShimLaunch } from '../../src/wire/host-files/shim-launch.ts';
 import type { LimitGroups, Limits } from '../limits/limits.ts';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
-import type { Task, TaskDriverName } from '../../src/core/job.ts';
+import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
-import type { Launch } from '../../src/wire/host-api.ts';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
+import type { Launch } from '../../src/wire/api/host-api.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
 import type { LimitsDriver } from '../limits/limits.ts';
 import { LIMITED, NO_LIMITS } from '../limits/limits.ts';

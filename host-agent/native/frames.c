@@ -1,5 +1,5 @@
 /*
- * The talk with agents; src/wire/shim-frames.ts lists the frames. What is not understood is answered with NAK and the talk
+ * The talk with agents; src/wire/host-files/shim-frames.ts lists the frames. What is not understood is answered with NAK and the talk
  * goes on: agents are newer and older than this. Only what cannot be a frame ends a connection, and nothing that is
  * said can end the shim.
  */

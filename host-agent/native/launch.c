@@ -1,4 +1,4 @@
-/* The order: pairs of name and value, each ending in NUL, behind a version. See src/wire/shim-launch.ts. */
+/* The order: pairs of name and value, each ending in NUL, behind a version. See src/wire/host-files/shim-launch.ts. */
 #define _GNU_SOURCE
 #include "shim.h"
 

@@ -140,7 +140,7 @@ void kill_until_done(void);
 void tick(void);            /* does what is due */
 int64_t next_tick_ms(void); /* until when nothing is; NEVER */
 
-/* ---- frames.c: the talk with agents, see src/wire/shim-frames.ts ---- */
+/* ---- frames.c: the talk with agents, see src/wire/host-files/shim-frames.ts ---- */
 
 #define CLIENTS_MAX 32 /* an agent, those that died a moment ago, and people who look on; the quietest makes room */
 

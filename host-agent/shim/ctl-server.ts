@@ -1,9 +1,15 @@
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { constants } from 'node:os';
-import type { ShimState } from '../../src/core/shim.ts';
-import type { Frame } from '../../src/wire/shim-frames.ts';
-import { encodeFrame, encodeState, FrameReader, u64At, viewOf } from '../../src/wire/shim-frames.ts';
+import type { ShimState } from '../../src/core/host/shim.ts';
+import type { Frame } from '../../src/wire/host-files/shim-frames.ts';
+import {
+  encodeFrame,
+  encodeState,
+  FrameReader,
+  u64At,
+  viewOf,
+} from '../../src/wire/host-files/shim-frames.ts';
 import type { Signals } from './signals.ts';
 import type { Stdin } from './stdin.ts';
 

@@ -1,5 +1,5 @@
-import type { ExitRecord, ShimLaunch } from '../../src/wire/shim-files.ts';
-import { ATTEMPT_FILES, stoppingFile } from '../../src/wire/shim-files.ts';
+import type { ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { ATTEMPT_FILES, stoppingFile } from '../../src/wire/host-files/attempt-files.ts';
 import { publish } from './facts.ts';
 
 const KILL_AGAIN_MS = 50;

@@ -10,8 +10,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { parseStat } from '../../src/adapters/process/proc-files.ts';
-import { parseExecName } from '../../src/wire/shim-files.ts';
+import { parseStat } from '../../src/adapters/processes/proc-files.ts';
+import { parseExecName } from '../../src/wire/host-files/attempt-files.ts';
 
 /** The first writer of a name wins. @returns false when somebody was earlier */
 export function publish(name: string, text: string, durable: boolean): boolean {

@@ -2,12 +2,18 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { killByMethods } from '../../src/adapters/process/leftovers.ts';
-import { identityOfSelf, isRunning, readBootId } from '../../src/adapters/process/proc-files.ts';
-import { signalNumber } from '../../src/adapters/process/signals.ts';
-import type { ExitRecord, ShimLaunch } from '../../src/wire/shim-files.ts';
-import { STATE_MARK } from '../../src/wire/shim-launch.ts';
-import { claimFile, decodeLaunch, exitFile, parseExecName, startedFile } from '../../src/wire/shim-files.ts';
+import { killByMethods } from '../../src/adapters/processes/leftovers.ts';
+import { identityOfSelf, isRunning, readBootId } from '../../src/adapters/processes/proc-files.ts';
+import { signalNumber } from '../../src/adapters/processes/signals.ts';
+import type { ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { STATE_MARK } from '../../src/wire/host-files/shim-launch.ts';
+import {
+  claimFile,
+  decodeLaunch,
+  exitFile,
+  parseExecName,
+  startedFile,
+} from '../../src/wire/host-files/attempt-files.ts';
 import { CtlServer } from './ctl-server.ts';
 import { Deadlines } from './deadlines.ts';
 import { isDeserted, notify, publish, startOf } from './facts.ts';

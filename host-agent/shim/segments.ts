@@ -7,8 +7,8 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import type { LogHole } from '../../src/wire/shim-files.ts';
-import { segmentName, segmentOffset } from '../../src/wire/shim-files.ts';
+import type { LogHole } from '../../src/wire/host-files/attempt-files.ts';
+import { segmentName, segmentOffset } from '../../src/wire/host-files/attempt-files.ts';
 
 const HOLES_MAX = 8;
 

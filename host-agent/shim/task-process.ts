@@ -4,8 +4,8 @@ import { accessSync, constants as FILE, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
-import { NAMESPACES } from '../../src/wire/shim-launch.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { NAMESPACES } from '../../src/wire/host-files/shim-launch.ts';
 import { startOf } from './facts.ts';
 
 /** What this shim cannot do, and so refuses to begin. @returns null when it can do all that was ordered */

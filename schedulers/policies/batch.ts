@@ -1,5 +1,5 @@
-import { BINPACK } from '../../src/core/placement.ts';
-import type { SchedulerPolicy } from '../policy.ts';
+import { BINPACK } from '../../src/core/placement/placement.ts';
+import type { SchedulerPolicy } from './policies.ts';
 
 /** Many short tasks: pack them, in slices as large as a few transactions. */
 export const batchPolicy: SchedulerPolicy = { kind: 'batch', placement: BINPACK, sliceMax: 512 };

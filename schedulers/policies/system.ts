@@ -1,5 +1,5 @@
-import { LEVEL } from '../../src/core/placement.ts';
-import type { SchedulerPolicy } from '../policy.ts';
+import { LEVEL } from '../../src/core/placement/placement.ts';
+import type { SchedulerPolicy } from './policies.ts';
 
 /** One on each matching host: the job says where, so there is nothing to score. */
 export const systemPolicy: SchedulerPolicy = { kind: 'system', placement: LEVEL, sliceMax: 256 };

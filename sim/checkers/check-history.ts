@@ -1,13 +1,13 @@
-import type { CellKeys } from '../../src/core/keys.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore, Change, Snapshot } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import type { HostListing } from '../../src/wire/host-api.ts';
-import type { Step } from './cell-replay.ts';
-import { GangChecker } from './gangs.ts';
-import { checkListings } from './host-listings.ts';
-import { SharedStateCheck } from './shared-state.ts';
-import type { Violation } from './violations.ts';
-import { Findings } from './violations.ts';
+import type { HostListing } from '../../src/wire/api/host-api.ts';
+import type { Step } from './replay/replay.ts';
+import { GangChecker } from './commits/gangs.ts';
+import { checkListings } from './commits/host-listings.ts';
+import { SharedStateCheck } from './commits/commits.ts';
+import type { Violation } from './replay/violations.ts';
+import { Findings } from './replay/violations.ts';
 
 export interface CheckReport {
   /** `nothing-seen`: there was no allocation and no commit to look at, which proves nothing. */

@@ -1,13 +1,13 @@
-import type { CellKeys } from '../../src/core/keys.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { RecordedHistory, Stamp } from '../history/history.ts';
-import type { Step } from './cell-replay.ts';
-import { CellReplay } from './cell-replay.ts';
-import type { LivenessTimes } from './liveness.ts';
-import { checkLiveness } from './liveness.ts';
-import { LossChecker } from './losses.ts';
-import { RunBook } from './run-book.ts';
-import { hostsAheadOfTime, turnedClocksOf } from './turned-clocks.ts';
-import { Findings } from './violations.ts';
+import type { Step } from './replay/replay.ts';
+import { CellReplay } from './replay/replay.ts';
+import type { LivenessTimes } from './liveness/liveness.ts';
+import { checkLiveness } from './liveness/liveness.ts';
+import { LossChecker } from './losses/losses.ts';
+import { RunBook } from './replay/run-index.ts';
+import { hostsAheadOfTime, turnedClocksOf } from './replay/clock-faults.ts';
+import { Findings } from './replay/violations.ts';
 
 /** What is asked of a run in its quiet period. */
 export interface SettledSetting {

@@ -1,5 +1,5 @@
 import type { RecordedHistory } from '../history/history.ts';
-import type { RunBook } from './run-book.ts';
+import type { RunBook } from './replay/run-index.ts';
 
 /** What a run did: enough of it, or its silence proves nothing. */
 export interface WorkDone {

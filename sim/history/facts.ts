@@ -1,8 +1,8 @@
-import type { Job } from '../../src/core/job.ts';
-import type { AllocationReport } from '../../src/core/report.ts';
-import type { RoleKind } from '../../src/core/role.ts';
-import type { TicketBody } from '../../src/core/ticket.ts';
-import type { CellEvent, RunExit } from '../../src/wire/monitor-api.ts';
+import type { Job } from '../../src/core/cell/job.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { RoleKind } from '../../src/core/cell/role.ts';
+import type { TicketBody } from '../../src/core/quota/ticket.ts';
+import type { CellEvent, RunExit } from '../../src/wire/api/monitor-api.ts';
 
 /** An actor: a role's process by its id (`service-1`, `host-3`, `monitor-2`), `client-1`, `operator`, or `reaper`. */
 export type ActorKind = RoleKind | 'client';

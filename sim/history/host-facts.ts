@@ -1,8 +1,8 @@
-import type { Exit } from '../../src/core/allocation.ts';
-import type { AllocationReport } from '../../src/core/report.ts';
-import type { TicketBody } from '../../src/core/ticket.ts';
+import type { Exit } from '../../src/core/cell/allocation.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { TicketBody } from '../../src/core/quota/ticket.ts';
 import type { ProcessIdentity } from '../../src/ports/process.ts';
-import type { StartRequest, StopRequest } from '../../src/wire/host-api.ts';
+import type { StartRequest, StopRequest } from '../../src/wire/api/host-api.ts';
 
 /**
  * What happened on a host, as its own kernel saw it: the witness that no role can talk to. `attempt` is the attempt's name,

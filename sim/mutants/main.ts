@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import type { Theme } from './suite.ts';
-import { suiteRun, THEMES } from './suite.ts';
+import type { Theme } from '../suite/suite.ts';
+import { suiteRun, THEMES } from '../suite/suite.ts';
 
 /**
  * What each process of `npm run mutants` runs: runs of the suite, until one of the invariants that are wanted is broken in one (without

@@ -1,4 +1,4 @@
-import type { Mutant } from './mutant.ts';
+import type { Mutant } from './planted/planted.ts';
 import { IN_COMMITS } from './planted/commits.ts';
 import { IN_HOSTS } from './planted/hosts.ts';
 import { IN_MONITORS } from './planted/monitors.ts';

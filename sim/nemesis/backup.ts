@@ -1,7 +1,7 @@
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
-import type { SeededRandom } from '../../src/core/seeded-random.ts';
-import { allocationCodec, intentCodec } from '../../src/wire/records.ts';
-import type { Ground } from '../world/ground.ts';
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import { allocationCodec, intentCodec } from '../../src/wire/records/records.ts';
+import type { Ground } from '../actor/environment.ts';
 import type { Fault, FaultKind } from './fault.ts';
 
 const FROM_BACKUP: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped', 'restore-same-id']);

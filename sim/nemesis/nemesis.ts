@@ -1,11 +1,11 @@
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
-import type { Actor } from '../world/actor.ts';
-import type { Ground } from '../world/ground.ts';
-import type { Machine } from '../hosts/machine.ts';
+import type { Actor } from '../actor/actor.ts';
+import type { Ground } from '../actor/environment.ts';
+import type { Machine } from '../machine/machine.ts';
 import type { Fault, FaultKind } from './fault.ts';
 import { backUp } from './backup.ts';
 import { wordsOf } from './fault.ts';
-import { loseStore } from './restoring.ts';
+import { loseStore } from './restore.ts';
 
 /** What the nemesis has its hands on. */
 export interface Victims {

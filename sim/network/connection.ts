@@ -1,7 +1,7 @@
 import { onAbort } from '../../src/ports/on-abort.ts';
 import type { HttpAnswer, HttpCall, HttpStream, RouteReply } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
-import { Life } from '../kernel/life.ts';
+import { Life } from '../agenda/life.ts';
 import type { Answer, Letter } from './exchange.ts';
 import { answerOf, receivedOf } from './exchange.ts';
 import { Incoming } from './incoming.ts';

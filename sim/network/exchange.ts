@@ -8,7 +8,7 @@ import type {
 } from '../../src/ports/http.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from '../../src/adapters/http/problem-reply.ts';
-import { matchRoute } from '../../src/adapters/memory/route-match.ts';
+import { matchRoute } from '../../src/adapters/http/route-match.ts';
 
 /** What travels: texts only, so that nothing is shared by reference between two actors. */
 export interface Letter {

@@ -1,4 +1,4 @@
-import type { Life } from '../kernel/life.ts';
+import type { Life } from '../agenda/life.ts';
 
 /** The server's end of an answer: what it has said and the network has not yet carried. */
 export class Outgoing {

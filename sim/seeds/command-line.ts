@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { THEMES } from '../mutants/suite.ts';
-import type { SeedSetting } from './setting.ts';
+import { THEMES } from '../suite/suite.ts';
+import type { SeedSetting } from './seeds.ts';
 
 /** What one call of `main.ts` is to run. */
 export interface SeedsOrder {

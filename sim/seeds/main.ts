@@ -3,8 +3,8 @@ import type { Failure } from '../world/failure.ts';
 import type { SeedsOrder } from './command-line.ts';
 import { readSeedsOrder } from './command-line.ts';
 import type { SeedReport } from './run-seed.ts';
-import { runSeeds } from './run-seeds.ts';
-import { replayCommand } from './setting.ts';
+import { runSeeds } from '../sim.ts';
+import { replayCommand } from './seeds.ts';
 
 /**
  * `npm run sim -- --seeds FROM..TO [--minutes M] [--minutes-max M] [--theme NAME | --every MS | --calm] [--workers N] [--keep-going]`

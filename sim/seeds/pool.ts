@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { SeedReport } from './run-seed.ts';
-import type { SeedSetting } from './setting.ts';
+import type { SeedSetting } from './seeds.ts';
 
 export interface PoolOrder {
   readonly setting: SeedSetting;

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from './run-seed.ts';
-import type { SeedSetting } from './setting.ts';
-import { seedOptions } from './setting.ts';
+import type { SeedSetting } from './seeds.ts';
+import { seedOptions } from './seeds.ts';
 
 // A thread that runs the seeds that it is sent, one after another, and answers each with its report.
 

@@ -1,5 +1,5 @@
-import type { Allocation, Exit } from '../../src/core/allocation.ts';
-import { slotName } from '../../src/core/ids.ts';
+import type { Allocation, Exit } from '../../src/core/cell/allocation.ts';
+import { slotName } from '../../src/core/cell/ids.ts';
 import type { Change } from '../../src/ports/cell-store.ts';
 import type { ApiAnswer, ApiCall } from '../history/facts.ts';
 import type { History, OrderRecord, Stamp } from '../history/history.ts';

@@ -1,5 +1,5 @@
-import type { RunReport } from '../checkers/check-run.ts';
-import type { Violation } from '../checkers/violations.ts';
+import type { RunReport } from '../checkers/checkers.ts';
+import type { Violation } from '../checkers/replay/violations.ts';
 import type { History } from '../history/history.ts';
 import { linesOf } from './lines.ts';
 

@@ -3,10 +3,10 @@ import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import type { Attempt, Change, Entry } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { Agenda } from '../kernel/agenda.ts';
-import { Life } from '../kernel/life.ts';
-import { VirtualClock } from '../kernel/virtual-clock.ts';
-import type { StoreWeather } from './weather.ts';
+import type { Agenda } from '../agenda/agenda.ts';
+import { Life } from '../agenda/life.ts';
+import { VirtualClock } from '../agenda/virtual-clock.ts';
+import type { StoreWeather } from './fault-profile.ts';
 
 /** Hears of every revision as it is made. `actor` is null when a lease that ran out made it. */
 export type RevisionListener = (

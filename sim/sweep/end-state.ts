@@ -1,6 +1,6 @@
-import type { Allocation, Outcome } from '../../src/core/allocation.ts';
-import { allocationCodec, jobCodec, outcomeCodec } from '../../src/wire/records.ts';
-import type { CellKeys } from '../../src/core/keys.ts';
+import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import { allocationCodec, jobCodec, outcomeCodec } from '../../src/wire/records/records.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { RecordedHistory } from '../history/history.ts';
 
 /** What a run came to, without what may differ: ids, hosts, times, and how often something was tried. */

@@ -1,5 +1,5 @@
-import { cellKeys } from '../../src/core/keys.ts';
-import { CELL } from '../world/control-roles.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { CELL } from '../actor/control-roles.ts';
 import { runWorld } from '../world/run-world.ts';
 import type { EndState } from './end-state.ts';
 import { endStateOf } from './end-state.ts';

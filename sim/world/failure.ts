@@ -1,4 +1,4 @@
-import type { Violation } from '../checkers/violations.ts';
+import type { Violation } from '../checkers/replay/violations.ts';
 import type { WorldOptions } from './options.ts';
 import { runWorld } from './run-world.ts';
 

@@ -1,11 +1,11 @@
-import type { RunReport } from '../checkers/check-run.ts';
-import type { Violation } from '../checkers/violations.ts';
+import type { RunReport } from '../checkers/checkers.ts';
+import type { Violation } from '../checkers/replay/violations.ts';
 import type { History } from '../history/history.ts';
-import type { NemesisSettings } from '../nemesis/draw.ts';
+import type { NemesisSettings } from '../nemesis/fault-plan.ts';
 import type { Fault } from '../nemesis/fault.ts';
-import type { TraceSink } from '../kernel/trace.ts';
-import type { NetworkSettings } from '../network/weather.ts';
-import type { StoreSettings } from '../store/weather.ts';
+import type { TraceSink } from '../agenda/trace.ts';
+import type { NetworkSettings } from '../network/fault-profile.ts';
+import type { StoreSettings } from '../store/fault-profile.ts';
 import type { Request, Scenario } from './scenario.ts';
 
 /** What goes wrong by chance, message by message. Empty: nothing. */

@@ -1,7 +1,7 @@
-import type { SeededRandom } from '../../src/core/seeded-random.ts';
-import { seededRandom } from '../../src/core/seeded-random.ts';
-import type { Targets } from '../nemesis/draw.ts';
-import { drawFaults } from '../nemesis/draw.ts';
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
+import type { Targets } from '../nemesis/fault-plan.ts';
+import { drawFaults } from '../nemesis/fault-plan.ts';
 import type { Fault } from '../nemesis/fault.ts';
 import type { WorldOptions } from './options.ts';
 import type { Request, Scenario } from './scenario.ts';

@@ -1,9 +1,9 @@
-import type { SchedulerKind } from '../../src/core/job.ts';
-import type { Quota } from '../../src/core/limits.ts';
-import type { SeededRandom } from '../../src/core/seeded-random.ts';
-import type { SharedResource } from '../../src/core/shared-resource.ts';
+import type { SchedulerKind } from '../../src/core/cell/job.ts';
+import type { Quota } from '../../src/core/quota/quota.ts';
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
-import { MISSING_COMMAND } from '../hosts/task-table.ts';
+import { MISSING_COMMAND } from '../machine/task-table.ts';
 
 /** What an operator says of a host. A drain may have a deadline, so long after it was said. */
 export interface Verdict {

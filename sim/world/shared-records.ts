@@ -1,6 +1,6 @@
-import type { Codec } from '../../src/wire/codec.ts';
-import { aliveCodec } from '../../src/wire/host-records.ts';
-import { ROOM_CODECS } from '../checkers/cell-replay.ts';
+import type { Codec } from '../../src/wire/codec/codec.ts';
+import { aliveCodec } from '../../src/wire/host-files/host-files.ts';
+import { ROOM_CODECS } from '../checkers/replay/replay.ts';
 
 /** More texts than a run writes of one kind; then all are forgotten. */
 const TEXTS_MAX = 2_000;

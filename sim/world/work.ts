@@ -1,4 +1,4 @@
-import type { CellKeys } from '../../src/core/keys.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { History } from '../history/history.ts';
 import type { WorkDone } from './options.ts';
 

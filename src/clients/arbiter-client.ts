@@ -1,10 +1,10 @@
-import type { StartTerms } from '../core/ticket.ts';
+import type { StartTerms } from '../core/quota/ticket.ts';
 import type { HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
-import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/arbiter-api.ts';
-import { PLACEMENTS_MAX, requestFor } from '../wire/arbiter-api.ts';
-import { ProblemError } from '../wire/problem.ts';
-import { bodyOf } from './problem.ts';
+import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
+import { PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
+import { ProblemError } from '../wire/api/problem.ts';
+import { bodyOf } from './clients.ts';
 
 export interface ArbiterClientOptions {
   /** For one request of up to `PLACEMENTS_MAX` placements. */

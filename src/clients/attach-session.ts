@@ -2,13 +2,19 @@ import type { Channel, ChannelClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
-import { Backoff } from '../runtime/backoff.ts';
-import { sleep } from '../runtime/sleep.ts';
-import { Waker } from '../runtime/waker.ts';
-import type { AttachEnd, AttachState, HostFrame, SignalAnswer, SignalOrder } from '../wire/attach-frames.ts';
-import { decodeHostFrame, encodeClientFrame } from '../wire/attach-frames.ts';
+import { Backoff } from '../runtime/wait/backoff.ts';
+import { sleep } from '../runtime/wait/wait.ts';
+import { Waker } from '../runtime/wait/waker.ts';
+import type {
+  AttachEnd,
+  AttachState,
+  HostFrame,
+  SignalAnswer,
+  SignalOrder,
+} from '../wire/api/attach-frames.ts';
+import { decodeHostFrame, encodeClientFrame } from '../wire/api/attach-frames.ts';
 import { InputBuffer } from './input-buffer.ts';
-import { isPassing, problemErrorOf } from './problem.ts';
+import { isPassing, problemErrorOf } from './clients.ts';
 
 export interface AttachTarget {
   readonly allocation: string;

@@ -1,5 +1,5 @@
-import { eventPlaceOf } from '../wire/event-place.ts';
-import type { CellEvent } from '../wire/monitor-api.ts';
+import { eventPlaceOf } from '../wire/api/event-position.ts';
+import type { CellEvent } from '../wire/api/monitor-api.ts';
 
 /**
  * From where a follower of events goes on, at whichever monitor: after the last one that the store told. These are the same

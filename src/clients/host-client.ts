@@ -1,8 +1,8 @@
-import type { AllocationReport } from '../core/report.ts';
+import type { AllocationReport } from '../core/host/report.ts';
 import type { HttpAnswer, HttpCall, HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
-import type { SignalAnswer } from '../wire/attach-frames.ts';
-import type { CommandStatus, ExecRequest, SignalRequest } from '../wire/exec-api.ts';
+import type { SignalAnswer } from '../wire/api/attach-frames.ts';
+import type { CommandStatus, ExecRequest, SignalRequest } from '../wire/api/exec-api.ts';
 import type {
   HostListing,
   LogStream,
@@ -10,10 +10,10 @@ import type {
   StartRefusal,
   StartRequest,
   StopRequest,
-} from '../wire/host-api.ts';
-import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/host-api.ts';
-import type { HostUsage } from '../wire/usage-api.ts';
-import { bodyOf, isPassing, isSuccess, problemErrorOf, problemOf } from './problem.ts';
+} from '../wire/api/host-api.ts';
+import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/api/host-api.ts';
+import type { HostUsage } from '../wire/api/usage-api.ts';
+import { bodyOf, isPassing, isSuccess, problemErrorOf, problemOf } from './clients.ts';
 
 export interface HostClientOptions {
   /** For one order or question. */

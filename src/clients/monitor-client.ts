@@ -1,5 +1,5 @@
 import type { HttpAnswer, HttpClient } from '../ports/http.ts';
-import type { CommandStatus, ExecRequest } from '../wire/exec-api.ts';
+import type { CommandStatus, ExecRequest } from '../wire/api/exec-api.ts';
 import type {
   AllocationListAnswer,
   BulkAnswer,
@@ -15,18 +15,18 @@ import type {
   SchedulerListAnswer,
   SubmitAnswer,
   VersionAnswer,
-} from '../wire/monitor-api.ts';
-import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/cell-api.ts';
-import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/quota-api.ts';
-import type { Why } from '../wire/scheduler-api.ts';
-import type { CellUsage } from '../wire/usage-api.ts';
+} from '../wire/api/monitor-api.ts';
+import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
+import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
+import type { Why } from '../wire/api/scheduler-api.ts';
+import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
-import type { MonitorAddresses, MonitorCall } from './monitor-round.ts';
-import { MonitorRound } from './monitor-round.ts';
+import type { MonitorAddresses, MonitorCall } from './monitor-failover.ts';
+import { MonitorRound } from './monitor-failover.ts';
 import type { EventsCall, LogCall, LogPart } from './monitor-streams.ts';
 import { readEvents, readLogs } from './monitor-streams.ts';
-import { bodyOf } from './problem.ts';
+import { bodyOf } from './clients.ts';
 
 /** Of one call: a deadline other than the usual, and the caller's own end. */
 export interface CallOptions {

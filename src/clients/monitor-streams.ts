@@ -1,13 +1,13 @@
 import { HttpError } from '../ports/http.ts';
-import { ndjson } from '../runtime/ndjson.ts';
-import type { LogStream } from '../wire/host-api.ts';
-import { LOG_OFFSET_HEADER } from '../wire/host-api.ts';
-import type { CellEvent } from '../wire/monitor-api.ts';
-import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/monitor-api.ts';
-import { ProblemError } from '../wire/problem.ts';
+import { ndjson } from '../runtime/stream/ndjson.ts';
+import type { LogStream } from '../wire/api/host-api.ts';
+import { LOG_OFFSET_HEADER } from '../wire/api/host-api.ts';
+import type { CellEvent } from '../wire/api/monitor-api.ts';
+import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/api/monitor-api.ts';
+import { ProblemError } from '../wire/api/problem.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
-import type { MonitorRound } from './monitor-round.ts';
+import type { MonitorRound } from './monitor-failover.ts';
 
 export interface LogCall {
   readonly stream: LogStream;

@@ -1,7 +1,7 @@
 import type { HttpClient } from '../ports/http.ts';
-import type { SchedulerEvent, SchedulerStatus, Why } from '../wire/scheduler-api.ts';
+import type { SchedulerEvent, SchedulerStatus, Why } from '../wire/api/scheduler-api.ts';
 import { ndjson } from './ndjson.ts';
-import { bodyOf, problemErrorOf, problemOf } from './problem.ts';
+import { bodyOf, problemErrorOf, problemOf } from './clients.ts';
 
 export interface SchedulerClientOptions {
   /** For one question. */

@@ -1,4 +1,4 @@
-import type { TicketBody } from '../core/ticket.ts';
+import type { TicketBody } from '../core/quota/ticket.ts';
 
 /** SHA-256 as lower-case hex. */
 export type Digest = (text: string) => string;

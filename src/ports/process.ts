@@ -1,4 +1,4 @@
-import type { ExecOrder, ShimState } from '../core/shim.ts';
+import type { ExecOrder, ShimState } from '../core/host/shim.ts';
 
 /**
  * Processes as the host-agent sees them. A task is never the agent's child: each attempt at one has a *shim*, a process of

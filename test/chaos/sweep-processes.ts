@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { seededRandom } from '../../src/core/seeded-random.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
 import { failPoints } from '../../src/runtime/faults/names.ts';
 import type { CliResult } from '../support/cli.ts';
 import { runCli, startDevCell, testFolder } from '../support/cli.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HostListAnswer, JobStatus } from '../../src/wire/monitor-api.ts';
+import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { runCli, startDevCell, testFolder } from '../support/cli.ts';
 

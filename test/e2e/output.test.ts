@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import type { JobListAnswer } from '../../src/wire/monitor-api.ts';
+import type { JobListAnswer } from '../../src/wire/api/monitor-api.ts';
 import { CLI, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 /** `moorage <words>` as a shell has it. */

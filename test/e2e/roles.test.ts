@@ -2,10 +2,10 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EtcdCellStore } from '../../src/adapters/etcd/cell-store.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
+import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
-import { cellKeys } from '../../src/core/keys.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { runCli, startDevCell, testFolder } from '../support/cli.ts';
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CellStatus } from '../../src/wire/cell-api.ts';
+import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { runCli, startDevCell, testFolder } from '../support/cli.ts';
 

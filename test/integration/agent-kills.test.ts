@@ -1,8 +1,8 @@
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
-import { killAgents } from '../../bench/soak/agent-kills.ts';
-import { beginAgentProcess } from '../../bench/host-process.ts';
+import { killAgents } from '../../bench/host/soak/agent-kills.ts';
+import { beginAgentProcess } from '../../bench/host/host-process.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';
 import { buildShim, stateFolder } from '../support/real-host.ts';
 
@@ -24,7 +24,7 @@ describeNeeding(
       const seed = Date.now() % 1_000_000;
       process.stdout.write(`agent kills: seed ${String(seed)}\n`);
       // The built one: loading its sources would take longer than all else together.
-      const worker = { argv: [join(root, 'dist', 'bench', 'host-worker.js')], shim: shim ?? '' };
+      const worker = { argv: [join(root, 'dist', 'bench', 'host', 'host-worker.js')], shim: shim ?? '' };
       const begin = () => beginAgentProcess(folder.path, worker);
       const found = await killAgents({ kills: KILLS, seed, begin, ...LIFE }, folder.path);
       const { signalsSent, commands, lines } = found;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { parseStat } from '../../src/adapters/process/proc-files.ts';
-import type { AllocationReport } from '../../src/core/report.ts';
-import type { StartRequest } from '../../src/wire/host-api.ts';
-import { claimFile } from '../../src/wire/shim-files.ts';
+import { parseStat } from '../../src/adapters/processes/proc-files.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { StartRequest } from '../../src/wire/api/host-api.ts';
+import { claimFile } from '../../src/wire/host-files/attempt-files.ts';
 import { processesOf } from '../support/crash-matrix/remains.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';

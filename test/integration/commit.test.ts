@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/adapters/system/clock.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import type { Atomicity, PartOutcome } from '../../src/core/plan.ts';
-import { PoolBook } from '../../src/core/pool-book.ts';
-import type { SharedResource } from '../../src/core/shared-resource.ts';
-import { seededRandom } from '../../src/core/seeded-random.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import type { Atomicity, PartOutcome } from '../../src/core/commit/plan.ts';
+import { PoolBook } from '../../src/core/quota/pool-book.ts';
+import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
 import type { Revision } from '../../src/ports/cell-store.ts';
-import { readResource } from '../../src/runtime/pool-news.ts';
-import { Table } from '../../src/runtime/table.ts';
-import { allocationCodec, sharedResourceCodec } from '../../src/wire/records.ts';
+import { readResource } from '../../src/runtime/commit/pool-replies.ts';
+import { Table } from '../../src/runtime/cell-state/cell-state.ts';
+import { allocationCodec, sharedResourceCodec } from '../../src/wire/records/records.ts';
 import { audit, committerWorld, own, planOf, testAllocation, testHost } from '../support/commit-world.ts';
 import { useEtcd } from '../support/etcd.ts';
 

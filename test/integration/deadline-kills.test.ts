@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { exitFile, stoppingFile } from '../../src/wire/shim-files.ts';
-import { outcomeFile, verdictFile } from '../../src/wire/host-records.ts';
+import { exitFile, stoppingFile } from '../../src/wire/host-files/attempt-files.ts';
+import { outcomeFile, verdictFile } from '../../src/wire/host-files/host-files.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';

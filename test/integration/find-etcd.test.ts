@@ -6,8 +6,8 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startEtcd } from '../../src/adapters/etcd/etcd-process.ts';
-import { findEtcd, NoEtcdError } from '../../src/adapters/etcd/find-etcd.ts';
+import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
+import { findEtcd, NoEtcdError } from '../../src/adapters/etcd/server/find-etcd.ts';
 
 const ARCH = process.arch === 'x64' ? 'amd64' : process.arch;
 const FAKE = (version: string): string => `#!/bin/sh\necho "etcd Version: ${version}"\n`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/adapters/system/clock.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import { seededRandom } from '../../src/core/seeded-random.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
 import { tryGangs } from '../contract/large-gangs.ts';
 import { useEtcd } from '../support/etcd.ts';
 import { mortal } from '../support/mortal-store.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { beforeAll, expect, it } from 'vitest';
-import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
+import { linuxCgroups } from '../../src/adapters/processes/cgroups.ts';
 import type { LimitsFacts } from '../support/limits-scenarios.ts';
 import { IO_BYTES_MAX, limitsFacts } from '../support/limits-scenarios.ts';
 import { describeNeeding, firstMissing, root } from '../support/needs.ts';

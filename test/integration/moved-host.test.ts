@@ -5,11 +5,11 @@ import { json } from 'node:stream/consumers';
 import { afterEach, expect, it } from 'vitest';
 import { runScheduler } from '../../schedulers/main.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
-import type { Allocation } from '../../src/core/allocation.ts';
-import { cellKeys } from '../../src/core/keys.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
-import { hostCodec, jobCodec } from '../../src/wire/records.ts';
-import { amounts, makeHost } from '../unit/core/placement-fixtures.ts';
+import { hostCodec, jobCodec } from '../../src/wire/records/records.ts';
+import { amounts, makeHost } from '../unit/core/placement/placement-fixtures.ts';
 import { makeJob } from '../unit/schedulers/cell-world.ts';
 import { useEtcd } from '../support/etcd.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Task } from '../../src/core/job.ts';
+import type { Task } from '../../src/core/cell/job.ts';
 import { DriverWorld, leftOf } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';

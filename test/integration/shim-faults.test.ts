@@ -5,8 +5,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { linuxProcesses } from '../../src/adapters/process/linux-processes.ts';
-import { encodeFrame, FRAME_BYTES_MAX, FrameReader, stateFrom } from '../../src/wire/shim-frames.ts';
+import { linuxProcesses } from '../../src/adapters/processes/processes.ts';
+import {
+  encodeFrame,
+  FRAME_BYTES_MAX,
+  FrameReader,
+  stateFrom,
+} from '../../src/wire/host-files/shim-frames.ts';
 import { describeNeeding, itWhere, program, root } from '../support/needs.ts';
 import type { TestFolder } from '../support/real-host.ts';
 import { buildShim, stateFolder } from '../support/real-host.ts';

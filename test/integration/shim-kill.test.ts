@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { findMarked } from '../../src/adapters/process/proc-files.ts';
-import type { ShimLaunch } from '../../src/wire/shim-files.ts';
-import { encodeLaunch, exitFile } from '../../src/wire/shim-files.ts';
+import { findMarked } from '../../src/adapters/processes/proc-files.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { encodeLaunch, exitFile } from '../../src/wire/host-files/attempt-files.ts';
 import type { TestGroup } from '../support/machine-rights.ts';
 import {
   firstGroups,

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
-import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
+import type { ShimProgram } from '../../src/adapters/processes/processes.ts';
 import { describeNeeding } from '../support/needs.ts';
 import { buildShim, PLAIN_SHIM, stateFolder } from '../support/real-host.ts';
 import { ShimWorld, until } from '../support/shim-world.ts';

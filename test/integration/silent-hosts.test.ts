@@ -5,12 +5,12 @@ import { json } from 'node:stream/consumers';
 import { afterEach, expect, it } from 'vitest';
 import { runScheduler } from '../../schedulers/main.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
-import type { Allocation } from '../../src/core/allocation.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import { EMPTY_LEDGER, withClaim } from '../../src/core/ledger.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import type { CellStore, Write } from '../../src/ports/cell-store.ts';
-import { allocationCodec, hostCodec, jobCodec, ledgerCodec } from '../../src/wire/records.ts';
-import { amounts, makeHost } from '../unit/core/placement-fixtures.ts';
+import { allocationCodec, hostCodec, jobCodec, ledgerCodec } from '../../src/wire/records/records.ts';
+import { amounts, makeHost } from '../unit/core/placement/placement-fixtures.ts';
 import { makeJob } from '../unit/schedulers/cell-world.ts';
 import { useEtcd } from '../support/etcd.ts';
 

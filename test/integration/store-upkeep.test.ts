@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
-import { seededRandom } from '../../src/core/seeded-random.ts';
-import { cellKeys } from '../../src/core/keys.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import { StoreKeeper } from '../../monitor/store-keeper.ts';
-import { CellCopy } from '../../monitor/cell-copy.ts';
+import { StoreKeeper } from '../../monitor/store/store.ts';
+import { CellCopy } from '../../monitor/view/view.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { committerWorld, own, planOf, testAllocation, testHost } from '../support/commit-world.ts';
 import { useEtcd } from '../support/etcd.ts';

@@ -1,11 +1,11 @@
 import { cellStoreContract } from '../contract/cell-store.ts';
-import { etcdClient } from '../../src/adapters/etcd/client.ts';
+import { etcdClient } from '../../src/adapters/etcd/client/client.ts';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { EtcdCellStore } from '../../src/adapters/etcd/cell-store.ts';
-import { startEtcd } from '../../src/adapters/etcd/etcd-process.ts';
-import { findEtcd } from '../../src/adapters/etcd/find-etcd.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
+import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
+import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { restoredStoreContract } from '../contract/restored-store.ts';
 import { testFolder } from '../support/cli.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
+import { linuxCgroups } from '../../src/adapters/processes/cgroups.ts';
 import { DriverWorld, leftOf } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { CellReplay } from '../../sim/checkers/cell-replay.ts';
+import { CellReplay } from '../../sim/checkers/replay/replay.ts';
 import type { RecordedHistory } from '../../sim/history/history.ts';
-import { suiteRun } from '../../sim/mutants/suite.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import { CELL } from '../../sim/world/control-roles.ts';
+import { suiteRun } from '../../sim/suite/suite.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { CELL } from '../../sim/actor/control-roles.ts';
 
 const SEEDS = [1, 2, 3, 4];
 /** Where several suites share two cores. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runSeed } from '../../sim/seeds/run-seed.ts';
-import { seedOptions } from '../../sim/seeds/setting.ts';
+import { seedOptions } from '../../sim/seeds/seeds.ts';
 import { failureIn, failureOf } from '../../sim/world/failure.ts';
 
 describe('a run in which too little happened', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { busynessOf, conflictFractionOf, isSaturated, waitOf } from '../../sim/omega/figures/measures.ts';
-import type { ClassLoad } from '../../sim/omega/load/workload.ts';
-import type { PointResult } from '../../sim/omega/model/result.ts';
-import { runPoint } from '../../sim/omega/model/run-point.ts';
-import type { PointSpec } from '../../sim/omega/model/spec.ts';
-import { OMEGA_RETRY } from '../../sim/omega/model/spec.ts';
+import type { ClassLoad } from '../../sim/omega/workload/workload.ts';
+import type { PointResult } from '../../sim/omega/point/result.ts';
+import { runPoint } from '../../sim/omega/point/point.ts';
+import type { PointSpec } from '../../sim/omega/point/spec.ts';
+import { OMEGA_RETRY } from '../../sim/omega/point/spec.ts';
 
 // Small cells that are nearly full of large tasks, so that few jobs meet many conflicts. Every run has a fixed seed.
 

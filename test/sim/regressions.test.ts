@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Theme } from '../../sim/mutants/suite.ts';
-import { suiteRun } from '../../sim/mutants/suite.ts';
+import type { Theme } from '../../sim/suite/suite.ts';
+import { suiteRun } from '../../sim/suite/suite.ts';
 import type { Fault } from '../../sim/nemesis/fault.ts';
-import { seedOptions } from '../../sim/seeds/setting.ts';
+import { seedOptions } from '../../sim/seeds/seeds.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import type { Scenario } from '../../sim/world/scenario.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { WorldResult } from '../../sim/world/options.ts';
-import { seedOptions } from '../../sim/seeds/setting.ts';
+import { seedOptions } from '../../sim/seeds/seeds.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import { SMALL_CELL } from '../../sim/world/scenario.ts';
 

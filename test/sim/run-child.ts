@@ -1,4 +1,4 @@
-import { seedOptions } from '../../sim/seeds/setting.ts';
+import { seedOptions } from '../../sim/seeds/seeds.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 
 // A process of its own, with nothing in it that ran before: prints what one run was like.

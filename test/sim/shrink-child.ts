@@ -12,7 +12,7 @@ const url = new URL(mutant.file, pathToFileURL(`${PROJECT_ROOT}/`)).href;
 register('../support/planted-loader.mjs', import.meta.url, { data: { url, find, replace } });
 
 const { shrink } = await import('../../sim/shrink/shrink.ts');
-const { suiteOptions, THEMES } = await import('../../sim/mutants/suite.ts');
+const { suiteOptions, THEMES } = await import('../../sim/suite/suite.ts');
 const { failureOf } = await import('../../sim/world/failure.ts');
 const options = suiteOptions(THEMES.find((one) => one === theme) ?? 'any', Number(seed));
 const shrunk = await shrink(options);

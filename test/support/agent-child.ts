@@ -1,8 +1,8 @@
 // A host-agent in a process of its own, for tests that kill it or run it as another user: prints its address, ends on SIGTERM.
 import type { AgentOptions } from '../../host-agent/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
-import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
+import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 
 const [stateFolder = '', shim = '', more = '{}'] = process.argv.slice(2);

@@ -1,24 +1,29 @@
 import type { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
-import type { Allocation } from '../../src/core/allocation.ts';
-import { keptBy } from '../../src/core/giving-way.ts';
-import type { Host } from '../../src/core/host.ts';
-import { allocatable } from '../../src/core/host.ts';
-import type { CellKeys } from '../../src/core/keys.ts';
-import type { Ledger } from '../../src/core/ledger.ts';
-import { EMPTY_LEDGER, usedOf, withClaim } from '../../src/core/ledger.ts';
-import { LedgerBook } from '../../src/core/ledger-book.ts';
-import type { Atomicity, ConflictCheck, Plan } from '../../src/core/plan.ts';
-import type { PoolBook } from '../../src/core/pool-book.ts';
-import type { SharedResource } from '../../src/core/shared-resource.ts';
-import { capacityOf, partsOfPool } from '../../src/core/shared-resource.ts';
-import { NO_SCALARS, shortOf } from '../../src/core/resources.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import { keptBy } from '../../src/core/commit/pending-preemption.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import { allocatable } from '../../src/core/host/host.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import type { Ledger } from '../../src/core/fit/ledger.ts';
+import { EMPTY_LEDGER, usedOf, withClaim } from '../../src/core/fit/ledger.ts';
+import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
+import type { Atomicity, ConflictCheck, Plan } from '../../src/core/commit/plan.ts';
+import type { PoolBook } from '../../src/core/quota/pool-book.ts';
+import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
+import { capacityOf, partsOfPool } from '../../src/core/quota/shared-resource.ts';
+import { NO_SCALARS, shortOf } from '../../src/core/cell/resources.ts';
 import type { CellStore, Revision } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
-import type { CommitterDeps } from '../../src/runtime/committer.ts';
-import { Committer } from '../../src/runtime/committer.ts';
-import { allocationCodec, ledgerCodec, poolCodec, sharedResourceCodec } from '../../src/wire/records.ts';
+import type { CommitterDeps } from '../../src/runtime/commit/commit.ts';
+import { Committer } from '../../src/runtime/commit/commit.ts';
+import {
+  allocationCodec,
+  ledgerCodec,
+  poolCodec,
+  sharedResourceCodec,
+} from '../../src/wire/records/records.ts';
 
 export function testHost(id: string, more: Partial<Host> = {}): Host {
   return {

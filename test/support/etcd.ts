@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { EtcdCellStore, type EtcdStoreOptions } from '../../src/adapters/etcd/cell-store.ts';
-import type { EtcdProcess, StartEtcdOptions } from '../../src/adapters/etcd/etcd-process.ts';
-import { startEtcd } from '../../src/adapters/etcd/etcd-process.ts';
-import { findEtcd } from '../../src/adapters/etcd/find-etcd.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
+import { EtcdCellStore, type EtcdStoreOptions } from '../../src/adapters/etcd/etcd.ts';
+import type { EtcdProcess, StartEtcdOptions } from '../../src/adapters/etcd/server/server.ts';
+import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
+import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 
 export interface TestEtcd {

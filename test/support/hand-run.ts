@@ -1,18 +1,18 @@
-import { canonicalJson } from '../../src/core/canonical-json.ts';
-import type { Allocation, Exit, Outcome } from '../../src/core/allocation.ts';
-import type { Eligibility } from '../../src/core/host.ts';
-import type { Job } from '../../src/core/job.ts';
-import type { Ledger } from '../../src/core/ledger.ts';
-import { EMPTY_LEDGER, withClaim, withoutClaim } from '../../src/core/ledger.ts';
-import type { AllocationReport } from '../../src/core/report.ts';
-import { NO_SCALARS } from '../../src/core/resources.ts';
-import type { TicketBody } from '../../src/core/ticket.ts';
-import { claimOf } from '../../src/core/ticket.ts';
+import { canonicalJson } from '../../src/core/json/canonical-json.ts';
+import type { Allocation, Exit, Outcome } from '../../src/core/cell/allocation.ts';
+import type { Eligibility } from '../../src/core/host/host.ts';
+import type { Job } from '../../src/core/cell/job.ts';
+import type { Ledger } from '../../src/core/fit/ledger.ts';
+import { EMPTY_LEDGER, withClaim, withoutClaim } from '../../src/core/fit/ledger.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import { NO_SCALARS } from '../../src/core/cell/resources.ts';
+import type { TicketBody } from '../../src/core/quota/ticket.ts';
+import { claimOf } from '../../src/core/quota/ticket.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { ProcessIdentity } from '../../src/ports/process.ts';
-import type { Launch, StopRequest } from '../../src/wire/host-api.ts';
-import { aliveCodec } from '../../src/wire/host-records.ts';
-import { parseJobObject } from '../../src/wire/job-file.ts';
+import type { Launch, StopRequest } from '../../src/wire/api/host-api.ts';
+import { aliveCodec } from '../../src/wire/host-files/host-files.ts';
+import { parseJobObject } from '../../src/wire/job-file/job-file.ts';
 import {
   allocationCodec,
   eligibilityCodec,
@@ -23,9 +23,9 @@ import {
   ownerCodec,
   quotaCodec,
   roleCodec,
-} from '../../src/wire/records.ts';
-import type { RunReport, RunSetting } from '../../sim/checkers/check-run.ts';
-import { checkRun } from '../../sim/checkers/check-run.ts';
+} from '../../src/wire/records/records.ts';
+import type { RunReport, RunSetting } from '../../sim/checkers/checkers.ts';
+import { checkRun } from '../../sim/checkers/checkers.ts';
 import type { ActorKind } from '../../sim/history/facts.ts';
 import type { OrderAnswer } from '../../sim/history/host-facts.ts';
 import { HandStore } from './hand-store.ts';

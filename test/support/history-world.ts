@@ -1,16 +1,16 @@
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
-import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
+import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
-import type { Allocation, Outcome } from '../../src/core/allocation.ts';
-import type { Host } from '../../src/core/host.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import { EMPTY_LEDGER, withClaim } from '../../src/core/ledger.ts';
-import { LedgerBook } from '../../src/core/ledger-book.ts';
-import type { Plan, PlanOutcome } from '../../src/core/plan.ts';
-import type { SeededRandom } from '../../src/core/seeded-random.ts';
-import { NO_SCALARS } from '../../src/core/resources.ts';
-import { Committer } from '../../src/runtime/committer.ts';
-import { allocationCodec, hostCodec, ledgerCodec, ownerCodec } from '../../src/wire/records.ts';
+import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
+import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
+import type { Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import { NO_SCALARS } from '../../src/core/cell/resources.ts';
+import { Committer } from '../../src/runtime/commit/commit.ts';
+import { allocationCodec, hostCodec, ledgerCodec, ownerCodec } from '../../src/wire/records/records.ts';
 import { ManualClock } from './manual-clock.ts';
 
 export const KEYS = cellKeys('test');

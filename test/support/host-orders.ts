@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Allocation } from '../../src/core/allocation.ts';
-import type { RestartPolicy, Task } from '../../src/core/job.ts';
-import type { Launch, StartRequest, StopRequest } from '../../src/wire/host-api.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { RestartPolicy, Task } from '../../src/core/cell/job.ts';
+import type { Launch, StartRequest, StopRequest } from '../../src/wire/api/host-api.ts';
 
 export const CELL_INCARNATION = '6e0e2a3e-8a30-4d2c-9c6a-0d8f7a0a4c11';
 

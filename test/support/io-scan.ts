@@ -44,9 +44,9 @@ const NO_PORTS: ReadonlySet<string> = new Set([
 /** Methods of ports that do nothing outside of the process: they have no fail-point. */
 export const NO_IO: ReadonlySet<string> = new Set(['disk.absolute', 'link.close']);
 
-/** Files where ports are made or wrapped, not used; a rehearsal's store is in memory, and it calls nobody. */
+/** Files where ports are made or wrapped, not used; the store of a warm-up is in memory, and it calls no host. */
 const NOT_SCANNED =
-  /(^|\/)(hollow-)?main\.ts$|^schedulers\/rehearsal\.ts$|^host-agent\/(shim|native)\/|^src\/runtime\/faults\//;
+  /(^|\/)(hollow-)?main\.ts$|^schedulers\/warmup\/warmup\.ts$|^host-agent\/(shim|native)\/|^src\/runtime\/faults\//;
 const SCANNED = ['schedulers', 'host-agent', 'monitor', 'arbiter', 'src/runtime', 'src/clients'];
 
 export interface FoundSite {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { openLimits } from '../../host-agent/limits/control-groups.ts';
 import type { Limits, LimitsDriver } from '../../host-agent/limits/limits.ts';
-import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
+import { linuxCgroups } from '../../src/adapters/processes/cgroups.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 
 /**

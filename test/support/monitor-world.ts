@@ -1,24 +1,24 @@
-import type { Allocation, Outcome } from '../../src/core/allocation.ts';
-import type { Host } from '../../src/core/host.ts';
-import type { Job } from '../../src/core/job.ts';
-import { cellKeys } from '../../src/core/keys.ts';
-import { EMPTY_LEDGER, withClaim } from '../../src/core/ledger.ts';
-import { NO_RESOURCES, NO_SCALARS } from '../../src/core/resources.ts';
-import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import type { Job } from '../../src/core/cell/job.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
+import { NO_RESOURCES, NO_SCALARS } from '../../src/core/cell/resources.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
-import { MemoryCellStore } from '../../src/adapters/memory/cell-store.ts';
+import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
 import { MemoryNetwork } from '../../src/adapters/memory/http.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { HttpAnswer, HttpCall } from '../../src/ports/http.ts';
-import { parseJobObject } from '../../src/wire/job-file.ts';
+import { parseJobObject } from '../../src/wire/job-file/job-file.ts';
 import {
   allocationCodec,
   eligibilityCodec,
   hostCodec,
   ledgerCodec,
   outcomeCodec,
-} from '../../src/wire/records.ts';
+} from '../../src/wire/records/records.ts';
 import type { MonitorDeps } from '../../monitor/monitor.ts';
 import { Monitor } from '../../monitor/monitor.ts';
 import { ManualClock, until } from './manual-clock.ts';

@@ -5,11 +5,11 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import type { ShimProgram } from '../../src/adapters/process/linux-processes.ts';
+import type { ShimProgram } from '../../src/adapters/processes/processes.ts';
 import type { AgentOptions } from '../../host-agent/main.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
-import type { AllocationReport } from '../../src/core/report.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const hook = join(root, 'test', 'support', 'ts-hook.mjs');

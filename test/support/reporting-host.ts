@@ -1,11 +1,11 @@
-import type { AllocationReport, HostReport } from '../../src/core/report.ts';
-import { NO_RESOURCES } from '../../src/core/resources.ts';
+import type { AllocationReport, HostReport } from '../../src/core/host/report.ts';
+import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
 import type { HttpListener, HttpServer, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import { Broadcast } from '../../src/runtime/broadcast.ts';
-import { ndjsonLine } from '../../src/runtime/ndjson.ts';
-import { LOG_OFFSET_HEADER } from '../../src/wire/host-api.ts';
-import type { AllocationUsage, HostUsage } from '../../src/wire/usage-api.ts';
-import { ProblemError } from '../../src/wire/problem.ts';
+import { Broadcast } from '../../src/runtime/stream/stream.ts';
+import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
+import { LOG_OFFSET_HEADER } from '../../src/wire/api/host-api.ts';
+import type { AllocationUsage, HostUsage } from '../../src/wire/api/usage-api.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
 
 /** Without what comes before the union: each kind keeps its own fields. */
 type Body = HostReport extends infer R

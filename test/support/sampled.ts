@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import type { CellState } from '../../src/core/cell-state.ts';
-import type { Chance } from '../../src/core/chance.ts';
-import type { TaskMix } from '../../src/core/fragmentation.ts';
-import type { PlacementPolicy, PlacementRequest } from '../../src/core/placement.ts';
-import { place } from '../../src/core/placement.ts';
-import { rankByWalk } from '../../src/core/reference.ts';
+import type { CellState } from '../../src/core/cell-state/cell-state.ts';
+import type { Chance } from '../../src/core/random/chance.ts';
+import type { TaskMix } from '../../src/core/scoring/fragmentation.ts';
+import type { PlacementPolicy, PlacementRequest } from '../../src/core/placement/placement.ts';
+import { place } from '../../src/core/placement/placement.ts';
+import { rankByWalk } from '../../src/core/placement/reference.ts';
 import {
   amounts,
   chanceOf,
@@ -13,7 +13,7 @@ import {
   load,
   makeGroup,
   makeRequest,
-} from '../unit/core/placement-fixtures.ts';
+} from '../unit/core/placement/placement-fixtures.ts';
 
 const HOSTS = 600;
 const SAMPLE = 16;

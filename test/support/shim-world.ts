@@ -1,9 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { linuxProcesses, type ShimProgram } from '../../src/adapters/process/linux-processes.ts';
+import { linuxProcesses, type ShimProgram } from '../../src/adapters/processes/processes.ts';
 import type { Processes, ShimLink } from '../../src/ports/process.ts';
-import type { ExitRecord, ShimLaunch, StartedRecord } from '../../src/wire/shim-files.ts';
-import { encodeLaunch, exitFile, segmentOffset, startedFile } from '../../src/wire/shim-files.ts';
+import type { ExitRecord, ShimLaunch, StartedRecord } from '../../src/wire/host-files/attempt-files.ts';
+import {
+  encodeLaunch,
+  exitFile,
+  segmentOffset,
+  startedFile,
+} from '../../src/wire/host-files/attempt-files.ts';
 import { stateFolder, type TestFolder } from './real-host.ts';
 
 const LOOK_AGAIN_MS = 10;

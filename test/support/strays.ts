@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { linuxCgroups } from '../../src/adapters/limits/linux-cgroups.ts';
+import { linuxCgroups } from '../../src/adapters/processes/cgroups.ts';
 
 /** Of an attempt that the host does not know: a process with its marks, and a group of its name in the unified hierarchy. */
 export async function leaveStray(stateFolder: string): Promise<number> {

@@ -1,4 +1,4 @@
-import type { StartTerms, TicketBody } from '../../src/core/ticket.ts';
+import type { StartTerms, TicketBody } from '../../src/core/quota/ticket.ts';
 
 /** Terms that nothing is wrong with, and the ticket for exactly them. */
 export function someTerms(changes: Partial<StartTerms> = {}): StartTerms {

@@ -1,10 +1,10 @@
-import type { RehearsalParts } from '../../schedulers/rehearsal.ts';
-import { RehearsalStore } from '../../src/adapters/etcd/rehearsal-store.ts';
-import { systemClock } from '../../src/adapters/system/clock.ts';
+import type { RehearsalParts } from '../../schedulers/warmup/warmup.ts';
+import { RehearsalStore } from '../../src/adapters/etcd/warm-up-store.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
-import type { SchedulerKind } from '../../src/core/job.ts';
-import { seededRandom } from '../../src/core/seeded-random.ts';
+import type { SchedulerKind } from '../../src/core/cell/job.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 
 /** Counts what is still to be closed, and what still waits for its time. */

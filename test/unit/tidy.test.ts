@@ -53,7 +53,7 @@ const MAIN = /(^|\/)(hollow-)?main\.ts$|^host-agent\/shim\/|^sim\/seeds\//;
 
 /** Adapters without any effect on the world: the simulator may use them as they are. */
 const TOUCHES_NOTHING =
-  /^src\/adapters\/(memory\/|store-limits|store-witness|system\/digest|telemetry\/silent|http\/problem-reply)/;
+  /^src\/adapters\/(memory\/|store\/|system\/digest|telemetry\/silent|http\/(problem-reply|route-match))/;
 
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);
@@ -108,7 +108,7 @@ describe('the house is in order', () => {
           'monitor/monitor.ts',
           "import { x } from '../src/adapters/etcd/client.ts';\nimport pino from 'pino';",
         ],
-        ['src/runtime/sleep.ts', "import type { Clock } from '../ports/clock.ts';"],
+        ['src/runtime/wait/wait.ts', "import type { Clock } from '../ports/clock.ts';"],
       ]),
     );
     expect(wrongAmong(planted)).toEqual([
@@ -180,14 +180,14 @@ describe('the house is in order', () => {
       .filter(([, text]) => text.includes("kind: 'delete'"))
       .map(([file]) => file);
     expect(deleting.sort()).toEqual([
-      'monitor/quotas.ts', // what namespaces may use no longer
-      'monitor/reaper.ts', // jobs, runs and outcomes past retention
-      'monitor/shared-resources.ts', // what hosts share no longer
-      'schedulers/ownership.ts', // owner keys
-      'schedulers/releaser.ts', // surplus outcomes
+      'monitor/limits/quotas.ts', // what namespaces may use no longer
+      'monitor/limits/shared-resources.ts', // what hosts share no longer
+      'monitor/reaper/reaper.ts', // jobs, runs and outcomes past retention
+      'schedulers/commit/releaser.ts', // surplus outcomes
+      'schedulers/ownership/ownership.ts', // owner keys
       'sim/store/server.ts', // what a restored store does not hold
-      'src/runtime/commit-attempt.ts', // allocations
-      'src/runtime/gang-intent.ts', // intents
+      'src/runtime/commit/attempt.ts', // allocations
+      'src/runtime/commit/gang-intent.ts', // intents
     ]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Mutant } from '../mutant.ts';
+import type { Mutant } from './planted.ts';
 
 /** Bugs in what host-agents do. */
 export const IN_HOSTS: readonly Mutant[] = [
@@ -15,7 +15,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'expired-ticket-accepted',
     theme: 'lost',
     slip: 'a host does not look when the ticket ends',
-    file: 'src/core/ticket.ts',
+    file: 'src/core/quota/ticket.ts',
     find: "  if (nowMs > body.expiresMs + CLOCK_TOLERANCE_MS) return 'expired';\n",
     replace: '',
     breaks: ['I36'],
@@ -155,7 +155,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'cut-off-is-not-awaited',
     theme: 'lost',
     slip: 'what may run on where nobody hears of it is replaced as soon as its host counts as lost, whatever its job says',
-    file: 'src/core/slot-table.ts',
+    file: 'src/core/slots/slot-table.ts',
     find: '  if (group?.stopAfterDisconnectMs === undefined) return 0;\n',
     replace: '  if (group?.stopAfterDisconnectMs === undefined || group.count > 0) return 0;\n',
     breaks: ['I14'],
@@ -209,7 +209,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'devices-fit-always',
     theme: 'gpus',
     slip: 'a claim fits on a device whatever else has of it',
-    file: 'src/core/ledger.ts',
+    file: 'src/core/fit/ledger.ts',
     find: "if (share.milli > available) return { dimension: 'gpu'",
     replace: "if (share.milli > GPU_MILLI_PER_DEVICE) return { dimension: 'gpu'",
     breaks: ['I1'],
@@ -227,7 +227,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'ticket-for-another-command',
     theme: 'crowd',
     slip: 'an arbiter signs every command alike, and a host does not compare what it is to start',
-    file: 'src/core/ticket.ts',
+    file: 'src/core/quota/ticket.ts',
     find: "  return comparable(body) === comparable(terms) ? null : 'other-request';\n",
     replace: '  return null;\n',
     also: [
@@ -264,7 +264,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     replace: '    if (request.ticket === null) return null;\n',
     also: [
       {
-        file: 'schedulers/starter.ts',
+        file: 'schedulers/hosts/starter.ts',
         find: '        ticket: entry.ticket?.text ?? null,\n',
         replace: '        ticket: null,\n',
       },
@@ -275,7 +275,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'ticket-good-at-first-only',
     theme: 'lossy',
     slip: 'a host compares the wrong way round whether a ticket has begun: it takes one in its first moments only',
-    file: 'src/core/ticket.ts',
+    file: 'src/core/quota/ticket.ts',
     find: 'nowMs < body.notBeforeMs - CLOCK_TOLERANCE_MS',
     replace: 'nowMs > body.notBeforeMs + CLOCK_TOLERANCE_MS',
     breaks: ['I43'],

@@ -1,9 +1,9 @@
-import { quantileOf } from '../load/distribution.ts';
+import { quantileOf } from '../workload/distribution.ts';
 import type { SchedulerMeter, Slices, Span } from '../model/meters.ts';
 import { shareOf } from '../model/meters.ts';
 import { mean, standardDeviation } from '../model/statistics.ts';
 import type { SharedCell } from '../model/shared-cell.ts';
-import type { UseMeter, World } from '../model/world.ts';
+import type { UseMeter, World } from '../model/model.ts';
 import type { ElasticPolicy } from './policy.ts';
 import type { RunningJob } from './running.ts';
 

@@ -1,5 +1,5 @@
-import type { Room } from '../model/room.ts';
-import type { ElasticJob, Phase } from './load.ts';
+import type { Room } from '../model/free-capacity.ts';
+import type { ElasticJob, Phase } from './mapreduce-job.ts';
 
 /**
  * How far the scheduler goes in giving idle resources to a job:

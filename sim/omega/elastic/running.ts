@@ -1,5 +1,5 @@
-import type { ElasticJob, Phase } from './load.ts';
-import { askedSeconds } from './load.ts';
+import type { ElasticJob, Phase } from './mapreduce-job.ts';
+import { askedSeconds } from './mapreduce-job.ts';
 
 /** An elastic job on its way: the hosts of its workers, and how much of which phase is left. */
 export class RunningJob {

@@ -1,4 +1,4 @@
-import type { ElasticLoad } from './load.ts';
+import type { ElasticLoad } from './mapreduce-job.ts';
 import type { ElasticPolicy } from './policy.ts';
 
 /** A specialised scheduler of elastic jobs beside the others, and what is submitted to it. */

@@ -1,9 +1,9 @@
-import type { CellName } from '../load/cells.ts';
-import { CELLS, closerToLife } from '../load/cells.ts';
+import type { CellName } from '../workload/cells.ts';
+import { CELLS, closerToLife } from '../workload/cells.ts';
 import { RANDOM_FIRST_FIT } from '../model/placer.ts';
-import type { PointSpec } from '../model/spec.ts';
-import { OMEGA_RETRY } from '../model/spec.ts';
-import type { Curve, FigureSettings } from './figure.ts';
+import type { PointSpec } from '../point/spec.ts';
+import { OMEGA_RETRY } from '../point/spec.ts';
+import type { Curve, FigureSettings } from './figures.ts';
 
 export const DAY_SECONDS = 86_400;
 /** The paper's defaults, called least favourable to Omega. */

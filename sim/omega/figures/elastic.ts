@@ -1,12 +1,12 @@
-import type { ElasticLoad } from '../elastic/load.ts';
+import type { ElasticLoad } from '../elastic/mapreduce-job.ts';
 import type { ElasticResult } from '../elastic/meter.ts';
 import type { ElasticPolicy } from '../elastic/policy.ts';
 import { ELASTIC_POLICIES } from '../elastic/policy.ts';
-import type { CellName } from '../load/cells.ts';
-import { CELLS } from '../load/cells.ts';
-import { meanOf, quantileOf } from '../load/distribution.ts';
+import type { CellName } from '../workload/cells.ts';
+import { CELLS } from '../workload/cells.ts';
+import { meanOf, quantileOf } from '../workload/distribution.ts';
 import { lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, Verdict } from './figure.ts';
+import type { CurveResult, Figure, Verdict } from './figures.ts';
 import { notMeasured, number, percent, verdict, waitOf } from './measures.ts';
 
 /** Of all jobs. */

@@ -1,5 +1,5 @@
 import { decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
-import type { CurveResult, Figure, PointAt, Verdict } from './figure.ts';
+import type { CurveResult, Figure, PointAt, Verdict } from './figures.ts';
 import {
   asShape,
   busynessOf,

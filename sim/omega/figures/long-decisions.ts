@@ -1,6 +1,6 @@
 import type { PlacementRule } from '../model/placer.ts';
 import { decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
-import type { CurveResult, Figure, PointAt, Verdict } from './figure.ts';
+import type { CurveResult, Figure, PointAt, Verdict } from './figures.ts';
 import {
   asShape,
   busynessOf,

@@ -1,7 +1,7 @@
-import type { WorkClass } from '../load/workload.ts';
-import type { PointResult, SchedulerResult } from '../model/result.ts';
+import type { WorkClass } from '../workload/workload.ts';
+import type { PointResult, SchedulerResult } from '../point/result.ts';
 import { mean } from '../model/statistics.ts';
-import type { CurveResult, PointAt, Verdict } from './figure.ts';
+import type { CurveResult, PointAt, Verdict } from './figures.ts';
 
 /** Busier than this, or with more of its jobs left over than this share, a scheduler is saturated. */
 const SATURATED_BUSYNESS = 0.99;

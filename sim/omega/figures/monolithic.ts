@@ -1,5 +1,5 @@
 import { curvesByCell, decision, DECISION_SECONDS, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, Verdict } from './figure.ts';
+import type { CurveResult, Figure, Verdict } from './figures.ts';
 import {
   busynessOf,
   isSaturated,

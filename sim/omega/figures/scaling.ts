@@ -1,8 +1,8 @@
-import type { CellName } from '../load/cells.ts';
-import { CELLS, SMALL_BATCH_SHAPES } from '../load/cells.ts';
-import type { DrawnLoad } from '../load/workload.ts';
+import type { CellName } from '../workload/cells.ts';
+import { CELLS, SMALL_BATCH_SHAPES } from '../workload/cells.ts';
+import type { DrawnLoad } from '../workload/workload.ts';
 import { curvesByCell, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, FigureSettings, Verdict } from './figure.ts';
+import type { CurveResult, Figure, FigureSettings, Verdict } from './figures.ts';
 import {
   asShape,
   busynessOf,

@@ -1,7 +1,7 @@
-import type { CellName } from '../load/cells.ts';
-import type { PointSpec } from '../model/spec.ts';
+import type { CellName } from '../workload/cells.ts';
+import type { PointSpec } from '../point/spec.ts';
 import { decision, DEFAULT_DECISION, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, FigureSettings, Verdict } from './figure.ts';
+import type { CurveResult, Figure, FigureSettings, Verdict } from './figures.ts';
 import { leftShare, verdict } from './measures.ts';
 
 const JOB_SECONDS = [0.1, 1, 10, 100];

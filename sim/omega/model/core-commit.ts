@@ -1,15 +1,15 @@
-import type { Allocation } from '../../../src/core/allocation.ts';
-import type { Found, Sent, Unit, Verdicts } from '../../../src/core/commit.ts';
-import { judge, prune, unitsOf } from '../../../src/core/commit.ts';
-import type { Atomicity, ConflictCheck } from '../../../src/core/plan.ts';
-import { PoolBook } from '../../../src/core/pool-book.ts';
-import type { GpuShare } from '../../../src/core/resources.ts';
-import { NO_SCALARS } from '../../../src/core/resources.ts';
-import { TransactionDraft } from '../../../src/core/transaction-draft.ts';
-import type { SimJob } from '../load/workload.ts';
+import type { Allocation } from '../../../src/core/cell/allocation.ts';
+import type { Found, Sent, Unit, Verdicts } from '../../../src/core/commit/commit.ts';
+import { judge, prune, unitsOf } from '../../../src/core/commit/commit.ts';
+import type { Atomicity, ConflictCheck } from '../../../src/core/commit/plan.ts';
+import { PoolBook } from '../../../src/core/quota/pool-book.ts';
+import type { GpuShare } from '../../../src/core/cell/resources.ts';
+import { NO_SCALARS } from '../../../src/core/cell/resources.ts';
+import { TransactionDraft } from '../../../src/core/commit/transaction-draft.ts';
+import type { SimJob } from '../workload/workload.ts';
 import type { Placed } from './placer.ts';
 import type { PrivateCopy } from './private-copy.ts';
-import { NO_DEVICES } from './room.ts';
+import { NO_DEVICES } from './free-capacity.ts';
 import { PRECEDENCE, type SharedCell } from './shared-cell.ts';
 
 /** The paper's hosts share nothing. */

@@ -1,4 +1,4 @@
-import type { WorkClass } from '../load/workload.ts';
+import type { WorkClass } from '../workload/workload.ts';
 import type { Landed } from './core-commit.ts';
 
 /** The time that a result is about. */

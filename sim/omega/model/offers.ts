@@ -1,14 +1,14 @@
-import type { SeededRandom } from '../../../src/core/seeded-random.ts';
-import type { SimJob } from '../load/workload.ts';
+import type { SeededRandom } from '../../../src/core/random/random.ts';
+import type { SimJob } from '../workload/workload.ts';
 import { Fifo } from './fifo.ts';
 import type { SchedulerMeter } from './meters.ts';
 import type { PlacementRule } from './placer.ts';
 import { Placer } from './placer.ts';
-import type { Room } from './room.ts';
-import { NO_DEVICES } from './room.ts';
+import type { Room } from './free-capacity.ts';
+import { NO_DEVICES } from './free-capacity.ts';
 import type { JobTaker } from './scheduler.ts';
 import type { SharedCell } from './shared-cell.ts';
-import type { JobState, Started, World } from './world.ts';
+import type { JobState, Started, World } from './model.ts';
 
 /** What an allocator needs for one offer. */
 const OFFER_SECONDS = 0.001;

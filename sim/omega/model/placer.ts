@@ -1,11 +1,11 @@
-import type { Chance } from '../../../src/core/chance.ts';
-import type { Host } from '../../../src/core/host.ts';
-import type { GpuShare } from '../../../src/core/resources.ts';
-import type { SimJob, TaskShape } from '../load/workload.ts';
-import { ANY_HOST } from '../load/workload.ts';
-import type { Room } from './room.ts';
+import type { Chance } from '../../../src/core/random/chance.ts';
+import type { Host } from '../../../src/core/host/host.ts';
+import type { GpuShare } from '../../../src/core/cell/resources.ts';
+import type { SimJob, TaskShape } from '../workload/workload.ts';
+import { ANY_HOST } from '../workload/workload.ts';
+import type { Room } from './free-capacity.ts';
 import { Ranking } from './ranking.ts';
-import { devicesFor, mightHold, NO_DEVICES, roomFor, shiftRoom } from './room.ts';
+import { devicesFor, mightHold, NO_DEVICES, roomFor, shiftRoom } from './free-capacity.ts';
 
 /** How hosts are chosen. */
 export type PlacementRule = SampledRule | RankedRule;

@@ -1,4 +1,4 @@
-import type { Room } from './room.ts';
+import type { Room } from './free-capacity.ts';
 import type { SharedCell } from './shared-cell.ts';
 
 /** A scheduler's full copy of the cell, as it was when an attempt began. */

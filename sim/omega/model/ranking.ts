@@ -1,7 +1,7 @@
-import type { Chance } from '../../../src/core/chance.ts';
-import type { SimJob } from '../load/workload.ts';
-import { ANY_HOST } from '../load/workload.ts';
-import type { Room } from './room.ts';
+import type { Chance } from '../../../src/core/random/chance.ts';
+import type { SimJob } from '../workload/workload.ts';
+import { ANY_HOST } from '../workload/workload.ts';
+import type { Room } from './free-capacity.ts';
 
 /** Hosts whose free cpu differs by less than a so many-th of the largest are alike. */
 const STEPS = 4_096;

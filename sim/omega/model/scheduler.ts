@@ -1,12 +1,12 @@
-import type { SeededRandom } from '../../../src/core/seeded-random.ts';
+import type { SeededRandom } from '../../../src/core/random/random.ts';
 import type { CoreCommit, Landed } from './core-commit.ts';
 import { Fifo } from './fifo.ts';
 import type { AttemptEnd, SchedulerMeter } from './meters.ts';
 import type { Placed } from './placer.ts';
 import { Placer } from './placer.ts';
 import { PrivateCopy } from './private-copy.ts';
-import { Waiting } from './waiting.ts';
-import type { JobState, World } from './world.ts';
+import { Waiting } from './wait-queue.ts';
+import type { JobState, World } from './model.ts';
 
 /** Takes jobs; how it works on them is its own affair. */
 export interface JobTaker {

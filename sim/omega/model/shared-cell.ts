@@ -1,12 +1,12 @@
-import type { Host } from '../../../src/core/host.ts';
-import type { Ledger } from '../../../src/core/ledger.ts';
-import { bandOf, EMPTY_LEDGER } from '../../../src/core/ledger.ts';
-import type { KnownLedger } from '../../../src/core/ledger-book.ts';
-import type { GpuShare, Resources } from '../../../src/core/resources.ts';
-import { NO_SCALARS } from '../../../src/core/resources.ts';
-import type { CellShape, TaskShape } from '../load/workload.ts';
-import type { Room } from './room.ts';
-import { hostsOf, shiftRoom } from './room.ts';
+import type { Host } from '../../../src/core/host/host.ts';
+import type { Ledger } from '../../../src/core/fit/ledger.ts';
+import { bandOf, EMPTY_LEDGER } from '../../../src/core/fit/ledger.ts';
+import type { KnownLedger } from '../../../src/core/commit/ledger-book.ts';
+import type { GpuShare, Resources } from '../../../src/core/cell/resources.ts';
+import { NO_SCALARS } from '../../../src/core/cell/resources.ts';
+import type { CellShape, TaskShape } from '../workload/workload.ts';
+import type { Room } from './free-capacity.ts';
+import { hostsOf, shiftRoom } from './free-capacity.ts';
 
 /** All claims of a simulation are of one precedence: Omega's experiments evict nobody. */
 export const PRECEDENCE = 50;

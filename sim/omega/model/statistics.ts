@@ -1,4 +1,4 @@
-import { quantileOf } from '../load/distribution.ts';
+import { quantileOf } from '../workload/distribution.ts';
 
 export function mean(numbers: readonly number[]): number | null {
   return numbers.length === 0 ? null : numbers.reduce((sum, n) => sum + n, 0) / numbers.length;

@@ -1,5 +1,5 @@
-import { Agenda } from '../../kernel/agenda.ts';
-import { Life } from '../../kernel/life.ts';
+import { Agenda } from '../../agenda/agenda.ts';
+import { Life } from '../../agenda/life.ts';
 
 const MS = 1000;
 

@@ -1,7 +1,7 @@
 import type { Etcd3 } from 'etcd3';
 import type { Clock } from '../../ports/clock.ts';
-import type { Asked } from '../store-witness.ts';
-import { headerOf } from './txn-codec.ts';
+import type { Asked } from '../store/identity.ts';
+import { headerOf } from './client/txn-codec.ts';
 
 export interface CanaryOptions {
   readonly etcd: Etcd3;

@@ -2,10 +2,10 @@ import type { Follower, Following, Snapshot } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { storeErrorOf } from './faults.ts';
-import { endOf } from './txn-codec.ts';
-import type { WatchStreamOptions } from './watch-stream.ts';
-import { WatchStream } from './watch-stream.ts';
+import { storeErrorOf } from './client/faults.ts';
+import { endOf } from './client/txn-codec.ts';
+import type { WatchStreamOptions } from './client/watch-stream.ts';
+import { WatchStream } from './client/watch-stream.ts';
 
 export interface FollowingOptions {
   readonly etcd: WatchStreamOptions['etcd'];

@@ -1,11 +1,11 @@
 import type { Revision } from '../../ports/cell-store.ts';
 import type { StoreError } from '../../ports/cell-store.ts';
-import type { Asked } from '../store-witness.ts';
-import type { DirectEtcd } from './direct-client.ts';
-import { storeErrorOf } from './faults.ts';
-import { askEach } from './members.ts';
-import { endOf, headerOf } from './txn-codec.ts';
-import { WatchStream } from './watch-stream.ts';
+import type { Asked } from '../store/identity.ts';
+import type { DirectEtcd } from './client/direct-client.ts';
+import { storeErrorOf } from './client/faults.ts';
+import { askEach } from './client/members.ts';
+import { endOf, headerOf } from './client/txn-codec.ts';
+import { WatchStream } from './client/watch-stream.ts';
 
 /** Read ahead of the consumer; beyond it the stream is paused. */
 const QUEUE_REVISIONS_MAX = 10_000;

@@ -1,9 +1,9 @@
 import type { Etcd3, ILeaseKeepAliveResponse } from 'etcd3';
 import type { Session } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Asked } from '../store-witness.ts';
-import { storeErrorOf } from './faults.ts';
-import { headerOf } from './txn-codec.ts';
+import type { Asked } from '../store/identity.ts';
+import { storeErrorOf } from './client/faults.ts';
+import { headerOf } from './client/txn-codec.ts';
 
 /** Three renewals in a TTL: two may be lost without harm. */
 const RENEWALS_PER_TTL = 3;

@@ -1,10 +1,10 @@
 import type { Etcd3, IKeyValue, IRangeResponse } from 'etcd3';
 import type { Entry, Snapshot } from '../../ports/cell-store.ts';
-import type { Asked } from '../store-witness.ts';
-import type { DirectEtcd } from './direct-client.ts';
-import { isMessageTooLarge } from './faults.ts';
-import type { ListReply } from './txn-codec.ts';
-import { encodeLists, endOf, headerOf } from './txn-codec.ts';
+import type { Asked } from '../store/identity.ts';
+import type { DirectEtcd } from './client/direct-client.ts';
+import { isMessageTooLarge } from './client/faults.ts';
+import type { ListReply } from './client/txn-codec.ts';
+import { encodeLists, endOf, headerOf } from './client/txn-codec.ts';
 
 /** Pages of 1,000 cost twice as much in all as pages of 10,000 and more. */
 const PAGE_KEYS_MAX = 20_000;

@@ -1,5 +1,5 @@
 import type { Etcd3 } from 'etcd3';
-import { storeErrorOf } from './faults.ts';
+import { storeErrorOf } from './client/faults.ts';
 
 export interface ServerInfo {
   readonly version: string;

@@ -1,9 +1,9 @@
 import type { StoreLimits } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
-import { DEFAULT_STORE_LIMITS } from '../store-limits.ts';
-import type { DirectEtcd } from './direct-client.ts';
-import { isTooManyOperations } from './faults.ts';
-import { encodeTxn } from './txn-codec.ts';
+import { DEFAULT_STORE_LIMITS } from '../store/store.ts';
+import type { DirectEtcd } from './client/direct-client.ts';
+import { isTooManyOperations } from './client/faults.ts';
+import { encodeTxn } from './client/txn-codec.ts';
 
 /**
  * Operations in one transaction that are used where the server takes them (`--max-txn-ops`). With four times etcd's own 128 a

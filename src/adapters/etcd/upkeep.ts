@@ -1,8 +1,8 @@
 import { AlarmAction, AlarmType } from 'etcd3';
 import type { StoreSize, StoreUpkeep } from '../../ports/store-upkeep.ts';
-import type { EtcdClientOptions } from './client.ts';
-import { etcdClient } from './client.ts';
-import { storeErrorOf } from './faults.ts';
+import type { EtcdClientOptions } from './client/client.ts';
+import { etcdClient } from './client/client.ts';
+import { storeErrorOf } from './client/faults.ts';
 
 /** A member rewrites its whole database: 100 MiB in a second or so, and the quota allows some GiB. */
 const DEFRAGMENT_TIMEOUT_MS = 120_000;

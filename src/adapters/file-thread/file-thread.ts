@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Cgroups } from '../../ports/cgroups.ts';
 import type { Disk } from '../../ports/disk.ts';
-import { nodeDisk } from '../disk/node-disk.ts';
-import { linuxCgroups } from '../limits/linux-cgroups.ts';
+import { nodeDisk } from '../disk/disk.ts';
+import { linuxCgroups } from '../processes/cgroups.ts';
 import { ThreadCalls } from './thread-calls.ts';
 
 export interface FileThread {

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { nodeDisk } from '../disk/node-disk.ts';
-import { linuxCgroups } from '../limits/linux-cgroups.ts';
+import { nodeDisk } from '../disk/disk.ts';
+import { linuxCgroups } from '../processes/cgroups.ts';
 import type { Answer, Call } from './calls.ts';
 import { faultOf } from './calls.ts';
 

@@ -1,7 +1,7 @@
-import { JsonError } from '../../core/strict-json.ts';
+import { JsonError } from '../../core/json/json.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import type { Problem } from '../../wire/problem.ts';
-import { ProblemError } from '../../wire/problem.ts';
+import type { Problem } from '../../wire/api/problem.ts';
+import { ProblemError } from '../../wire/api/problem.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 

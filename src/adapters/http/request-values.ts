@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { ProblemError } from '../../wire/problem.ts';
+import { ProblemError } from '../../wire/api/problem.ts';
 
 /**
  * The query with one text for each name. A name that comes twice is refused: two readers could take two values.

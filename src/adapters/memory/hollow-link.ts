@@ -1,4 +1,4 @@
-import type { ShimState } from '../../core/shim.ts';
+import type { ShimState } from '../../core/host/shim.ts';
 import type { ShimLink, StdinAnswer, TailPiece } from '../../ports/process.ts';
 import type { HollowTask } from './hollow-task.ts';
 

@@ -1,6 +1,6 @@
-import type { ShimState } from '../../core/shim.ts';
+import type { ShimState } from '../../core/host/shim.ts';
 import type { ProcessIdentity } from '../../ports/process.ts';
-import type { ShimLaunch } from '../../wire/shim-files.ts';
+import type { ShimLaunch } from '../../wire/host-files/attempt-files.ts';
 
 /** One task that only takes time. */
 export interface HollowTask {

@@ -1,4 +1,4 @@
-import { parseStrictJson } from '../../core/strict-json.ts';
+import { parseStrictJson } from '../../core/json/json.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type {
   HttpAnswer,
@@ -16,7 +16,7 @@ import { HttpError } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from '../http/problem-reply.ts';
 import { silentLog } from '../telemetry/silent.ts';
-import { matchRoute } from './route-match.ts';
+import { matchRoute } from '../http/route-match.ts';
 
 /**
  * What becomes of one call: `pass`; `refuse`, as if nobody listened; `drop-request`, lost before the peer saw it, and

@@ -1,10 +1,10 @@
-import type { Exit } from '../../core/allocation.ts';
+import type { Exit } from '../../core/cell/allocation.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Disk } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
-import type { ExecOrder } from '../../core/shim.ts';
+import type { ExecOrder } from '../../core/host/shim.ts';
 import type { MarkedAttempt, ProcessIdentity, Processes, ShimLink, TailPiece } from '../../ports/process.ts';
-import type { ClaimRecord, ExitRecord, StartedRecord } from '../../wire/shim-files.ts';
+import type { ClaimRecord, ExitRecord, StartedRecord } from '../../wire/host-files/attempt-files.ts';
 import {
   ATTEMPT_FILES,
   claimFile,
@@ -14,8 +14,8 @@ import {
   exitFile,
   segmentName,
   startedFile,
-} from '../../wire/shim-files.ts';
-import { execLaunch } from '../../wire/exec-launch.ts';
+} from '../../wire/host-files/attempt-files.ts';
+import { execLaunch } from '../../wire/host-files/exec-launch.ts';
 import { HollowLink } from './hollow-link.ts';
 import type { HollowTask } from './hollow-task.ts';
 import { deadlineOf, hollowTask, stateOf } from './hollow-task.ts';

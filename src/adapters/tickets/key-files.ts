@@ -12,7 +12,7 @@ import {
 } from 'paseto/v4/public';
 import type { PublicKey } from 'paseto/v4/public';
 import { makeFolder } from '../disk/make-folder.ts';
-import type { PinnedKey, SigningKey } from './paseto.ts';
+import type { PinnedKey, SigningKey } from './tickets.ts';
 
 /**
  * Keys of arbiters as files: the secret one as one line `k4.secret.…`, the pinned ones as lines `k4.public.…` (PASERK),

@@ -7,8 +7,8 @@ import type {
   RouteReply,
 } from '../../ports/http.ts';
 import { HttpError } from '../../ports/http.ts';
-import type { FailPoints, FaultOf } from './fail-points.ts';
-import { around, aroundEach } from './fail-points.ts';
+import type { FailPoints, FaultOf } from './faults.ts';
+import { around, aroundEach } from './faults.ts';
 import { subjectOfCall, subjectOfRoute } from './subjects.ts';
 
 const noAnswer: FaultOf = (when, name) =>

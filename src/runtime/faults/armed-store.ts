@@ -7,8 +7,8 @@ import type {
   Session,
 } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
-import type { FailPoints, FaultOf } from './fail-points.ts';
-import { around, aroundEach, Deliveries } from './fail-points.ts';
+import type { FailPoints, FaultOf } from './faults.ts';
+import { around, aroundEach, Deliveries } from './faults.ts';
 import { subjectOfAttempt, subjectOfKeys } from './subjects.ts';
 
 const unavailable: FaultOf = (when, name) =>

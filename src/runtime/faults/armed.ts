@@ -14,8 +14,8 @@ import { ProcessError } from '../../ports/process.ts';
 import type { StoreUpkeep } from '../../ports/store-upkeep.ts';
 import { armedClient, armedServer } from './armed-http.ts';
 import { armedStore } from './armed-store.ts';
-import type { FailPoints, FaultOf } from './fail-points.ts';
-import { around, Deliveries } from './fail-points.ts';
+import type { FailPoints, FaultOf } from './faults.ts';
+import { around, Deliveries } from './faults.ts';
 import type { FailRole } from './roles.ts';
 import { subjectOfPath } from './subjects.ts';
 

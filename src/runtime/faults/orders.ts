@@ -1,5 +1,5 @@
-import { editDistance } from '../../wire/suggest.ts';
-import type { FailPoints, Failure } from './fail-points.ts';
+import { editDistance } from '../../wire/values/suggest.ts';
+import type { FailPoints, Failure } from './faults.ts';
 import { failPoints, isFailPoint } from './names.ts';
 
 /** One order: what happens at the `nth` time that a point is reached. */

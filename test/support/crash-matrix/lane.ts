@@ -46,7 +46,7 @@ export async function runLane(lane: Lane, shim: string): Promise<LaneReport> {
     artifactSources: [`${pathToFileURL(own.path).href}/`],
     rounds: { leaksMs: LEAKS_MS, diskMs: 50, recordTimeMs: 100, rescanMs: 1_000 },
   };
-  const worker = join(root, 'dist', 'bench', 'host-worker.js');
+  const worker = join(root, 'dist', 'bench', 'host', 'host-worker.js');
   const lives = new Lives({
     stateFolder: state.path,
     folder: own.path,

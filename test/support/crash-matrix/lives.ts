@@ -9,7 +9,7 @@ export interface LivesOptions {
   readonly stateFolder: string;
   /** For what belongs to the run and not to the host. */
   readonly folder: string;
-  /** Node's arguments, the worker first, `bench/host-worker.ts`. */
+  /** Node's arguments, the worker first, `bench/host/host-worker.ts`. */
   readonly argv: readonly string[];
   /** More lives than that are a loop. */
   readonly livesMax: number;

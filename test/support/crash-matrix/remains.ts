@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { linuxCgroups } from '../../../src/adapters/limits/linux-cgroups.ts';
+import { linuxCgroups } from '../../../src/adapters/processes/cgroups.ts';
 
 /** What of a host is still on this machine: files, processes and control groups. Empty when nothing is. */
 export async function remainsOf(stateFolder: string): Promise<readonly string[]> {

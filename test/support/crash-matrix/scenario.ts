@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AllocationReport } from '../../../src/core/report.ts';
+import type { AllocationReport } from '../../../src/core/host/report.ts';
 import type { HostClient } from '../../../src/clients/host-client.ts';
 import { HttpError } from '../../../src/ports/http.ts';
-import { ProblemError } from '../../../src/wire/problem.ts';
+import { ProblemError } from '../../../src/wire/api/problem.ts';
 import { someStop } from '../host-orders.ts';
 import type { Lives } from './lives.ts';
 import { leaveStray } from '../strays.ts';

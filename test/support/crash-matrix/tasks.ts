@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { AllocationReport } from '../../../src/core/report.ts';
-import type { StartRequest } from '../../../src/wire/host-api.ts';
+import type { AllocationReport } from '../../../src/core/host/report.ts';
+import type { StartRequest } from '../../../src/wire/api/host-api.ts';
 import { NO_RESTART, someStart, someTask } from '../host-orders.ts';
 
 /** One allocation of the matrix, and what must have come of it whatever the agent went through. */

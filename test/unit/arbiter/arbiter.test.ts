@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
 import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
-import type { StartTerms, TicketBody } from '../../../src/core/ticket.ts';
-import type { TicketGrant } from '../../../src/wire/arbiter-api.ts';
-import { requestFor } from '../../../src/wire/arbiter-api.ts';
+import type { StartTerms, TicketBody } from '../../../src/core/quota/ticket.ts';
+import type { TicketGrant } from '../../../src/wire/api/arbiter-api.ts';
+import { requestFor } from '../../../src/wire/api/arbiter-api.ts';
 import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
-import { allocationCodec } from '../../../src/wire/records.ts';
+import { allocationCodec } from '../../../src/wire/records/records.ts';
 import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
 import { someTerms } from '../../support/tickets.ts';
 

@@ -1,6 +1,6 @@
-import type { Context } from '../../../cli/context.ts';
-import type { Output } from '../../../cli/output/print.ts';
-import type { Terminal } from '../../../cli/terminal.ts';
+import type { Context } from '../../../cli/command/context.ts';
+import type { Output } from '../../../cli/output/output.ts';
+import type { Terminal } from '../../../cli/command/terminal.ts';
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../../src/ports/http.ts';
 import { onAbort } from '../../../src/ports/on-abort.ts';
 import { MonitorClient } from '../../../src/clients/monitor-client.ts';

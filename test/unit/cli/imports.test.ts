@@ -28,18 +28,27 @@ test('help loads the command parser and nothing heavy', () => {
   expect([...files].every((file) => existsSync(file))).toBe(true);
   expect([...packages].filter((name) => !name.startsWith('node:'))).toEqual(['commander']);
   // Besides the verbs themselves, only rules without packages: names of kinds, bounds and the like.
-  const rooms = [join(root, 'cli'), join(root, 'src', 'core'), join(root, 'src', 'wire', 'bounds.ts')];
+  const rooms = [join(root, 'cli'), join(root, 'src', 'core'), join(root, 'src', 'wire', 'values', 'bounds.ts')];
   expect([...files].filter((file) => !rooms.some((room) => file.startsWith(room)))).toEqual([]);
   // Each of them costs a read and a compile before the first letter is shown.
   expect(files.size).toBeLessThanOrEqual(20);
 });
 
 test('verbs that ask a cell load no store, no server and no schema library', () => {
-  for (const verb of ['ps', 'status', 'why', 'hosts', 'schedulers', 'events', 'stop', 'logs']) {
-    const { packages } = loadedBy(join(root, 'cli', 'commands', `${verb}.ts`));
+  const light = [
+    'jobs/ps',
+    'jobs/status',
+    'jobs/why',
+    'cell/hosts',
+    'cell/schedulers',
+    'cell/events',
+    'tasks/logs',
+  ];
+  for (const verb of [...light, 'jobs/stop']) {
+    const { packages } = loadedBy(join(root, 'cli', `${verb}.ts`));
     for (const heavy of ['etcd3', 'fastify', 'undici', 'paseto', 'pino', 'prom-client'])
       expect(packages, verb).not.toContain(heavy);
   }
-  for (const verb of ['ps', 'status', 'why', 'hosts', 'schedulers', 'events', 'logs'])
-    expect(loadedBy(join(root, 'cli', 'commands', `${verb}.ts`)).packages, verb).not.toContain('zod');
+  for (const verb of light)
+    expect(loadedBy(join(root, 'cli', `${verb}.ts`)).packages, verb).not.toContain('zod');
 });

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { EXIT } from '../../../cli/exit.ts';
+import { EXIT } from '../../../cli/command/exit.ts';
 import { runCli } from '../../../cli/run-cli.ts';
 import { FakeTerminal } from './fakes.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
 import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
-import type { StartTerms } from '../../../src/core/ticket.ts';
-import type { GrantRefusalCode, TicketGrant, TicketRequest } from '../../../src/wire/arbiter-api.ts';
-import { PLACEMENTS_MAX } from '../../../src/wire/arbiter-api.ts';
+import type { StartTerms } from '../../../src/core/quota/ticket.ts';
+import type { GrantRefusalCode, TicketGrant, TicketRequest } from '../../../src/wire/api/arbiter-api.ts';
+import { PLACEMENTS_MAX } from '../../../src/wire/api/arbiter-api.ts';
 import { someTerms } from '../../support/tickets.ts';
 
 const network = new MemoryNetwork();

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { formatProblem, parseJobText } from '../../../src/wire/job-file.ts';
-import { parseWorkloadText } from '../../../src/wire/workload-file.ts';
+import { formatProblem, parseJobText } from '../../../src/wire/job-file/job-file.ts';
+import { parseWorkloadText } from '../../../src/wire/workload/workload.ts';
 
 const WORKLOAD = 'workload.yaml';
 const folder = new URL('../../../examples/', import.meta.url).pathname;

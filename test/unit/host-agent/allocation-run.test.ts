@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOLLOW_MISSING_COMMAND } from '../../../src/adapters/memory/processes.ts';
 import { silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
-import type { AllocationReport } from '../../../src/core/report.ts';
+import type { AllocationReport } from '../../../src/core/host/report.ts';
 import { DiskError } from '../../../src/ports/disk.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { someStart, someStop, someTask } from '../../support/host-orders.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Leases } from '../../../host-agent/leases.ts';
 import { Lent } from '../../../host-agent/lent.ts';
-import type { Allocation } from '../../../src/core/allocation.ts';
+import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { someStart, someStop, someTask } from '../../support/host-orders.ts';
 import { HostWorld } from '../../support/host-world.ts';
 

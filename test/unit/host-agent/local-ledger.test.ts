@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LocalLedger } from '../../../host-agent/local-ledger.ts';
-import type { Claim } from '../../../src/core/claim.ts';
-import type { Host } from '../../../src/core/host.ts';
+import type { Claim } from '../../../src/core/cell/claim.ts';
+import type { Host } from '../../../src/core/host/host.ts';
 import { HOST_FACTS } from '../../support/host-world.ts';
 
 const host: Host = { ...HOST_FACTS, bootId: 'boot', incarnation: 1 };

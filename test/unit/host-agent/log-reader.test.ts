@@ -4,7 +4,7 @@ import { readLog } from '../../../host-agent/log-reader.ts';
 import type { AgentPorts } from '../../../host-agent/ports.ts';
 import type { TaskRun } from '../../../host-agent/task-run.ts';
 import { MemoryDisk } from '../../../src/adapters/memory/disk.ts';
-import { attemptName, segmentName } from '../../../src/wire/shim-files.ts';
+import { attemptName, segmentName } from '../../../src/wire/host-files/attempt-files.ts';
 import { someTask } from '../../support/host-orders.ts';
 
 const ID = '01hf7yatcp7cy2pbjkyemzncv7';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { TicketBody } from '../../../src/core/ticket.ts';
-import { claimOf } from '../../../src/core/ticket.ts';
-import { canonicalJson } from '../../../src/core/canonical-json.ts';
+import type { TicketBody } from '../../../src/core/quota/ticket.ts';
+import { claimOf } from '../../../src/core/quota/ticket.ts';
+import { canonicalJson } from '../../../src/core/json/canonical-json.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import type { TicketVerifier } from '../../../src/ports/crypto.ts';
 import { silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
 import { DiskError } from '../../../src/ports/disk.ts';
-import type { StartRequest } from '../../../src/wire/host-api.ts';
-import { ProblemError } from '../../../src/wire/problem.ts';
+import type { StartRequest } from '../../../src/wire/api/host-api.ts';
+import { ProblemError } from '../../../src/wire/api/problem.ts';
 import { CELL_INCARNATION, someStart, someStop, someTask } from '../../support/host-orders.ts';
 import { HostWorld } from '../../support/host-world.ts';
 

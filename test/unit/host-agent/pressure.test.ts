@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isStalled, pressureAttributes, pressureOf, readPressure } from '../../../host-agent/pressure.ts';
 import { chooseVictim } from '../../../host-agent/qos.ts';
-import { linuxCgroups } from '../../../src/adapters/limits/linux-cgroups.ts';
+import { linuxCgroups } from '../../../src/adapters/processes/cgroups.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { MemoryCgroups } from '../../support/memory-cgroups.ts';
 import { itWhere } from '../../support/needs.ts';

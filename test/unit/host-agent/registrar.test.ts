@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { HostTakenError, Registrar } from '../../../host-agent/registrar.ts';
 import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
-import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import { MemoryCellStore } from '../../../src/adapters/memory/memory.ts';
 import { silentLog } from '../../../src/adapters/telemetry/silent.ts';
-import { cellKeys } from '../../../src/core/keys.ts';
-import { seededRandom } from '../../../src/core/seeded-random.ts';
+import { cellKeys } from '../../../src/core/cell/keys.ts';
+import { seededRandom } from '../../../src/core/random/random.ts';
 import type { Attempt, CellStore, Session } from '../../../src/ports/cell-store.ts';
-import { aliveCodec } from '../../../src/wire/host-records.ts';
-import { hostCodec } from '../../../src/wire/records.ts';
+import { aliveCodec } from '../../../src/wire/host-files/host-files.ts';
+import { hostCodec } from '../../../src/wire/records/records.ts';
 import { HOST_FACTS } from '../../support/host-world.ts';
 import { ManualClock, until } from '../../support/manual-clock.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReportFeed } from '../../../host-agent/report-feed.ts';
-import type { AllocationReport, HostReport } from '../../../src/core/report.ts';
+import type { AllocationReport, HostReport } from '../../../src/core/host/report.ts';
 import { HostWorld } from '../../support/host-world.ts';
 import { someStart } from '../../support/host-orders.ts';
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RestartHistory } from '../../../host-agent/restarts.ts';
 import { decideRestart } from '../../../host-agent/restarts.ts';
-import type { RestartPolicy } from '../../../src/core/job.ts';
-import type { ExitRecord } from '../../../src/wire/shim-files.ts';
+import type { RestartPolicy } from '../../../src/core/cell/job.ts';
+import type { ExitRecord } from '../../../src/wire/host-files/attempt-files.ts';
 import { someStart, someTask } from '../../support/host-orders.ts';
 import { HostWorld } from '../../support/host-world.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DiskError } from '../../../src/ports/disk.ts';
-import type { StartRequest } from '../../../src/wire/host-api.ts';
-import { FINAL_REFUSALS } from '../../../src/wire/host-api.ts';
-import type { Problem } from '../../../src/wire/problem.ts';
-import { ProblemError } from '../../../src/wire/problem.ts';
+import type { StartRequest } from '../../../src/wire/api/host-api.ts';
+import { FINAL_REFUSALS } from '../../../src/wire/api/host-api.ts';
+import type { Problem } from '../../../src/wire/api/problem.ts';
+import { ProblemError } from '../../../src/wire/api/problem.ts';
 import { CELL_INCARNATION, someStart, someStop } from '../../support/host-orders.ts';
 import { HostWorld } from '../../support/host-world.ts';
 

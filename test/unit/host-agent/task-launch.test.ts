@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { launchOf } from '../../../host-agent/task-launch.ts';
-import { decodeLaunch, encodeLaunch, parseAttemptName, attemptName } from '../../../src/wire/shim-files.ts';
+import {
+  decodeLaunch,
+  encodeLaunch,
+  parseAttemptName,
+  attemptName,
+} from '../../../src/wire/host-files/attempt-files.ts';
 import { someStart, someTask } from '../../support/host-orders.ts';
 
 const place = {

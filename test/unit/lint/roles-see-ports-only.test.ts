@@ -5,12 +5,12 @@ import { PROJECT_ROOT } from '../../support/cli.ts';
 
 /** A file of each kind that the simulated world runs. */
 const ROLES = [
-  'schedulers/job-intake.ts',
+  'schedulers/ownership/job-intake.ts',
   'host-agent/allocation-run.ts',
-  'monitor/reaper.ts',
-  'arbiter/keeper.ts',
-  'src/core/giving-way.ts',
-  'src/runtime/gang-intent.ts',
+  'monitor/reaper/reaper.ts',
+  'arbiter/quota-keeper.ts',
+  'src/core/commit/pending-preemption.ts',
+  'src/runtime/commit/gang-intent.ts',
   'src/clients/host-client.ts',
 ];
 

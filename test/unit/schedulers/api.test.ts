@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SchedulerClient } from '../../../src/clients/scheduler-client.ts';
-import { roleCodec } from '../../../src/wire/records.ts';
+import { roleCodec } from '../../../src/wire/records/records.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
 
 describe("a scheduler's API", () => {

@@ -1,20 +1,20 @@
 import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
-import { MemoryCellStore } from '../../../src/adapters/memory/cell-store.ts';
+import { MemoryCellStore } from '../../../src/adapters/memory/memory.ts';
 import type { Fate } from '../../../src/adapters/memory/http.ts';
 import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
-import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store-limits.ts';
+import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store/store.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
-import type { Allocation, Outcome } from '../../../src/core/allocation.ts';
-import type { Group, Job, JobRecord } from '../../../src/core/job.ts';
-import { cellKeys } from '../../../src/core/keys.ts';
-import type { Ledger } from '../../../src/core/ledger.ts';
-import { EMPTY_LEDGER, usedOf } from '../../../src/core/ledger.ts';
-import { addResources, equalResources, NO_RESOURCES } from '../../../src/core/resources.ts';
-import { seededRandom } from '../../../src/core/seeded-random.ts';
+import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
+import type { Group, Job, JobRecord } from '../../../src/core/cell/job.ts';
+import { cellKeys } from '../../../src/core/cell/keys.ts';
+import type { Ledger } from '../../../src/core/fit/ledger.ts';
+import { EMPTY_LEDGER, usedOf } from '../../../src/core/fit/ledger.ts';
+import { addResources, equalResources, NO_RESOURCES } from '../../../src/core/cell/resources.ts';
+import { seededRandom } from '../../../src/core/random/random.ts';
 import type { CellStore, Entry } from '../../../src/ports/cell-store.ts';
 import type { HttpCall } from '../../../src/ports/http.ts';
-import type { SchedulerEvent } from '../../../src/wire/scheduler-api.ts';
+import type { SchedulerEvent } from '../../../src/wire/api/scheduler-api.ts';
 import {
   allocationCodec,
   hostCodec,
@@ -22,12 +22,12 @@ import {
   ledgerCodec,
   outcomeCodec,
   roleCodec,
-} from '../../../src/wire/records.ts';
+} from '../../../src/wire/records/records.ts';
 import { Scheduler } from '../../../schedulers/scheduler.ts';
-import type { SchedulerSettings } from '../../../schedulers/options.ts';
-import { compileOptions } from '../../../schedulers/options.ts';
+import type { SchedulerSettings } from '../../../schedulers/policies/options.ts';
+import { compileOptions } from '../../../schedulers/policies/options.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { amounts, makeGroup, makeHost } from '../core/placement-fixtures.ts';
+import { amounts, makeGroup, makeHost } from '../core/placement/placement-fixtures.ts';
 import { FakeHost } from './fake-host.ts';
 
 export const keys = cellKeys('test');

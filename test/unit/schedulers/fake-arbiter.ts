@@ -1,5 +1,5 @@
-import type { GrantRefusal, TicketGrant, TicketRequest } from '../../../src/wire/arbiter-api.ts';
-import { roleCodec } from '../../../src/wire/records.ts';
+import type { GrantRefusal, TicketGrant, TicketRequest } from '../../../src/wire/api/arbiter-api.ts';
+import { roleCodec } from '../../../src/wire/records/records.ts';
 import type { CellWorld } from './cell-world.ts';
 import { keys } from './cell-world.ts';
 

@@ -1,10 +1,10 @@
-import { ndjsonLine } from '../../../src/runtime/ndjson.ts';
-import type { HostReport, AllocationReport } from '../../../src/core/report.ts';
-import type { ObservedState } from '../../../src/core/states.ts';
-import { isTerminal } from '../../../src/core/states.ts';
+import { ndjsonLine } from '../../../src/runtime/stream/ndjson.ts';
+import type { HostReport, AllocationReport } from '../../../src/core/host/report.ts';
+import type { ObservedState } from '../../../src/core/host/states.ts';
+import { isTerminal } from '../../../src/core/host/states.ts';
 import type { HttpListener, HttpServer, Route, RouteReply, RouteRequest } from '../../../src/ports/http.ts';
-import { Broadcast } from '../../../src/runtime/broadcast.ts';
-import type { StartRefusal, StartRequest, StopRequest } from '../../../src/wire/host-api.ts';
+import { Broadcast } from '../../../src/runtime/stream/stream.ts';
+import type { StartRefusal, StartRequest, StopRequest } from '../../../src/wire/api/host-api.ts';
 
 /** What the host does with a start: keeps it running, ends it at once, or refuses it. */
 export type StartBehaviour = 'run' | 'complete' | 'fail' | { readonly refuse: StartRefusal };

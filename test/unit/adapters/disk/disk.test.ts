@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FileThread } from '../../../../src/adapters/file-thread/file-thread.ts';
 import { openFileThread } from '../../../../src/adapters/file-thread/file-thread.ts';
-import { nodeDisk } from '../../../../src/adapters/disk/node-disk.ts';
-import { SharedRuns } from '../../../../src/adapters/disk/shared-runs.ts';
+import { nodeDisk } from '../../../../src/adapters/disk/disk.ts';
+import { SharedRuns } from '../../../../src/adapters/disk/batch-runner.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import type { Disk } from '../../../../src/ports/disk.ts';
 

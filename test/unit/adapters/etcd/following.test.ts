@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { WatchLink } from '../../../../src/adapters/etcd/direct-client.ts';
-import type { WatchEvent } from '../../../../src/adapters/etcd/watch-codec.ts';
+import type { WatchLink } from '../../../../src/adapters/etcd/client/direct-client.ts';
+import type { WatchEvent } from '../../../../src/adapters/etcd/client/watch-codec.ts';
 import { expect, it } from 'vitest';
 import { EtcdFollowing } from '../../../../src/adapters/etcd/following.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';

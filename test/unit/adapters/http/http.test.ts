@@ -1,14 +1,14 @@
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { fastifyServer } from '../../../../src/adapters/http/server.ts';
+import { fastifyServer } from '../../../../src/adapters/http/http.ts';
 import { undiciClient } from '../../../../src/adapters/http/client.ts';
 import { fetchClient } from '../../../../src/adapters/http/fetch-client.ts';
 import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import type { HttpClient, HttpListener, HttpServer, Route } from '../../../../src/ports/http.ts';
 import { HttpError } from '../../../../src/ports/http.ts';
-import { ProblemError } from '../../../../src/wire/problem.ts';
-import type { Problem } from '../../../../src/wire/problem.ts';
+import { ProblemError } from '../../../../src/wire/api/problem.ts';
+import type { Problem } from '../../../../src/wire/api/problem.ts';
 
 const network = new MemoryNetwork();
 const pairs: readonly [name: string, server: () => HttpServer, client: () => HttpClient][] = [

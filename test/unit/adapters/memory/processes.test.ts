@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../../../../src/adapters/memory/processes.ts';
 import type { ShimLink } from '../../../../src/ports/process.ts';
-import type { ExitRecord, ShimLaunch } from '../../../../src/wire/shim-files.ts';
-import { encodeLaunch, exitFile } from '../../../../src/wire/shim-files.ts';
+import type { ExitRecord, ShimLaunch } from '../../../../src/wire/host-files/attempt-files.ts';
+import { encodeLaunch, exitFile } from '../../../../src/wire/host-files/attempt-files.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const NAME = 'a.main.1';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { callQueue } from '../../../../src/adapters/system/call-queue.ts';
-import { systemClock } from '../../../../src/adapters/system/clock.ts';
+import { systemClock } from '../../../../src/adapters/system/system.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { systemRandom } from '../../../../src/adapters/system/random.ts';
 

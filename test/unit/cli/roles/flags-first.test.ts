@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EXIT } from '../../../../cli/exit.ts';
+import { EXIT } from '../../../../cli/command/exit.ts';
 import { runCli } from '../../../../cli/run-cli.ts';
 import { FakeTerminal } from '../fakes.ts';
 

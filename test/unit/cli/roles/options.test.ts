@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { CliError, EXIT } from '../../../../cli/exit.ts';
+import { CliError, EXIT } from '../../../../cli/command/exit.ts';
 import { faultOf } from '../../../../cli/roles/faults.ts';
 import { amounts } from '../../../../cli/roles/agent.ts';
 import { readAddresses } from '../../../../cli/roles/addresses.ts';
 import { readAttributes, readListen, readPorts, roleBasics } from '../../../../cli/roles/options.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
-import { SchemaError } from '../../../../src/runtime/cell-meta.ts';
+import { SchemaError } from '../../../../src/runtime/cell-state/cell-meta.ts';
 
 test.each([
   ['127.0.0.1:7070', { host: '127.0.0.1', port: 7070 }],

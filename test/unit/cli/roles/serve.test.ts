@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CliError } from '../../../../cli/exit.ts';
+import { CliError } from '../../../../cli/command/exit.ts';
 import type { RunningRole } from '../../../../cli/roles/serve.ts';
 import { started } from '../../../../cli/roles/serve.ts';
 import { FakeTerminal } from '../fakes.ts';

@@ -3,8 +3,8 @@ import { ArtifactCache } from '../../../../host-agent/drivers/artifact-cache.ts'
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../../src/adapters/telemetry/silent.ts';
-import type { Artifact } from '../../../../src/core/job.ts';
-import { seededRandom } from '../../../../src/core/seeded-random.ts';
+import type { Artifact } from '../../../../src/core/cell/job.ts';
+import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { ArtifactSource } from '../../../../src/ports/artifacts.ts';
 import { FetchError } from '../../../../src/ports/artifacts.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

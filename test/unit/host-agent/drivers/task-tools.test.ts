@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limitsOf, PIDS_DEFAULT } from '../../../../host-agent/drivers/task-limits.ts';
-import type { AllocationReport } from '../../../../src/core/report.ts';
-import { attemptName, decodeLaunch } from '../../../../src/wire/shim-files.ts';
+import type { AllocationReport } from '../../../../src/core/host/report.ts';
+import { attemptName, decodeLaunch } from '../../../../src/wire/host-files/attempt-files.ts';
 import { someStart, someTask } from '../../../support/host-orders.ts';
 import { HostWorld } from '../../../support/host-world.ts';
 import { MemoryCgroups } from '../../../support/memory-cgroups.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
-import { MemoryCellStore } from '../../../../src/adapters/memory/cell-store.ts';
+import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
 import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import type { Disk } from '../../../../src/ports/disk.ts';
 import type { Processes } from '../../../../src/ports/process.ts';
 import { armed } from '../../../../src/runtime/faults/armed.ts';
-import type { Failure, FailPoints } from '../../../../src/runtime/faults/fail-points.ts';
+import type { Failure, FailPoints } from '../../../../src/runtime/faults/faults.ts';
 import { cellStoreContract, Recorder } from '../../../contract/cell-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 

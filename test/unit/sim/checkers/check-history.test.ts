@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { checkHistory } from '../../../../sim/checkers/check-history.ts';
-import { VIOLATIONS_MAX } from '../../../../sim/checkers/violations.ts';
-import type { Allocation } from '../../../../src/core/allocation.ts';
-import { bandOf, EMPTY_LEDGER } from '../../../../src/core/ledger.ts';
-import { NO_SCALARS } from '../../../../src/core/resources.ts';
-import { seededRandom } from '../../../../src/core/seeded-random.ts';
-import { openMeta, renewMeta } from '../../../../src/runtime/cell-meta.ts';
-import type { HostListing } from '../../../../src/wire/host-api.ts';
-import { parseJobObject } from '../../../../src/wire/job-file.ts';
+import { VIOLATIONS_MAX } from '../../../../sim/checkers/replay/violations.ts';
+import type { Allocation } from '../../../../src/core/cell/allocation.ts';
+import { bandOf, EMPTY_LEDGER } from '../../../../src/core/fit/ledger.ts';
+import { NO_SCALARS } from '../../../../src/core/cell/resources.ts';
+import { seededRandom } from '../../../../src/core/random/random.ts';
+import { openMeta, renewMeta } from '../../../../src/runtime/cell-state/cell-meta.ts';
+import type { HostListing } from '../../../../src/wire/api/host-api.ts';
+import { parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
 import {
   allocationCodec,
   ledgerCodec,
@@ -19,7 +19,7 @@ import {
   poolCodec,
   sharedResourceCodec,
   metaCodec,
-} from '../../../../src/wire/records.ts';
+} from '../../../../src/wire/records/records.ts';
 import { HistoryWorld, KEYS, outcomeOf, someHost } from '../../../support/history-world.ts';
 
 describe('checkHistory on histories made by the real commit', () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Allocation } from '../../../../src/core/allocation.ts';
-import type { Job } from '../../../../src/core/job.ts';
-import { jobCodec, ownerCodec, roleCodec } from '../../../../src/wire/records.ts';
+import type { Allocation } from '../../../../src/core/cell/allocation.ts';
+import type { Job } from '../../../../src/core/cell/job.ts';
+import { jobCodec, ownerCodec, roleCodec } from '../../../../src/wire/records/records.ts';
 import { HandRun } from '../../../support/hand-run.ts';
 import { KEYS } from '../../../support/history-world.ts';
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { Agenda } from '../../../../sim/kernel/agenda.ts';
-import { drive } from '../../../../sim/kernel/drive.ts';
-import { Life } from '../../../../sim/kernel/life.ts';
-import { VirtualClock } from '../../../../sim/kernel/virtual-clock.ts';
+import { Agenda } from '../../../../sim/agenda/agenda.ts';
+import { drive } from '../../../../sim/agenda/drive.ts';
+import { Life } from '../../../../sim/agenda/life.ts';
+import { VirtualClock } from '../../../../sim/agenda/virtual-clock.ts';
 import { SimNetwork } from '../../../../sim/network/network.ts';
-import { NetworkWeather } from '../../../../sim/network/weather.ts';
+import { NetworkWeather } from '../../../../sim/network/fault-profile.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
-import { seededRandom } from '../../../../src/core/seeded-random.ts';
+import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { HttpError } from '../../../../src/ports/http.ts';
 
 async function joined() {

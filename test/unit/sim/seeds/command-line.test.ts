@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { THEMES } from '../../../../sim/mutants/suite.ts';
+import { THEMES } from '../../../../sim/suite/suite.ts';
 import { readSeedsOrder } from '../../../../sim/seeds/command-line.ts';
 
 const read = (line: string) => readSeedsOrder(line === '' ? [] : line.split(' '), 2);

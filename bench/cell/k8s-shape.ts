@@ -1,0 +1,304 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ProcessGroup } from '../../cli/local-cell/processes.ts';
+import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
+import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import { undiciClient } from '../../src/adapters/http/client.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import { MonitorClient } from '../../src/clients/monitor-client.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
+import { BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
+import { makeRawWriter } from '../commit/raw-commits.ts';
+
+/**
+ * The shape of the Kubernetes scheduler's own benchmark (`SchedulingBasic/5000Nodes_10000Pods` of its scheduler_perf): a
+ * thousand equal small tasks are placed beforehand, then ten thousand are measured; each is submitted as a job of its own
+ * through the API to one scheduler, on thousands of equal hosts. Counted from the first submission to the last commit;
+ * starts on the hosts go on meanwhile and after. Every role is a process of its own, all on this machine, etcd included.
+ */
+const { values } = parseArgs({
+  options: {
+    hosts: { type: 'string', default: '5000' },
+    tasks: { type: 'string', default: '10000' },
+    /** Placed and started before the time is taken. */
+    init: { type: 'string', default: '1000' },
+    together: { type: 'string', default: '1000' },
+    /** So many share the jobs: with more than one, what they cost each other. */
+    schedulers: { type: 'string', default: '1' },
+    tickets: { type: 'boolean', default: false },
+    /** The schedulers do not rehearse: their code is compiled while it is measured. */
+    cold: { type: 'boolean', default: false },
+    seed: { type: 'string', default: '1' },
+    timeout: { type: 'string', default: '300' },
+    /** Ends with the last commit: the tasks placed are not waited for until they run. */
+    'placed-only': { type: 'boolean', default: false },
+  },
+});
+const tasks = Number(values.tasks);
+const init = Number(values.init);
+const together = Math.min(Number(values.together), BULK_JOBS_MAX);
+const schedulers = Number(values.schedulers);
+const { tickets } = values;
+/** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
+const KUBERNETES_PER_SECOND = 201;
+const WANTED_RATIO = 30;
+const CELL = 'bench';
+const MEASURED = 'default';
+/** As often as a node of Kubernetes renews its lease, and as patient as its controller; that benchmark has no nodes at all. */
+const BEAT = '10s';
+const SILENCE = '40s';
+const LOOK_MS = 500;
+/** Starts are no part of the figure; they are looked at for so long. */
+const STARTS_MAX_MS = values['placed-only'] ? 0 : 30_000;
+
+/** Longer than a scheduler waits before it rehearses. */
+const REST_MS = 2_500;
+const REST_LOOK_MS = 500;
+/** Of a processor, for each: what hosts report goes on. */
+const REST_BUSY_MAX = 0.3;
+
+const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+const found = await findEtcd({ env: process.env });
+const etcd = await startEtcd({ binary: found.path, dataFolder: join(folder, 'etcd') });
+const processes = new ProcessGroup({
+  cliPath: fileURLToPath(new URL('../../cli/main.js', import.meta.url)),
+  logFolder: join(folder, 'logs'),
+  onEvent: (line) => process.stderr.write(`${line}\n`),
+});
+const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
+const http = undiciClient();
+
+function role(kind: string, more: readonly string[], number = 1) {
+  const id = `${kind}-${String(number)}`;
+  const common = ['--cell', CELL, '--etcd', etcd.clientUrl, '--id', id, '--listen', '127.0.0.1:0'];
+  return processes.start(id, [kind, ...common, '--log-level', 'warn', ...more]);
+}
+
+/** Watches how many allocations of a namespace are durable. */
+function watchCommits(namespace: string): {
+  readonly count: () => number;
+  readonly done: Promise<number>;
+  close(): void;
+} {
+  let count = 0;
+  let tell: (atMs: number) => void = () => undefined;
+  const done = new Promise<number>((resolve) => (tell = resolve));
+  const following = store.follow(`${cellKeys(CELL).allocations}${namespace}/`, {
+    // The first one, and those after a watch that was cut: nothing that was placed ends here.
+    onSnapshot: ({ entries }) => {
+      count = entries.size;
+      if (count >= tasks) tell(performance.now());
+    },
+    onChanges: (changes) => {
+      for (const change of changes)
+        if (change.kind === 'put' && change.entry.createRevision === change.entry.modRevision) count += 1;
+      if (count >= tasks) tell(performance.now());
+    },
+  });
+  return { count: () => count, done, close: () => following.close() };
+}
+
+/** So that the monitor has a list to check while the one before is being written. */
+const CALLS_AT_ONCE = 2;
+
+/** So many jobs of one task each. */
+async function submit(client: MonitorClient, namespace: string, jobs: number): Promise<void> {
+  const tag = String(seededRandom(Number(values.seed)).below(1_000_000));
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < jobs) {
+      const at = next;
+      next += together;
+      const files = Array.from({ length: Math.min(together, jobs - at) }, (_, i) => ({
+        name: `task-${tag}-${String(at + i)}`,
+        namespace,
+        type: 'batch',
+        command: ['hollow'],
+        resources: { cpu: '100m', memory: '500Mi' },
+      }));
+      for (const result of (await client.submitMany(files, { timeoutMs: 60_000 })).results)
+        if ('problem' in result) throw new Error(`a job was refused: ${result.problem.detail}`);
+    }
+  };
+  await Promise.all(Array.from({ length: CALLS_AT_ONCE }, lane));
+}
+
+/** Processor seconds that each process of the cell has used, by its name. */
+function cpuSeconds(): ReadonlyMap<string, number> {
+  const pids: readonly (readonly [string, number])[] = [
+    ...([
+      ['etcd', etcd.pid],
+      ['bench', process.pid],
+    ] as const),
+    ...processes.members.map(({ name, pid }) => [name.replace('-1', ''), pid] as const),
+  ];
+  return new Map(
+    pids.map(([name, pid]) => {
+      const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+      const fields = stat.split(') ')[1]?.split(' ') ?? [];
+      return [name, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND];
+    }),
+  );
+}
+
+/** Microseconds that each process took for one job, and all together. */
+function cpuText(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): string {
+  let sum = 0;
+  const parts = [...after].map(([name, seconds]) => {
+    const us = ((seconds - (before.get(name) ?? 0)) * 1e6) / tasks;
+    sum += us;
+    return `${name}:${us.toFixed(0)}`;
+  });
+  return `${sum.toFixed(0)} (${parts.join(' ')})`;
+}
+/** Linux has counted in hundredths for as long as there is `/proc`. */
+const TICKS_PER_SECOND = 100;
+
+/**
+ * As a cell is that was left alone for some seconds: its schedulers have rehearsed when they had nothing else to do (decision 165).
+ * Looks at nothing but their processor time.
+ */
+async function untilSchedulersRest(deadlineMs: number): Promise<void> {
+  const used = (): number =>
+    [...cpuSeconds()].reduce((sum, [name, seconds]) => sum + (name.startsWith('scheduler') ? seconds : 0), 0);
+  let before = used();
+  for (let restedMs = 0; restedMs < REST_MS; before = used()) {
+    if (performance.now() > deadlineMs) throw new Error('the schedulers did not come to rest in time');
+    await new Promise((resolve) => setTimeout(resolve, REST_LOOK_MS));
+    const isResting = (used() - before) * 1_000 < REST_LOOK_MS * REST_BUSY_MAX * schedulers;
+    restedMs = isResting ? restedMs + REST_LOOK_MS : 0;
+  }
+}
+
+/** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
+async function untilRunning(
+  client: MonitorClient,
+  namespace: string,
+  jobsWanted: number,
+): Promise<{ readonly running: number; readonly atMs: number }> {
+  const deadlineMs = performance.now() + STARTS_MAX_MS;
+  for (;;) {
+    const { jobs } = await client.jobs(namespace, { timeoutMs: 60_000 });
+    const running = jobs.reduce((sum, job) => sum + job.counts.running, 0);
+    const atMs = performance.now();
+    if (running >= jobsWanted || atMs > deadlineMs) return { running, atMs };
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+try {
+  const keys = join(folder, 'keys');
+  await makeKeyFiles(keys);
+  if (tickets) await role('arbiter', ['--keys', keys]);
+  const signed = tickets ? ['--keys', keys] : ['--no-tickets'];
+  const size = ['--count', values.hosts, '--cpu', '4', '--memory', '32Gi'];
+  await role('hollow', [...size, '--beat', BEAT, ...signed]);
+  const monitor = await role('monitor', ['--silence', SILENCE]);
+  const batch = [
+    '--kind',
+    'batch',
+    ...(tickets ? [] : ['--no-tickets']),
+    ...(values.cold ? ['--rehearse', 'never'] : []),
+  ];
+  for (let number = 1; number <= schedulers; number++) await role('scheduler', batch, number);
+  const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
+  const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
+  // A job beforehand: everybody is connected, and every path has been taken once.
+  const commits = watchCommits(MEASURED);
+  await untilComplete(client, deadlineMs);
+  await untilHostsAreHeard(client, deadlineMs);
+  await submit(client, 'init', init);
+  await untilRunning(client, 'init', init);
+  if (!values.cold) await untilSchedulersRest(deadlineMs);
+  const startMs = performance.now();
+  const startRevision = (await store.read([])).revision;
+  const startCpu = cpuSeconds();
+  await submit(client, MEASURED, tasks);
+  const submittedMs = performance.now();
+  const late = setTimeout(
+    () => {
+      process.stderr.write(`only ${String(commits.count())} of the tasks were placed in time\n`);
+      process.exit(1);
+    },
+    Number(values.timeout) * 1_000,
+  );
+  const committedMs = await commits.done;
+  const committedCpu = cpuSeconds();
+  const transactions = (await store.read([])).revision - startRevision;
+  clearTimeout(late);
+  commits.close();
+  const { running, atMs: runningMs } = await untilRunning(client, MEASURED, tasks);
+  const runningCpu = cpuSeconds();
+  const { schedulers: told } = await client.schedulers();
+  const perSecond = tasks / ((committedMs - startMs) / 1_000);
+  const seconds = (untilMs: number): string => ((untilMs - startMs) / 1_000).toFixed(2);
+  const conflicts = told.reduce((sum, one) => sum + one.conflicted, 0);
+  const rebases = told.reduce((sum, one) => sum + one.rebased, 0);
+  const committed = told.map((one) => one.committed);
+  const raw = await rawPerSecond();
+  console.log(
+    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=${values.schedulers} tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
+      ` etcd=${found.version} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
+      ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
+      ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
+      ` ratio_to_${String(KUBERNETES_PER_SECOND)}=${(perSecond / KUBERNETES_PER_SECOND).toFixed(1)} wanted=>=${String(WANTED_RATIO)}`,
+  );
+} finally {
+  await http.close();
+  await processes.stopAll();
+  await store.close();
+  await etcd.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function untilComplete(client: MonitorClient, deadlineMs: number): Promise<void> {
+  await client.submit({
+    name: 'first',
+    namespace: 'warmup',
+    type: 'batch',
+    command: ['hollow'],
+    env: { HOLLOW_RUN_MS: '1' },
+  });
+  while (!(await hasEnded(client)))
+    if (performance.now() > deadlineMs) throw new Error('the first job did not end in time');
+}
+
+/** A monitor that has just begun may not have seen a job that it has written. */
+async function hasEnded(client: MonitorClient): Promise<boolean> {
+  try {
+    return (await client.exit({ namespace: 'warmup', job: 'first' }, 1_000)) !== null;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.status === 404) return false;
+    throw error;
+  }
+}
+
+/** The monitor opens a stream to every host once; that is no part of what is measured. */
+async function untilHostsAreHeard(client: MonitorClient, deadlineMs: number): Promise<void> {
+  while ((await client.hosts({ timeoutMs: 60_000 })).incomplete) {
+    if (performance.now() > deadlineMs) throw new Error('the monitor did not hear all hosts in time');
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+async function rawPerSecond(): Promise<number> {
+  const raw = makeRawWriter({
+    ...{ endpoints: [etcd.clientUrl], keys: cellKeys('raw'), hosts: Number(values.hosts) },
+    ...{ together: 64, inFlight: 8, seed: Number(values.seed) },
+  });
+  try {
+    const startMs = performance.now();
+    await raw.write(tasks);
+    return tasks / ((performance.now() - startMs) / 1_000);
+  } finally {
+    raw.close();
+  }
+}

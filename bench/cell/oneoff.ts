@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { devCell } from '../../cli/dev/dev-cell.ts';
+import { Steps } from '../../cli/local-cell/steps.ts';
+import { undiciClient } from '../../src/adapters/http/client.ts';
+import type { HttpClient } from '../../src/ports/http.ts';
+import type { RunAnswer } from '../../src/wire/api/monitor-api.ts';
+import { percentile } from '../testbed/percentile.ts';
+
+/**
+ * One-off runs on an idle cell of separate processes: from just before the submission to the first byte of output, one
+ * after the other. `node dist/bench/cell/oneoff.js --runs 300`
+ */
+const { values } = parseArgs({
+  options: { runs: { type: 'string', default: '300' }, warmup: { type: 'string', default: '30' } },
+});
+
+const CALL_TIMEOUT_MS = 10_000;
+
+async function firstByteMs(http: HttpClient, monitor: string, n: number): Promise<number> {
+  const startMs = performance.now();
+  const answer = await http.call({
+    method: 'POST',
+    url: `${monitor}/v1/runs`,
+    headers: { 'idempotency-key': `bench-${String(process.pid)}-${String(n)}` },
+    body: { name: 'oneoff', type: 'batch', command: ['/bin/echo', 'first byte'] },
+    timeoutMs: CALL_TIMEOUT_MS,
+  });
+  if (answer.status >= 300) throw new Error(`run refused: ${JSON.stringify(answer.body)}`);
+  const { namespace, job } = answer.body as RunAnswer;
+  const stream = await http.stream({
+    method: 'GET',
+    url: `${monitor}/v1/jobs/${namespace}/${job}/logs?stream=stdout&follow=true`,
+    timeoutMs: CALL_TIMEOUT_MS,
+    idleTimeoutMs: CALL_TIMEOUT_MS,
+  });
+  let elapsedMs: number | null = null;
+  for await (const chunk of stream.chunks) {
+    if (chunk.length > 0) elapsedMs ??= performance.now() - startMs;
+  }
+  if (elapsedMs === null) throw new Error(`run ${job} gave no output (status ${String(stream.status)})`);
+  return elapsedMs;
+}
+
+async function measure(): Promise<void> {
+  const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const steps = new Steps((text) => void process.stderr.write(text));
+  const { cell, start } = devCell(
+    {
+      base,
+      name: 'bench',
+      fresh: true,
+      hosts: 3,
+      monitors: 2,
+      steps,
+      onEvent: (line) => steps.line(line),
+    },
+    new AbortController().signal,
+  );
+  const http = undiciClient();
+  try {
+    await start();
+    const monitor = cell.monitors[0] ?? '';
+    const warmup = Number(values.warmup);
+    const timesMs: number[] = [];
+    for (let n = 0; n < warmup + Number(values.runs); n++) {
+      const elapsedMs = await firstByteMs(http, monitor, n);
+      if (n >= warmup) timesMs.push(elapsedMs);
+    }
+    const [p50, p99] = [percentile(timesMs, 0.5), percentile(timesMs, 0.99)];
+    process.stdout.write(
+      `oneoff submit-to-first-byte p50=${p50.toFixed(1)}ms p99=${p99.toFixed(1)}ms runs=${String(timesMs.length)} hosts=3\n`,
+    );
+  } finally {
+    await http.close();
+    await cell.stop({ erase: true });
+    rmSync(base, { recursive: true, force: true });
+  }
+}
+
+await measure();

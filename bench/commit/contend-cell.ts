@@ -1,0 +1,196 @@
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import type { EtcdProcess } from '../../src/adapters/etcd/server/server.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
+import { allocationCodec, sharedResourceCodec } from '../../src/wire/records/records.ts';
+import { checkHistory } from '../../sim/checkers/check-history.ts';
+import type {
+  SliceReport,
+  WorkerCommand,
+  WorkerMessage,
+  WorkerOrder,
+  WorkerReport,
+} from './contend-worker.ts';
+import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
+import { fillHalf } from './half-full.ts';
+import { warmMemory } from '../testbed/warm-memory.ts';
+
+export interface ContendOptions {
+  readonly hosts: number;
+  readonly together: number;
+  readonly inFlight: number;
+  readonly seed: number;
+  /** How long the time is taken. */
+  readonly seconds: number;
+  /** Placements that each process lands before it is measured for the first time. */
+  readonly warmUp: number;
+  /** The schedulers do not know of each other. */
+  readonly strangers: boolean;
+  /** Every placement takes some of one pool, which the whole cell shares. */
+  readonly pool: boolean;
+}
+
+/** The store in which the cells of one round lie. */
+export interface Ground {
+  readonly etcd: EtcdProcess;
+  readonly store: EtcdCellStore;
+}
+
+/** What all processes of one cell did together while the time was taken. */
+export interface Slice {
+  readonly perSecond: number;
+  readonly cpuUsEach: number;
+  /** CPU time of etcd from the first write to the last, for each allocation that was written meanwhile. */
+  readonly etcdCpuUsEach: number;
+  readonly durationsMs: readonly number[];
+}
+
+/** What all of them did from their start to their end, and whether it is in the store. */
+export interface CellEnd {
+  readonly commits: number;
+  readonly rebased: number;
+  readonly conflicted: number;
+  readonly transactions: number;
+  readonly refused: number;
+  /** Said to be committed, and not in the store; and the other way round. */
+  readonly lost: number;
+  readonly unclaimed: number;
+  readonly history: Awaited<ReturnType<typeof checkHistory>>;
+}
+
+/** More than anybody takes. */
+const POOL: SharedResource = { name: 'uplink', unit: '', by: null, capacity: 1e12, capacities: {} };
+/** After a rest: until the queues are as full as they will be. */
+const RUN_UP_MS = 400;
+/** More than server and clients take anew in a slice of a second or two. */
+const MEMORY_MIB = 512;
+
+/** A half-full cell and the scheduler processes that place on it. They rest unless they are told otherwise. */
+export class ContendCell {
+  readonly #ground: Ground;
+  readonly #name: string;
+  readonly #workers: readonly Worker[];
+
+  private constructor(ground: Ground, name: string, workers: readonly Worker[]) {
+    this.#ground = ground;
+    this.#name = name;
+    this.#workers = workers;
+  }
+
+  /** Fills the cell, starts the processes and lets them run until each is warm. */
+  static async start(ground: Ground, processes: number, options: ContendOptions): Promise<ContendCell> {
+    const name = `contend-${String(processes)}`;
+    const keys = cellKeys(name);
+    await fillHalf(ground.store, keys, options.hosts, options.seed);
+    if (options.pool) {
+      const key = keys.sharedResource(POOL.name);
+      const writes = [{ kind: 'put', key, value: sharedResourceCodec.encode(POOL) }] as const;
+      await ground.store.attempt({ compares: [], writes, readBack: [] });
+    }
+    const workers = Array.from({ length: processes }, (_, part) => {
+      const { strangers, pool, ...rest } = options;
+      return new Worker({
+        ...rest,
+        ...{ endpoints: [ground.etcd.clientUrl], cell: name, name: `contend-${String(part + 1)}` },
+        seed: options.seed * 1000 + part + 1,
+        shared: pool ? { [POOL.name]: 1 } : null,
+        part: strangers ? null : { part, parts: processes },
+      });
+    });
+    await Promise.all(workers.map((worker) => worker.said('ready')));
+    // All run until the last is warm: each is to learn how it is among the others.
+    await Promise.all(workers.map((worker) => worker.ask('go', 'warm')));
+    await Promise.all(workers.map((worker) => worker.ask('rest', 'rested')));
+    return new ContendCell(ground, name, workers);
+  }
+
+  async slice(): Promise<Slice> {
+    const { etcd } = this.#ground;
+    warmMemory(MEMORY_MIB);
+    const etcdBeforeUs = etcdCpuUs(etcd);
+    for (const worker of this.#workers) worker.order('go');
+    await sleep(RUN_UP_MS);
+    const told = await Promise.all(this.#workers.map((worker) => worker.ask('measure', 'slice')));
+    const slices = told.map(({ slice }): SliceReport => slice);
+    const sum = (pick: (one: SliceReport) => number): number =>
+      slices.reduce((all, one) => all + pick(one), 0);
+    const etcdUs = etcdCpuUs(etcd) - etcdBeforeUs;
+    return {
+      perSecond: sum((one) => one.counted / one.seconds),
+      cpuUsEach: sum((one) => one.cpuUs) / sum((one) => one.counted),
+      etcdCpuUsEach: etcdUs / sum((one) => one.landed),
+      durationsMs: slices.flatMap(({ durationsMs }) => durationsMs),
+    };
+  }
+
+  /** Ends the processes; then the store must hold what they were told, and the history must keep the laws. */
+  async end(): Promise<CellEnd> {
+    const told = await Promise.all(this.#workers.map((worker) => worker.ask('end', 'report')));
+    const reports = told.map(({ report }): WorkerReport => report);
+    const { store } = this.#ground;
+    const keys = cellKeys(this.#name);
+    const { entries } = await store.list(keys.allocations);
+    const stored = new Set<string>();
+    for (const { value } of entries.values()) {
+      const { id, job } = allocationCodec.decode(value);
+      if (job.startsWith('contend-')) stored.add(id);
+    }
+    const claimed = reports.flatMap(({ ids }) => ids);
+    const lost = claimed.filter((id) => !stored.has(id)).length;
+    const sum = (pick: (report: WorkerReport) => number): number =>
+      reports.reduce((all, report) => all + pick(report), 0);
+    return {
+      commits: claimed.length,
+      rebased: sum((one) => one.rebased),
+      conflicted: sum((one) => one.conflicted),
+      transactions: sum((one) => one.transactions),
+      refused: sum((one) => one.refused),
+      ...{ lost, unclaimed: stored.size - claimed.length + lost },
+      history: await checkHistory(store, keys, []),
+    };
+  }
+}
+
+type Said<S extends WorkerMessage['say']> = Extract<WorkerMessage, { readonly say: S }>;
+
+class Worker {
+  readonly #child: ChildProcess;
+  readonly #gone: Promise<never>;
+
+  constructor(order: WorkerOrder) {
+    const file = fileURLToPath(new URL('./contend-worker.js', import.meta.url));
+    this.#child = fork(file, [JSON.stringify(order)]);
+    this.#gone = new Promise((_, reject) => {
+      this.#child.once('exit', (code) => reject(new Error(`${order.name} ended with ${String(code)}`)));
+    });
+    this.#gone.catch(() => undefined);
+  }
+
+  order(command: WorkerCommand): void {
+    this.#child.send(command);
+  }
+
+  ask<S extends WorkerMessage['say']>(command: WorkerCommand, answer: S): Promise<Said<S>> {
+    const said = this.said(answer);
+    this.order(command);
+    return said;
+  }
+
+  said<S extends WorkerMessage['say']>(what: S): Promise<Said<S>> {
+    const child = this.#child;
+    const heard = new Promise<Said<S>>((resolve) => {
+      const listen = (message: unknown): void => {
+        const told = message as WorkerMessage;
+        if (told.say !== what) return;
+        child.off('message', listen);
+        resolve(told as Said<S>);
+      };
+      child.on('message', listen);
+    });
+    return Promise.race([heard, this.#gone]);
+  }
+}

@@ -1,0 +1,184 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { undiciClient } from '../../src/adapters/http/client.ts';
+import { HostClient } from '../../src/clients/host-client.ts';
+import type { StopRequest } from '../../src/wire/api/host-api.ts';
+import type { AgentProcess } from './host-process.ts';
+import type { WorkerUsage } from './host-worker.ts';
+import { startOf } from './host-orders.ts';
+import { startAgentProcess } from './host-process.ts';
+import { percentile } from '../testbed/percentile.ts';
+import { soak } from './soak/soak.ts';
+
+/**
+ * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
+ * task holds, and how soon a new agent has taken all tasks over.
+ * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--agents 1] [--seed 1]`
+ */
+const { values } = parseArgs({
+  options: {
+    starts: { type: 'string', default: '1000' },
+    flight: { type: 'string', default: '16' },
+    running: { type: 'string', default: '500' },
+    kills: { type: 'string', default: '50' },
+    agents: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+
+/** Each look at a thousand allocations keeps the agent busy, too. */
+const POLL_MS = 100;
+
+const STOP: StopRequest = {
+  commandId: 'stop',
+  epoch: { incarnation: 'bench', counter: 0 },
+  mode: 'stop',
+  cause: 'the bench is over',
+};
+
+async function inFlight(
+  ids: readonly string[],
+  flight: number,
+  work: (id: string) => Promise<void>,
+): Promise<void> {
+  const waiting = [...ids];
+  const worker = async (): Promise<void> => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) await work(id);
+  };
+  await Promise.all(Array.from({ length: flight }, worker));
+}
+
+async function begin(client: HostClient, agent: AgentProcess, id: string, command: string[]): Promise<void> {
+  const outcome = await client.start(agent.address, startOf(id, command));
+  if (outcome.kind !== 'started') throw new Error(`${id} was not started: ${JSON.stringify(outcome)}`);
+}
+
+async function untilAll(
+  client: HostClient,
+  agent: AgentProcess,
+  count: number,
+  state: string,
+): Promise<void> {
+  for (;;) {
+    const { allocations } = await client.list(agent.address);
+    const there = allocations.filter((one) => one.state === state);
+    if (there.length >= count) return;
+    await rest();
+  }
+}
+
+async function measureStarts(client: HostClient, agent: AgentProcess): Promise<void> {
+  const [starts, flight] = [Number(values.starts), Number(values.flight)];
+  const ids = Array.from({ length: starts }, (_, n) => `s${String(n)}`);
+  await inFlight(['warm1', 'warm2'], 1, (id) => begin(client, agent, id, ['true']));
+  const before = await agent.usage();
+  const answersMs: number[] = [];
+  const startMs = performance.now();
+  await inFlight(ids, flight, async (id) => {
+    const askedMs = performance.now();
+    await begin(client, agent, id, ['true']);
+    answersMs.push(performance.now() - askedMs);
+  });
+  const acceptedS = (performance.now() - startMs) / 1000;
+  await untilAll(client, agent, starts + 2, 'complete');
+  const endedS = (performance.now() - startMs) / 1000;
+  const after = await agent.usage();
+  say(
+    `host starts accepted=${(starts / acceptedS).toFixed(0)}/s ran-to-end=${(starts / endedS).toFixed(0)}/s ` +
+      `answer-p50=${percentile(answersMs, 0.5).toFixed(1)}ms p99=${percentile(answersMs, 0.99).toFixed(1)}ms ` +
+      `tasks=${String(starts)} in-flight=${String(flight)}`,
+  );
+  sayBlocked('start-to-release', starts, before, after);
+  await inFlight([...ids, 'warm1', 'warm2'], flight, async (id) => {
+    while ((await client.remove(agent.address, id, `remove-${id}`)).kind !== 'removed') await rest();
+  });
+}
+
+/**
+ * What each task keeps the agent's event loop from all else: in all, of that on the processor, and the longest that it
+ * stood still at once.
+ */
+function sayBlocked(what: string, tasks: number, before: WorkerUsage, after: WorkerUsage): void {
+  const each = (of: 'busyMs' | 'loopCpuMs' | 'cpuMs'): string =>
+    ((after[of] - before[of]) / tasks).toFixed(2);
+  say(
+    `host blocked ${what} busy=${each('busyMs')}ms on-processor=${each('loopCpuMs')}ms ` +
+      `all-threads=${each('cpuMs')}ms stood-still-p99=${after.delayP99Ms.toFixed(1)}ms ` +
+      `max=${after.delayMaxMs.toFixed(1)}ms tasks=${String(tasks)}`,
+  );
+}
+
+function rest(): Promise<void> {
+  return new Promise((next) => setTimeout(next, POLL_MS));
+}
+
+function shimPids(folder: string): number[] {
+  return readdirSync(join(folder, 'attempts')).map(
+    (name) =>
+      (JSON.parse(readFileSync(join(folder, 'attempts', name, 'claim'), 'utf8')) as { pid: number }).pid,
+  );
+}
+
+function pssKib(pid: number): number {
+  return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${String(pid)}/smaps_rollup`, 'utf8'))?.[1]);
+}
+
+async function measureRunning(
+  client: HostClient,
+  first: AgentProcess,
+  folder: string,
+): Promise<AgentProcess> {
+  const running = Number(values.running);
+  const ids = Array.from({ length: running }, (_, n) => `r${String(n)}`);
+  const before = await first.usage();
+  await inFlight(ids, Number(values.flight), (id) => begin(client, first, id, ['sleep', '10000']));
+  await untilAll(client, first, running, 'running');
+  sayBlocked('start-to-running', running, before, await first.usage());
+  const pss = shimPids(folder).map(pssKib);
+  const meanKib = pss.reduce((sum, one) => sum + one, 0) / pss.length;
+  say(
+    `host shim pss-mean=${meanKib.toFixed(0)}KiB pss-max=${String(Math.max(...pss))}KiB tasks=${String(running)}`,
+  );
+  await first.end('SIGKILL');
+  const startMs = performance.now();
+  const agent = await startAgentProcess(folder);
+  await untilAll(client, agent, running, 'running');
+  const wholeMs = performance.now() - startMs;
+  say(
+    `host readopt from-open=${agent.openMs.toFixed(0)}ms from-process=${agent.readyMs.toFixed(0)}ms ` +
+      `all-reported=${wholeMs.toFixed(0)}ms tasks=${String(running)}`,
+  );
+  await inFlight(ids, Number(values.flight), async (id) => {
+    await client.stop(agent.address, id, STOP);
+  });
+  await untilAll(client, agent, running, 'killed');
+  return agent;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function measure(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const http = undiciClient();
+  const client = new HostClient(http);
+  let agent = await startAgentProcess(folder);
+  try {
+    await measureStarts(client, agent);
+    agent = await measureRunning(client, agent, folder);
+  } finally {
+    await agent.end('SIGTERM');
+    await http.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+if (Number(values.starts) > 0) await measure();
+if (Number(values.kills) > 0) {
+  const [kills, agents, seed] = [Number(values.kills), Number(values.agents), Number(values.seed)];
+  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+  if (!(await soak({ kills, agents, seed, say, tell }))) process.exitCode = 1;
+}

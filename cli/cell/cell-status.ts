@@ -1,0 +1,35 @@
+import type { CellStatus, StoreStatus } from '../../src/wire/api/cell-api.ts';
+import type { Context } from '../command/context.ts';
+import { EXIT } from '../command/exit.ts';
+import { printValue } from '../output/output.ts';
+import { formatTable } from '../output/table.ts';
+import { mebibytes, percent, plural } from '../output/words.ts';
+import { POOL_COLUMNS, poolRows } from './shared.ts';
+
+/** The cell as a whole: how much there is of it, how full its store is, and what hosts share. */
+export async function cellStatus(context: Context): Promise<number> {
+  const { terminal, output } = context;
+  const answer = await (await context.api()).cell();
+  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
+  else terminal.out(render(answer));
+  return EXIT.ok;
+}
+
+function render({ hosts, jobs, allocations, store, shared }: CellStatus): string {
+  const lines = [
+    `${plural(hosts.known, 'host')}, ${String(hosts.alive)} alive; ${plural(jobs, 'job')}, ${plural(allocations, 'allocation')}`,
+    ...(store === null ? ['the store: not measured by this monitor'] : storeLines(store)),
+  ];
+  const rows = poolRows(shared);
+  return `${lines.join('\n')}\n${rows.length === 0 ? '' : `\n${formatTable(POOL_COLUMNS, rows)}`}`;
+}
+
+function storeLines(store: StoreStatus): string[] {
+  const { databaseBytes, inUseBytes, quotaBytes, revision, compactedRevision } = store;
+  const ofQuota = percent(databaseBytes, quotaBytes);
+  return [
+    `the store: ${mebibytes(databaseBytes)} of ${mebibytes(quotaBytes)} ${ofQuota}, ${mebibytes(inUseBytes)} in use` +
+      (store.isFull ? '; it is full, and refuses writes' : ''),
+    `at revision ${String(revision)}; its past is kept from ${String(compactedRevision)} on`,
+  ];
+}

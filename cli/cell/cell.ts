@@ -1,0 +1,98 @@
+import type { Command } from 'commander';
+import type { HostVerb, JudgeOptions } from './host-eligibility.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import type { ProgramInput } from '../program.ts';
+import type { Runner } from '../command/command.ts';
+import { cellVerb, collect, wholeNumber } from '../command/command.ts';
+import type { SetQuotaOptions } from './quota.ts';
+import type { SetSharedOptions } from './shared.ts';
+import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
+
+/** Verbs about the cell: hosts, schedulers, what happens. */
+export function addCellVerbs(program: Command, { run }: ProgramInput): void {
+  program.commandsGroup('Cell:');
+  cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
+    run(options, async (context) => (await import('./hosts.ts')).hosts(context)),
+  );
+  addQuotaVerbs(program, run);
+  addSharedVerbs(program, run);
+  const host = program.command('host').description('give a verdict on one host: drain, cordon, ready');
+  const verdicts: readonly (readonly [HostVerb, string])[] = [
+    ['drain', 'no new work, and move away what runs there'],
+    ['cordon', 'no new work; what runs there stays'],
+    ['ready', 'take new work again'],
+  ];
+  for (const [name, description] of verdicts) {
+    const verb = cellVerb(host, `${name} <host>`, description).option(
+      '--reason <text>',
+      'kept with the verdict',
+      'by an operator',
+    );
+    if (name === 'drain')
+      verb
+        .option('--deadline <duration>', 'then all that is left goes at once, batch tasks too')
+        .option('--wait', 'end when nothing runs there any more')
+        .option('--dry-run', 'only say what would move');
+    verb.action((id: string, options: GlobalOptions & JudgeOptions) =>
+      run(options, async (context) =>
+        (await import('./host-eligibility.ts')).judgeHost(context, name, id, options),
+      ),
+    );
+  }
+  cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('./schedulers.ts')).schedulers(context)),
+  );
+  cellVerb(program, 'events', 'what happened in the cell')
+    .option('-f, --follow', 'go on with what happens', false)
+    .option(
+      '--since <id|time>',
+      'after this event, or for so long, such as 10m; `0` for all that is held, `now` for none',
+    )
+    .option('--job <name>', 'of this job only')
+    .option('--kind <kinds>', 'of these kinds only, such as conflict,placed')
+    .action((options: GlobalOptions & { follow: boolean; since?: string; job?: string; kind?: string }) =>
+      run(options, async (context) => (await import('./events.ts')).events(context, options)),
+    );
+}
+
+/** Verbs about what namespaces may use. */
+function addQuotaVerbs(program: Command, run: Runner): void {
+  const quota = cellVerb(program, 'quota', 'what namespaces may use, and how much of it they do').action(
+    (options: GlobalOptions) => run(options, async (context) => (await import('./quota.ts')).quotas(context)),
+  );
+  cellVerb(quota, 'set <namespace>', 'say what a namespace may use; what is not named has no limit')
+    .option('--cpu <amount>', 'cores, or millicores such as 500m')
+    .option('--memory <size>', 'such as 64Gi')
+    .option('--gpu <devices>', 'such as 4, or 0.5')
+    .option('--allocations <n>', 'how many at once', wholeNumber(0, QUOTA_AMOUNT_MAX))
+    .action((namespace: string, options: GlobalOptions & SetQuotaOptions) =>
+      run(options, async (context) => (await import('./quota.ts')).setQuota(context, namespace, options)),
+    );
+  cellVerb(quota, 'rm <namespace>', 'let a namespace use what there is').action(
+    (namespace: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./quota.ts')).removeQuota(context, namespace)),
+  );
+}
+
+/** Verbs about what hosts share: rack uplinks, power, bandwidth. */
+function addSharedVerbs(program: Command, run: Runner): void {
+  const shared = cellVerb(program, 'shared', 'what hosts share, and how much of each pool is taken').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('./shared.ts')).shared(context)),
+  );
+  cellVerb(shared, 'set <name>', 'say what there is of something that hosts share')
+    .option(
+      '--by <attribute>',
+      'hosts of one value share a pool, such as host.rack (default: the whole cell does)',
+    )
+    .requiredOption('--capacity <amount>', 'of each pool', wholeNumber(0, SCALAR_AMOUNT_MAX))
+    .option('--of <value=amount>', 'of the pool of this value; repeat it for several', collect, [])
+    .option('--unit <text>', 'what the amounts mean, such as Mbit/s', '')
+    .action((name: string, options: GlobalOptions & SetSharedOptions) =>
+      run(options, async (context) => (await import('./shared.ts')).setShared(context, name, options)),
+    );
+  cellVerb(shared, 'rm <name>', 'give nothing more of it').action((name: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./shared.ts')).removeShared(context, name)),
+  );
+}

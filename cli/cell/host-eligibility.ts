@@ -1,0 +1,129 @@
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import { isId } from '../../src/core/cell/ids.ts';
+import type { EligibilityRequest } from '../../src/wire/api/monitor-api.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import { readDuration } from '../../src/wire/values/units.ts';
+import type { Context } from '../command/context.ts';
+import { CliError, EXIT, usageError } from '../command/exit.ts';
+import { printValue } from '../output/output.ts';
+
+const VERDICTS = { drain: 'draining', ready: 'ready', cordon: 'cordoned' } as const;
+export type HostVerb = keyof typeof VERDICTS;
+
+export interface JudgeOptions {
+  readonly reason: string;
+  /** Of a drain: how long batch tasks may go on, and services may take to move one by one. */
+  readonly deadline?: string;
+  /** Until nothing runs there any more. */
+  readonly wait?: boolean;
+  readonly dryRun?: boolean;
+}
+
+const POLL_MS = 300;
+
+/** Gives a verdict on a host: whether it takes new work, and whether what runs there should move away. */
+export async function judgeHost(
+  context: Context,
+  verb: HostVerb,
+  host: string,
+  options: JudgeOptions,
+): Promise<number> {
+  const { terminal, output } = context;
+  const api = await context.api();
+  if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
+  if (options.dryRun === true) return showWhatMoves(context, api, host, options.deadline !== undefined);
+  const body: EligibilityRequest = {
+    state: VERDICTS[verb],
+    reason: options.reason,
+    ...(options.deadline === undefined ? {} : { deadlineMs: readDeadline(options.deadline) }),
+  };
+  const answer = await api.setEligibility(host, body).catch(async (error: unknown) => {
+    if (!(error instanceof ProblemError) || error.problem.status !== 404) throw error;
+    throw await noSuchHost(api, host, error);
+  });
+  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
+  else if (output === 'name') terminal.out(`${host}\n`);
+  else terminal.out(`${host} is ${VERDICTS[verb]}\n`);
+  return options.wait === true ? untilEmpty(context, api, host, answer.eligibility?.counter ?? 0) : EXIT.ok;
+}
+
+async function noSuchHost(api: MonitorClient, host: string, cause?: Error): Promise<CliError> {
+  const { hosts } = await api.hosts();
+  const { didYouMean } = await import('../../src/wire/values/suggest.ts');
+  const meant = didYouMean(
+    host,
+    hosts.map((row) => row.host.id),
+  );
+  return new CliError(EXIT.usage, `there is no host "${host}"${meant}`, 'moorage hosts', cause);
+}
+
+function readDeadline(text: string): number {
+  const reading = readDuration(text);
+  if (reading.ok) return reading.value;
+  throw usageError(`--deadline: ${reading.text}`, 'moorage host drain --help');
+}
+
+/** Its jobs' kinds say how each allocation would leave. */
+async function showWhatMoves(
+  { terminal }: Context,
+  api: MonitorClient,
+  host: string,
+  hasDeadline: boolean,
+): Promise<number> {
+  const [{ hosts }, { allocations }, { jobs }] = await Promise.all([
+    api.hosts(),
+    api.allocations({}),
+    api.jobs(),
+  ]);
+  if (!hosts.some((row) => row.host.id === host)) throw await noSuchHost(api, host);
+  const typeOf = new Map(jobs.map((job) => [`${job.namespace}/${job.name}`, job.type]));
+  const there = allocations.filter(
+    ({ allocation }) => allocation.host === host && allocation.desired === 'run',
+  );
+  for (const { name, allocation } of there) {
+    const type = typeOf.get(`${allocation.namespace}/${allocation.job}`) ?? 'service';
+    terminal.out(`${name} ${leaving(type, hasDeadline)}\n`);
+  }
+  terminal.out(there.length === 0 ? `nothing runs on ${host}\n` : `nothing was done: this was a dry run\n`);
+  return EXIT.ok;
+}
+
+function leaving(type: string, hasDeadline: boolean): string {
+  if (type === 'batch')
+    return hasDeadline
+      ? 'runs to its end, or to the deadline and then again elsewhere'
+      : 'runs to its end: there is no deadline';
+  return type === 'system'
+    ? 'is stopped, in its turn'
+    : 'is stopped, in its turn, and started anew on another host';
+}
+
+/**
+ * Says what is still there whenever that changes; may be ended and begun again at any time.
+ * @param counter of our verdict: a monitor that has not seen it has not seen all that was placed before it either
+ */
+async function untilEmpty(
+  context: Context,
+  api: MonitorClient,
+  host: string,
+  counter: number,
+): Promise<number> {
+  const { terminal } = context;
+  for (let before = -1; ;) {
+    const { hosts } = await api.hosts();
+    const row = hosts.find((one) => one.host.id === host);
+    if (row === undefined) throw await noSuchHost(api, host);
+    const { state, counter: seen } = row.eligibility ?? { state: 'ready', counter: 0 };
+    if (seen >= counter && state !== 'draining') {
+      terminal.err(`moorage: ${host} is no longer drained: it was made ${state}\n`);
+      return EXIT.workloadFailed;
+    }
+    if (seen >= counter && row.allocations !== before) {
+      before = row.allocations;
+      terminal.out(before === 0 ? `${host} is empty\n` : `${String(before)} still there\n`);
+      if (before === 0) return EXIT.ok;
+    }
+    if (context.interrupted.aborted) return EXIT.signalBase + 2;
+    await terminal.sleep(POLL_MS, context.interrupted);
+  }
+}

@@ -1,0 +1,91 @@
+import { allocatable } from '../../src/core/host/host.ts';
+import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
+import type { Context } from '../command/context.ts';
+import { printList } from '../output/output.ts';
+import type { Column } from '../output/table.ts';
+import { ago, cores, gpus, percent, size } from '../output/words.ts';
+
+export async function hosts(context: Context): Promise<number> {
+  const { terminal, output } = context;
+  const answer = await (await context.api()).hosts();
+  await printList(terminal, output, {
+    answer,
+    rows: answer.hosts,
+    columns: [...columns(terminal.nowMs()), ...(context.wide ? WIDE : [])],
+    nameOf: (row) => row.host.id,
+    empty: 'no hosts; start one with: moorage agent --etcd ADDRESS',
+  });
+  if (answer.incomplete && output === 'table')
+    terminal.err('incomplete: this monitor started a moment ago and has not heard of every host yet\n');
+  return 0;
+}
+
+function columns(nowMs: number): Column<HostStatus>[] {
+  return [
+    { title: 'HOST', cell: (row) => row.host.id },
+    { title: 'STATE', cell: stateOf },
+    { title: 'SEEN', cell: (row) => (row.asOfMs === null ? 'never' : `${ago(nowMs, row.asOfMs)} ago`) },
+    { title: 'ALLOCS', cell: (row) => String(row.allocations), align: 'right' },
+    { title: 'CPU', cell: (row) => used(row, 'cpuMilli', cores), align: 'right' },
+    { title: 'MEMORY', cell: (row) => used(row, 'memoryMib', size), align: 'right' },
+    { title: 'GPU', cell: gpuUse, align: 'right' },
+    { title: 'MODEL', cell: (row) => [...new Set(row.host.gpuModels)].join(',') },
+    { title: 'ADDRESS', cell: (row) => row.host.address },
+  ];
+}
+
+const WIDE: readonly Column<HostStatus>[] = [
+  { title: 'DISK', cell: (row) => used(row, 'diskMib', size), align: 'right' },
+  { title: 'PORTS', cell: ({ host }) => `${String(host.portRange.first)}-${String(host.portRange.last)}` },
+  { title: 'NOT-ENFORCED', cell: notEnforced },
+  { title: 'VERSION', cell: (row) => row.host.agentVersion },
+  { title: 'ATTRIBUTES', cell: attributesOf },
+];
+
+const LIMITS = 'limits.';
+
+/**
+ * What tasks are counted for and not held to by the kernel: `cpu,disk (watched)`. `watched`: who takes too much is ended when
+ * that is noticed. Unknown when the host does not say.
+ */
+function notEnforced({ host }: HostStatus): string {
+  const limits = Object.entries(host.attributes).filter(([name]) => name.startsWith(LIMITS));
+  if (limits.length === 0) return '?';
+  const weak = limits.filter(([, how]) => how === 'none' || how === 'watched');
+  const names = weak.map(
+    ([name, how]) => `${name.slice(LIMITS.length)}${how === 'watched' ? ' (watched)' : ''}`,
+  );
+  return names.sort().join(',');
+}
+
+function attributesOf({ host }: HostStatus): string {
+  return Object.entries(host.attributes)
+    .filter(([name]) => !name.startsWith(LIMITS))
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(',');
+}
+
+function stateOf(row: HostStatus): string {
+  const verdict = row.eligibility?.state ?? 'ready';
+  const marks = [
+    verdict === 'draining' && row.allocations === 0 ? 'empty' : '',
+    row.alive ? '' : 'silent',
+    row.staleSinceMs === null ? '' : 'stale',
+  ].filter((mark) => mark !== '');
+  return marks.length === 0 ? verdict : `${verdict} (${marks.join(', ')})`;
+}
+
+function used(
+  row: HostStatus,
+  amount: 'cpuMilli' | 'memoryMib' | 'diskMib',
+  show: (amount: number) => string,
+): string {
+  const whole = allocatable(row.host)[amount];
+  return `${show(row.used[amount])}/${show(whole)} ${percent(row.used[amount], whole)}`.trimEnd();
+}
+
+function gpuUse(row: HostStatus): string {
+  const devices = row.host.gpuModels.length;
+  return devices === 0 ? '' : `${gpus(row.gpuUsedMilli)}/${String(devices)}`;
+}

@@ -1,0 +1,44 @@
+/** Where a command reads and writes. Tests give another one. */
+export interface Terminal {
+  out(text: string | Uint8Array): void;
+  err(text: string | Uint8Array): void;
+  /** Colours are wanted: a terminal, and nobody said no. */
+  readonly colour: boolean;
+  /** Somebody looks at standard error. */
+  readonly interactive: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  nowMs(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export function processTerminal(): Terminal {
+  const { env } = process;
+  const forced = env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '' && env.FORCE_COLOR !== '0';
+  const refused = env.NO_COLOR !== undefined && env.NO_COLOR !== '';
+  return {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    colour: !refused && (forced || process.stdout.isTTY),
+    interactive: process.stderr.isTTY,
+    env,
+    cwd: process.cwd(),
+    nowMs: () => Date.now(),
+    sleep,
+  };
+}
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  // Help does not sleep, and need not load it.
+  const { onAbort } = await import('../../src/ports/on-abort.ts');
+  if (signal?.aborted === true) return;
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      forget?.();
+      resolve();
+    };
+    const timer = setTimeout(finish, ms);
+    const forget = signal === undefined ? null : onAbort(signal, finish);
+  });
+}

@@ -1,0 +1,96 @@
+import { relative } from 'node:path';
+import { undiciClient } from '../../src/adapters/http/client.ts';
+import { inLeaving } from '../command/exit.ts';
+import type { LocalCell } from '../local-cell/local-cell.ts';
+import { Steps } from '../local-cell/steps.ts';
+import { devCell } from './dev-cell.ts';
+import { demonstrate } from './demonstration.ts';
+
+export interface DevOptions {
+  /** Ends after the demonstration and leaves nothing behind. */
+  readonly once: boolean;
+  readonly demo: boolean;
+  readonly hosts: number;
+  readonly monitors: number;
+  readonly name: string;
+  /** Forgets the data of the last start. */
+  readonly fresh: boolean;
+  /** Where `.moorage/` is, or will be made. */
+  readonly base: string;
+}
+
+/**
+ * `moorage dev`: a whole cell on this machine until `interrupted`, or until the demonstration is over.
+ * @returns the exit code
+ */
+export async function dev(options: DevOptions, interrupted: AbortSignal): Promise<number> {
+  const steps = new Steps((text) => void process.stdout.write(text));
+  // A cell that is to leave nothing behind must not touch the data of one that is to stay.
+  const name = options.once ? `once-${String(process.pid)}` : options.name;
+  const startMs = performance.now();
+  const { cell, start } = devCell(
+    {
+      base: options.base,
+      name,
+      fresh: options.fresh,
+      hosts: options.hosts,
+      monitors: options.monitors,
+      steps,
+      onEvent: (line) => steps.line(`  ${line}`),
+    },
+    interrupted,
+  );
+  let failed = false;
+  try {
+    steps.line(`cell "${cell.folder.name}"`);
+    await start();
+    if (interrupted.aborted) return 0;
+    steps.line(
+      `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(options.base, cell.folder.path)}`,
+    );
+    if (options.demo) await show(cell, steps, interrupted);
+    if (!options.once) await stay(cell, steps, interrupted);
+    return 0;
+  } catch (error) {
+    failed = true;
+    throw interrupted.aborted ? inLeaving(error) : error;
+  } finally {
+    // After a failure the logs are worth more than an empty folder.
+    const erase = options.once && !failed;
+    await steps.step(
+      'stop',
+      () => cell.stop({ erase }),
+      () => 'all processes ended',
+    );
+    if (failed) steps.line(`logs: ${cell.folder.logs}`);
+  }
+}
+
+async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
+  const http = undiciClient();
+  const left = new Promise<void>((resolve) =>
+    interrupted.addEventListener('abort', () => resolve(), { once: true }),
+  );
+  try {
+    await Promise.race([demonstrate(cell, http, steps), left]);
+  } finally {
+    await http.close();
+  }
+}
+
+async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
+  steps.line(`monitors:  ${cell.monitors.join('  ')}`);
+  steps.line(`etcd:      ${cell.etcd}`);
+  steps.line(
+    'processes: ' + cell.processes.members.map(({ name, pid }) => `${name} ${String(pid)}`).join(', '),
+  );
+  steps.line(
+    'From another terminal, in this folder: npx moorage ps · hosts · schedulers · events -f · run -- COMMAND',
+  );
+  steps.line('Ctrl-C stops it.');
+  if (interrupted.aborted) return;
+  await new Promise<void>((resolve) =>
+    interrupted.addEventListener('abort', () => resolve(), { once: true }),
+  );
+  steps.line('');
+}

@@ -1,0 +1,198 @@
+import type { Command } from 'commander';
+import type { RunFileOptions } from './run-file.ts';
+import type { RunOnceOptions } from './run-once.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import { usageError } from '../command/exit.ts';
+import type { ProgramInput } from '../program.ts';
+import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+
+/** Versions count submissions of one job. */
+const VERSION_MAX = 999_999_999;
+
+type RunOptions = GlobalOptions & RunFileOptions & RunOnceOptions & { readonly cmd?: never };
+
+/** Flags of `run` that mean nothing for the other of the two things that it takes. */
+const FILE_FLAGS: ReadonlySet<string> = new Set(['timeout', 'checkVersion', 'logs']);
+const COMMAND_FLAGS: ReadonlySet<string> = new Set(
+  'cpu memory disk gpu deadline waitMax priority env constraint'.split(' '),
+);
+const OF_FILES = [
+  'is for a job file, and would do nothing for a command',
+  'moorage run --deadline 5m --wait-max 1m -- COMMAND   (how long it may run, and wait for a place)',
+] as const;
+const OF_COMMANDS = [
+  'is for a command behind --; a job file says that itself',
+  'moorage explain job   (and write it into the file)',
+] as const;
+
+/** What was typed is either obeyed or refused. @throws CliError */
+function refuseFlags(verb: Command, flags: ReadonlySet<string>, why: string, next: string): void {
+  for (const option of verb.options) {
+    const name = option.attributeName();
+    if (flags.has(name) && verb.getOptionValueSource(name) === 'cli')
+      throw usageError(`${option.long ?? name} ${why}`, next);
+  }
+}
+
+/** Verbs about jobs: from the file to the end. */
+export function addJobVerbs(program: Command, { run, command }: ProgramInput): void {
+  program.commandsGroup('Jobs:');
+  cellVerb(
+    program,
+    'run [file]',
+    'submit a job file and follow it, or: run [flags] -- COMMAND, as if it ran here',
+  )
+    .option('-d, --detach', 'print the id and return', false)
+    .option('--name <name>', 'name of the one-off run, or of the job instead of the one in the file')
+    .option('--cpu <amount>', 'cores ("2", "0.5") or millicores ("500m")')
+    .option('--memory <size>', 'such as 256Mi')
+    .option('--disk <size>', 'such as 1Gi')
+    .option('--gpu <amount>', 'whole devices ("1"), or a part of one ("0.5", "500m")')
+    .option('--deadline <time>', 'run time after which it is stopped, such as 5m')
+    .option('--wait-max <time>', 'how long it may wait for a place')
+    .option('--priority <n>', '0 to 100')
+    .option('-e, --env <name=value>', 'environment variable; may be repeated', collect, [])
+    .option('--constraint <expression>', 'such as "host.zone == a"; may be repeated', collect, [])
+    .option('--timeout <time>', 'file: give up following after this time')
+    .option(
+      '--check-version <n>',
+      'file: submit only if this version is there now (0: none)',
+      wholeNumber(0, VERSION_MAX),
+    )
+    .option('--logs', 'file: show the output of the job while following', false)
+    .addHelpText(
+      'after',
+      '\nexamples:\n  moorage run examples/hello.yaml\n  moorage run --cpu 500m -- sh -c "echo hello"\n',
+    )
+    .action((file: string | undefined, options: RunOptions, verb: Command) =>
+      run(options, async (context) => {
+        if (file !== undefined && command !== null)
+          throw usageError(`a file (${file}) and a command are too much for one run`, 'moorage run --help');
+        if (file !== undefined) refuseFlags(verb, COMMAND_FLAGS, ...OF_COMMANDS);
+        if (command !== null) refuseFlags(verb, FILE_FLAGS, ...OF_FILES);
+        if (file !== undefined) return (await import('./run-file.ts')).runFile(context, file, options);
+        if (command === null || command.length === 0)
+          throw usageError('name a job file, or a command behind --', 'moorage run -- echo hello');
+        return (await import('./run-once.ts')).runOnce(context, command, options);
+      }),
+    );
+  verb(program, 'validate <files...>', 'check job files; needs no cell').action(
+    (files: string[], options: GlobalOptions) =>
+      run(options, async (context) => (await import('./validate.ts')).validate(context, files)),
+  );
+  verb(
+    program,
+    'explain [path]',
+    'what a field of the job file means, such as group.reschedule; `job -o json`: the schema',
+  ).action((path: string | undefined, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./explain.ts')).explain(context, path ?? 'job')),
+  );
+  cellVerb(program, 'ps [job]', 'list jobs, or the allocations of one')
+    .option('-A, --all-namespaces', 'jobs of all namespaces', false)
+    .action((job: string | undefined, options: GlobalOptions & { allNamespaces: boolean }) =>
+      run(options, async (context) =>
+        (await import('./ps.ts')).ps(context, job, { all: options.allNamespaces }),
+      ),
+    );
+  cellVerb(program, 'top [job]', 'what runs, and what it uses of what it asked for')
+    .option('-A, --all-namespaces', 'jobs of all namespaces', false)
+    .action((job: string | undefined, options: GlobalOptions & { allNamespaces: boolean }) =>
+      run(options, async (context) =>
+        (await import('./top.ts')).top(context, job, { all: options.allNamespaces }),
+      ),
+    );
+  cellVerb(
+    program,
+    'status [job]',
+    'a job, where it is, and how its parts ended; without one the cell, its store, and what hosts share',
+  ).action((job: string | undefined, options: GlobalOptions) =>
+    run(options, async (context) =>
+      job === undefined
+        ? (await import('../cell/cell-status.ts')).cellStatus(context)
+        : (await import('./status.ts')).status(context, job),
+    ),
+  );
+  cellVerb(program, 'why <job>', 'why it does not run: every host, every check').action(
+    (job: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./why.ts')).why(context, job)),
+  );
+  addLogsVerb(program, run);
+  addInsideVerbs(program, { run, command });
+  cellVerb(program, 'stop <jobs...>', 'stop jobs')
+    .option('-w, --wait', 'return when nothing of them is placed any more', false)
+    .option('--timeout <time>', 'with --wait: give up after this time')
+    .action((jobs: string[], options: GlobalOptions & { wait: boolean; timeout?: string }) =>
+      run(options, async (context) => (await import('./stop.ts')).stop(context, jobs, options)),
+    );
+  cellVerb(program, 'wait <job>', 'return when the job is in one of the phases')
+    .option(
+      '--for <phases>',
+      'pending, running, complete, failed, stopped; several with commas',
+      'complete,failed,stopped',
+    )
+    .option('--timeout <time>', 'give up after this time')
+    .action((job: string, options: GlobalOptions & { for: string; timeout?: string }) =>
+      run(options, async (context) => (await import('./wait.ts')).wait(context, job, options)),
+    );
+}
+
+type InsideFlags = GlobalOptions & { interactive: boolean; tty: boolean; task?: string };
+
+/** Verbs about what runs inside one allocation: a job with one, `web[2]`, or an allocation's id. */
+function addInsideVerbs(program: Command, { run, command }: ProgramInput): void {
+  cellVerb(
+    program,
+    'exec <allocation>',
+    'run a command inside: exec web[2] -- ls /; a job with one, or an id',
+  )
+    .option('-i, --interactive', 'give it what is typed here', false)
+    .option('-t, --tty', 'give it a terminal', false)
+    .option('--task <name>', 'inside this task; the first that is no sidecar without it')
+    .action((allocation: string, options: InsideFlags) =>
+      run(options, async (context) => {
+        if (command === null || command.length === 0)
+          throw usageError('name a command behind --', 'moorage exec web[0] -- ps');
+        return (await import('../tasks/exec.ts')).exec(context, allocation, command, options);
+      }),
+    );
+  cellVerb(program, 'attach <allocation>', 'output and, where the task has `stdin: true`, input of what runs')
+    .option('--task <name>', 'this task; the first that is no sidecar without it')
+    .option('--no-stdin', 'only output')
+    .option('--take', 'type into it though somebody else does, who then no longer can', false)
+    .action((allocation: string, options: InsideFlags & { stdin: boolean; take: boolean }) =>
+      run(options, async (context) =>
+        (await import('../tasks/attach.ts')).attach(context, allocation, options),
+      ),
+    );
+  cellVerb(
+    program,
+    'cp <from> <to>',
+    'copy a file or a folder: web[2]:/etc/hosts here, or ./file web[2]:/tmp',
+  )
+    .option('--task <name>', 'inside this task; the first that is no sidecar without it')
+    .action((from: string, to: string, options: InsideFlags) =>
+      run(options, async (context) => (await import('../tasks/cp/cp.ts')).cp(context, from, to, options)),
+    );
+}
+
+type LogsFlags = GlobalOptions & {
+  follow: boolean;
+  stream?: string;
+  group?: string;
+  index?: string;
+  allocation?: string;
+  task?: string;
+};
+
+function addLogsVerb(program: Command, run: ProgramInput['run']): void {
+  cellVerb(program, 'logs <job>', 'output of a job, all its allocations; `web[2]` for one')
+    .option('-f, --follow', 'go on until the job ends', false)
+    .option('--stream <name>', 'stdout or stderr; both without it')
+    .option('--group <name>', 'allocations of this group')
+    .option('--index <n>', 'the allocation with this index')
+    .option('--allocation <id>', 'this allocation')
+    .option('--task <name>', 'this task; the first that is no sidecar without it')
+    .action((job: string, options: LogsFlags) =>
+      run(options, async (context) => (await import('../tasks/logs.ts')).logs(context, job, options)),
+    );
+}

@@ -1,0 +1,183 @@
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
+import { jobToFile } from '../../src/wire/job-file/job-file.ts';
+import type { JobStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
+import { readDuration } from '../../src/wire/values/units.ts';
+import type { Context } from '../command/context.ts';
+import { EXIT, usageError } from '../command/exit.ts';
+import { printValue } from '../output/output.ts';
+import { clockTime } from '../output/words.ts';
+import { followLogs } from '../tasks/logs.ts';
+import { readJobFile } from './validate.ts';
+
+export interface RunFileOptions {
+  /** Of the job, instead of the one in the file. */
+  readonly name?: string;
+  readonly detach: boolean;
+  /** Give up after this long: `5m`. */
+  readonly timeout?: string;
+  /** The version that must be there now. */
+  readonly checkVersion?: number;
+  readonly logs: boolean;
+}
+
+const POLL_MS = 300;
+const WHY_AFTER_MS = 2_000;
+
+/** Submits a job file and follows the job: a batch job to its end, any other until all of it runs. */
+export async function runFile(context: Context, file: string, options: RunFileOptions): Promise<number> {
+  const job = await readJobFile(file);
+  const timeoutMs = options.timeout === undefined ? null : readTimeout('run', options.timeout);
+  const api = await context.api();
+  const namespace = job.namespace === 'default' ? context.namespace : job.namespace;
+  const answer = await api.submit(
+    { ...jobToFile(job), namespace, name: options.name ?? job.name },
+    options.checkVersion === undefined ? {} : { ifMatch: options.checkVersion },
+  );
+  const name = { namespace: answer.namespace, job: answer.name };
+  if (options.detach) {
+    if (context.output === 'json' || context.output === 'yaml')
+      await printValue(context.terminal, context.output, answer);
+    else context.terminal.out(`${answer.name}\n`);
+    if (!answer.changed) await tellUnchanged(context, api, name, file);
+    return EXIT.ok;
+  }
+  if (answer.changed) say(context, `job "${answer.name}" submitted as version ${String(answer.version)}`);
+  else await tellUnchanged(context, api, name, file);
+  return await followJob(context, api, name, { timeoutMs, logs: options.logs });
+}
+
+/** Who submits a file again may expect that it runs again. */
+async function tellUnchanged(
+  context: Context,
+  api: MonitorClient,
+  name: JobRef,
+  file: string,
+): Promise<void> {
+  const { summary } = await api.status(name);
+  const { phase, version } = summary;
+  if (phase !== 'complete' && phase !== 'failed') {
+    say(context, `job "${name.job}" is there already as version ${String(version)}, nothing changed`);
+    return;
+  }
+  say(
+    context,
+    `job "${name.job}" has ended already (${phase}, version ${String(version)}); the same file does not run it again`,
+  );
+  context.terminal.err(`next: moorage run --name ${name.job}-2 ${file}   (or change the file)\n`);
+}
+
+export function readTimeout(verb: string, text: string): number {
+  const reading = readDuration(text);
+  if (reading.ok && reading.value > 0) return reading.value;
+  throw usageError(
+    `--timeout: ${reading.ok ? 'must be more than 0' : reading.text}`,
+    `moorage ${verb} --help`,
+  );
+}
+
+async function followJob(
+  context: Context,
+  api: MonitorClient,
+  name: JobRef,
+  options: { readonly timeoutMs: number | null; readonly logs: boolean },
+): Promise<number> {
+  const done = new AbortController();
+  const signal = AbortSignal.any([context.interrupted, done.signal]);
+  const logs = options.logs
+    ? followLogs(context, api, name, { follow: true, query: {}, signal })
+    : Promise.resolve();
+  try {
+    const code = await new Progress(context, api, name, options.timeoutMs).untilSettled(signal);
+    // What it wrote last is still on its way; the logs end by themselves when the job has ended.
+    if (options.logs && code !== EXIT.unplaceable)
+      await Promise.race([logs, context.terminal.sleep(5_000, signal)]);
+    return code;
+  } finally {
+    done.abort();
+    await logs.catch(() => undefined);
+  }
+}
+
+/** Says each change of a job once, with its time. */
+class Progress {
+  readonly #context: Context;
+  readonly #api: MonitorClient;
+  readonly #name: JobRef;
+  readonly #timeoutMs: number | null;
+  #said = '';
+  #why = '';
+
+  constructor(context: Context, api: MonitorClient, name: JobRef, timeoutMs: number | null) {
+    this.#context = context;
+    this.#api = api;
+    this.#name = name;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async untilSettled(signal: AbortSignal): Promise<number> {
+    const { terminal } = this.#context;
+    const startMs = terminal.nowMs();
+    for (;;) {
+      const status = await this.#api.status(this.#name);
+      this.#tell(status.summary);
+      const code = settled(status);
+      if (code !== null) return this.#end(status, code);
+      const waitedMs = terminal.nowMs() - startMs;
+      const { placed, desired, complete, failed } = status.summary.counts;
+      if (waitedMs > WHY_AFTER_MS && placed + complete + failed < desired) await this.#tellWhy();
+      if (this.#timeoutMs !== null && waitedMs > this.#timeoutMs) return this.#giveUp(placed < desired);
+      await terminal.sleep(POLL_MS, signal);
+      if (this.#context.interrupted.aborted) return this.#leave();
+    }
+  }
+
+  #tell({ phase, counts }: JobSummary): void {
+    const line =
+      `${phase}: placed ${String(counts.placed)}/${String(counts.desired)}, running ${String(counts.running)}, ` +
+      `complete ${String(counts.complete)}, failed ${String(counts.failed)}`;
+    if (line !== this.#said) say(this.#context, (this.#said = line));
+  }
+
+  async #tellWhy(): Promise<void> {
+    const why = await this.#api.why(this.#name).catch(() => null);
+    if (why !== null && why.summary !== this.#why)
+      say(this.#context, `waiting: ${(this.#why = why.summary)}`);
+  }
+
+  #end(status: JobStatus, code: number): number {
+    const failed = status.outcomes.filter((outcome) => outcome.state !== 'complete').at(-1);
+    if (code !== EXIT.ok && failed !== undefined)
+      say(this.#context, `last failure on ${failed.host === '' ? 'no host' : failed.host}: ${failed.reason}`);
+    if (code !== EXIT.ok) this.#context.terminal.err(`next: moorage status ${this.#name.job}\n`);
+    return code;
+  }
+
+  #giveUp(unplaced: boolean): number {
+    this.#context.terminal.err(
+      `moorage: not ${unplaced ? 'placed' : 'settled'} in time; it stays submitted\nnext: moorage why ${this.#name.job}\n`,
+    );
+    return EXIT.unplaceable;
+  }
+
+  #leave(): number {
+    this.#context.terminal.err(`moorage: the job goes on; stop it with: moorage stop ${this.#name.job}\n`);
+    return EXIT.signalBase + 2;
+  }
+}
+
+/** The exit code of a job that will not change by itself any more; null while it may. */
+function settled({ summary, outcomes }: JobStatus): number | null {
+  if (summary.phase === 'complete') return EXIT.ok;
+  if (summary.phase === 'failed') {
+    const unplaced = outcomes.some((outcome) => outcome.host === '');
+    return unplaced ? EXIT.unplaceable : EXIT.workloadFailed;
+  }
+  if (summary.phase === 'stopped') return EXIT.workloadFailed;
+  const { desired, running } = summary.counts;
+  return summary.type !== 'batch' && desired > 0 && running >= desired ? EXIT.ok : null;
+}
+
+function say(context: Context, text: string): void {
+  context.terminal.err(`${clockTime(context.terminal.nowMs())} ${text}\n`);
+}

@@ -1,0 +1,268 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:os';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
+import type { Exit } from '../../src/core/cell/allocation.ts';
+import type { Job } from '../../src/core/cell/job.ts';
+import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file/job-file.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { RunExit } from '../../src/wire/api/monitor-api.ts';
+import type { LogStream } from '../../src/wire/api/host-api.ts';
+import type { Context } from '../command/context.ts';
+import { CliError, EXIT } from '../command/exit.ts';
+import type { LogPlace, LogSource, RelayOptions } from '../tasks/relay.ts';
+import { relay, relayRest } from '../tasks/relay.ts';
+
+export interface RunOnceOptions {
+  readonly name?: string;
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly disk?: string;
+  readonly gpu?: string;
+  readonly deadline?: string;
+  readonly waitMax?: string;
+  readonly priority?: string;
+  readonly env: readonly string[];
+  readonly constraint: readonly string[];
+  readonly detach: boolean;
+}
+
+/** One question to the monitor about the end; it answers earlier when the run ends earlier. */
+const EXIT_WAIT_MS = 20_000;
+/** How long no monitor at all may answer before the command gives up; the run itself goes on. */
+const OUTAGE_MAX_MS = 60_000;
+const RETRY_MS = 500;
+/** A run that starts at once needs no word; one that waits does. */
+const WHY_AFTER_MS = 2_000;
+const WHY_EVERY_MS = 5_000;
+/** After the end is known its output is there; a host that is lost may never say that it was all. */
+const OUTPUT_GRACE_MS = 5_000;
+/** A stream that ended although the run did not: its monitor stopped, and another one has the rest. */
+const REOPEN_MS = 200;
+
+/** Said of one allocation's output, not of the run. */
+const OUTPUT_LOST: ReadonlySet<string> = new Set(['log-gone', 'host-unreachable', 'no-such-allocation']);
+
+/** Runs a command somewhere in the cell as if it ran here: its output, its exit code. */
+export async function runOnce(
+  context: Context,
+  command: readonly string[],
+  options: RunOnceOptions,
+): Promise<number> {
+  const job = oneOffJob(context, command, options);
+  const api = await context.api();
+  const answer = await api.run(jobToFile(job), randomUUID());
+  if (options.detach) {
+    context.terminal.out(`${answer.job}\n`);
+    return EXIT.ok;
+  }
+  try {
+    // The first interrupt stops the run, and its end is still to be told; the second leaves.
+    context.endInOrder();
+    return await new Attached(context, api, answer).follow();
+  } catch (error) {
+    const hint = `moorage status ${answer.job}   (it may still run)`;
+    throw new CliError(EXIT.ownFault, faultOf(error), hint, error);
+  }
+}
+
+function oneOffJob(context: Context, command: readonly string[], options: RunOnceOptions): Job {
+  const file = {
+    // The monitor adds an id of its own.
+    name: options.name ?? 'run',
+    namespace: context.namespace,
+    type: 'batch',
+    oneOff: true,
+    command,
+    ...(options.env.length === 0 ? {} : { env: Object.fromEntries(options.env.map(splitEnv)) }),
+    resources: {
+      ...given('cpu', options.cpu),
+      ...given('memory', options.memory),
+      ...given('disk', options.disk),
+      ...given('gpu', options.gpu === undefined ? undefined : gpuOption(options.gpu)),
+    },
+    ...given('deadline', options.deadline),
+    ...given('waitMax', options.waitMax),
+    ...given('priority', options.priority === undefined ? undefined : Number(options.priority)),
+    ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
+    // A command is run once: whoever typed it decides whether to type it again.
+    restart: { attempts: 0, on: 'never' },
+    reschedule: { attempts: 0 },
+  };
+  const reading = parseJobObject(file);
+  if (reading.ok) return reading.job;
+  const lines = reading.problems.map((problem) => formatProblem(problem).replace(/^error: /, ''));
+  throw new CliError(EXIT.usage, lines.join('\n'), 'moorage run --help');
+}
+
+function given(key: string, value: unknown): Record<string, unknown> {
+  return value === undefined ? {} : { [key]: value };
+}
+
+function gpuOption(text: string): unknown {
+  return /^\d+$/.test(text) ? Number(text) : { share: text };
+}
+
+function splitEnv(text: string): [string, string] {
+  const at = text.indexOf('=');
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new CliError(EXIT.usage, `--env ${text}: write it as NAME=value`, 'moorage run --help');
+}
+
+/** The command's end of a run: relays both streams, waits for the end, says why when nothing happens. */
+class Attached {
+  readonly #context: Context;
+  readonly #api: MonitorClient;
+  readonly #name: JobRef;
+  readonly #done = new AbortController();
+  #ended = false;
+  #heard = false;
+
+  constructor(context: Context, api: MonitorClient, name: JobRef) {
+    this.#context = context;
+    this.#api = api;
+    this.#name = name;
+  }
+
+  async follow(): Promise<number> {
+    const { interrupted } = this.#context;
+    const onInterrupt = (): void => void this.#stop();
+    interrupted.addEventListener('abort', onInterrupt, { once: true });
+    const explained = this.#explain();
+    try {
+      const outputs = Promise.all([this.#output('stdout'), this.#output('stderr')]);
+      const first = await Promise.race([this.#exit(), outputs.then(() => this.#exit())]);
+      this.#ended = true;
+      // What never started has no output to wait for.
+      const graceMs = first.allocation === null || (first.host ?? '') === '' ? 0 : OUTPUT_GRACE_MS;
+      await Promise.race([outputs, this.#context.terminal.sleep(graceMs, this.#done.signal)]);
+      return this.#codeOf(first);
+    } finally {
+      this.#done.abort();
+      interrupted.removeEventListener('abort', onInterrupt);
+      await explained;
+    }
+  }
+
+  #exitAnswer: Promise<RunExit> | null = null;
+
+  #exit(): Promise<RunExit> {
+    return (this.#exitAnswer ??= this.#awaitExit());
+  }
+
+  async #awaitExit(): Promise<RunExit> {
+    const { terminal } = this.#context;
+    let heardMs = terminal.nowMs();
+    for (;;) {
+      try {
+        const end = await this.#api.exit(this.#name, EXIT_WAIT_MS, { signal: this.#done.signal });
+        heardMs = terminal.nowMs();
+        if (end === null) continue;
+        this.#ended = true;
+        return end;
+      } catch (error) {
+        // All monitors may be away for a while; the run goes on without them.
+        const away = isAway(error) && terminal.nowMs() - heardMs < OUTAGE_MAX_MS;
+        if (!away || this.#done.signal.aborted) throw error;
+      }
+      await terminal.sleep(RETRY_MS, this.#done.signal);
+    }
+  }
+
+  async #output(stream: LogStream): Promise<void> {
+    const { terminal } = this.#context;
+    const source = { name: this.#name, call: { stream } };
+    const write = (chunk: Uint8Array): void => {
+      this.#heard = true;
+      if (stream === 'stdout') terminal.out(chunk);
+      else terminal.err(chunk);
+    };
+    const options = {
+      signal: this.#done.signal,
+      write,
+      onGap: (bytes: number) => this.#note(`${String(bytes)} bytes of ${stream} were dropped by the host`),
+    };
+    const place: LogPlace = { allocation: null, offset: 0 };
+    // A stream may end because its monitor stops: only the end of the run says that it was all.
+    while (!this.#done.signal.aborted) {
+      const wasEnded = this.#ended;
+      await this.#relay(source, { ...options, place, follow: !wasEnded });
+      if (wasEnded) return;
+      await Promise.race([this.#exit(), terminal.sleep(REOPEN_MS, this.#done.signal)]);
+      if (this.#ended)
+        return await relayRest(this.#api, terminal, source, { ...options, place, follow: false });
+    }
+  }
+
+  /**
+   * An allocation's output may be lost with its host, said to us before its first byte or after: the run is placed again, and
+   * its next output comes from its beginning. What became of the run is told by its end alone.
+   */
+  async #relay(source: LogSource, options: RelayOptions & { readonly place: LogPlace }): Promise<void> {
+    try {
+      await relay(this.#api, this.#context.terminal, source, options);
+    } catch (error) {
+      const isLost = error instanceof ProblemError && OUTPUT_LOST.has(error.problem.code);
+      if (!isLost && (!(error instanceof ProblemError) || options.place.allocation === null)) throw error;
+    }
+  }
+
+  /** While nothing comes, asks why, and says it each time that it changes. */
+  async #explain(): Promise<void> {
+    const { terminal } = this.#context;
+    let said = '';
+    await terminal.sleep(WHY_AFTER_MS, this.#done.signal);
+    while (!this.#done.signal.aborted && !this.#heard) {
+      const why = await this.#api.why(this.#name, { signal: this.#done.signal }).catch(() => null);
+      const waits = why !== null && why.groups.some((group) => group.pending > 0);
+      if (waits && why.summary !== said && !this.#done.signal.aborted) this.#note((said = why.summary));
+      await terminal.sleep(WHY_EVERY_MS, this.#done.signal);
+    }
+  }
+
+  async #stop(): Promise<void> {
+    this.#note(`stopping ${this.#name.job}; interrupt again to leave it`);
+    await this.#api
+      .stop(this.#name, { signal: this.#done.signal })
+      // It ended in the meantime: that is told.
+      .catch((error: unknown) => this.#done.signal.aborted || this.#note(`not stopped: ${faultOf(error)}`));
+  }
+
+  #note(text: string): void {
+    this.#context.terminal.err(`moorage: ${text}\n`);
+  }
+
+  #codeOf(end: RunExit): number {
+    const { exit } = end;
+    if (exit?.code !== undefined) {
+      // A deadline or a stop that the command answered with a code of its own is worth a word.
+      if (end.state !== 'complete' && end.state !== 'failed') this.#note(`${end.state}: ${end.reason}`);
+      return exit.code;
+    }
+    if (exit?.signal !== undefined) {
+      this.#note(`ended by ${exit.signal}: ${end.reason}`);
+      return signalCode(exit);
+    }
+    if (end.allocation === null || end.host === null || end.host === '') {
+      this.#note(`not placed: ${end.reason}`);
+      return EXIT.unplaceable;
+    }
+    this.#note(`${end.state} on ${end.host}: ${end.reason}`);
+    return EXIT.ownFault;
+  }
+}
+
+function faultOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof HttpError || (error instanceof ProblemError && error.problem.status >= 500);
+}
+
+/** 128 and the signal's number, as shells have it. */
+export function signalCode(exit: Exit): number {
+  const number = (constants.signals as Readonly<Record<string, number>>)[exit.signal ?? ''];
+  return number === undefined ? EXIT.ownFault : EXIT.signalBase + number;
+}

@@ -1,0 +1,62 @@
+import type { Outcome } from '../../src/core/cell/allocation.ts';
+import { slotName } from '../../src/core/cell/ids.ts';
+import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
+import type { Context } from '../command/context.ts';
+import { jobName, shownName } from '../names/names.ts';
+import { printValue } from '../output/output.ts';
+import type { Column } from '../output/table.ts';
+import { formatTable } from '../output/table.ts';
+import { ago, duration, exitText, plural } from '../output/words.ts';
+import { withJob } from '../names/find-job.ts';
+import { allocationColumns } from './ps.ts';
+
+/** Rows of ended allocations that a person can take in; `-o json` has all. */
+const OUTCOMES_SHOWN_MAX = 20;
+
+export async function status(context: Context, written: string): Promise<number> {
+  const { terminal, output } = context;
+  const api = await context.api();
+  const { name, answer } = await withJob(api, jobName(written, context.namespace), (job) => api.status(job));
+  if (output === 'name') terminal.out(`${shownName(name.namespace, name.job, context.namespace)}\n`);
+  else if (output !== 'table') await printValue(terminal, output, answer);
+  else terminal.out(render(answer, terminal.nowMs(), name.job));
+  return 0;
+}
+
+function render(answer: JobStatus, nowMs: number, written: string): string {
+  const { summary, outcomes } = answer;
+  const { counts } = summary;
+  const kind = summary.oneOff ? 'one-off' : summary.type;
+  const lines = [
+    `${summary.name}: ${summary.phase}  (${kind}, version ${String(summary.version)}, priority ${String(summary.precedence)})`,
+    `  wanted ${String(counts.desired)}, placed ${String(counts.placed)}, running ${String(counts.running)}, ` +
+      `complete ${String(counts.complete)}, failed ${String(counts.failed)}`,
+    `  owner ${summary.owner ?? 'none'}, submitted ${ago(nowMs, summary.submittedAtMs)} ago`,
+  ];
+  const tables: string[] = [];
+  if (answer.allocations.length > 0) tables.push(formatTable(allocationColumns(nowMs), answer.allocations));
+  const ended = [...outcomes].sort((a, b) => b.endedAtMs - a.endedAtMs);
+  if (ended.length > 0) tables.push(formatTable(outcomeColumns(nowMs), ended.slice(0, OUTCOMES_SHOWN_MAX)));
+  if (ended.length > OUTCOMES_SHOWN_MAX)
+    tables.push(
+      `and ${plural(ended.length - OUTCOMES_SHOWN_MAX, 'earlier end')}; all: moorage status ${written} -o json\n`,
+    );
+  if (summary.phase === 'pending') tables.push(`nothing is placed yet; ask: moorage why ${written}\n`);
+  return [`${lines.join('\n')}\n`, ...tables].join('\n');
+}
+
+function outcomeColumns(nowMs: number): Column<Outcome>[] {
+  return [
+    { title: 'ENDED', cell: (row) => slotName(row.job, row.group, row.index) },
+    { title: 'TRY', cell: (row) => String(row.attempt), align: 'right' },
+    { title: 'HOST', cell: (row) => row.host },
+    { title: 'STATE', cell: (row) => row.state },
+    { title: 'EXIT', cell: (row) => exitText(row.exit) },
+    {
+      title: 'RAN',
+      cell: (row) => (row.startedAtMs === undefined ? '' : duration(row.endedAtMs - row.startedAtMs)),
+    },
+    { title: 'AGO', cell: (row) => ago(nowMs, row.endedAtMs) },
+    { title: 'REASON', cell: (row) => row.reason },
+  ];
+}

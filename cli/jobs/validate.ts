@@ -1,0 +1,57 @@
+import type { Job } from '../../src/core/cell/job.ts';
+import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
+import { formatProblem, jobToFile, parseJobText } from '../../src/wire/job-file/job-file.ts';
+import type { Context } from '../command/context.ts';
+import { CliError, EXIT } from '../command/exit.ts';
+import { printValue } from '../output/output.ts';
+import { plural } from '../output/words.ts';
+import { readText } from '../command/read-text.ts';
+
+/** Reads and checks job files; says nothing of the cell. */
+export async function validate(context: Context, files: readonly string[]): Promise<number> {
+  const { terminal, output } = context;
+  let wrong = 0;
+  for (const file of files) {
+    const reading = parseJobText(await readText(file), file);
+    if (!reading.ok) {
+      wrong += reading.problems.length;
+      terminal.err(`${linesOf(reading.problems)}\n`);
+    } else if (output === 'json' || output === 'yaml')
+      await printValue(terminal, output, jobToFile(reading.job));
+    else if (output === 'name') terminal.out(`${reading.job.name}\n`);
+    else terminal.out(`${file}: ${describe(reading.job)}\n`);
+  }
+  return wrong === 0 ? EXIT.ok : EXIT.badSpec;
+}
+
+function describe(job: Job): string {
+  const groups = Object.values(job.groups);
+  const count =
+    job.type === 'system'
+      ? 'one on every matching host'
+      : plural(
+          groups.reduce((n, g) => n + g.count, 0),
+          'allocation',
+        );
+  return `${job.type} job "${job.name}" is valid: ${plural(groups.length, 'group')}, ${count}`;
+}
+
+/** @throws CliError when the file holds no valid job; every problem is in the message */
+export async function readJobFile(file: string): Promise<Job> {
+  const reading = parseJobText(await readText(file), file);
+  if (reading.ok) return reading.job;
+  throw new CliError(
+    EXIT.badSpec,
+    linesOf(reading.problems),
+    `moorage explain job   (or edit ${file} and run: moorage validate ${file})`,
+  );
+}
+
+/** One fault may show in many places; a person reads no more of them at once. */
+const PROBLEMS_SHOWN_MAX = 20;
+
+function linesOf(problems: readonly JobProblem[]): string {
+  const lines = problems.slice(0, PROBLEMS_SHOWN_MAX).map(formatProblem);
+  const more = problems.length - lines.length;
+  return more === 0 ? lines.join('\n') : `${lines.join('\n')}\nand ${plural(more, 'more problem')}`;
+}

@@ -1,0 +1,93 @@
+import type { Shortfall } from '../../src/core/cell/resources.ts';
+import type { HostRefusal, Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
+import type { Context } from '../command/context.ts';
+import { jobName } from '../names/names.ts';
+import { printValue } from '../output/output.ts';
+import { formatTable } from '../output/table.ts';
+import { cores, duration, gpus, plural, size } from '../output/words.ts';
+import { withJob } from '../names/find-job.ts';
+
+/** Why a job is not where it should be: one line, then which check refused how many hosts, then host by host. */
+export async function why(context: Context, written: string): Promise<number> {
+  const { terminal, output } = context;
+  const api = await context.api();
+  const { answer } = await withJob(api, jobName(written, context.namespace), (job) => api.why(job));
+  if (output === 'name') terminal.out(`${answer.summary}\n`);
+  else if (output !== 'table') await printValue(terminal, output, answer);
+  else terminal.out(renderWhy(answer, terminal.nowMs()));
+  return 0;
+}
+
+export function renderWhy(answer: Why, nowMs: number): string {
+  // A short form's only group has the job's name, and the summary may begin with it.
+  const { job, summary } = answer;
+  const head = summary.startsWith(`${job}: `) ? `${summary}\n` : `${job}: ${summary}\n`;
+  const waiting = answer.groups.filter((group) => group.pending > 0 || !SETTLED.has(group.stage));
+  return [head, ...waiting.map((group) => renderGroup(group, nowMs))].join('\n');
+}
+
+/** Stages of a group that has nothing to explain. */
+const SETTLED: ReadonlySet<string> = new Set(['running', 'complete', 'failed', 'stopped']);
+
+function renderGroup(group: WhyGroup, nowMs: number): string {
+  const next =
+    group.nextTryMs === null
+      ? 'next try when something that could fit changes'
+      : nextTry(group.nextTryMs, nowMs);
+  const tried = `  tried ${plural(group.tries, 'time')}, ${plural(group.conflicts, 'conflict')}`;
+  const lines = [
+    `group ${group.group}: ${group.stage}, ${plural(group.pending, 'allocation')} without a place`,
+    `  ${group.detail}`,
+    group.pending === 0 ? tried : `${tried}; ${next}`,
+  ];
+  if (group.pending > 0 && group.hostsTotal > 0) lines.push(`  ${fitting(group)}`);
+  const nearest = group.hosts[0];
+  if (nearest !== undefined) lines.push(`  nearest miss: ${nearest.host} ${missing(nearest)}`);
+  const parts = [`${lines.join('\n')}\n`];
+  if (group.refusals.length > 0) parts.push(formatTable(REFUSALS, group.refusals));
+  if (group.hosts.length > 0) parts.push(formatTable(HOSTS, group.hosts));
+  const refusing = group.refusals.reduce((sum, refusal) => sum + refusal.hosts, 0);
+  const left = refusing - group.hosts.length;
+  if (left > 0) parts.push(`and ${plural(left, 'more host')} that cannot take it\n`);
+  return parts.join('\n');
+}
+
+/** Every host that refuses is counted once, at the first check that it fails. */
+function fitting({ hostsTotal, refusals }: WhyGroup): string {
+  const fits = hostsTotal - refusals.reduce((sum, refusal) => sum + refusal.hosts, 0);
+  const hosts = plural(hostsTotal, 'host');
+  if (fits === 0) return `none of ${hosts} fits now`;
+  return `${String(fits)} of ${hosts} ${fits === 1 ? 'fits' : 'fit'} now`;
+}
+
+function nextTry(atMs: number, nowMs: number): string {
+  return atMs <= nowMs ? 'next try now' : `next try in ${duration(atMs - nowMs)}`;
+}
+
+function missing(refusal: HostRefusal): string {
+  return refusal.short === undefined ? `(${refusal.detail})` : lacks(refusal.short);
+}
+
+/** `lacks 300Mi memory (needs 512Mi, has 212Mi)` */
+export function lacks(short: Shortfall): string {
+  const show = shower(short.dimension);
+  const lack = show(short.needed - short.available);
+  return `lacks ${lack} ${short.dimension} (needs ${show(short.needed)}, has ${show(short.available)})`;
+}
+
+function shower(dimension: string): (amount: number) => string {
+  if (dimension === 'cpu') return cores;
+  if (dimension === 'memory' || dimension === 'disk') return size;
+  return dimension === 'gpu' ? gpus : String;
+}
+
+const REFUSALS = [
+  { title: 'CHECK', cell: (row: { check: string }) => row.check },
+  { title: 'HOSTS', cell: (row: { hosts: number }) => String(row.hosts), align: 'right' },
+] as const;
+
+const HOSTS = [
+  { title: 'HOST', cell: (row: HostRefusal) => row.host },
+  { title: 'CHECK', cell: (row: HostRefusal) => row.check },
+  { title: 'WHY', cell: (row: HostRefusal) => (row.short === undefined ? row.detail : lacks(row.short)) },
+] as const;

@@ -1,0 +1,148 @@
+import type { CheckReport } from '../../sim/checkers/check-history.ts';
+import { checkHistory } from '../../sim/checkers/check-history.ts';
+import { VIOLATIONS_MAX } from '../../sim/checkers/replay/violations.ts';
+import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
+import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { HostClient } from '../../src/clients/host-client.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import type { CellStore } from '../../src/ports/cell-store.ts';
+import type { StoreSize } from '../../src/ports/store-upkeep.ts';
+import type { HostListing } from '../../src/wire/api/host-api.ts';
+import { hostCodec } from '../../src/wire/records/records.ts';
+import { runningCell } from '../command/cell-address.ts';
+import type { Context } from '../command/context.ts';
+import { CliError, EXIT, usageError } from '../command/exit.ts';
+import { printValue } from '../output/output.ts';
+import { formatTable } from '../output/table.ts';
+import { mebibytes, plural } from '../output/words.ts';
+
+export interface CheckOptions {
+  readonly etcd: readonly string[];
+  readonly cell?: string;
+}
+
+/** Hosts that are asked at once. */
+const HOSTS_IN_FLIGHT = 16;
+
+/** Replays the cell's history from etcd and compares it with what the hosts hold. */
+export async function check(context: Context, options: CheckOptions): Promise<number> {
+  const { etcd, cell } = storeOf(context, options, 'check');
+  const found = await checkCell(etcd, cell);
+  const { terminal, output } = context;
+  if (output === 'json' || output === 'yaml') await printValue(terminal, output, found);
+  else if (output === 'name') terminal.out(`${found.report.verdict}\n`);
+  else terminal.out(renderCheck(found));
+  return exitOf(found);
+}
+
+export interface CheckedCell {
+  readonly report: CheckReport;
+  readonly store: StoreSize;
+  readonly silentHosts: readonly string[];
+}
+
+/** Anything but `holds` fails: a check that looked at nothing has proved nothing. */
+export function exitOf({ report }: CheckedCell): number {
+  return report.verdict === 'holds' ? EXIT.ok : EXIT.workloadFailed;
+}
+
+/** The store that the options name, or that of the cell that runs here. @param verb which asks @throws CliError */
+export function storeOf(
+  context: Context,
+  options: CheckOptions,
+  verb: 'check' | 'restored',
+): { etcd: readonly string[]; cell: string } {
+  const running = runningCell(context.terminal.cwd);
+  const etcd = options.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
+  if (etcd.length > 0) return { etcd, cell: options.cell ?? running?.cell ?? 'default' };
+  if (running === null)
+    throw usageError(
+      'name the store: --etcd http://host:port',
+      `moorage ${verb} --etcd http://127.0.0.1:2379 --cell NAME`,
+    );
+  return { etcd: running.etcd, cell: options.cell ?? running.cell };
+}
+
+/** @throws StoreError */
+export async function checkCell(etcd: readonly string[], cell: string): Promise<CheckedCell> {
+  const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
+  const upkeep = new EtcdUpkeep({ endpoints: etcd });
+  try {
+    const keys = cellKeys(cell);
+    // The hosts first: what they run must have been committed before, so it must be in the history read after.
+    const { listings, silentHosts } = await askHosts(store, keys);
+    const report = await checkHistory(store, keys, listings);
+    const meta = await store.read([keys.meta]);
+    if (report.verdict === 'nothing-seen' && !meta.entries.has(keys.meta))
+      throw new CliError(
+        EXIT.workloadFailed,
+        `the store holds no cell "${cell}": there was nothing to look at`,
+        'moorage check --cell NAME',
+      );
+    return { report, store: await upkeep.measure(), silentHosts };
+  } finally {
+    await Promise.all([store.close(), upkeep.close()]);
+  }
+}
+
+async function askHosts(
+  store: CellStore,
+  keys: CellKeys,
+): Promise<{ listings: HostListing[]; silentHosts: string[] }> {
+  const { entries } = await store.list(keys.hosts);
+  const hosts = [...entries.values()].map((entry) => hostCodec.decode(entry.value));
+  const client = new HostClient(fetchClient());
+  const listings: HostListing[] = [];
+  const silentHosts: string[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let host = hosts[next++]; host !== undefined; host = hosts[next++]) {
+      const listing = await client.list(host.address).catch(() => null);
+      if (listing === null) silentHosts.push(host.id);
+      else listings.push(listing);
+    }
+  };
+  await Promise.all(Array.from({ length: HOSTS_IN_FLIGHT }, worker));
+  return { listings, silentHosts };
+}
+
+const INVARIANTS = 'I1 I2 I3 I4 I6 I7 I8 I12 I13';
+
+export function renderCheck({ report, store, silentHosts }: CheckedCell): string {
+  const from = report.wholeHistory
+    ? 'from the beginning'
+    : `from revision ${String(report.fromRevision)} on (older history is compacted)`;
+  const lines = [
+    `looked at ${plural(report.revisions, 'revision')} ${from} to ${String(report.toRevision)}: ` +
+      `${plural(report.commits, 'commit')} in ${plural(report.transactions, 'transaction')}, ${plural(report.allocations, 'allocation')}, ${plural(report.hosts, 'host')}`,
+  ];
+  lines.push(
+    `the store's database has ${mebibytes(store.databaseBytes)}, of which ${mebibytes(store.inUseBytes)} are in use` +
+      (store.isFull ? '; it is full, and refuses writes' : ''),
+  );
+  if (silentHosts.length > 0)
+    lines.push(
+      `${plural(silentHosts.length, 'host')} did not answer: ${silentHosts.slice(0, 8).join(', ')}${silentHosts.length > 8 ? ', ...' : ''}`,
+    );
+  if (report.verdict === 'holds') lines.push(`no violation of ${INVARIANTS}`);
+  if (report.verdict === 'nothing-seen')
+    lines.push('there was no commit and no allocation to look at: nothing is proved');
+  if (report.verdict !== 'violated') return `${lines.join('\n')}\n`;
+  lines.push(
+    `${plural(report.violationsTotal, 'violation')}${report.violationsTotal > VIOLATIONS_MAX ? `, the first ${String(VIOLATIONS_MAX)}` : ''}:`,
+  );
+  const table = formatTable(
+    [
+      { title: 'INVARIANT', cell: (row) => row.invariant },
+      { title: 'REVISION', cell: (row) => String(row.revision), align: 'right' },
+      { title: 'KEY', cell: (row) => row.key },
+      { title: 'WHAT', cell: (row) => row.detail },
+    ],
+    report.violations,
+  );
+  return `${lines.join('\n')}\n${table}`;
+}

@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { ProgramInput } from '../program.ts';
+import type { AgentFlags } from './agent.ts';
+import type { ArbiterFlags } from './arbiter.ts';
+import type { HollowFlags } from './hollow.ts';
+import type { MonitorFlags } from './monitor.ts';
+import type { SchedulerFlags } from './scheduler.ts';
+import { SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
+import { collect, wholeNumber } from '../command/command.ts';
+import { addDevVerb } from '../dev/dev.ts';
+
+/** The largest cell that the design speaks of. */
+const HOLLOW_MAX = 100_000;
+/** More transactions at once only wait in the store. */
+const IN_FLIGHT_MAX = 64;
+const SLICE_MAX = 100_000;
+
+/** The roles of a cell as verbs, and the development cell that starts them all. */
+export function addRoleVerbs(program: Command, input: ProgramInput): void {
+  const { run } = input;
+  program.commandsGroup('Roles:');
+  addDevVerb(program, input);
+  roleVerb(program, 'agent', 'runs tasks on this host')
+    .option('--data <folder>', 'what must outlive the agent; one agent for each')
+    .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
+    .option('--no-tickets', 'start tasks without a ticket')
+    .option('--cpu <amount>', 'cores to announce; without it what the machine has')
+    .option('--memory <size>', 'memory to announce')
+    .option('--disk <size>', 'disk to announce')
+    .option('--gpu-model <model>', 'a device to announce; repeat it for each', collect, [])
+    .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
+    .option('--addresses <network>', 'addresses of this machine to lend to tasks, such as 127.64.0.0/28')
+    .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
+    .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
+    .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
+    .option('--oci-runtime <name>', 'crun or runc; without it the first that works')
+    .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')
+    .action((flags: AgentFlags) =>
+      run({}, async (context) => (await import('./agent.ts')).serveAgent(context, flags)),
+    );
+  roleVerb(program, 'hollow', 'many host-agents in one process, whose tasks only take time')
+    .option('--hosts <file>', 'a JSON list of { id, cpuMilli, memoryMib, gpuModels, attributes }')
+    .option('--count <n>', 'without --hosts: this many equal ones', wholeNumber(1, HOLLOW_MAX), 10)
+    .option('--cpu <amount>', 'of each (default: 4)')
+    .option('--memory <size>', 'of each (default: 8Gi)')
+    .option('--disk <size>', 'of each (default: 1Ti)')
+    .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
+    .option('--no-tickets', 'start tasks without a ticket')
+    .option('--beat <time>', 'how often each says that it is there (default: 1s)')
+    .action((flags: HollowFlags) =>
+      run({}, async (context) => (await import('./hollow.ts')).serveHollow(context, flags)),
+    );
+  roleVerb(program, 'scheduler', 'places the jobs of one kind, beside any number of others')
+    .addOption(
+      new Option('--kind <kind>', 'which jobs it works on').choices(SCHEDULER_KINDS).makeOptionMandatory(),
+    )
+    .option('--score <policy>', 'how it chooses hosts: binpack, service, level, random-fit, fgd')
+    .addOption(
+      new Option('--conflict-check <kind>', 'what counts as a conflict').choices(['resource-fit', 'version']),
+    )
+    .addOption(
+      new Option('--atomicity <kind>', 'what a conflict refuses').choices(['incremental', 'all-or-nothing']),
+    )
+    .option('--in-flight <n>', 'transactions under way at once', wholeNumber(1, IN_FLIGHT_MAX))
+    .option(
+      '--slice <n>',
+      'placements decided for one job before the next has its turn',
+      wholeNumber(1, SLICE_MAX),
+    )
+    .option('--think-job <time>', "for studies: a decision's time for each job")
+    .option('--think-task <time>', "for studies: a decision's time for each task")
+    .option('--no-tickets', 'start tasks without a ticket')
+    .option('--session-ttl <time>', 'its jobs are taken over after this silence (default: 10s)')
+    .addOption(
+      new Option(
+        '--rehearse <when>',
+        'have its code compiled for large bursts: before it serves, or when it has nothing to do',
+      )
+        .choices(['idle', 'first', 'never'])
+        .default('idle'),
+    )
+    .action((flags: SchedulerFlags) =>
+      run({}, async (context) => (await import('./scheduler.ts')).serveScheduler(context, flags)),
+    );
+  roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
+    .option('--silence <time>', 'a host that said nothing for so long counts as silent (default: 3s)')
+    .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')
+    .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
+    .option('--history-kept <time>', 'how long the store keeps its past, or "all" (default: 10m)')
+    .option('--store-quota <size>', "the quota of the store's servers, to warn before it (default: 2Gi)")
+    .action((flags: MonitorFlags) =>
+      run({}, async (context) => (await import('./monitor.ts')).serveMonitor(context, flags)),
+    );
+  roleVerb(program, 'arbiter', 'grants signed tickets within quotas')
+    .option('--keys <folder>', "holds the arbiters' secret key")
+    .action((flags: ArbiterFlags) =>
+      run({}, async (context) => (await import('./arbiter.ts')).serveArbiter(context, flags)),
+    );
+}
+
+function roleVerb(program: Command, name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--cell <name>', 'name of the cell', 'default')
+    .option('--etcd <url>', 'the store; repeat it, or use commas, for several members', collect, [])
+    .option('--id <name>', 'unique in the cell')
+    .option('--listen <host:port>', 'where it serves; port 0 takes any free one', '127.0.0.1:0')
+    .option('--advertise <url>', 'where others reach it, if not where it listens')
+    .option(
+      '--plain-outside-loopback',
+      'listen beyond this machine, without TLS: on a network that is trusted',
+    )
+    .addOption(
+      new Option('--log-level <level>', 'what is logged')
+        .choices(['debug', 'info', 'warn', 'error', 'silent'])
+        .default('info'),
+    )
+    .option('--log-file <path>', 'where it logs; standard error without it');
+}

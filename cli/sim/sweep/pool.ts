@@ -1,0 +1,90 @@
+import { Worker } from 'node:worker_threads';
+import { onAbort } from '../../../src/ports/on-abort.ts';
+import { StopFlag } from './stop-flag.ts';
+import type { FinishedPoint, PointTask, ThreadOrder } from './task.ts';
+
+type Said =
+  | { readonly kind: 'progress'; readonly done: number }
+  | { readonly kind: 'finished'; readonly point: FinishedPoint }
+  | { readonly kind: 'failed'; readonly message: string };
+
+export interface PoolOptions<T extends PointTask> {
+  readonly threads: number;
+  /** No other task is begun then, and those under way end with what they have. */
+  readonly signal: AbortSignal;
+  /** How far all tasks under way are together, in tasks. */
+  readonly onProgress: (underWay: number) => void;
+  readonly onFinished: (task: T, point: FinishedPoint) => Promise<void>;
+}
+
+/** Runs tasks in threads, in their order, until all are done or stopped. */
+export async function runAll<T extends PointTask>(
+  tasks: readonly T[],
+  options: PoolOptions<T>,
+): Promise<void> {
+  const waiting = [...tasks];
+  const stop = new StopFlag();
+  const forget = onAbort(options.signal, () => stop.raise());
+  const underWay = new Map<number, number>();
+  const told = (): void => options.onProgress([...underWay.values()].reduce((sum, done) => sum + done, 0));
+  const threads = Array.from({ length: Math.min(options.threads, tasks.length) }, async (_, number) => {
+    const thread = new Thread();
+    try {
+      for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
+        if (stop.isRaised) return;
+        const { spec, trace } = task;
+        const point = await thread.run({ task: { spec, trace }, stop: stop.shared }, (done) => {
+          underWay.set(number, done);
+          told();
+        });
+        underWay.delete(number);
+        await options.onFinished(task, point);
+      }
+    } finally {
+      await thread.end();
+    }
+  });
+  try {
+    await Promise.all(threads);
+  } finally {
+    forget();
+  }
+}
+
+interface Running {
+  readonly onProgress: (done: number) => void;
+  readonly finish: (point: FinishedPoint) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** A worker thread and the one task that it has. */
+class Thread {
+  readonly #worker: Worker;
+  #running: Running | null = null;
+
+  constructor() {
+    const built = import.meta.url.endsWith('.js');
+    this.#worker = new Worker(new URL(built ? './worker.js' : './worker.ts', import.meta.url));
+    this.#worker.on('message', (said: Said) => this.#hear(said));
+    this.#worker.on('error', (error) => this.#running?.fail(error));
+    this.#worker.on('exit', () => this.#running?.fail(new Error('the thread of a run ended before the run')));
+  }
+
+  run(order: ThreadOrder, onProgress: (done: number) => void): Promise<FinishedPoint> {
+    return new Promise((resolve, reject) => {
+      this.#running = { onProgress, finish: resolve, fail: reject };
+      this.#worker.postMessage(order);
+    });
+  }
+
+  async end(): Promise<void> {
+    this.#running = null;
+    await this.#worker.terminate();
+  }
+
+  #hear(said: Said): void {
+    if (said.kind === 'progress') this.#running?.onProgress(said.done);
+    else if (said.kind === 'finished') this.#running?.finish(said.point);
+    else this.#running?.fail(new Error(said.message));
+  }
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { systemRandom } from '../../src/adapters/system/random.ts';
+import type { AttachTarget } from '../../src/clients/attach-session.ts';
+import { AttachSession } from '../../src/clients/attach-session.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { AttachEnd } from '../../src/wire/api/attach-frames.ts';
+import { signalCode } from '../jobs/run-once.ts';
+import type { Context } from '../command/context.ts';
+import { EXIT } from '../command/exit.ts';
+
+export interface AttachOptions {
+  /** What is typed here goes there, unless somebody else types. `take`: also then, and they no longer. */
+  readonly input: 'none' | 'free' | 'take';
+  /** It has a terminal: keys go there as they are pressed, and it is told how large the window is. */
+  readonly terminal: boolean;
+}
+
+const HELD = `moorage: somebody else types into it, and what you type here goes nowhere from now on\nnext: end this, then: moorage attach --take …\n`;
+
+/** After a second interrupt, or when a signal does not end it. */
+const LEAVE_MS = 5_000;
+/** The commands of shells for what cannot be run at all. */
+const NOT_FOUND = 127;
+const NOT_RUNNABLE = 126;
+const ENOENT = 2;
+
+/** Joins this terminal to a task or a command until that ends. @returns its exit code, as shells have it */
+export async function attachHere(
+  context: Context,
+  api: MonitorClient,
+  target: AttachTarget,
+  options: AttachOptions,
+): Promise<number> {
+  context.endInOrder();
+  const session = new AttachSession(target, {
+    input: options.input,
+    onHeld: () => context.terminal.err(HELD),
+    channels: webSocketClient(),
+    clock: systemClock,
+    random: systemRandom,
+    addresses: () => api.addresses,
+    onOutput: (stream, bytes) => write(stream === 'stdout' ? process.stdout : process.stderr, bytes),
+    onGap: (stream, bytes) =>
+      context.terminal.err(`moorage: ${String(bytes)} older bytes of ${stream} are gone\n`),
+  });
+  const leave = new AbortController();
+  const restore = options.terminal ? rawTerminal(session) : passInterrupts(context, session, leave);
+  const stopInput = options.input === 'none' ? noInput(session) : readInput(session);
+  try {
+    const end = await session.run(leave.signal);
+    return end === null ? EXIT.signalBase + 2 : codeOf(end);
+  } finally {
+    stopInput();
+    restore();
+  }
+}
+
+function codeOf({ exit, execErrno }: AttachEnd): number {
+  if (execErrno !== undefined) return execErrno === ENOENT ? NOT_FOUND : NOT_RUNNABLE;
+  if (exit.code !== undefined) return exit.code;
+  return exit.signal === undefined ? EXIT.ownFault : signalCode(exit);
+}
+
+/** Whoever reads our output slowly holds the host up, through all that lies between. */
+async function write(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
+  if (!stream.write(bytes)) await once(stream, 'drain');
+}
+
+function readInput(session: AttachSession): () => void {
+  const { stdin } = process;
+  const take = (chunk: Buffer): void => {
+    stdin.pause();
+    void session.write(chunk).then(() => stdin.resume());
+  };
+  const end = (): void => session.endInput();
+  stdin.on('data', take);
+  stdin.once('end', end);
+  return () => {
+    stdin.off('data', take);
+    stdin.off('end', end);
+    stdin.pause();
+    stdin.unref();
+  };
+}
+
+function noInput(session: AttachSession): () => void {
+  session.endInput();
+  return () => undefined;
+}
+
+function rawTerminal(session: AttachSession): () => void {
+  const { stdin, stdout } = process;
+  const resize = (): void => session.resize(stdout.rows, stdout.columns);
+  if (stdout.isTTY) {
+    resize();
+    stdout.on('resize', resize);
+  }
+  if (stdin.isTTY) stdin.setRawMode(true);
+  return () => {
+    stdout.off('resize', resize);
+    if (stdin.isTTY) stdin.setRawMode(false);
+  };
+}
+
+/** The first Ctrl-C is for what runs there; some time after it we leave whatever happens. */
+function passInterrupts(context: Context, session: AttachSession, leave: AbortController): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const pass = (): void => {
+    void session.signal({ commandId: randomUUID(), signal: 'SIGINT' });
+    timer = setTimeout(() => leave.abort(), LEAVE_MS);
+  };
+  context.interrupted.addEventListener('abort', pass, { once: true });
+  return () => {
+    context.interrupted.removeEventListener('abort', pass);
+    clearTimeout(timer);
+  };
+}

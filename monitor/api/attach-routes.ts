@@ -1,0 +1,110 @@
+import { isId } from '../../src/core/cell/ids.ts';
+import type { Channel, ChannelClient, ChannelRoute, Route, RouteRequest } from '../../src/ports/http.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import { problemErrorOf } from '../../src/clients/clients.ts';
+import type { ExecRequest, SignalRequest } from '../../src/wire/api/exec-api.ts';
+import { execRequest, signalRequest } from '../../src/wire/api/exec-api.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { refuse } from '../refusals.ts';
+
+const OPEN_TIMEOUT_MS = 5_000;
+
+/** The paths of a host's API for what runs inside its allocations, wherever that host is; see `wire/exec-api.ts`. */
+export function attachRoutes(state: MonitorState): Route[] {
+  const { hosts } = state;
+  return [
+    {
+      method: 'POST',
+      path: '/v1/allocations/:id/exec',
+      handle: async (request) => {
+        const order = checked<ExecRequest>(execRequest, request.body);
+        return answered(() => hosts.exec(hostOf(state, request), idOf(request), order));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/allocations/:id/exec/:command',
+      handle: (request) =>
+        answered(() => hosts.command(hostOf(state, request), idOf(request), request.params['command'] ?? '')),
+    },
+    {
+      method: 'POST',
+      path: '/v1/allocations/:id/signal',
+      handle: async (request) => {
+        const order = checked<SignalRequest>(signalRequest, request.body);
+        return answered(() => hosts.signal(hostOf(state, request), idOf(request), order));
+      },
+    },
+  ];
+}
+
+/** Joins a client to the host of what it wants to be attached to. Either side's end is the other's. */
+export function attachChannels(state: MonitorState, channels: ChannelClient): ChannelRoute[] {
+  return [
+    {
+      path: '/v1/allocations/:id/attach',
+      open: async (request) => {
+        const query = new URLSearchParams(request.query).toString();
+        const url = `${hostOf(state, request)}/v1/allocations/${idOf(request)}/attach?${query}`;
+        const answer = await reached(() =>
+          channels.open({ url, timeoutMs: OPEN_TIMEOUT_MS, signal: request.signal }),
+        );
+        if (answer.kind === 'refused') throw problemErrorOf(answer.answer);
+        return async (client) => {
+          await Promise.all([pass(client, answer.channel), pass(answer.channel, client)]);
+        };
+      },
+    },
+  ];
+}
+
+/** One message at a time: who does not read holds the other side up, and nothing gathers here. */
+async function pass(from: Channel, to: Channel): Promise<void> {
+  try {
+    for await (const message of from.messages) await to.send(message);
+  } catch (error) {
+    // Cut: both sides come again by themselves.
+    if (!(error instanceof HttpError)) throw error;
+  } finally {
+    to.close();
+  }
+}
+
+async function answered(ask: () => Promise<unknown>): Promise<{ status: number; body: unknown }> {
+  return { status: 200, body: await reached(ask) };
+}
+
+async function reached<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    throw refuse(503, 'host-unreachable', 'the host of this allocation does not answer');
+  }
+}
+
+function idOf(request: RouteRequest): string {
+  const id = request.params['id'] ?? '';
+  if (!isId(id)) throw refuse(400, 'bad-request', 'that is no allocation id');
+  return id;
+}
+
+/** @returns the address of the host that reported the allocation */
+function hostOf({ copy, follower }: MonitorState, request: RouteRequest): string {
+  const report = follower.view.allocation(idOf(request));
+  const host = report === undefined ? undefined : copy.hosts.get(report.host)?.value;
+  if (host !== undefined) return host.address;
+  throw refuse(404, 'no-such-allocation', `no host has reported allocation ${idOf(request)}`, {
+    hint: 'moorage ps',
+  });
+}
+
+interface Checkable<T> {
+  safeParse(value: unknown): { success: true; data: T } | { success: false; error: { message: string } };
+}
+
+function checked<T>(schema: Checkable<T>, body: unknown): T {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  throw refuse(400, 'bad-request', 'the body is not as documented');
+}

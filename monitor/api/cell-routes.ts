@@ -1,0 +1,59 @@
+import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { CellStatus } from '../../src/wire/api/cell-api.ts';
+import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { patience } from '../../src/runtime/wait/deadline.ts';
+import { sharedList, SharedResources, sharedStatus } from '../limits/shared-resources.ts';
+import type { StoreKeeper } from '../store/store.ts';
+
+/** How long an answer waits for this monitor's copy to show what was just written. */
+const CATCH_UP_MS = 1_000;
+
+/** @param keeper null: somebody else looks after the store */
+export function cellRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
+  const shared = new SharedResources(state.store, state.keys);
+  return [
+    {
+      method: 'GET',
+      path: '/v1/cell',
+      handle: async () => ({ status: 200, body: await cellStatus(state, keeper) }),
+    },
+    { method: 'PUT', path: '/v1/shared/:name', handle: (request) => set(state, shared, request) },
+    { method: 'DELETE', path: '/v1/shared/:name', handle: (request) => remove(state, shared, request) },
+  ];
+}
+
+async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Promise<CellStatus> {
+  const { copy } = state;
+  return {
+    hosts: { known: copy.hosts.size, alive: copy.alive.size },
+    allocations: copy.allocations.size,
+    jobs: copy.jobs.size,
+    store: (await keeper?.status(state.store)) ?? null,
+    shared: sharedList(copy),
+  };
+}
+
+async function set(state: MonitorState, shared: SharedResources, request: RouteRequest): Promise<RouteReply> {
+  const resource = readSharedResource(request.params['name'], request.body);
+  await caughtUp(state, request, await shared.set(resource));
+  return { status: 200, body: sharedStatus(state.copy, resource.name) };
+}
+
+async function remove(
+  state: MonitorState,
+  shared: SharedResources,
+  request: RouteRequest,
+): Promise<RouteReply> {
+  await caughtUp(state, request, await shared.remove(readSharedName(request.params['name'])));
+  return { status: 204 };
+}
+
+async function caughtUp(state: MonitorState, request: RouteRequest, revision: number): Promise<void> {
+  const wait = patience(state.clock, CATCH_UP_MS, request.signal);
+  try {
+    await state.copy.reached(revision, wait.signal);
+  } finally {
+    wait.done();
+  }
+}

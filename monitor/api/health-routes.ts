@@ -1,0 +1,67 @@
+import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { patience } from '../../src/runtime/wait/deadline.ts';
+
+/** A store that takes longer than this to answer one read is no store to work with. */
+const STORE_CHECK_MS = 1_000;
+
+export function healthRoutes(state: MonitorState): Route[] {
+  return [
+    { method: 'GET', path: '/livez', handle: async () => text(200, 'ok\n') },
+    { method: 'GET', path: '/readyz', handle: (request) => ready(state, request) },
+    { method: 'GET', path: '/metrics', handle: () => metrics(state) },
+    {
+      method: 'GET',
+      path: '/version',
+      handle: async () => ({
+        status: 200,
+        body: { version: state.version, role: 'monitor', id: state.id, startedAtMs: state.startedAtMs },
+      }),
+    },
+  ];
+}
+
+/** Not ready when the store is away: reads of the view still answer, writes do not. */
+async function ready(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const startMs = state.clock.monotonicMs();
+  const storeFine = await storeAnswers(state, request.signal);
+  const tookMs = Math.round(state.clock.monotonicMs() - startMs);
+  const lines = [
+    `[${storeFine ? '+' : '-'}]store ${storeFine ? 'ok' : 'no answer'} ${String(tookMs)}ms`,
+    `[+]hosts ${String(state.copy.hosts.size)} known, view ${state.follower.view.complete ? 'complete' : 'incomplete'}`,
+  ];
+  const verbose = request.query['verbose'] !== undefined;
+  const verdict = storeFine ? 'ok' : 'not ready';
+  return text(storeFine ? 200 : 503, verbose ? `${lines.join('\n')}\n${verdict}\n` : `${verdict}\n`);
+}
+
+async function storeAnswers(state: MonitorState, caller: AbortSignal): Promise<boolean> {
+  const wait = patience(state.clock, STORE_CHECK_MS, caller);
+  const late = new Promise<false>((resolve) =>
+    wait.signal.addEventListener('abort', () => resolve(false), { once: true }),
+  );
+  const read = state.store.read([state.keys.meta]).then(
+    () => true,
+    () => false,
+  );
+  try {
+    return await Promise.race([read, late]);
+  } finally {
+    wait.done();
+  }
+}
+
+async function metrics(state: MonitorState): Promise<RouteReply> {
+  const { metrics: all, copy, follower, relay, events } = state;
+  all.gauge('moorage_monitor_hosts', copy.hosts.size);
+  all.gauge('moorage_monitor_allocations', copy.allocations.size);
+  all.gauge('moorage_monitor_reported_allocations', follower.view.size);
+  all.gauge('moorage_monitor_view_complete', follower.view.complete ? 1 : 0);
+  all.gauge('moorage_monitor_readers', relay.readers, { stream: 'reports' });
+  all.gauge('moorage_monitor_readers', events.readers, { stream: 'events' });
+  return { ...text(200, await all.render()), contentType: 'text/plain; version=0.0.4; charset=utf-8' };
+}
+
+function text(status: number, body: string): RouteReply {
+  return { status, body, contentType: 'text/plain; charset=utf-8' };
+}

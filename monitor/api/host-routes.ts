@@ -1,0 +1,45 @@
+import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import { readEligibilityRequest } from '../../src/wire/api/monitor-requests.ts';
+import { hostList, hostStatus } from '../hosts/host-status.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { idIn, noSuchHost } from '../refusals.ts';
+
+/** Who gives a verdict that came through the API; there are no names of people yet. */
+const OPERATOR = 'operator';
+
+export function hostRoutes(state: MonitorState): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/hosts',
+      handle: async () => ({ status: 200, body: hostList(state.copy, state.follower.view) }),
+    },
+    {
+      method: 'POST',
+      path: '/v1/hosts/:host/eligibility',
+      handle: (request) => setEligibility(state, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/schedulers',
+      handle: async () => ({ status: 200, body: await state.schedulers.list() }),
+    },
+  ];
+}
+
+async function setEligibility(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const host = idIn(request.params['host'], 'host');
+  const wanted = readEligibilityRequest(request.body);
+  if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
+  const eligibility = await state.verdicts.give(host, {
+    state: wanted.state,
+    reason: wanted.reason,
+    by: OPERATOR,
+    ...(wanted.state === 'draining' && wanted.deadlineMs !== undefined
+      ? { drainDeadlineMs: state.clock.nowMs() + wanted.deadlineMs }
+      : {}),
+  });
+  const status = hostStatus(state.copy, state.follower.view, host);
+  if (status === null) throw noSuchHost(host);
+  return { status: 200, body: { ...status, eligibility } };
+}

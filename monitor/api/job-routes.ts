@@ -1,0 +1,222 @@
+import type { Job } from '../../src/core/cell/job.ts';
+import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { JobProblem, JobReading } from '../../src/wire/job-file/job-file.ts';
+import { JobReader, parseJobObject } from '../../src/wire/job-file/job-file.ts';
+import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
+import type { ProblemError } from '../../src/wire/api/problem.ts';
+import type { BulkResult, JobSummary } from '../../src/wire/api/monitor-api.ts';
+import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { patience } from '../../src/runtime/wait/deadline.ts';
+import { cellUsage } from '../jobs/usage.ts';
+import { countIn, jobKeyIn, namespaceIn, noSuchJob, problemOfPart, refuse } from '../refusals.ts';
+
+/** A long poll longer than this is cut by somebody between. */
+const WAIT_MS_MAX = 60_000;
+/** How long an answer waits for this monitor's copy to show what was just written. */
+const CATCH_UP_MS = 1_000;
+
+export function jobRoutes(state: MonitorState): Route[] {
+  // One for all lists: the next one mostly goes on where the last one ended.
+  const reader = new JobReader();
+  return [
+    { method: 'POST', path: '/v1/jobs', handle: (request) => submit(state, request) },
+    {
+      method: 'POST',
+      path: '/v1/jobs/bulk',
+      bodyBytesMax: BULK_BYTES_MAX,
+      handle: (request) => submitMany(state, reader, request),
+    },
+    { method: 'GET', path: '/v1/jobs', handle: async (request) => list(state, request) },
+    { method: 'GET', path: '/v1/jobs/:namespace/:job', handle: (request) => status(state, request) },
+    { method: 'GET', path: '/v1/jobs/:namespace/:job/why', handle: (request) => why(state, request) },
+    { method: 'POST', path: '/v1/jobs/:namespace/:job/stop', handle: (request) => stop(state, request) },
+    { method: 'GET', path: '/v1/jobs/:namespace/:job/exit', handle: (request) => exit(state, request) },
+    { method: 'POST', path: '/v1/runs', handle: (request) => run(state, request) },
+    { method: 'GET', path: '/v1/allocations', handle: async (request) => allocations(state, request) },
+    { method: 'GET', path: '/v1/usage', handle: (request) => usage(state, request) },
+  ];
+}
+
+async function submit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const job = { ...readJob(request.body), oneOff: false };
+  const traceparent = request.headers['traceparent'];
+  const answer = await state.writes.submit(job, {
+    ifMatch: versionIn(request),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  });
+  return {
+    status: answer.changed ? 201 : 200,
+    headers: { etag: `"${String(answer.version)}"` },
+    body: answer,
+  };
+}
+
+async function submitMany(
+  state: MonitorState,
+  reader: JobReader,
+  request: RouteRequest,
+): Promise<RouteReply> {
+  const { body } = request;
+  if (!Array.isArray(body) || body.length === 0 || body.length > BULK_JOBS_MAX)
+    throw refuse(400, 'bad-request', `a list of 1 to ${String(BULK_JOBS_MAX)} jobs is needed`);
+  const results = new Array<BulkResult | undefined>(body.length).fill(undefined);
+  const jobs: ListedJob[] = [];
+  const places: number[] = [];
+  for (const [place, file] of body.entries()) {
+    try {
+      const reading = reader.read(file);
+      if (!reading.ok) throw badJob(reading.problems);
+      jobs.push(reading.listed);
+      places.push(place);
+    } catch (error) {
+      results[place] = { problem: problemOfPart(error) };
+    }
+  }
+  const submitted = await state.bulk.submit(jobs, request.headers['traceparent']);
+  for (const [i, one] of submitted.entries())
+    results[places[i] ?? 0] = 'answer' in one ? one.answer : { problem: problemOfPart(one.error) };
+  return { status: 200, body: { results } };
+}
+
+async function run(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined)
+    throw refuse(400, 'bad-request', 'a one-off run needs an Idempotency-Key header', {
+      hint: 'choose a new one for each run, and send the same again when in doubt',
+    });
+  const answer = await state.runs.create(readJob(request.body), key, request.headers['traceparent']);
+  return { status: answer.created ? 201 : 200, body: answer };
+}
+
+function readJob(body: unknown): Job {
+  return jobOf(parseJobObject(body));
+}
+
+/** @throws ProblemError with every problem that was found */
+function jobOf(reading: JobReading): Job {
+  if (reading.ok) return reading.job;
+  throw badJob(reading.problems);
+}
+
+function badJob(problems: readonly JobProblem[]): ProblemError {
+  const [first] = problems;
+  return refuse(
+    400,
+    'bad-job',
+    first === undefined ? 'the job cannot be read' : `${first.path}: ${first.text}`,
+    {
+      ...(first === undefined ? {} : { path: first.path }),
+      extra: { problems },
+    },
+  );
+}
+
+function versionIn(request: RouteRequest): number | null {
+  const text = request.headers['if-match'];
+  if (text === undefined || text === '*') return null;
+  const match = /^"?(\d{1,9})"?$/.exec(text);
+  if (match === null)
+    throw refuse(400, 'bad-request', 'If-Match must be a version number', { path: 'if-match' });
+  return Number(match[1]);
+}
+
+function list(state: MonitorState, request: RouteRequest): RouteReply {
+  const namespace = namespaceIn(request);
+  const jobs: JobSummary[] = [];
+  for (const [jobKey, { value }] of state.copy.jobs.rows()) {
+    if (namespace !== null && value.job.namespace !== namespace) continue;
+    const summary = state.book.summary(jobKey);
+    if (summary !== null) jobs.push(summary);
+  }
+  jobs.sort((a, b) => a.submittedAtMs - b.submittedAtMs || a.name.localeCompare(b.name));
+  return { status: 200, body: { jobs, incomplete: !state.follower.view.complete } };
+}
+
+async function status(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const jobKey = await findJob(state, request);
+  const found = state.book.status(jobKey);
+  if (found === null) throw noSuchJob(jobKey);
+  const headers = { etag: `"${String(found.record.version)}"` };
+  return { status: 200, headers, body: { ...found, incomplete: !state.follower.view.complete } };
+}
+
+async function why(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const jobKey = await findJob(state, request);
+  const record = state.copy.jobs.get(jobKey)?.value;
+  if (record === undefined) throw noSuchJob(jobKey);
+  const summary = state.book.summary(jobKey);
+  if (summary === null) throw noSuchJob(jobKey);
+  const standing = { summary, exit: state.book.exit(jobKey) };
+  return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
+}
+
+async function stop(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const jobKey = jobKeyIn(request);
+  const [namespace = '', job = ''] = jobKey.split('/');
+  const revision = await state.writes.stop(namespace, job);
+  await caughtUp(state, revision, request.signal);
+  const summary = state.book.summary(jobKey);
+  if (summary === null) throw noSuchJob(jobKey);
+  return { status: 200, body: summary };
+}
+
+async function exit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const waitMs = countIn(request, 'waitMs', 0, WAIT_MS_MAX);
+  const jobKey = await findJob(state, request);
+  const wait = patience(state.clock, waitMs, request.signal);
+  try {
+    for (;;) {
+      const news = state.watch.next(jobKey, wait.signal);
+      const found = state.book.exit(jobKey);
+      if (found !== null) return { status: 200, body: found };
+      if (state.copy.jobs.get(jobKey) === undefined) throw noSuchJob(jobKey);
+      if (waitMs === 0 || wait.signal.aborted) return { status: 204 };
+      await news;
+    }
+  } finally {
+    wait.done();
+  }
+}
+
+function allocations(state: MonitorState, request: RouteRequest): RouteReply {
+  const found = jobKeysIn(state, request).flatMap((jobKey) => state.book.allocations(jobKey));
+  return { status: 200, body: { allocations: found, incomplete: !state.follower.view.complete } };
+}
+
+async function usage(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  return { status: 200, body: await cellUsage(state.copy, state.hosts, jobKeysIn(state, request)) };
+}
+
+/** The jobs with allocations that `?namespace&job` means; all of them without either. */
+function jobKeysIn(state: MonitorState, request: RouteRequest): readonly string[] {
+  const namespace = namespaceIn(request);
+  const job = request.query['job'];
+  if (namespace !== null && job !== undefined) return [`${namespace}/${job}`];
+  return [...state.copy.allocationsByJob.keys()].filter(
+    (jobKey) =>
+      (namespace === null || jobKey.startsWith(`${namespace}/`)) &&
+      (job === undefined || jobKey.endsWith(`/${job}`)),
+  );
+}
+
+/**
+ * The job's key, with the job in our copy. One that was just made, perhaps through another monitor, may be in the store
+ * and not here yet; the caller must not be told that it is not there.
+ * @throws ProblemError 404
+ */
+export async function findJob(state: MonitorState, request: RouteRequest): Promise<string> {
+  const jobKey = jobKeyIn(request);
+  if (state.copy.jobs.get(jobKey) !== undefined) return jobKey;
+  const key = state.keys.jobs + jobKey;
+  const entry = (await state.store.read([key])).entries.get(key);
+  if (entry === undefined) throw noSuchJob(jobKey);
+  await caughtUp(state, entry.modRevision, request.signal);
+  return jobKey;
+}
+
+async function caughtUp(state: MonitorState, revision: number, signal: AbortSignal): Promise<void> {
+  const wait = patience(state.clock, CATCH_UP_MS, signal);
+  await state.copy.reached(revision, wait.signal);
+  wait.done();
+}

@@ -1,0 +1,242 @@
+import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import type { Eligibility, Host } from '../../src/core/host/host.ts';
+import { slotName } from '../../src/core/cell/ids.ts';
+import type { Intent } from '../../src/core/cell/intent.ts';
+import type { JobRecord } from '../../src/core/cell/job.ts';
+import { LEAKS_MAX, leaksOf } from '../../src/core/host/leaks.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { Owner, RoleRecord } from '../../src/core/cell/role.ts';
+import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
+import { RecordError } from '../../src/wire/codec/codec.ts';
+import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
+import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
+import { SEEN_IN_STORE } from '../../src/wire/api/scheduler-api.ts';
+import type { CellChange } from '../view/view.ts';
+import type { EventToCome } from './events.ts';
+import type { Row } from '../view/record-cache.ts';
+
+type Told = Omit<CellEvent, 'id' | 'atMs'>;
+
+/**
+ * The event of a change in the store; null for changes that tell nobody anything (a renewal, a ledger). Those that come by
+ * the thousand are put into words later, if at all.
+ * @param listedBy the monitor in whose listing it was found: a listing does not show the order within a revision, so it is the
+ *   monitor that says so, not the store; null: the watch told it
+ */
+export function eventOfChange(
+  change: CellChange,
+  atMs: number,
+  listedBy: string | null,
+): CellEvent | EventToCome | null {
+  const place = `${String(change.revision)}.${String(change.ordinal)}`;
+  const id = listedBy === null ? place : `${listedBy}:${place}`;
+  switch (change.room) {
+    case 'jobs':
+    case 'owners':
+    case 'allocations':
+    case 'outcomes':
+      return new ChangeToTell(change, id, atMs);
+    default:
+      return eventNow(change, id, atMs);
+  }
+}
+
+/** A change of a kind that comes by the thousand. */
+class ChangeToTell implements EventToCome {
+  readonly id: string;
+  readonly #change: CellChange;
+  readonly #atMs: number;
+
+  constructor(change: CellChange, id: string, atMs: number) {
+    this.id = id;
+    this.#change = change;
+    this.#atMs = atMs;
+  }
+
+  tell(): CellEvent | null {
+    return eventNow(this.#change, this.id, this.#atMs);
+  }
+}
+
+function eventNow(change: CellChange, id: string, atMs: number): CellEvent | null {
+  try {
+    const told = tell(change);
+    return told === null ? null : { id, atMs, ...told };
+  } catch (error) {
+    // A record that cannot be read, which the copy tells of.
+    if (error instanceof RecordError) return null;
+    throw error;
+  }
+}
+
+function tell(change: CellChange): Told | null {
+  switch (change.room) {
+    case 'jobs':
+      return tellJob(change.name, change.now?.value, change.before?.value);
+    case 'owners':
+      return tellOwner(change.name, change.now, change.before);
+    case 'allocations':
+      return tellAllocation(change.now?.value, change.before?.value);
+    case 'outcomes':
+      return change.now === undefined || change.before !== undefined ? null : tellOutcome(change.now.value);
+    case 'hosts':
+      return tellHost(change.name, change.now?.value, change.before?.value);
+    case 'alive':
+      return tellAlive(change.name, change.now !== undefined, change.before !== undefined);
+    case 'eligibility':
+      return change.now === undefined ? null : tellVerdict(change.name, change.now.value);
+    case 'roles':
+      return tellRole(change.now, change.before);
+    case 'intents':
+      return tellIntent(change.now?.value, change.before?.value);
+    case 'ledgers':
+    case 'versions':
+    case 'runs':
+    case 'meta':
+    case 'pools':
+      return null;
+    case 'shared':
+      return tellShared(change.name, change.now?.value);
+  }
+}
+
+function tellShared(name: string, now: SharedResource | undefined): Told {
+  const of = now === undefined ? 'no more is given' : `${String(now.capacity)} ${now.unit}`.trimEnd();
+  const by = now === undefined ? '' : ` ${now.by === null ? 'for the cell' : `for each ${now.by}`}`;
+  return { kind: 'shared-set', source: 'api', detail: `${name}: ${of}${by}` };
+}
+
+function tellJob(name: string, now: JobRecord | undefined, before: JobRecord | undefined): Told | null {
+  const [namespace = '', job = ''] = name.split('/');
+  const told = (kind: string, detail: string): Told => ({ kind, source: 'api', namespace, job, detail });
+  if (now === undefined) return told('job-removed', 'its record is gone');
+  if (before === undefined) return told('job-submitted', `version ${String(now.version)}, ${now.job.type}`);
+  if (now.version !== before.version) return told('job-updated', `version ${String(now.version)}`);
+  if (now.desired !== before.desired)
+    return told(now.desired === 'stop' ? 'job-stopped' : 'job-started', 'by request');
+  return null;
+}
+
+function tellOwner(name: string, now: Row<Owner> | undefined, before: Row<Owner> | undefined): Told | null {
+  const [namespace = '', job = ''] = name.split('/');
+  const owner = (now ?? before)?.value.scheduler ?? '';
+  if (now !== undefined && before !== undefined) return null;
+  if (now !== undefined)
+    return { kind: 'owned', source: owner, namespace, job, detail: `${owner} works on it` };
+  return { kind: 'disowned', source: owner, namespace, job, detail: `${owner} no longer works on it` };
+}
+
+function aboutAllocation(allocation: Allocation | Outcome | AllocationReport, id: string) {
+  const { namespace, job, host } = allocation;
+  const slot = slotName(job, allocation.group, allocation.index);
+  return { namespace, job, allocation: id, slot, ...(host === '' ? {} : { host }) };
+}
+
+function tellAllocation(now: Allocation | undefined, before: Allocation | undefined): Told | null {
+  if (now === undefined) {
+    if (before === undefined) return null;
+    const detail = `${before.host} has its room back`;
+    return { kind: 'released', source: before.scheduler, ...aboutAllocation(before, before.id), detail };
+  }
+  const about = { source: now.scheduler, ...aboutAllocation(now, now.id) };
+  if (before === undefined) {
+    const kind = now.intent === undefined ? 'placed' : 'reserved';
+    return { kind, ...about, detail: `on ${now.host}` };
+  }
+  if (now.desired === before.desired) return null;
+  if (now.desired === 'run')
+    return { kind: 'kept', ...about, detail: 'the gang to which it would have given way did not come about' };
+  if (now.yields !== undefined) return { kind: 'yielding', ...about, detail: now.cause ?? now.desired };
+  return {
+    kind: now.desired === 'evict' ? 'evicted' : 'stopping',
+    ...about,
+    detail: now.cause ?? now.desired,
+  };
+}
+
+/** A gang larger than one transaction: its members were reserved one by one, and become effective together. */
+function tellIntent(now: Intent | undefined, before: Intent | undefined): Told | null {
+  const intent = now ?? before;
+  if (intent === undefined) return null;
+  const { namespace, job, group, members, scheduler } = intent;
+  const told = (kind: string, detail: string): Told => ({ kind, source: scheduler, namespace, job, detail });
+  const whom = `${String(members)} members of ${group}`;
+  if (before === undefined) return told('gang-reserving', whom);
+  if (now === undefined && before.state === 'open') return told('gang-placed', whom);
+  return now?.state === 'void' && before.state === 'open' ? told('gang-given-up', whom) : null;
+}
+
+function tellOutcome(outcome: Outcome): Told {
+  const about = { source: outcome.scheduler, ...aboutAllocation(outcome, outcome.allocation) };
+  return { kind: 'ended', ...about, detail: `${outcome.state}: ${outcome.reason}` };
+}
+
+function tellHost(name: string, now: Host | undefined, before: Host | undefined): Told | null {
+  if (now === undefined)
+    return { kind: 'host-removed', source: 'api', host: name, detail: 'its registration is gone' };
+  const about = { source: name, host: name };
+  if (before === undefined) return { kind: 'host-joined', ...about, detail: `at ${now.address}` };
+  if (now.bootId !== before.bootId) return { kind: 'host-rebooted', ...about, detail: 'another boot' };
+  if (now.incarnation !== before.incarnation)
+    return { kind: 'host-restarted', ...about, detail: `agent start ${String(now.incarnation)}` };
+  return tellLeaks(about, leaksOf(now.attributes), leaksOf(before.attributes));
+}
+
+/** A host closes itself for newcomers by itself, and opens again; people are told (S3.13). */
+function tellLeaks(about: Pick<Told, 'source' | 'host'>, now: number, before: number): Told | null {
+  const isClosed = now > LEAKS_MAX;
+  if (isClosed === before > LEAKS_MAX) return null;
+  if (!isClosed)
+    return { kind: 'host-clean', ...about, detail: 'what was left behind is gone: it takes work' };
+  const detail = `${String(now)} things left behind do not go away: it takes no new work`;
+  return { kind: 'host-leaking', ...about, detail };
+}
+
+function tellAlive(host: string, now: boolean, before: boolean): Told | null {
+  if (now === before) return null;
+  const detail = now ? 'its session in the store is there' : 'its session in the store ended';
+  return { kind: now ? 'host-alive' : 'host-missing', source: host, host, detail };
+}
+
+function tellVerdict(host: string, verdict: Eligibility): Told {
+  return { kind: `host-${verdict.state}`, source: verdict.by, host, detail: verdict.reason };
+}
+
+function tellRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | undefined): Told | null {
+  const role = (now ?? before)?.value;
+  if (role === undefined || (now !== undefined && before !== undefined)) return null;
+  const joined = now !== undefined;
+  const detail = joined ? `${role.kind} at ${role.address}` : `${role.kind} left`;
+  return { kind: joined ? 'role-joined' : 'role-left', source: role.id, detail };
+}
+
+/** The event of a host's report; null when nothing that people follow changed. The id is the same at every monitor. */
+export function eventOfReport(
+  report: AllocationReport,
+  previous: AllocationReport | undefined,
+  mark: { readonly incarnation: number; readonly seq: number },
+  atMs: number,
+): CellEvent | null {
+  const restarted = previous !== undefined && report.restarts > previous.restarts;
+  if (report.state === previous?.state && !restarted) return null;
+  return {
+    id: `${report.host}:${String(mark.incarnation)}.${String(mark.seq)}.${report.id}`,
+    atMs,
+    kind: restarted ? 'restarted' : report.state,
+    source: report.host,
+    ...aboutAllocation(report, report.id),
+    detail: report.reason === '' ? `on ${report.host}` : report.reason,
+  };
+}
+
+export function eventOfScheduler(event: SchedulerEvent): CellEvent | null {
+  if (SEEN_IN_STORE.has(event.kind)) return null;
+  const { life, seq, atMs, scheduler, kind, namespace, job, allocation, slot, host, detail } = event;
+  return {
+    id: `${scheduler}:${String(life)}.${String(seq)}`,
+    ...{ atMs, kind, source: scheduler, namespace, job, detail },
+    ...(allocation === undefined ? {} : { allocation }),
+    ...(slot === undefined ? {} : { slot }),
+    ...(host === undefined ? {} : { host }),
+  };
+}

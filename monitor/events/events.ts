@@ -1,0 +1,152 @@
+import type { Clock } from '../../src/ports/clock.ts';
+import { Broadcast } from '../../src/runtime/stream/stream.ts';
+import type { EventPlace } from '../../src/wire/api/event-position.ts';
+import { behind, eventPlaceOf, isBefore } from '../../src/wire/api/event-position.ts';
+import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
+import { every } from '../../src/runtime/wait/periodic.ts';
+
+/** Events held for those who come later; some megabytes, and minutes of a busy cell. */
+export const EVENTS_MAX = 10_000;
+/** Events that one slow reader may be behind before it gets a gap instead. */
+export const EVENT_QUEUE_MAX = 2_000;
+/** So that neither end, nor anything between, takes a quiet stream for a dead one. */
+export const EVENT_BEAT_MS = 15_000;
+
+/** `null` is a heartbeat. */
+type Item = CellEvent | null;
+
+/** An event that is put into words when somebody reads it: most of them nobody ever does. */
+export interface EventToCome {
+  readonly id: string;
+  /** null: nothing worth telling. */
+  tell(): CellEvent | null;
+}
+
+/** What happened in the cell, as far back as it is held. */
+export class EventLog {
+  readonly #source: string;
+  readonly #clock: Clock;
+  readonly #revision: () => number;
+  readonly #live = new Broadcast<Item>(EVENT_QUEUE_MAX);
+  readonly #stopBeat: () => void;
+  /** Oldest first; cut to `EVENTS_MAX` now and then, not at every event. */
+  #held: (CellEvent | EventToCome)[] = [];
+  /** Up to here something may be missing. It only grows: what was missed once does not come back. */
+  #floor: EventPlace = { revision: 0, ordinal: 0 };
+  #closed = false;
+
+  /**
+   * @param source who speaks in gap events: this monitor
+   * @param revision up to which all that the store did was added
+   */
+  constructor(source: string, clock: Clock, revision: () => number) {
+    this.#source = source;
+    this.#clock = clock;
+    this.#revision = revision;
+    this.#stopBeat = every(clock, EVENT_BEAT_MS, () => this.#live.send(null));
+  }
+
+  get readers(): number {
+    return this.#live.readers;
+  }
+
+  add(event: CellEvent | EventToCome): void {
+    this.#held.push(event);
+    if (this.#held.length >= 2 * EVENTS_MAX) this.#cut();
+    if (this.#live.readers === 0) return;
+    const told = inWords(event);
+    if (told !== null) this.#live.send(told);
+  }
+
+  /**
+   * What came before is not known to this log: the store's watch was interrupted, or it starts. Of a start those are told
+   * who read already; whoever comes later begins with a gap anyway.
+   */
+  missed(revision: number, detail: string, starts: boolean): void {
+    this.#raiseFloor(behind(revision));
+    if (!starts || this.#live.readers > 0) this.add(this.#gap(detail));
+  }
+
+  /**
+   * Events after `since`, then, when `follow`, all that come from this call on, however late they are read; `null` is a
+   * heartbeat.
+   * @param since an event id, exclusive, or a revision, of which all is known; `0` for all that is held; absent or `now` for
+   *   none of it. An id that is no longer held, or never was, begins with a gap and what there is; one that is not known
+   *   yet with a gap, since this monitor may tell again what another one has told.
+   */
+  read(since: string | undefined, follow: boolean, signal: AbortSignal): AsyncIterable<Item> {
+    const first = this.#after(since);
+    return follow ? this.#follow(this.#live.subscribe(signal, first), signal) : each(first);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopBeat();
+    this.#live.close();
+  }
+
+  async *#follow(first: AsyncIterable<Item>, signal: AbortSignal): AsyncGenerator<Item> {
+    for (let items = first; ;) {
+      yield* items;
+      if (signal.aborted || this.#closed) return;
+      items = this.#live.subscribe(signal, [this.#gap('this reader was too slow; events were left out')]);
+    }
+  }
+
+  #after(since: string | undefined): readonly CellEvent[] {
+    return this.#heldAfter(since).flatMap((event) => inWords(event) ?? []);
+  }
+
+  #heldAfter(since: string | undefined): readonly (CellEvent | EventToCome)[] {
+    if (since === undefined || since === 'now') return [];
+    const held = this.#held;
+    const wanted = eventPlaceOf(since);
+    // Also where an event of this name is held: what was told elsewhere up to it may be missing here.
+    if (wanted !== null && isBefore(wanted, this.#floor)) return this.#allHeld();
+    const position = held.findLastIndex((event) => event.id === since);
+    if (position >= 0) return held.slice(position + 1);
+    if (wanted === null) return this.#allHeld();
+    // An id that made no event here (another kind of change): everything of the store after it, and whatever else came.
+    const next = held.findIndex((event) => {
+      const place = eventPlaceOf(event.id);
+      return place !== null && isBefore(wanted, place);
+    });
+    if (next >= 0) return held.slice(next);
+    return wanted.revision <= this.#revision()
+      ? []
+      : [this.#gap('this monitor has not come so far yet; events may come twice')];
+  }
+
+  #allHeld(): readonly (CellEvent | EventToCome)[] {
+    return [this.#gap('older events are no longer held'), ...this.#held.slice(-EVENTS_MAX)];
+  }
+
+  #cut(): void {
+    const gone = this.#held.splice(0, this.#held.length - EVENTS_MAX);
+    // The last of those that have a place, which mostly is the last of all.
+    for (let at = gone.length - 1; at >= 0; at--) {
+      const place = eventPlaceOf(gone[at]!.id);
+      if (place === null) continue;
+      this.#raiseFloor(place);
+      return;
+    }
+  }
+
+  #raiseFloor(place: EventPlace): void {
+    if (isBefore(this.#floor, place)) this.#floor = place;
+  }
+
+  #gap(detail: string): CellEvent {
+    // Whoever goes on after a gap is told of it again: it is never behind the floor.
+    const id = `${String(this.#floor.revision)}.0`;
+    return { id, atMs: this.#clock.nowMs(), kind: 'gap', source: this.#source, detail };
+  }
+}
+
+async function* each(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items;
+}
+
+function inWords(event: CellEvent | EventToCome): CellEvent | null {
+  return 'tell' in event ? event.tell() : event;
+}

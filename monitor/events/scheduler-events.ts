@@ -1,0 +1,126 @@
+import type { Clock } from '../../src/ports/clock.ts';
+import type { HttpClient } from '../../src/ports/http.ts';
+import type { Random } from '../../src/ports/random.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { NdjsonParser } from '../../src/runtime/stream/ndjson.ts';
+import { sleep } from '../../src/runtime/wait/wait.ts';
+import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
+import { SCHEDULER_EVENT_KINDS } from '../../src/wire/api/scheduler-api.ts';
+
+export interface SchedulerWatchDeps {
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  onEvent(event: SchedulerEvent): void;
+}
+
+const CONNECT_TIMEOUT_MS = 3_000;
+/** A scheduler may have nothing to tell for long. */
+const IDLE_TIMEOUT_MS = 3_600_000;
+const RECONNECT = { firstMs: 100, maxMs: 5_000 };
+/** A line of these is a sentence with some names. */
+const LINE_LENGTH_MAX = 64 * 1024;
+
+/** More schedulers than live at once; of those that left the oldest are forgotten. */
+const HEARD_MAX = 256;
+
+/** The last event that was passed on. */
+interface Heard {
+  readonly life: number;
+  readonly seq: number;
+}
+
+interface Watching {
+  readonly address: string;
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** Follows what each living scheduler says it did, and passes on every event once. */
+export class SchedulerWatch {
+  readonly #deps: SchedulerWatchDeps;
+  readonly #watching = new Map<string, Watching>();
+  /** By scheduler, also of those that left: who comes back tells again what it kept. */
+  readonly #heard = new Map<string, Heard>();
+  #closed = false;
+
+  constructor(deps: SchedulerWatchDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param schedulers id to address of those that live */
+  refresh(schedulers: ReadonlyMap<string, string>): void {
+    if (this.#closed) return;
+    for (const [id, watching] of this.#watching) {
+      if (schedulers.get(id) === watching.address) continue;
+      watching.stop.abort();
+      this.#watching.delete(id);
+    }
+    for (const [id, address] of schedulers) {
+      if (address === '' || this.#watching.has(id)) continue;
+      const stop = new AbortController();
+      this.#watching.set(id, { address, stop, ended: this.#follow(id, address, stop.signal) });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const all = [...this.#watching.values()];
+    for (const watching of all) watching.stop.abort();
+    await Promise.all(all.map((watching) => watching.ended));
+  }
+
+  async #follow(id: string, address: string, signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(RECONNECT, this.#deps.random);
+    while (!signal.aborted) {
+      try {
+        const stream = await this.#deps.http.stream({
+          method: 'GET',
+          url: `${address}/v1/events?unseen=true`,
+          timeoutMs: CONNECT_TIMEOUT_MS,
+          idleTimeoutMs: IDLE_TIMEOUT_MS,
+          signal,
+        });
+        const parser = new NdjsonParser(LINE_LENGTH_MAX);
+        if (stream.status === 200)
+          for await (const chunk of stream.chunks) {
+            if (signal.aborted) return;
+            for (const value of parser.push(chunk)) {
+              backoff.reset();
+              if (isEvent(value) && this.#isNew(value)) this.#deps.onEvent(value);
+            }
+          }
+      } catch (error) {
+        if (!signal.aborted) this.#deps.log.debug({ scheduler: id, error }, 'event stream ended');
+      }
+      await sleep(this.#deps.clock, backoff.nextMs(), signal);
+    }
+  }
+
+  #isNew({ scheduler: id, life, seq }: SchedulerEvent): boolean {
+    const last = this.#heard.get(id);
+    if (last?.life === life && seq <= last.seq) return false;
+    this.#heard.delete(id);
+    this.#heard.set(id, { life, seq });
+    for (const [oldest] of this.#heard) {
+      if (this.#heard.size <= HEARD_MAX) break;
+      this.#heard.delete(oldest);
+    }
+    return true;
+  }
+}
+
+function isEvent(value: unknown): value is SchedulerEvent {
+  if (typeof value !== 'object' || value === null) return false;
+  const event = value as Partial<Record<keyof SchedulerEvent, unknown>>;
+  return (
+    typeof event.life === 'number' &&
+    typeof event.seq === 'number' &&
+    typeof event.atMs === 'number' &&
+    typeof event.detail === 'string' &&
+    SCHEDULER_EVENT_KINDS.some((kind) => kind === event.kind) &&
+    [event.scheduler, event.namespace, event.job].every((text) => typeof text === 'string')
+  );
+}

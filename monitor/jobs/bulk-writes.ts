@@ -1,0 +1,160 @@
+import type { Job } from '../../src/core/cell/job.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import type { AttemptReply, CellStore, Snapshot, Write } from '../../src/ports/cell-store.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
+import { ListedJobTexts } from '../../src/wire/job-file/listed-job.ts';
+import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
+import { refuse } from '../refusals.ts';
+
+export interface BulkWritesDeps {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly clock: Clock;
+  /** The way of a single job, with all its checks: for names that are taken. */
+  submit(job: Job): Promise<SubmitAnswer>;
+}
+
+/** How one job of many ended: what a submission of its own would have returned or thrown. */
+export type Submitted = { readonly answer: SubmitAnswer } | { readonly error: unknown };
+
+/** A job of the list, with its place there. */
+interface Item {
+  readonly at: number;
+  readonly key: string;
+  readonly listed: ListedJob;
+  readonly text: string;
+  readonly size: number;
+}
+
+/** Transactions under way for one list, and single submissions: enough to keep the store busy while the next is made. */
+const IN_FLIGHT_MAX = 4;
+
+/**
+ * Submits many jobs in few transactions. Each is taken for new at first, which a list of jobs mostly is; those whose
+ * name is taken go the way of a single submission, one after the other, and the rest of their transaction once more.
+ */
+export class BulkWrites {
+  readonly #deps: BulkWritesDeps;
+
+  constructor(deps: BulkWritesDeps) {
+    this.#deps = deps;
+  }
+
+  /** @returns one result for each job, in the order of the jobs. Never rejects for a single job's sake. */
+  async submit(jobs: readonly ListedJob[], traceparent: string | undefined): Promise<readonly Submitted[]> {
+    const results = new Array<Submitted | undefined>(jobs.length).fill(undefined);
+    const texts = new ListedJobTexts({
+      version: 1,
+      desired: 'run',
+      submittedAtMs: this.#deps.clock.nowMs(),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
+    const chunks = this.#chunks(jobs, texts, results);
+    const lane = async (): Promise<void> => {
+      for (let next = chunks.next(); next.done !== true; next = chunks.next())
+        for (const item of await this.#create(next.value, results))
+          results[item.at] = await this.#submitOne(item.listed.job);
+    };
+    await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, lane));
+    return results.map((result) => result ?? { error: new Error('a job was left out') });
+  }
+
+  /** Lists that fit one transaction each, in operations and bytes. */
+  *#chunks(
+    jobs: readonly ListedJob[],
+    texts: ListedJobTexts,
+    results: (Submitted | undefined)[],
+  ): Generator<readonly Item[]> {
+    const { operationsMax, bytesMax } = this.#deps.store.limits;
+    const keys = new Set<string>();
+    let chunk: Item[] = [];
+    let size = 0;
+    for (let at = 0; at < jobs.length; at++) {
+      const item = this.#itemOf(jobs[at]!, at, texts);
+      if (keys.has(item.key)) {
+        results[at] = {
+          error: refuse(409, 'named-twice', 'the list names this job before', { path: 'name' }),
+        };
+        continue;
+      }
+      keys.add(item.key);
+      if (chunk.length === operationsMax || (chunk.length > 0 && size + item.size > bytesMax)) {
+        yield chunk;
+        chunk = [];
+        size = 0;
+      }
+      chunk.push(item);
+      size += item.size;
+    }
+    if (chunk.length > 0) yield chunk;
+  }
+
+  #itemOf(listed: ListedJob, at: number, texts: ListedJobTexts): Item {
+    const key = this.#deps.keys.job(listed.namespace, listed.name);
+    const text = texts.of(listed);
+    // The key stands in the compare, in the write and among what is read back.
+    const size = Buffer.byteLength(text) + 3 * Buffer.byteLength(key);
+    return { at, key, listed, text, size };
+  }
+
+  /** @returns those that are there already, or may be */
+  async #create(chunk: readonly Item[], results: (Submitted | undefined)[]): Promise<readonly Item[]> {
+    let left = chunk;
+    const known: Item[] = [];
+    // The second time without those that were there; should others be faster once more, one by one will do.
+    for (let tries = 0; tries < 2 && left.length > 0; tries++) {
+      let reply: AttemptReply | null;
+      try {
+        reply = await this.#attempt(left);
+      } catch (error) {
+        for (const { at } of left) results[at] = { error };
+        return known;
+      }
+      if (reply.outcome === 'refused') {
+        const { found } = reply;
+        known.push(...left.filter(({ key }) => found.has(key)));
+        left = left.filter(({ key }) => !found.has(key));
+        continue;
+      }
+      const done = reply.outcome === 'applied' ? left : await this.#thoseThere(left);
+      for (const { at, listed } of done) results[at] = { answer: answerOf(listed) };
+      return [...known, ...left.filter((item) => !done.includes(item))];
+    }
+    return [...known, ...left];
+  }
+
+  #attempt(items: readonly Item[]): Promise<AttemptReply> {
+    return this.#deps.store.attempt({
+      compares: items.map(({ key }) => ({ key, target: 'modRevision', equals: 0 })),
+      writes: items.map(({ key, text }): Write => ({ kind: 'put', key, value: text })),
+      readBack: items.map(({ key }) => key),
+    });
+  }
+
+  /**
+   * After an unknown outcome: the records that lie in the store as we wanted them. The others go the way of single
+   * submissions, which compare with what is there; should the lost write still land, that is seen then.
+   */
+  async #thoseThere(items: readonly Item[]): Promise<readonly Item[]> {
+    let snapshot: Snapshot;
+    try {
+      snapshot = await this.#deps.store.read(items.map(({ key }) => key));
+    } catch {
+      return [];
+    }
+    return items.filter(({ key, text }) => snapshot.entries.get(key)?.value === text);
+  }
+
+  async #submitOne(job: Job): Promise<Submitted> {
+    try {
+      return { answer: await this.#deps.submit(job) };
+    } catch (error) {
+      return { error };
+    }
+  }
+}
+
+function answerOf({ namespace, name }: ListedJob): SubmitAnswer {
+  return { namespace, name, version: 1, changed: true };
+}

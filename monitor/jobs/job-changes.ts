@@ -1,0 +1,35 @@
+import { onAbort } from '../../src/ports/on-abort.ts';
+
+/** Wakes those who wait for news of one job: a long poll, a log relay before the start. */
+export class JobWatch {
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  /** Something about the job changed, desired or observed. */
+  wake(jobKey: string): void {
+    const waiting = this.#waiting.get(jobKey);
+    if (waiting === undefined) return;
+    this.#waiting.delete(jobKey);
+    for (const resolve of waiting) resolve();
+  }
+
+  /**
+   * Resolves at the next change of the job, or when the signal is aborted. Look at the job after asking and before
+   * awaiting, and no change is missed.
+   */
+  next(jobKey: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      let waiting = this.#waiting.get(jobKey);
+      if (waiting === undefined) this.#waiting.set(jobKey, (waiting = new Set()));
+      const all = waiting;
+      const finish = (): void => {
+        all.delete(finish);
+        if (all.size === 0 && this.#waiting.get(jobKey) === all) this.#waiting.delete(jobKey);
+        forget();
+        resolve();
+      };
+      all.add(finish);
+      const forget = onAbort(signal, finish);
+    });
+  }
+}

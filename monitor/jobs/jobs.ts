@@ -1,0 +1,214 @@
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import { meets } from '../../src/core/host/attributes.ts';
+import { slotName } from '../../src/core/cell/ids.ts';
+import type { Group, JobRecord } from '../../src/core/cell/job.ts';
+import { evaluate } from '../../src/core/slots/slots.ts';
+import type { JobView, MatchingHost, Todo } from '../../src/core/slots/job-view.ts';
+import { isTerminal } from '../../src/core/host/states.ts';
+import type { CellView } from '../../src/runtime/reports/cell-view.ts';
+import type {
+  AllocationCounts,
+  AllocationStatus,
+  JobPhase,
+  JobStatus,
+  JobSummary,
+  RunExit,
+} from '../../src/wire/api/monitor-api.ts';
+import type { CellCopy } from '../view/view.ts';
+
+/**
+ * Desired and observed of a job, side by side. What a job has come to is decided by the schedulers' own rule
+ * (`core/slots.ts`), so that the two never tell people different things.
+ */
+export class JobBook {
+  readonly #copy: CellCopy;
+  readonly #view: CellView;
+  /** By job; dropped when anything about the job changes. */
+  readonly #summaries = new Map<string, JobSummary>();
+
+  constructor(copy: CellCopy, view: CellView) {
+    this.#copy = copy;
+    this.#view = view;
+  }
+
+  /** Something about the job changed. */
+  changed(jobKey: string): void {
+    this.#summaries.delete(jobKey);
+  }
+
+  /** Everything may have changed. */
+  changedAll(): void {
+    this.#summaries.clear();
+  }
+
+  summary(jobKey: string): JobSummary | null {
+    const known = this.#summaries.get(jobKey);
+    if (known !== undefined) return known;
+    const record = this.#copy.jobs.get(jobKey)?.value;
+    if (record === undefined) return null;
+    const made = this.#summarize(jobKey, record);
+    this.#summaries.set(jobKey, made);
+    return made;
+  }
+
+  status(jobKey: string): JobStatus | null {
+    const record = this.#copy.jobs.get(jobKey)?.value;
+    const summary = this.summary(jobKey);
+    if (record === undefined || summary === null) return null;
+    const outcomes = [...this.#copy.outcomesByJob.of(jobKey).values()].map((row) => row.value);
+    outcomes.sort((a, b) => a.endedAtMs - b.endedAtMs || a.attempt - b.attempt);
+    return { summary, record, allocations: this.allocations(jobKey), outcomes };
+  }
+
+  allocations(jobKey: string): AllocationStatus[] {
+    const found = [...this.#copy.allocationsOf(jobKey)].map((allocation) =>
+      this.allocationStatus(allocation),
+    );
+    return found.sort((a, b) => bySlot(a.allocation, b.allocation));
+  }
+
+  allocationStatus(allocation: Allocation): AllocationStatus {
+    const sight = this.#view.host(allocation.host);
+    return {
+      name: slotName(allocation.job, allocation.group, allocation.index),
+      allocation,
+      report: this.#view.get(allocation.host, allocation.id) ?? null,
+      asOfMs: sight?.asOfMs ?? null,
+      stale: sight === undefined || sight.staleSinceMs !== null,
+    };
+  }
+
+  /** How the job ended; null while it has not. */
+  exit(jobKey: string): RunExit | null {
+    const summary = this.summary(jobKey);
+    if (summary === null || summary.phase === 'pending' || summary.phase === 'running') return null;
+    const ended = [
+      ...[...this.#copy.outcomesByJob.of(jobKey).values()].map(({ value }) => ({
+        ...value,
+        id: value.allocation,
+      })),
+      ...this.#endedReports(jobKey),
+    ].sort((a, b) => (a.endedAtMs ?? 0) - (b.endedAtMs ?? 0));
+    const wanted = summary.phase === 'complete' ? 'complete' : null;
+    const last = ended.findLast((end) => wanted === null || end.state === wanted) ?? ended.at(-1);
+    if (last === undefined)
+      return {
+        state: summary.phase,
+        exit: null,
+        reason: `the job is ${summary.phase}`,
+        host: null,
+        allocation: null,
+      };
+    return {
+      state: last.state,
+      exit: last.exit ?? null,
+      reason: last.reason,
+      host: last.host === '' ? null : last.host,
+      allocation: last.host === '' ? null : last.id,
+    };
+  }
+
+  #endedReports(jobKey: string) {
+    return this.#reports(jobKey).filter((report) => isTerminal(report.state));
+  }
+
+  #reports(jobKey: string) {
+    return [...this.#copy.allocationsOf(jobKey)].flatMap(({ host, id }) => {
+      const report = this.#view.get(host, id);
+      return report === undefined ? [] : [report];
+    });
+  }
+
+  #summarize(jobKey: string, record: JobRecord): JobSummary {
+    const counts = this.#countsOf(jobKey, record);
+    const { job } = record;
+    return {
+      namespace: job.namespace,
+      name: job.name,
+      type: job.type,
+      precedence: job.precedence,
+      version: record.version,
+      desired: record.desired,
+      owner: this.#copy.owners.get(jobKey)?.value.scheduler ?? null,
+      submittedAtMs: record.submittedAtMs,
+      oneOff: job.oneOff,
+      phase: this.#phaseOf(jobKey, record, counts),
+      counts,
+    };
+  }
+
+  #countsOf(jobKey: string, record: JobRecord): AllocationCounts {
+    const reports = this.#reports(jobKey);
+    const ends = new Map<string, { attempt: number; state: string }>();
+    const note = (end: { group: string; index: number; attempt: number; state: string }): void => {
+      const slot = `${end.group}/${String(end.index)}`;
+      const known = ends.get(slot);
+      if (known === undefined || known.attempt <= end.attempt) ends.set(slot, end);
+    };
+    for (const { value } of this.#copy.outcomesByJob.of(jobKey).values()) note(value);
+    for (const report of reports) note(report);
+    const states = [...ends.values()].map((end) => end.state);
+    return {
+      desired: this.#desiredOf(record),
+      placed: [...this.#copy.allocationsOf(jobKey)].length,
+      running: reports.filter((report) => report.state === 'running').length,
+      complete: states.filter((state) => state === 'complete').length,
+      failed: states.filter((state) => FAILED.has(state)).length,
+    };
+  }
+
+  #desiredOf(record: JobRecord): number {
+    if (record.desired === 'stop') return 0;
+    const groups = Object.values(record.job.groups);
+    if (record.job.type !== 'system') return groups.reduce((sum, group) => sum + group.count, 0);
+    return groups.reduce((sum, group) => sum + this.#matching(group).length, 0);
+  }
+
+  #matching(group: Group): MatchingHost[] {
+    const found: MatchingHost[] = [];
+    for (const [id, { value: host }] of this.#copy.hosts.rows()) {
+      if (!group.constraints.every((expression) => meets(host, expression))) continue;
+      const state = this.#copy.eligibility.get(id)?.value.state ?? 'ready';
+      found.push({ host: id, ready: state === 'ready' && this.#copy.alive.get(id) !== undefined });
+    }
+    return found;
+  }
+
+  #phaseOf(jobKey: string, record: JobRecord, counts: AllocationCounts): JobPhase {
+    // All that was wanted has ended well: final, though the hosts still clean up.
+    const wantsEnd = record.job.type === 'batch' && record.desired === 'run';
+    if (wantsEnd && counts.desired > 0 && counts.complete >= counts.desired) return 'complete';
+    const finished = this.#evaluate(jobKey, record).finished;
+    if (finished !== null) return finished;
+    const isStopping = record.desired === 'stop' && counts.placed > 0;
+    return counts.running > 0 || isStopping ? 'running' : 'pending';
+  }
+
+  #evaluate(jobKey: string, record: JobRecord): Todo {
+    const outcomes = [...this.#copy.outcomesByJob.of(jobKey).values()].map((row) => row.value);
+    outcomes.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
+    const view: JobView = {
+      record,
+      live: [...this.#copy.allocationsByJob.of(jobKey).values()].map(({ value }) => ({
+        allocation: value,
+        report: this.#view.get(value.host, value.id) ?? null,
+      })),
+      outcomes,
+      versions: this.#copy.versionsOf(jobKey, record.version),
+      standing: (host) => {
+        const verdict = this.#copy.eligibility.get(host)?.value;
+        return { state: verdict?.state ?? 'ready', drainDeadlineMs: verdict?.drainDeadlineMs ?? null };
+      },
+      matching: (group) => this.#matching(group),
+      // Only `finished` is asked for, and no delay changes that: a slot that waits is not finished.
+      nowMs: record.submittedAtMs,
+    };
+    return evaluate(view);
+  }
+}
+
+const FAILED: ReadonlySet<string> = new Set(['failed', 'killed', 'rejected', 'lost']);
+
+function bySlot(a: Allocation, b: Allocation): number {
+  return a.group.localeCompare(b.group) || a.index - b.index || a.attempt - b.attempt;
+}

@@ -1,0 +1,116 @@
+import { schedulerKindOf } from '../../src/core/cell/job.ts';
+import type { JobRecord } from '../../src/core/cell/job.ts';
+import type { HttpClient } from '../../src/ports/http.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import type { JobSummary, RunExit, SchedulerListAnswer } from '../../src/wire/api/monitor-api.ts';
+import type { SchedulerStatus, Why } from '../../src/wire/api/scheduler-api.ts';
+import type { CellCopy } from '../view/view.ts';
+
+const ASK_TIMEOUT_MS = 2_000;
+
+/** Asks the schedulers themselves: what they do and why is known to them alone. */
+export class SchedulerQuestions {
+  readonly #copy: CellCopy;
+  readonly #http: HttpClient;
+
+  constructor(copy: CellCopy, http: HttpClient) {
+    this.#copy = copy;
+    this.#http = http;
+  }
+
+  async list(): Promise<SchedulerListAnswer> {
+    const roles = [...this.#copy.roles.rows()].map(([, row]) => row.value);
+    const asked = roles
+      .filter((role) => role.kind === 'scheduler')
+      .sort((a, b) => a.id.localeCompare(b.id))
+      .map(async ({ id, address }) => ({
+        id,
+        status: await this.#ask<SchedulerStatus>(`${address}/v1/status`),
+      }));
+    const answers = await Promise.all(asked);
+    return {
+      schedulers: answers.flatMap(({ status }) => (status === null ? [] : [status])),
+      unreachable: answers.flatMap(({ id, status }) => (status === null ? [id] : [])),
+    };
+  }
+
+  /** The owner's answer, or why there is none to ask. */
+  async why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
+    const owner = this.#copy.owners.get(jobKey)?.value.scheduler;
+    const settled = settledAs(record, standing);
+    if (settled !== null) return own(record, owner ?? '', settled, standing.summary.phase, 0);
+    if (owner === undefined) return this.#unowned(record);
+    const address = this.#copy.roles.get(`scheduler/${owner}`)?.value.address;
+    if (address === undefined)
+      return own(record, owner, `its owner ${owner} is gone; another takes over`, 'unowned');
+    const answer = await this.#ask<Why>(`${address}/v1/jobs/${jobKey}/why`);
+    return answer ?? own(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
+  }
+
+  #unowned(record: JobRecord): Why {
+    const kind = schedulerKindOf(record.job);
+    const schedulers = [...this.#copy.roles.rows()].map(([, row]) => row.value);
+    const able = schedulers.filter((role) => role.kind === 'scheduler' && isOfKind(role.policy, kind));
+    if (able.length === 0) return own(record, '', `no scheduler of kind ${kind} is alive`, 'unowned');
+    const names = able.map((role) => role.id).join(', ');
+    return own(record, '', `no scheduler has taken it yet; ${names} could`, 'unowned');
+  }
+
+  async #ask<T>(url: string): Promise<T | null> {
+    try {
+      const answer = await this.#http.call({ method: 'GET', url, timeoutMs: ASK_TIMEOUT_MS });
+      return answer.status === 200 ? (answer.body as T) : null;
+    } catch (error) {
+      if (error instanceof HttpError) return null;
+      throw error;
+    }
+  }
+}
+
+/** A policy may have a name beyond its kind: `batch-fast`. */
+function isOfKind(policy: string, kind: string): boolean {
+  return policy === kind || policy.startsWith(`${kind}-`);
+}
+
+/** Where a job stands by this monitor's own view. */
+export interface Standing {
+  readonly summary: JobSummary;
+  /** How it ended; null while it has not. */
+  readonly exit: RunExit | null;
+}
+
+/** What is to be said of a job that waits for nothing; null: its owner knows more. */
+function settledAs(record: JobRecord, { summary, exit }: Standing): string | null {
+  const { phase, counts } = summary;
+  if (phase === 'complete') return 'complete: nothing to explain';
+  if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
+  if (phase === 'failed') return `failed: ${exit?.reason ?? 'no more tries are left'}`;
+  if (record.desired === 'stop') return `told to stop: ${String(counts.placed)} still on their hosts`;
+  const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
+  if (counts.desired > 0 && live >= counts.desired)
+    return `running: ${String(counts.running)} run, nothing waits`;
+  return null;
+}
+
+function own(
+  { job }: JobRecord,
+  scheduler: string,
+  summary: string,
+  stage: string,
+  pending: number | null = null,
+): Why {
+  const nothingTried = { tries: 0, conflicts: 0, nextTryMs: null, hosts: [], hostsTotal: 0, refusals: [] };
+  return {
+    namespace: job.namespace,
+    job: job.name,
+    scheduler,
+    summary,
+    groups: Object.values(job.groups).map((group) => ({
+      ...nothingTried,
+      group: group.name,
+      pending: pending ?? group.count,
+      stage,
+      detail: summary,
+    })),
+  };
+}

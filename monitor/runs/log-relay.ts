@@ -1,0 +1,226 @@
+import { isTerminal } from '../../src/core/host/states.ts';
+import type { HostClient, HostLog } from '../../src/clients/host-client.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import type { Random } from '../../src/ports/random.ts';
+import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import type { CellView } from '../../src/runtime/reports/cell-view.ts';
+import { sleep } from '../../src/runtime/wait/wait.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { CellCopy } from '../view/view.ts';
+import type { JobWatch } from '../jobs/job-changes.ts';
+import type { LogQuery, LogTarget } from './log-target.ts';
+import { logTarget } from './log-target.ts';
+import { patience } from '../../src/runtime/wait/deadline.ts';
+import { refuse } from '../refusals.ts';
+
+/** A follower whose allocation has not started is asked to ask again after this; proxies cut what says nothing. */
+export const LOG_START_WAIT_MS = 25_000;
+const RECONNECT = { firstMs: 50, maxMs: 2_000 };
+
+export interface LogRelayDeps {
+  readonly copy: CellCopy;
+  readonly view: CellView;
+  readonly watch: JobWatch;
+  readonly hosts: HostClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Has the job come to its end? Then what has not started never will. */
+  hasEnded(jobKey: string): boolean;
+}
+
+export interface OpenLog {
+  /** null: the job ended without ever starting; there is no output. */
+  readonly target: LogTarget | null;
+  /** Of the first byte. */
+  readonly offset: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Relays the output of one task from its host. The host counts bytes; whoever was cut off, this relay from its host or a
+ * client from this relay, goes on from the offset it reached, here or at another monitor.
+ */
+export class LogRelay {
+  readonly #deps: LogRelayDeps;
+
+  constructor(deps: LogRelayDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * With `follow` waits for the start: woken by what the store and the hosts say, not by polling.
+   * @returns null when it has not started within `LOG_START_WAIT_MS`: ask again
+   * @throws ProblemError 404 without `follow` when it has not started; 410 when the host no longer has the record
+   */
+  async open(query: LogQuery, caller: AbortSignal): Promise<OpenLog | null> {
+    const wait = patience(this.#deps.clock, LOG_START_WAIT_MS, caller);
+    const backoff = new Backoff(RECONNECT, this.#deps.random);
+    try {
+      while (!wait.signal.aborted) {
+        const news = this.#deps.watch.next(query.jobKey, wait.signal);
+        const target = this.#targetOf(query);
+        if (target === null && this.#deps.hasEnded(query.jobKey))
+          return { target: null, offset: query.offset, chunks: nothing() };
+        const log = target === null ? null : await this.#first(target, query, caller);
+        if (target !== null && log !== null && log !== 'unreachable')
+          return { target, offset: log.offset, chunks: this.#relay(log, target, query, caller) };
+        if (log === 'unreachable')
+          await Promise.race([news, sleep(this.#deps.clock, backoff.nextMs(), wait.signal)]);
+        else await news;
+      }
+      return null;
+    } finally {
+      wait.done();
+    }
+  }
+
+  #targetOf(query: LogQuery): LogTarget | null {
+    const target = logTarget(this.#deps.copy, this.#deps.view, query);
+    if (target !== null) return target;
+    if (query.allocation !== null)
+      throw refuse(404, 'no-such-allocation', `${query.jobKey} has no allocation ${query.allocation}`);
+    if (!query.follow) throw notStarted(query);
+    return null;
+  }
+
+  /** @returns null while the host has not been given the allocation */
+  async #first(
+    target: LogTarget,
+    query: LogQuery,
+    caller: AbortSignal,
+  ): Promise<HostLog | null | 'unreachable'> {
+    try {
+      const isOther = query.offsetOf !== null && query.offsetOf !== target.allocation;
+      return await this.#fromHost(target, query, isOther ? 0 : query.offset, caller);
+    } catch (error) {
+      if (error instanceof HttpError && !caller.aborted) {
+        if (query.follow && !target.ended) return 'unreachable';
+        throw refuse(503, 'host-unreachable', `${target.host} does not answer`);
+      }
+      if (!isAbsent(error)) throw error;
+      if (target.ended || this.#deps.view.get(target.host, target.allocation)?.released === true)
+        throw gone(target);
+      if (!query.follow) throw notStarted(query);
+      return null;
+    }
+  }
+
+  async *#relay(
+    first: HostLog,
+    target: LogTarget,
+    query: LogQuery,
+    caller: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const backoff = new Backoff(RECONNECT, this.#deps.random);
+    let log = first;
+    let offset = first.offset;
+    for (;;) {
+      const whole = yield* passOn(log.chunks, (bytes) => {
+        offset += bytes;
+        backoff.reset();
+      });
+      if (caller.aborted || (whole && !query.follow)) return;
+      if (whole && (await this.#hasEnded(target))) return;
+      const next = await this.#again(target, query, offset, backoff, caller);
+      if (next === null) return;
+      // The head of this answer is out; only a cut makes the client ask anew and learn of the true offset.
+      if (next.offset !== offset) throw new HttpError('the host gave up older bytes', { sent: true });
+      log = next;
+    }
+  }
+
+  async #again(
+    target: LogTarget,
+    query: LogQuery,
+    offset: number,
+    backoff: Backoff,
+    caller: AbortSignal,
+  ): Promise<HostLog | null> {
+    for (;;) {
+      await sleep(this.#deps.clock, backoff.nextMs(), caller);
+      if (caller.aborted) return null;
+      try {
+        return await this.#fromHost(target, query, offset, caller);
+      } catch (error) {
+        if (!(error instanceof HttpError)) throw error;
+        // Its outcome was written while its host is away: nobody will bring the rest.
+        if (this.#isFinished(target, query.jobKey)) throw error;
+      }
+    }
+  }
+
+  #fromHost(target: LogTarget, query: LogQuery, offset: number, caller: AbortSignal): Promise<HostLog> {
+    const host = this.#deps.copy.hosts.get(target.host)?.value;
+    if (host === undefined) throw gone(target);
+    const { task } = target;
+    const { stream, follow } = query;
+    return this.#deps.hosts.logs(host.address, target.allocation, {
+      task,
+      stream,
+      offset,
+      follow,
+      signal: caller,
+    });
+  }
+
+  /** The stream ended in order: because the allocation did, or because the agent is about to stop? */
+  async #hasEnded(target: LogTarget): Promise<boolean> {
+    const report = this.#deps.view.get(target.host, target.allocation);
+    if (report !== undefined && isTerminal(report.state)) return true;
+    const host = this.#deps.copy.hosts.get(target.host)?.value;
+    if (host === undefined) return true;
+    try {
+      const now = await this.#deps.hosts.get(host.address, target.allocation);
+      return now === null || isTerminal(now.state);
+    } catch {
+      return false;
+    }
+  }
+
+  #isFinished(target: LogTarget, jobKey: string): boolean {
+    return this.#deps.copy.outcomesByJob.of(jobKey).has(target.allocation);
+  }
+}
+
+/** @returns whether the source ended in order; false: it was cut */
+async function* passOn(
+  chunks: AsyncIterable<Uint8Array>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Uint8Array, boolean> {
+  const source = chunks[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      let next: IteratorResult<Uint8Array>;
+      try {
+        next = await source.next();
+      } catch (error) {
+        if (error instanceof HttpError) return false;
+        throw error;
+      }
+      if (next.done === true) return true;
+      onBytes(next.value.length);
+      yield next.value;
+    }
+  } finally {
+    await source.return?.();
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // No output at all.
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.status === 404;
+}
+
+function notStarted(query: LogQuery): ProblemError {
+  return refuse(404, 'not-started', `${query.jobKey} has not started`, {
+    hint: 'ask with follow=true to wait for it',
+  });
+}
+
+function gone(target: LogTarget): ProblemError {
+  return refuse(410, 'log-gone', `${target.host} no longer has the output of ${target.allocation}`);
+}

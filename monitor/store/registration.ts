@@ -1,0 +1,81 @@
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import type { RoleRecord } from '../../src/core/cell/role.ts';
+import type { CellStore, Session } from '../../src/ports/cell-store.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Random } from '../../src/ports/random.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { sleep } from '../../src/runtime/wait/wait.ts';
+import { untilAborted } from '../../src/runtime/wait/until-aborted.ts';
+import { roleCodec } from '../../src/wire/records/records.ts';
+
+export interface RegistrationDeps {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly record: RoleRecord;
+}
+
+/** How long others may take us for alive after we are gone. */
+const SESSION_TTL_MS = 5_000;
+const RETRY = { firstMs: 100, maxMs: 3_000 };
+
+/** Keeps `roles/monitor/<id>` there for as long as this process lives, under session after session. */
+export class Registration {
+  readonly #deps: RegistrationDeps;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+  #session: AbortSignal = AbortSignal.abort();
+
+  constructor(deps: RegistrationDeps) {
+    this.#deps = deps;
+    this.#ended = this.#keep();
+  }
+
+  /** Aborted when the session under which this monitor is registered is lost, and while there is none. */
+  get session(): AbortSignal {
+    return this.#session;
+  }
+
+  /** Takes the registration back, if the store can be reached. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+
+  async #keep(): Promise<void> {
+    const { store, clock, random, log } = this.#deps;
+    const backoff = new Backoff(RETRY, random);
+    const stop = this.#stop.signal;
+    while (!stop.aborted) {
+      let session: Session | null = null;
+      try {
+        session = await store.openSession({ ttlMs: SESSION_TTL_MS });
+        if (await this.#register(session)) {
+          backoff.reset();
+          this.#session = session.lost;
+          await untilAborted(session.lost, stop);
+        }
+      } catch (error) {
+        log.debug({ error }, 'registration failed; it is tried again');
+      }
+      this.#session = AbortSignal.abort();
+      await session?.close().catch(() => undefined);
+      await sleep(clock, backoff.nextMs(), stop);
+    }
+  }
+
+  /** @returns false while an earlier process of this id still counts as alive, or the outcome is not known */
+  async #register(session: Session): Promise<boolean> {
+    const { store, keys, record } = this.#deps;
+    const key = keys.role(record.kind, record.id);
+    const reply = await store.attempt({
+      compares: [{ key, target: 'createRevision', equals: 0 }],
+      writes: [{ kind: 'put', key, value: roleCodec.encode(record), session }],
+      readBack: [],
+    });
+    return reply.outcome === 'applied';
+  }
+}

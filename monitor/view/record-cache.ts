@@ -1,0 +1,166 @@
+import type { Entry } from '../../src/ports/cell-store.ts';
+
+/** One record as it lies in the store. */
+export interface Row<T> {
+  readonly value: T;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+/** A record that came, changed or went, in the order of the store. */
+export interface RowChange<T> {
+  /** Of which room it is. */
+  readonly room: string;
+  /** The key without the room's prefix. */
+  readonly name: string;
+  readonly now: Row<T> | undefined;
+  readonly before: Row<T> | undefined;
+  /** Which change of which revision it is: the same at every monitor, but for what a snapshot showed. */
+  readonly revision: number;
+  readonly ordinal: number;
+}
+
+export interface RoomOptions<T> {
+  readonly name: string;
+  readonly prefix: string;
+  /** Keep records as text, and read one when somebody asks for it: most of them nobody ever does. */
+  readonly lazy?: boolean;
+  readonly decode: (text: string) => T;
+  /** The record was unreadable; it is left out. */
+  onBadRecord(key: string, error: unknown): void;
+  onChange(change: RowChange<T>): void;
+}
+
+/** A live copy of one kind of record. Fed by `CellCopy`, which sees all kinds in the order of their revisions. */
+export class Room<T> {
+  readonly prefix: string;
+  readonly #options: RoomOptions<T>;
+  readonly #rows = new Map<string, Row<T>>();
+
+  constructor(options: RoomOptions<T>) {
+    this.prefix = options.prefix;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  get(name: string): Row<T> | undefined {
+    const row = this.#rows.get(name);
+    return row instanceof UnreadRow && !row.isRead ? this.#read(name, row as UnreadRow<T>) : row;
+  }
+
+  /** Is there a record of the name? It may turn out to be unreadable. */
+  has(name: string): boolean {
+    return this.#rows.has(name);
+  }
+
+  names(): IterableIterator<string> {
+    return this.#rows.keys();
+  }
+
+  *rows(): IterableIterator<[string, Row<T>]> {
+    for (const name of this.#rows.keys()) {
+      const row = this.get(name);
+      if (row !== undefined) yield [name, row];
+    }
+  }
+
+  put(entry: Entry, revision: number, ordinal: number): void {
+    const name = entry.key.slice(this.prefix.length);
+    const before = this.#rows.get(name);
+    if (before !== undefined && before.modRevision >= entry.modRevision) return;
+    const now = this.#options.lazy === true ? this.#unread(entry, before) : this.#decoded(entry);
+    if (now === null) return;
+    this.#rows.set(name, now);
+    this.#options.onChange({ room: this.#options.name, name, now, before, revision, ordinal });
+  }
+
+  delete(key: string, revision: number, ordinal: number): void {
+    const name = key.slice(this.prefix.length);
+    const before = this.#rows.get(name);
+    if (before === undefined) return;
+    this.#rows.delete(name);
+    const room = this.#options.name;
+    this.#options.onChange({ room, name, now: undefined, before, revision, ordinal });
+  }
+
+  /** After a gap: what the snapshot does not hold is gone. @returns the next ordinal, from the given one on */
+  keepOnly(keys: ReadonlySet<string>, revision: number, first: number): number {
+    let ordinal = first;
+    for (const name of [...this.#rows.keys()]) {
+      const key = this.prefix + name;
+      if (!keys.has(key)) this.delete(key, revision, ordinal++);
+    }
+    return ordinal;
+  }
+
+  #decoded({ key, value, createRevision, modRevision }: Entry): Row<T> | null {
+    try {
+      return { value: this.#options.decode(value), createRevision, modRevision };
+    } catch (error) {
+      this.#options.onBadRecord(key, error);
+      return null;
+    }
+  }
+
+  #unread(entry: Entry, before: Row<T> | undefined): Row<T> {
+    return new UnreadRow(entry, this.#options.decode, lastRead(before));
+  }
+
+  /** An unreadable record leaves what was there before it. */
+  #read(name: string, row: UnreadRow<T>): Row<T> | undefined {
+    try {
+      row.read();
+      return row;
+    } catch (error) {
+      this.#options.onBadRecord(this.prefix + name, error);
+      if (row.before === undefined) this.#rows.delete(name);
+      else this.#rows.set(name, row.before);
+      return row.before;
+    }
+  }
+}
+
+/** A record that is read when its value is asked for. */
+class UnreadRow<T> implements Row<T> {
+  readonly createRevision: number;
+  readonly modRevision: number;
+  /** The last row before this one that was read; forgotten when this one is. */
+  before: Row<T> | undefined;
+  #text: string | null;
+  #value: T | null = null;
+  readonly #decode: (text: string) => T;
+
+  constructor(entry: Entry, decode: (text: string) => T, before: Row<T> | undefined) {
+    this.createRevision = entry.createRevision;
+    this.modRevision = entry.modRevision;
+    this.#text = entry.value;
+    this.#decode = decode;
+    this.before = before;
+  }
+
+  get isRead(): boolean {
+    return this.#text === null;
+  }
+
+  /** @throws RecordError */
+  get value(): T {
+    return this.read();
+  }
+
+  /** @throws RecordError */
+  read(): T {
+    if (this.#text !== null) {
+      this.#value = this.#decode(this.#text);
+      this.#text = null;
+      this.before = undefined;
+    }
+    return this.#value as T;
+  }
+}
+
+function lastRead<T>(row: Row<T> | undefined): Row<T> | undefined {
+  return row instanceof UnreadRow && !row.isRead ? (row as UnreadRow<T>).before : row;
+}

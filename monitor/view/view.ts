@@ -1,0 +1,295 @@
+import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import type { CellMeta } from '../../src/core/cell/cell.ts';
+import type { Eligibility, Host } from '../../src/core/host/host.ts';
+import type { Intent } from '../../src/core/cell/intent.ts';
+import type { Job, JobRecord } from '../../src/core/cell/job.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import type { Ledger } from '../../src/core/fit/ledger.ts';
+import type { Owner, RoleRecord } from '../../src/core/cell/role.ts';
+import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
+import type { CellStore, Change, Entry, Following, Snapshot } from '../../src/ports/cell-store.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import type { RunRecord } from '../../src/wire/api/monitor-api.ts';
+import {
+  allocationCodec,
+  eligibilityCodec,
+  hostCodec,
+  intentCodec,
+  jobCodec,
+  ledgerCodec,
+  metaCodec,
+  outcomeCodec,
+  ownerCodec,
+  poolCodec,
+  roleCodec,
+  runCodec,
+  sharedResourceCodec,
+} from '../../src/wire/records/records.ts';
+import { Grouped } from './record-index.ts';
+import type { Row, RowChange } from './record-cache.ts';
+import { Room } from './record-cache.ts';
+
+/** The kinds of record that a monitor keeps, with what each holds. */
+export interface Rooms {
+  readonly hosts: Host;
+  readonly alive: true;
+  readonly eligibility: Eligibility;
+  readonly ledgers: Ledger;
+  readonly allocations: Allocation;
+  readonly jobs: JobRecord;
+  readonly versions: JobRecord;
+  readonly owners: Owner;
+  readonly outcomes: Outcome;
+  readonly intents: Intent;
+  readonly runs: RunRecord;
+  readonly roles: RoleRecord;
+  readonly meta: CellMeta;
+  readonly shared: SharedResource;
+  readonly pools: Pool;
+}
+
+export type RoomName = keyof Rooms;
+
+export type CellChange = { [K in RoomName]: { readonly room: K } & RowChange<Rooms[K]> }[RoomName];
+
+export interface CellCopyHandlers {
+  /** @param listed a snapshot shows it: its ordinal is not that of the change in its revision */
+  onChange(change: CellChange, listed: boolean): void;
+  /**
+   * A snapshot is about to replace what was known: changes before its revision may have been missed. What it shows of them
+   * follows, in the order of revisions; of the first one nothing.
+   */
+  onGap(revision: number, first: boolean): void;
+  /** It has. */
+  onReplaced(): void;
+}
+
+/**
+ * The monitor's copy of the store. One follow over the whole cell instead of one for each kind of record: so changes of
+ * different kinds come in the order of their revisions, and those of one transaction together. An allocation and the
+ * outcome that takes its place are never both missing.
+ */
+export class CellCopy {
+  readonly hosts: Room<Host>;
+  readonly alive: Room<true>;
+  readonly eligibility: Room<Eligibility>;
+  readonly ledgers: Room<Ledger>;
+  readonly allocations: Room<Allocation>;
+  readonly jobs: Room<JobRecord>;
+  readonly versions: Room<JobRecord>;
+  readonly owners: Room<Owner>;
+  readonly outcomes: Room<Outcome>;
+  readonly intents: Room<Intent>;
+  readonly runs: Room<RunRecord>;
+  readonly roles: Room<RoleRecord>;
+  /** What operators say that hosts share, and what is taken of it by `<resource>/<value>`. */
+  readonly shared: Room<SharedResource>;
+  readonly pools: Room<Pool>;
+  /** One record, of no name. */
+  readonly meta: Room<CellMeta>;
+  /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
+  readonly allocationsByJob = new Grouped<Allocation>();
+  readonly allocationsByHost = new Grouped<Allocation>();
+  readonly outcomesByJob = new Grouped<Outcome>();
+  readonly runsByJob = new Grouped<RunRecord>();
+  readonly ready: Promise<void>;
+  readonly #handlers: CellCopyHandlers;
+  readonly #log: Log;
+  readonly #rooms: readonly Room<unknown>[];
+  /** By what follows the cell's root in their keys, where that is one word, with its slash. */
+  readonly #roomByWord: ReadonlyMap<string, Room<unknown>>;
+  readonly #rootLength: number;
+  readonly #following: Following;
+  readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
+  #revision = 0;
+  #first = true;
+  /** During the first snapshot everything is new and nothing is news. */
+  #quiet = true;
+  /** What comes now is from a snapshot. */
+  #listing = false;
+
+  constructor(store: CellStore, keys: CellKeys, log: Log, handlers: CellCopyHandlers) {
+    this.#handlers = handlers;
+    this.#log = log;
+    this.hosts = this.#room('hosts', keys.hosts, (text) => hostCodec.decode(text));
+    this.alive = this.#room('alive', keys.alive, () => true as const);
+    this.eligibility = this.#room('eligibility', keys.eligibility, (text) => eligibilityCodec.decode(text));
+    this.ledgers = this.#room('ledgers', keys.ledgers, (text) => ledgerCodec.decode(text));
+    this.allocations = this.#room('allocations', keys.allocations, (text) => allocationCodec.decode(text));
+    this.jobs = this.#room('jobs', keys.jobs, (text) => jobCodec.decode(text), true);
+    this.versions = this.#room('versions', keys.versions, (text) => jobCodec.decode(text), true);
+    this.owners = this.#room('owners', keys.owners, (text) => ownerCodec.decode(text), true);
+    this.outcomes = this.#room('outcomes', keys.outcomes, (text) => outcomeCodec.decode(text));
+    this.intents = this.#room('intents', keys.intents, (text) => intentCodec.decode(text));
+    this.runs = this.#room('runs', keys.runs, (text) => runCodec.decode(text));
+    this.roles = this.#room('roles', keys.roles, (text) => roleCodec.decode(text));
+    this.meta = this.#room('meta', keys.meta, (text) => metaCodec.decode(text));
+    this.shared = this.#room('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
+    this.pools = this.#room('pools', keys.pools, (text) => poolCodec.decode(text));
+    this.#rooms = [
+      ...[this.hosts, this.alive, this.eligibility, this.ledgers, this.allocations, this.jobs],
+      ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles, this.meta],
+      ...[this.shared, this.pools],
+    ] as readonly Room<unknown>[];
+    this.#rootLength = keys.root.length;
+    this.#roomByWord = new Map(this.#rooms.map((room) => [room.prefix.slice(keys.root.length), room]));
+    this.#following = store.follow(keys.root, {
+      onSnapshot: (snapshot) => this.#replace(snapshot),
+      onChanges: (changes, revision) => this.#apply(changes, revision),
+    });
+    this.ready = this.#following.ready;
+    // Whoever waits for `ready` hears of a close before the first snapshot; nobody has to.
+    this.ready.catch(() => undefined);
+  }
+
+  /** The revision up to which this copy is complete. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The specs of one job by version, as far as they are kept. */
+  versionsOf(jobKey: string, upTo: number): ReadonlyMap<number, Job> {
+    const specs = new Map<number, Job>();
+    for (let version = upTo; version > 0 && specs.size < VERSIONS_READ_MAX; version--) {
+      const row = this.versions.get(`${jobKey}/${String(version).padStart(6, '0')}`);
+      if (row !== undefined) specs.set(version, row.value.job);
+    }
+    return specs;
+  }
+
+  /** The job's allocations but for those that are only reserved: a gang shows whole, or not at all (I6). */
+  *allocationsOf(jobKey: string): IterableIterator<Allocation> {
+    for (const { value } of this.allocationsByJob.of(jobKey).values())
+      if (value.intent === undefined || !this.intents.has(`${jobKey}/${value.intent}`)) yield value;
+  }
+
+  /** Resolves when the copy holds all up to the revision, or when the signal is aborted. */
+  reached(revision: number, signal: AbortSignal): Promise<void> {
+    if (revision <= this.#revision || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiting = { revision, resolve };
+      this.#waiting.add(waiting);
+      signal.addEventListener(
+        'abort',
+        () => {
+          this.#waiting.delete(waiting);
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+
+  close(): void {
+    this.#following.close();
+  }
+
+  /** @param lazy for what comes by the thousand and is seldom asked for */
+  #room<K extends RoomName>(
+    room: K,
+    prefix: string,
+    decode: (text: string) => Rooms[K],
+    lazy = false,
+  ): Room<Rooms[K]> {
+    return new Room<Rooms[K]>({
+      name: room,
+      prefix,
+      lazy,
+      decode,
+      onBadRecord: (key, error) => this.#log.error({ key, error }, 'a record cannot be read and is left out'),
+      onChange: (change) => this.#onChange(change as CellChange),
+    });
+  }
+
+  #onChange(change: CellChange): void {
+    this.#reindex(change);
+    if (!this.#quiet) this.#handlers.onChange(change, this.#listing);
+  }
+
+  #reindex(change: CellChange): void {
+    switch (change.room) {
+      case 'allocations':
+        this.allocationsByJob.change(jobKeyOfName(change.name), idOfName(change.name), change.now);
+        {
+          const host = (change.now ?? change.before)?.value.host ?? '';
+          this.allocationsByHost.change(host, idOfName(change.name), change.now);
+        }
+        break;
+      case 'outcomes':
+        this.outcomesByJob.change(jobKeyOfName(change.name), idOfName(change.name), change.now);
+        break;
+      case 'runs': {
+        const namespace = change.name.slice(0, change.name.indexOf('/'));
+        const job = (change.now ?? change.before)?.value.job ?? '';
+        this.runsByJob.change(`${namespace}/${job}`, change.name, change.now);
+        break;
+      }
+      default:
+    }
+  }
+
+  #replace(snapshot: Snapshot): void {
+    const first = this.#first;
+    this.#first = false;
+    this.#handlers.onGap(snapshot.revision, first);
+    this.#listing = true;
+    const keys = new Set(snapshot.entries.keys());
+    const ordinals = new Map<number, number>();
+    for (const entry of first ? snapshot.entries.values() : byRevision(snapshot)) {
+      const ordinal = ordinals.get(entry.modRevision) ?? 0;
+      ordinals.set(entry.modRevision, ordinal + 1);
+      this.#roomOf(entry.key)?.put(entry, entry.modRevision, ordinal);
+    }
+    // No two changes have the same place, of whichever rooms they are.
+    let ordinal = ordinals.get(snapshot.revision) ?? 0;
+    for (const room of this.#rooms) ordinal = room.keepOnly(keys, snapshot.revision, ordinal);
+    this.#advance(snapshot.revision);
+    this.#quiet = false;
+    this.#listing = false;
+    this.#handlers.onReplaced();
+  }
+
+  #apply(changes: readonly Change[], revision: number): void {
+    for (let ordinal = 0; ordinal < changes.length; ordinal++) {
+      const change = changes[ordinal]!;
+      if (change.kind === 'put')
+        this.#roomOf(change.entry.key)?.put(change.entry, change.entry.modRevision, ordinal);
+      else this.#roomOf(change.key)?.delete(change.key, revision, ordinal);
+    }
+    this.#advance(revision);
+  }
+
+  #advance(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+    for (const waiting of this.#waiting) {
+      if (waiting.revision > this.#revision) continue;
+      this.#waiting.delete(waiting);
+      waiting.resolve();
+    }
+  }
+
+  #roomOf(key: string): Room<unknown> | undefined {
+    const from = this.#rootLength;
+    const end = key.indexOf('/', from);
+    const room = this.#roomByWord.get(key.slice(from, end < 0 ? key.length : end + 1));
+    return room ?? this.#rooms.find(({ prefix }) => key.startsWith(prefix));
+  }
+}
+
+function byRevision({ entries }: Snapshot): readonly Entry[] {
+  return [...entries.values()].sort((a, b) => a.modRevision - b.modRevision);
+}
+
+/** More earlier specs than this say nothing about what runs now. */
+const VERSIONS_READ_MAX = 20;
+
+/** `<namespace>/<job>/<id>` → `<namespace>/<job>` */
+function jobKeyOfName(name: string): string {
+  return name.slice(0, name.lastIndexOf('/'));
+}
+
+function idOfName(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+export type { Row };

@@ -1,0 +1,64 @@
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import { canonicalJson } from '../../src/core/json/canonical-json.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import type { StartTerms } from '../../src/core/quota/ticket.ts';
+import { claimOf } from '../../src/core/quota/ticket.ts';
+import type { Digest } from '../../src/ports/crypto.ts';
+import type { Launch } from '../../src/wire/api/host-api.ts';
+import type { OwnedJob } from '../state/owned-job.ts';
+
+/** What an allocation runs, and the digest of it that its ticket must carry. */
+export interface LaunchOf {
+  readonly launch: Launch;
+  readonly digest: string;
+}
+
+/** Launches by job version and group, made once each: a job of 15,000 tasks has one command. */
+export class LaunchBook {
+  readonly #digest: Digest;
+  readonly #known = new WeakMap<OwnedJob, Map<string, LaunchOf>>();
+
+  constructor(digest: Digest) {
+    this.#digest = digest;
+  }
+
+  /** @returns null when the spec of that version is gone: nobody can say what the allocation should run */
+  of(job: OwnedJob, allocation: Allocation): LaunchOf | null {
+    let known = this.#known.get(job);
+    if (known === undefined) this.#known.set(job, (known = new Map<string, LaunchOf>()));
+    const name = `${String(allocation.jobVersion)}/${allocation.group}`;
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const isCurrent = allocation.jobVersion === job.record.version;
+    const spec = isCurrent ? job.record.job : job.versions.get(allocation.jobVersion);
+    const group = spec?.groups[allocation.group];
+    if (group === undefined) return null;
+    const { tasks, restart, deadlineMs, stopAfterDisconnectMs } = group;
+    const launch: Launch = {
+      ...{ tasks, restart, deadlineMs },
+      ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }),
+    };
+    const made = { launch, digest: this.#digest(canonicalJson(launch)) };
+    known.set(name, made);
+    return made;
+  }
+}
+
+/** The allocation as this scheduler orders it: who took a job over asks for its tickets in its own name. */
+export function orderedBy(scheduler: string, allocation: Allocation): Allocation {
+  return allocation.scheduler === scheduler ? allocation : { ...allocation, scheduler };
+}
+
+/** What a ticket for this start must say, and the host will compare. */
+export function startTermsOf(allocation: Allocation, host: Host, commandDigest: string): StartTerms {
+  return {
+    aud: host.id,
+    hostIncarnation: host.incarnation,
+    namespace: allocation.namespace,
+    job: allocation.job,
+    scheduler: allocation.scheduler,
+    epoch: allocation.epoch,
+    claim: claimOf(allocation),
+    commandDigest,
+  };
+}

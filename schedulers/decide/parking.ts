@@ -1,0 +1,159 @@
+import type { CellState } from '../../src/core/cell-state/cell-state.ts';
+import { freeOf } from '../../src/core/fit/ledger.ts';
+import type { Ask } from '../../src/core/cell/ask.ts';
+import { askOf } from '../../src/core/cell/ask.ts';
+import { chooseGpus } from '../../src/core/fit/gpu-choice.ts';
+import type { Resources } from '../../src/core/cell/resources.ts';
+import { NO_RESOURCES, shortOf } from '../../src/core/cell/resources.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { OwnedJob } from '../state/owned-job.ts';
+
+/** Between two wakings: in a full cell something is released all the time, and each waking is a walk over hosts. */
+const WAKE_EVERY_MS = 100;
+/** Jobs woken at once; the others follow in the next round. */
+const WAKES_MAX = 256;
+/** Hosts that are looked at one by one for each parked job; of more only their sum is kept. */
+const HOSTS_MAX = 64;
+/** A job that nothing woke is looked at in any case: the level-triggered repair of a missed change. */
+const PARKED_MAX_MS = 30_000;
+
+/**
+ * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a verdict. What became
+ * free since the last waking is kept as one vector, larger than each of the hosts in every dimension; who does not fit
+ * into that fits on none of them and sleeps on. As long as they are few, the hosts themselves are asked as well: in a full
+ * cell it is mostly a device that is missing.
+ */
+export class Parking {
+  readonly #clock: Clock;
+  readonly #state: CellState;
+  readonly #wake: (job: OwnedJob) => void;
+  readonly #jobs = new Set<OwnedJob>();
+  #free: Resources | null = null;
+  /** The hosts that became freer; null when they are too many. */
+  #hosts: Set<string> | null = new Set();
+  /** Of what hosts share, the resources of which more became free. */
+  #shared = new Set<string>();
+  #cancel: (() => void) | null = null;
+
+  constructor(parts: {
+    readonly clock: Clock;
+    readonly state: CellState;
+    readonly wake: (job: OwnedJob) => void;
+  }) {
+    this.#clock = parts.clock;
+    this.#state = parts.state;
+    this.#wake = parts.wake;
+  }
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  park(job: OwnedJob): void {
+    this.#jobs.add(job);
+  }
+
+  leave(job: OwnedJob): void {
+    this.#jobs.delete(job);
+  }
+
+  /** A group of the job is parked no longer; the job goes when none is. */
+  unparked(job: OwnedJob): void {
+    for (const group of job.groups.values()) if (group.parked) return;
+    this.#jobs.delete(job);
+  }
+
+  /** The host may take more than before. */
+  room(hostId: string): void {
+    if (this.#jobs.size === 0) return;
+    const host = this.#state.hostOf(hostId);
+    if (host === undefined) return;
+    this.#free = largest(this.#free ?? NO_RESOURCES, freeOf(host, this.#state.ledgerOf(hostId)));
+    if (this.#hosts !== null && this.#hosts.add(hostId).size > HOSTS_MAX) this.#hosts = null;
+    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+  }
+
+  /** More may be free of something that hosts share: whoever asks for it looks again. */
+  sharedRoom(resource: string): void {
+    if (this.#jobs.size === 0) return;
+    this.#shared.add(resource);
+    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+  }
+
+  /** Wakes who waited too long. */
+  repair(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const job of [...this.#jobs]) {
+      const isOld = [...job.groups.values()].some(
+        (group) => group.parked && nowMs - (group.parkedSinceMs ?? 0) >= PARKED_MAX_MS,
+      );
+      if (isOld) this.#unpark(job, () => true);
+    }
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#jobs.clear();
+  }
+
+  #round(): void {
+    this.#cancel = null;
+    const free = this.#free;
+    const shared = this.#shared;
+    if (free === null && shared.size === 0) return;
+    let woken = 0;
+    for (const job of [...this.#jobs]) {
+      if (woken === WAKES_MAX) {
+        this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+        return;
+      }
+      const couldFit = (ask: Ask): boolean => {
+        for (const resource in ask.shared) if (shared.has(resource)) return true;
+        return free !== null && shortOf(ask.resources, free) === null && this.#anyFits(ask);
+      };
+      if (this.#unpark(job, couldFit)) woken += 1;
+    }
+    this.#free = null;
+    this.#hosts = new Set();
+    this.#shared = new Set();
+  }
+
+  #anyFits({ resources, gpu }: Ask): boolean {
+    if (this.#hosts === null) return true;
+    for (const id of this.#hosts) {
+      const host = this.#state.hostOf(id);
+      if (host === undefined) continue;
+      const ledger = this.#state.ledgerOf(id);
+      const hasDevices = chooseGpus(host.gpuModels, ledger.gpuMilli, gpu, 'fullest') !== null;
+      if (hasDevices && shortOf(resources, freeOf(host, ledger)) === null) return true;
+    }
+    return false;
+  }
+
+  #unpark(job: OwnedJob, couldFit: (ask: Ask) => boolean): boolean {
+    let any = false;
+    for (const [name, state] of job.groups) {
+      if (!state.parked) continue;
+      const group = job.record.job.groups[name];
+      if (group !== undefined && !couldFit(askOf(group))) continue;
+      state.parked = false;
+      any = true;
+    }
+    if (!any) return false;
+    this.unparked(job);
+    this.#wake(job);
+    return true;
+  }
+}
+
+function largest(a: Resources, b: Resources): Resources {
+  const scalars: Record<string, number> = { ...a.scalars };
+  for (const [name, amount] of Object.entries(b.scalars))
+    scalars[name] = Math.max(scalars[name] ?? 0, amount);
+  return {
+    cpuMilli: Math.max(a.cpuMilli, b.cpuMilli),
+    memoryMib: Math.max(a.memoryMib, b.memoryMib),
+    diskMib: Math.max(a.diskMib, b.diskMib),
+    scalars,
+  };
+}

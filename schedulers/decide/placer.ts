@@ -1,0 +1,250 @@
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { Ask } from '../../src/core/cell/ask.ts';
+import { askOf } from '../../src/core/cell/ask.ts';
+import type { Explanation } from '../../src/core/placement/explain.ts';
+import { explain } from '../../src/core/placement/explain.ts';
+import type { Chance } from '../../src/core/random/chance.ts';
+import type { CellState } from '../../src/core/cell-state/cell-state.ts';
+import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
+import { makeId } from '../../src/core/cell/ids.ts';
+import type { Group } from '../../src/core/cell/job.ts';
+import type { Placement, PlacementRequest } from '../../src/core/placement/placement.ts';
+import { place } from '../../src/core/placement/placement.ts';
+import type { SharedUse } from '../../src/core/quota/shared-resource.ts';
+import type { Fill } from '../../src/core/slots/job-view.ts';
+import { claimOf } from '../../src/core/quota/ticket.ts';
+import type { Term } from '../state/state.ts';
+import { chanceFor, PackingChance } from './partition.ts';
+import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import { newEntry } from '../state/owned-job.ts';
+
+/** Random bytes that one id takes. */
+const ID_BYTES = 16;
+
+/**
+ * Finds places for slots and takes them in memory: what it returns is assumed in the private cell, and waits for
+ * tickets and commit.
+ */
+export class Placer {
+  readonly #term: Term;
+  /** What the group that was looked at last asks for: it is mostly asked several times in a row. */
+  #last: { readonly group: Group; readonly ask: Ask } | null = null;
+  readonly #chance: Chance;
+
+  constructor(term: Term) {
+    this.#term = term;
+    this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.ownPart);
+  }
+
+  /** A host refused a start: look elsewhere from now on. */
+  moveOn(): void {
+    if (this.#chance instanceof PackingChance) this.#chance.moveOn();
+  }
+
+  /**
+   * @param fills of one group; at most as many are placed as there are
+   * @returns the placed ones, in the order of `fills`, shorter where no place was found
+   */
+  place(job: OwnedJob, group: Group, fills: readonly Fill[], planId: string): Entry[] {
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    const ids = new Ids(this.#term, fills.length, nowMs);
+    const entries: Entry[] = [];
+    for (const part of byAvoided(fills)) {
+      const places = this.#places(job, group, part);
+      for (const [i, placement] of places.entries()) {
+        const fill = part[i];
+        if (fill === undefined || placement === null) continue;
+        const made = { id: ids.next(), planId, nowMs, placement };
+        entries.push(this.#assume(job, group, fill, made));
+      }
+    }
+    return entries;
+  }
+
+  /** Takes a place in memory that others give up for it. */
+  assume(
+    job: OwnedJob,
+    group: Group,
+    fill: Fill,
+    made: { readonly planId: string; readonly placement: Placement; readonly evicts: readonly string[] },
+  ): Entry {
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    return this.#assume(job, group, fill, { ...made, nowMs, id: new Ids(this.#term, 1, nowMs).next() });
+  }
+
+  /** What is asked for slots of the group; all of them on the first one's host, if it names one. */
+  request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
+    return this.#request(job, pinned(group, fill?.host), count, fill, this.#heldBy(job, group));
+  }
+
+  /** What is asked for a slot where others give way: of what the group holds, only `distinct` counts there. */
+  evictingRequest(job: OwnedJob, group: Group, fill: Fill): PlacementRequest {
+    return { ...this.memberRequest(job, group, fill), hostsHeld: this.heldForDistinct(job, group) };
+  }
+
+  /** The same without what the group holds, for who counts that himself. */
+  memberRequest(job: OwnedJob, group: Group, fill?: Fill): PlacementRequest {
+    return this.#request(job, pinned(group, fill?.host), 1, fill, NOBODY);
+  }
+
+  /** Hosts that the group holds, one entry each, where `distinct` asks for them. */
+  heldForDistinct(job: OwnedJob, { name, distinct }: Group): readonly KnownHost[] {
+    return distinct.length === 0 ? NOBODY : hostsHeld(job, name, this.#term.cell.state);
+  }
+
+  /** Why one more of the group has no place now. Walks over the cell. */
+  explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
+    return explain(this.#term.cell.state, this.request(job, group, 1, fill));
+  }
+
+  /** Takes the placement in memory; only a commit makes it true. */
+  #assume(
+    job: OwnedJob,
+    group: Group,
+    fill: Fill,
+    made: {
+      readonly id: string;
+      readonly planId: string;
+      readonly nowMs: number;
+      readonly placement: Placement;
+      readonly evicts?: readonly string[];
+    },
+  ): Entry {
+    const { placement, evicts } = made;
+    const { cell, incarnation, options } = this.#term;
+    const ask = this.#askOf(group);
+    const allocation: Allocation = {
+      id: made.id,
+      host: placement.host,
+      precedence: job.record.job.precedence,
+      resources: ask.resources,
+      gpus: placement.gpus,
+      ports: placement.ports,
+      ...this.#sharedOn(placement.host, ask),
+      namespace: job.namespace,
+      job: job.name,
+      jobVersion: job.record.version,
+      group: group.name,
+      index: fill.index,
+      attempt: fill.attempt,
+      scheduler: options.id,
+      desired: 'run',
+      planId: made.planId,
+      epoch: { incarnation, counter: cell.book.get(placement.host).ledger.counter },
+      createdAtMs: made.nowMs,
+      ...(fill.replaces === undefined ? {} : { replaces: fill.replaces }),
+      ...(evicts === undefined ? {} : { evicts }),
+    };
+    cell.state.assume(claimOf(allocation), placement.known);
+    const entry = newEntry(allocation, 0, 'ticket');
+    entry.host = placement.known ?? null;
+    job.entries.set(allocation.id, entry);
+    return entry;
+  }
+
+  /** What the allocation takes of the pools that the host belongs to, to the letter, like its ports. */
+  #sharedOn(hostId: string, { shared }: Ask): { readonly shared: SharedUse } | null {
+    if (shared === undefined) return null;
+    const { state } = this.#term.cell;
+    const host = state.hostOf(hostId);
+    if (host === undefined) throw new Error(`chose ${hostId}, which is not registered`);
+    return { shared: state.pools.useOn(host, shared) };
+  }
+
+  #places(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly (Placement | null)[] {
+    const { cell, options } = this.#term;
+    const [first] = fills;
+    if (first?.host === undefined) {
+      const request = this.#request(job, group, fills.length, first, this.#heldBy(job, group));
+      return place(cell.state, request, this.#chance, options.placement).chosen;
+    }
+    return fills.map((fill) => {
+      const request = this.#request(job, pinned(group, fill.host), 1, fill, this.#heldBy(job, group));
+      return place(cell.state, request, this.#chance, options.placement).chosen[0] ?? null;
+    });
+  }
+
+  #request(
+    job: OwnedJob,
+    group: Group,
+    count: number,
+    fill: Fill | undefined,
+    held: readonly KnownHost[],
+  ): PlacementRequest {
+    return {
+      namespace: job.namespace,
+      job: job.name,
+      group,
+      ask: this.#askOf(group),
+      precedence: job.record.job.precedence,
+      count,
+      hostsHeld: held,
+      avoidHosts: fill?.avoidHosts ?? [],
+      refusingHosts: job.refusing(this.#term.world.clock.monotonicMs()),
+    };
+  }
+
+  /** Most groups ask for neither distance nor spread, and need no list. */
+  #heldBy(job: OwnedJob, { name, distinct, spread }: Group): readonly KnownHost[] {
+    const matters = job.record.job.type !== 'batch' || distinct.length + spread.length > 0;
+    return matters ? hostsHeld(job, name, this.#term.cell.state) : NOBODY;
+  }
+
+  #askOf(group: Group): Ask {
+    if (this.#last?.group !== group) this.#last = { group, ask: askOf(group) };
+    return this.#last.ask;
+  }
+}
+
+/** Slots that keep away from the same hosts are placed together: one walk for many. Pinned ones stay together. */
+function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
+  if (fills.length === 1) return [fills];
+  const parts = new Map<string, Fill[]>();
+  for (const fill of fills) {
+    const key = fill.host === undefined ? fill.avoidHosts.join(',') : '@';
+    const part = parts.get(key);
+    if (part === undefined) parts.set(key, [fill]);
+    else part.push(fill);
+  }
+  return parts.values();
+}
+
+/** The group with one host as its only choice. */
+function pinned(group: Group, host: string | undefined): Group {
+  if (host === undefined) return group;
+  const only = { attribute: 'id', operator: '==', value: host, text: `host.id == ${host}` } as const;
+  return { ...group, constraints: [only, ...group.constraints] };
+}
+
+const NOBODY: readonly KnownHost[] = Object.freeze([]);
+
+/** Hosts of the group's present allocations. */
+function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly KnownHost[] {
+  const held: KnownHost[] = [];
+  for (const entry of job.entries.values()) {
+    const { allocation } = entry;
+    if (allocation.group !== group || allocation.desired !== 'run') continue;
+    held.push((entry.host ??= state.known(allocation.host)));
+  }
+  for (const { allocation } of job.unrecorded)
+    if (allocation.group === group && allocation.desired === 'run') held.push(state.known(allocation.host));
+  return held;
+}
+
+/** Ids for a whole slice from one draw of random bytes. */
+class Ids {
+  readonly #bytes: Uint8Array;
+  readonly #nowMs: number;
+  #next = 0;
+
+  constructor(term: Term, count: number, nowMs: number) {
+    this.#bytes = term.world.random.bytes(count * ID_BYTES);
+    this.#nowMs = nowMs;
+  }
+
+  next(): string {
+    const from = this.#next * ID_BYTES;
+    this.#next += 1;
+    return makeId(this.#nowMs, this.#bytes, from);
+  }
+}

@@ -1,0 +1,159 @@
+import { jobKeyOf } from '../../src/core/cell/ids.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { RoleRecord } from '../../src/core/cell/role.ts';
+import type { CellView } from '../../src/runtime/reports/cell-view.ts';
+import type { ReportSource } from '../../src/runtime/reports/stream-reader.ts';
+import { sleep } from '../../src/runtime/wait/wait.ts';
+import { ReportFollower } from '../../src/runtime/reports/reports.ts';
+import { Table } from '../../src/runtime/cell-state/cell-state.ts';
+import { roleCodec } from '../../src/wire/records/records.ts';
+import type { SchedulerWorld } from '../state/state.ts';
+
+/** Without a monitor: how soon a host that got its first allocation is followed. */
+const REFRESH_DELAY_MS = 100;
+/** How often it is asked whether the view is complete, in the one case in which somebody waits for that. */
+const COMPLETE_LOOK_MS = 200;
+
+/**
+ * What hosts say of our allocations. Through one monitor's merged stream while there is a monitor; while there is none,
+ * from the hosts themselves that hold an allocation of ours (S4.6).
+ *
+ * The stream tells of all allocations of the cell; those of jobs that are not ours are let go by, and of their hosts only
+ * how far they have come is kept. When such a job becomes ours, its reports are asked for (`learn`).
+ */
+export class Reports {
+  readonly ready: Promise<void>;
+  readonly #world: SchedulerWorld;
+  readonly #monitors: Table<RoleRecord>;
+  readonly #merged: ReportFollower;
+  readonly #direct: ReportFollower;
+  readonly #hosts: () => readonly ReportSource[];
+  /** Jobs of ours of which the view may lack something: asked for again at each `refresh`. */
+  readonly #lacking = new Set<string>();
+  #started = false;
+  #isDirect = false;
+  #cancelRefresh: (() => void) | null = null;
+
+  constructor(
+    world: SchedulerWorld,
+    parts: {
+      /** The hosts that hold allocations of ours. */
+      readonly hosts: () => readonly ReportSource[];
+      /** Is the job ours, by `<namespace>/<job>`? */
+      readonly isOurs: (jobKey: string) => boolean;
+      /** Was the host declared lost, or is it not registered? */
+      readonly isLost: (host: string) => boolean;
+      readonly onReport: (report: AllocationReport) => void;
+    },
+  ) {
+    this.#world = world;
+    this.#hosts = parts.hosts;
+    const { http, clock, random, log } = world;
+    const handlers = { onReport: parts.onReport };
+    this.#monitors = new Table<RoleRecord>(world.store, `${world.keys.roles}monitor/`, roleCodec, {
+      onBadRecord: (error, key) => log.error({ key, error }, 'unreadable record'),
+      onChange: () => this.refresh(),
+    });
+    this.ready = this.#monitors.ready;
+    const common = { http, clock, random, log };
+    this.#merged = new ReportFollower({
+      ...common,
+      handlers: {
+        ...handlers,
+        keeps: ({ namespace, job }) => parts.isOurs(jobKeyOf(namespace, job)),
+        isLost: parts.isLost,
+      },
+      sources: () => this.#monitorSources(),
+      options: { mode: 'any-one' },
+    });
+    this.#direct = new ReportFollower({
+      ...{ ...common, handlers },
+      sources: () => (this.#isDirect ? this.#hosts() : []),
+      options: { mode: 'all' },
+    });
+  }
+
+  start(): void {
+    this.#started = true;
+    this.refresh();
+  }
+
+  /** The hosts that hold something of ours may have changed, which matters only while there is no monitor. */
+  hostsChanged(): void {
+    if (this.#started && this.#isDirect) this.#refreshDirect();
+  }
+
+  /** The monitors, or the hosts that hold something of ours, may have changed. */
+  refresh(): void {
+    if (!this.#started) return;
+    const isDirect = this.#monitors.size === 0;
+    const wasDirect = this.#isDirect;
+    this.#isDirect = isDirect;
+    if (!isDirect) this.#merged.refresh();
+    if (isDirect || wasDirect) this.#refreshDirect();
+    if (!isDirect) for (const jobKey of [...this.#lacking]) void this.learn(jobKey);
+  }
+
+  /**
+   * Brings into the view what hosts report of a job that has become ours.
+   * @returns false: that may not be all, and is asked for again, as it is while there is no monitor
+   */
+  async learn(jobKey: string): Promise<boolean> {
+    this.#lacking.add(jobKey);
+    if (this.#isDirect) return false;
+    const isAll = await this.#merged.learn(jobKey);
+    if (isAll) this.#lacking.delete(jobKey);
+    return isAll;
+  }
+
+  /** The job is ours no more. */
+  drop(jobKey: string): void {
+    this.#lacking.delete(jobKey);
+    this.#merged.drop(jobKey);
+  }
+
+  /** What is known of the allocation on its host; undefined: nothing yet. */
+  get(host: string, id: string): AllocationReport | undefined {
+    return this.#view.get(host, id);
+  }
+
+  /** What hosts say of the job, as far as they are followed. */
+  ofJob(jobKey: string): Iterable<AllocationReport> {
+    return this.#view.ofJob(jobKey);
+  }
+
+  /** Resolves when a monitor has heard every host that it knows, or given up on it. */
+  async complete(signal: AbortSignal): Promise<void> {
+    while (!this.#merged.view.complete && !signal.aborted)
+      await sleep(this.#world.clock, COMPLETE_LOOK_MS, signal);
+  }
+
+  /** Is the host heard now, so that what it does not report is not there? */
+  isHeard(host: string): boolean {
+    const sight = this.#view.host(host);
+    return sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
+  }
+
+  async close(): Promise<void> {
+    this.#started = false;
+    this.#cancelRefresh?.();
+    this.#monitors.close();
+    await Promise.all([this.#merged.close(), this.#direct.close()]);
+  }
+
+  get #view(): CellView {
+    return this.#isDirect ? this.#direct.view : this.#merged.view;
+  }
+
+  /** At most ten times a second: it walks over all that is ours. */
+  #refreshDirect(): void {
+    this.#cancelRefresh ??= this.#world.clock.after(REFRESH_DELAY_MS, () => {
+      this.#cancelRefresh = null;
+      this.#direct.refresh();
+    });
+  }
+
+  #monitorSources(): readonly ReportSource[] {
+    return [...this.#monitors.rows()].map(([name, { value }]) => ({ name, url: value.address }));
+  }
+}

@@ -1,0 +1,105 @@
+import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
+import type { SchedulerKind } from '../../src/core/cell/job.ts';
+import { keepGpusWholeFor, LearnedMix } from '../../src/core/scoring/learned-mix.ts';
+import type { PlacementPolicy } from '../../src/core/placement/placement.ts';
+import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../../src/core/placement/placement.ts';
+import type { Atomicity, ConflictCheck } from '../../src/core/commit/plan.ts';
+import { batchPolicy } from './batch.ts';
+import { servicePolicy } from './service.ts';
+import { systemPolicy } from './system.ts';
+import type { SchedulerPolicy } from './policies.ts';
+
+/** What may be said about a scheduler; all but `id` and `kind` has a default. */
+export interface SchedulerSettings {
+  readonly id: string;
+  readonly kind: SchedulerKind;
+  readonly conflictCheck?: ConflictCheck;
+  /** For all jobs; gang groups are all-or-nothing in any case. */
+  readonly atomicity?: Atomicity;
+  /** Transactions under way at once: more than 16 only adds waiting (docs: what etcd carries). */
+  readonly inFlightMax?: number;
+  readonly sliceMax?: number;
+  /** Gangs with more members go by intent; without it, those that one transaction of the store cannot hold. */
+  readonly gangMax?: number;
+  /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`, `fgd`; without it the kind's own. */
+  readonly score?: string;
+  /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
+  readonly thinkMs?: { readonly job: number; readonly task: number };
+  /** Ask arbiters for tickets. Off: hosts must not ask for them either (S4.19). */
+  readonly enforcement?: boolean;
+  /** After this silence the scheduler's jobs are taken over. */
+  readonly sessionTtlMs?: number;
+  /** null: keep all. */
+  readonly outcomesPerSlot?: number | null;
+  readonly version?: string;
+}
+
+export interface SchedulerOptions {
+  readonly id: string;
+  readonly kind: SchedulerKind;
+  readonly conflictCheck: ConflictCheck;
+  readonly atomicity: Atomicity;
+  readonly inFlightMax: number;
+  readonly sliceMax: number;
+  /** null: as many as one transaction of the store holds. */
+  readonly gangMax: number | null;
+  readonly placement: PlacementPolicy;
+  /** What the placement policy expects to come, where it learns that from the jobs that the scheduler takes. */
+  readonly learnedMix: LearnedMix | null;
+  readonly thinkMs: { readonly job: number; readonly task: number } | null;
+  readonly enforcement: boolean;
+  readonly sessionTtlMs: number;
+  readonly outcomesPerSlot: number | null;
+  readonly version: string;
+}
+
+const POLICIES: Readonly<Record<SchedulerKind, SchedulerPolicy>> = {
+  batch: batchPolicy,
+  service: servicePolicy,
+  system: systemPolicy,
+};
+
+const FIXED_POLICIES: readonly PlacementPolicy[] = [BINPACK, SERVICE, LEVEL, RANDOM_FIT];
+const LEARNING_POLICY = 'fgd';
+/** Names that `score` may have. */
+export const SCORE_POLICIES: readonly string[] = [...FIXED_POLICIES.map(({ name }) => name), LEARNING_POLICY];
+
+/** @throws when the score policy's name is unknown */
+export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
+  const policy = POLICIES[settings.kind];
+  const learnedMix = settings.score === LEARNING_POLICY ? new LearnedMix() : null;
+  return {
+    id: settings.id,
+    kind: settings.kind,
+    conflictCheck: settings.conflictCheck ?? 'resource-fit',
+    atomicity: settings.atomicity ?? 'incremental',
+    inFlightMax: settings.inFlightMax ?? 8,
+    sliceMax: settings.sliceMax ?? policy.sliceMax,
+    gangMax: settings.gangMax ?? null,
+    placement: placementOf(settings.score, learnedMix) ?? policy.placement,
+    learnedMix,
+    thinkMs: settings.thinkMs ?? null,
+    enforcement: settings.enforcement ?? true,
+    sessionTtlMs: settings.sessionTtlMs ?? 10_000,
+    outcomesPerSlot:
+      settings.outcomesPerSlot === undefined ? OUTCOMES_PER_SLOT_MAX : settings.outcomesPerSlot,
+    version: settings.version ?? '0',
+  };
+}
+
+function placementOf(name: string | undefined, learned: LearnedMix | null): PlacementPolicy | null {
+  if (name === undefined) return null;
+  if (learned !== null) return keepGpusWholeFor(learned);
+  const policy = FIXED_POLICIES.find((known) => known.name === name);
+  if (policy !== undefined) return policy;
+  throw new Error(`there is no score policy ${name}; there are ${SCORE_POLICIES.join(', ')}`);
+}
+
+/** What a scheduler's role record says: the kind first, since only schedulers of one kind share jobs. */
+export function policyText(options: SchedulerOptions): string {
+  return `${options.kind}-${options.placement.name}`;
+}
+
+export function kindOfPolicyText(policy: string): string {
+  return policy.split('-')[0] ?? '';
+}

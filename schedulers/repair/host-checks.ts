@@ -1,0 +1,107 @@
+import type { Host } from '../../src/core/host/host.ts';
+import { forgottenOutcome } from '../../src/core/slots/outcomes.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { Term } from '../state/state.ts';
+import { isCurrent } from '../state/state.ts';
+import type { OwnEntry } from '../state/job-table.ts';
+import type { Releaser } from '../commit/releaser.ts';
+
+/** Hosts asked in one sweep: half as many as can be asked at once, so that searches find room beside them. */
+const HOSTS_MAX = 64;
+
+/**
+ * Asks hosts what became of allocations that they accepted and that the monitors' view does not show. One question serves all
+ * of a host, which is not asked again before it has answered. No question waits: where there is no room for one now, the
+ * next sweep asks.
+ */
+export class HostChecks {
+  readonly #term: Term;
+  readonly #releaser: Releaser;
+  /** Still to answer. */
+  readonly #open = new Set<string>();
+  /** In which sweep each host was last asked, of those that were to be in the last one. */
+  #askedIn = new Map<string, number>();
+  #sweeps = 0;
+
+  constructor(term: Term, releaser: Releaser) {
+    this.#term = term;
+    this.#releaser = releaser;
+  }
+
+  /** @param unseen what is not shown now; once in each sweep */
+  sweep(unseen: Iterable<OwnEntry>): void {
+    const byHost = new Map<string, OwnEntry[]>();
+    for (const own of unseen) {
+      const { host } = own.entry.allocation;
+      const list = byHost.get(host);
+      if (list === undefined) byHost.set(host, [own]);
+      else list.push(own);
+    }
+    this.#sweeps += 1;
+    const askedIn = new Map<string, number>();
+    for (const host of byHost.keys()) askedIn.set(host, this.#askedIn.get(host) ?? 0);
+    this.#askedIn = askedIn;
+    // Those first that were not asked for the longest time.
+    const due = [...byHost].sort(([a], [b]) => (askedIn.get(a) ?? 0) - (askedIn.get(b) ?? 0));
+    let asked = 0;
+    for (const [host, list] of due)
+      if (asked < HOSTS_MAX && this.#ask(host, list)) {
+        askedIn.set(host, this.#sweeps);
+        asked += 1;
+      }
+  }
+
+  /** @returns false: not now */
+  #ask(id: string, unseen: readonly OwnEntry[]): boolean {
+    const { cell, hostCalls, hosts } = this.#term;
+    const host = cell.state.hostOf(id);
+    if (host === undefined || this.#open.has(id)) return false;
+    const listing = hostCalls.askNow(id, (address) => hosts.list(address));
+    if (listing === null) return false;
+    this.#open.add(id);
+    void this.#hear(
+      host,
+      unseen,
+      listing.then(({ allocations }) => allocations),
+    ).finally(() => this.#open.delete(id));
+    return true;
+  }
+
+  async #hear(
+    host: Host,
+    unseen: readonly OwnEntry[],
+    listed: Promise<readonly AllocationReport[]>,
+  ): Promise<void> {
+    const { hostCalls, hosts, world } = this.#term;
+    try {
+      const reports = new Map((await listed).map((report) => [report.id, report]));
+      for (const own of unseen) {
+        if (!this.#isWaiting(own)) continue;
+        const { id } = own.entry.allocation;
+        // That it is not in a list is no evidence: the host is to say so of this one.
+        const isWanted = (): boolean => this.#isWaiting(own);
+        const report =
+          reports.get(id) ?? (await hostCalls.ask(host.id, isWanted, (address) => hosts.get(address, id)));
+        if (report !== undefined && this.#isWaiting(own)) this.#heard(own, report);
+      }
+    } catch (error) {
+      if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
+      world.log.debug({ host: host.id, error }, 'a host did not say what became of its allocations');
+    }
+  }
+
+  #isWaiting({ job, entry }: OwnEntry): boolean {
+    return isCurrent(this.#term, job, entry) && !entry.releasing && !entry.marking;
+  }
+
+  #heard({ job, entry }: OwnEntry, report: AllocationReport | null): void {
+    if (report !== null) {
+      this.#term.report(report);
+      return;
+    }
+    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    this.#releaser.release(job, entry, forgottenOutcome(entry.allocation, 'host-forgot', nowMs));
+  }
+}

@@ -1,0 +1,81 @@
+import type { ReportSource } from '../../src/runtime/reports/stream-reader.ts';
+import type { Entry, OwnedJob } from './owned-job.ts';
+
+/** One of our allocations, with the job that it is of. */
+export interface OwnEntry {
+  readonly job: OwnedJob;
+  readonly entry: Entry;
+}
+
+/** The jobs that we own, and the way from an allocation to its job. */
+export class JobBook {
+  readonly #jobs = new Map<string, OwnedJob>();
+  readonly #systemJobs = new Set<OwnedJob>();
+  readonly #entries = new Map<string, OwnEntry>();
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  get(key: string): OwnedJob | undefined {
+    return this.#jobs.get(key);
+  }
+
+  jobs(): IterableIterator<OwnedJob> {
+    return this.#jobs.values();
+  }
+
+  /** Those that have one allocation on every matching host. */
+  systemJobs(): Iterable<OwnedJob> {
+    return this.#systemJobs;
+  }
+
+  entry(id: string): OwnEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  entries(): IterableIterator<OwnEntry> {
+    return this.#entries.values();
+  }
+
+  /** Slots that wait for a place, over all jobs. */
+  get pending(): number {
+    let sum = 0;
+    for (const job of this.#jobs.values()) for (const group of job.groups.values()) sum += group.pending;
+    return sum;
+  }
+
+  add(job: OwnedJob): void {
+    this.#jobs.set(job.key, job);
+    if (job.record.job.type === 'system') this.#systemJobs.add(job);
+  }
+
+  /** With all of its allocations. */
+  remove(job: OwnedJob): void {
+    this.#jobs.delete(job.key);
+    this.#systemJobs.delete(job);
+    for (const id of job.entries.keys()) this.#entries.delete(id);
+    job.entries.clear();
+  }
+
+  /** Reports about the entry will find it. */
+  index(job: OwnedJob, entry: Entry): void {
+    this.#entries.set(entry.allocation.id, { job, entry });
+  }
+
+  dropEntry(job: OwnedJob, entry: Entry): void {
+    job.entries.delete(entry.allocation.id);
+    this.#entries.delete(entry.allocation.id);
+  }
+
+  /** The hosts that hold allocations of ours. */
+  hostsInUse(addressOf: (host: string) => string | undefined): readonly ReportSource[] {
+    const urls = new Map<string, string>();
+    for (const { entry } of this.#entries.values()) {
+      const { host } = entry.allocation;
+      const address = urls.has(host) ? undefined : addressOf(host);
+      if (address !== undefined) urls.set(host, address);
+    }
+    return [...urls].map(([name, url]) => ({ name, url }));
+  }
+}

@@ -1,0 +1,118 @@
+import type { Clock } from '../../src/ports/clock.ts';
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import type { ActorKind } from '../history/facts.ts';
+import { Life } from '../agenda/life.ts';
+import { Timekeeper, VirtualClock } from '../agenda/virtual-clock.ts';
+import type { Ground } from './environment.ts';
+
+/** What an actor is given for one life. */
+export interface LifePorts {
+  readonly life: Life;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: SeededRandom;
+}
+
+export interface ActorParts {
+  readonly name: string;
+  readonly role: ActorKind;
+  /** The clocks of the machine on which it runs; by default true ones of its own. */
+  readonly time?: Timekeeper;
+  /** May it start now? Its machine may be off. */
+  readonly mayStart?: () => boolean;
+  /** Brings the role up. Rejects when it cannot start; `failed` is for what goes wrong later. */
+  readonly boot: (ports: LifePorts, failed: (error: unknown) => void) => Promise<void>;
+}
+
+/** A supervisor starts a role again that failed. */
+const RESTART_MS = 1_000;
+
+/** A role's process: started, killed, paused and started again by the world. */
+export class Actor {
+  readonly name: string;
+  readonly role: ActorKind;
+  readonly time: Timekeeper;
+  readonly #ground: Ground;
+  readonly #parts: ActorParts;
+  #life: Life;
+  #instance = 0;
+
+  constructor(ground: Ground, parts: ActorParts) {
+    this.name = parts.name;
+    this.role = parts.role;
+    this.time = parts.time ?? new Timekeeper(ground.agenda);
+    this.#ground = ground;
+    this.#parts = parts;
+    this.#life = new Life(this.name, 0);
+    this.#life.end();
+  }
+
+  get life(): Life {
+    return this.#life;
+  }
+
+  get instance(): number {
+    return this.#instance;
+  }
+
+  get isUp(): boolean {
+    return !this.#life.ended;
+  }
+
+  /** Does nothing when it is up, or may not be. */
+  start(): void {
+    if (this.isUp || this.#parts.mayStart?.() === false) return;
+    const { agenda, random, logOf } = this.#ground;
+    this.#instance += 1;
+    const life = new Life(this.name, this.#instance);
+    this.#life = life;
+    this.#tell('started');
+    const ports: LifePorts = {
+      life,
+      clock: new VirtualClock(agenda, life, this.time),
+      log: logOf(this.name),
+      random: random.split(`${this.name}#${String(this.#instance)}`),
+    };
+    const failed = (error: unknown): void => this.#failed(life, error);
+    agenda.after(0, life, 'start', () => void this.#parts.boot(ports, failed).catch(failed));
+  }
+
+  /** As kill -9. */
+  kill(): void {
+    if (!this.isUp) return;
+    this.#tell('killed');
+    this.#bury();
+  }
+
+  pause(): void {
+    if (!this.isUp || this.#life.paused) return;
+    this.#tell('paused');
+    this.#life.pause();
+  }
+
+  resume(): void {
+    if (!this.isUp || !this.#life.paused) return;
+    this.#tell('resumed');
+    this.#ground.agenda.resume(this.#life);
+  }
+
+  #failed(life: Life, error: unknown): void {
+    if (life.ended) return;
+    this.#ground.logOf(this.name).error({ error }, 'the process ends by itself');
+    this.#tell('failed');
+    this.#bury();
+    this.#ground.agenda.after(RESTART_MS, this.#ground.life, 'restart', () => this.start(), this.name);
+  }
+
+  #bury(): void {
+    const life = this.#life;
+    life.end();
+    this.#ground.network.reset(life);
+  }
+
+  #tell(change: 'started' | 'killed' | 'failed' | 'paused' | 'resumed'): void {
+    const { name, role } = this;
+    this.#ground.history.actor({ actor: name, role, instance: this.#instance, change });
+  }
+}

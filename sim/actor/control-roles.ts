@@ -1,0 +1,81 @@
+import { Arbiter } from '../../arbiter/arbiter.ts';
+import { arbiterRoutes } from '../../arbiter/routes.ts';
+import { Monitor } from '../../monitor/monitor.ts';
+import type { SchedulerSettings } from '../../schedulers/policies/options.ts';
+import { compileOptions } from '../../schedulers/policies/options.ts';
+import { Scheduler } from '../../schedulers/scheduler.ts';
+import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import { TICKET_REQUEST_BYTES_MAX } from '../../src/wire/api/arbiter-api.ts';
+import { Actor } from './actor.ts';
+import { plainQueue } from './call-queue.ts';
+import { digest } from './digest.ts';
+import type { Ground } from './environment.ts';
+import { rolePorts } from './role-ports.ts';
+import { simSigner } from './tickets.ts';
+
+/** The same wiring as in each role's `main.ts`, on the simulated world's ports. */
+
+const LISTEN = { host: '127.0.0.1', port: 0 };
+const SCHEDULER_BODY_BYTES_MAX = 16 * 1024;
+const SIGNING_MAX = 8;
+export const CELL = 'sim';
+const VERSION = '0';
+
+export function schedulerActor(ground: Ground, settings: SchedulerSettings): Actor {
+  return new Actor(ground, {
+    name: settings.id,
+    role: 'scheduler',
+    boot: async (life, failed) => {
+      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
+      const scheduler = new Scheduler(
+        {
+          ...{ store, keys: ground.keys, http, clock, random, log },
+          ...{ metrics: silentMetrics, digest },
+        },
+        compileOptions(settings),
+      );
+      await scheduler.start(server, { ...LISTEN, bodyBytesMax: SCHEDULER_BODY_BYTES_MAX });
+      scheduler.ended.catch(failed);
+    },
+  });
+}
+
+/** @param onUp is given the monitor of each life */
+export function monitorActor(ground: Ground, id: string, onUp: (monitor: Monitor) => void): Actor {
+  return new Actor(ground, {
+    name: id,
+    role: 'monitor',
+    boot: async (life, failed) => {
+      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
+      const monitor = new Monitor({
+        ...{ cell: CELL, id, version: VERSION, listen: LISTEN, store, http, server },
+        ...{ clock, random, log, metrics: silentMetrics },
+      });
+      onUp(monitor);
+      await monitor.start();
+    },
+  });
+}
+
+export function arbiterActor(ground: Ground, id: string, sessionTtlMs: number): Actor {
+  return new Actor(ground, {
+    name: id,
+    role: 'arbiter',
+    boot: async (life, failed) => {
+      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
+      const arbiter = new Arbiter({
+        ...{ store, keys: ground.keys, http, clock, random, log, metrics: silentMetrics },
+        signer: simSigner(id, ground.history, () => clock.nowMs()),
+        signing: plainQueue(SIGNING_MAX),
+        record: { kind: 'arbiter', id, version: VERSION, policy: '', startedAtMs: clock.nowMs() },
+        options: { sessionTtlMs },
+      });
+      const listener = await server.listen(arbiterRoutes(arbiter, silentMetrics), {
+        ...LISTEN,
+        bodyBytesMax: TICKET_REQUEST_BYTES_MAX,
+      });
+      const { ended } = await arbiter.start(listener.address);
+      ended.catch(failed);
+    },
+  });
+}

@@ -1,0 +1,87 @@
+import { HostAgent } from '../../host-agent/agent.ts';
+import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
+import { Registrar } from '../../host-agent/registrar.ts';
+import { ROUNDS, startRounds } from '../../host-agent/rounds.ts';
+import { hostRoutes } from '../../host-agent/routes.ts';
+import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import type { Resources } from '../../src/core/cell/resources.ts';
+import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
+import type { Machine } from '../machine/machine.ts';
+import { SimDisk } from '../machine/sim-disk.ts';
+import { SimProcesses } from '../machine/sim-processes.ts';
+import { Actor } from './actor.ts';
+import { digest } from './digest.ts';
+import type { Ground } from './environment.ts';
+import { witnessed } from './order-recorder.ts';
+import { rolePorts } from './role-ports.ts';
+import { simVerifier } from './tickets.ts';
+
+/** A start request at its largest. */
+const BODY_BYTES_MAX = 128 * 1024;
+
+/** A few lines in a file, and a few files: who is cut off for some seconds finds that the oldest are gone. */
+const LOG_BOUNDS = { segmentBytes: 160, segmentsMax: 3 };
+
+export interface HostActorParts {
+  readonly machine: Machine;
+  readonly capacity: Resources;
+  readonly gpuModels: readonly string[];
+  /** Its own, to lend to tasks. */
+  readonly addresses: readonly string[];
+  readonly enforcement: boolean;
+  readonly aliveTtlMs: number;
+  /** Is given the agent of each life. */
+  readonly onUp: (agent: HostAgent) => void;
+}
+
+/** Two hosts share a rack. */
+function rackOf(host: string): string {
+  return `r${String(Math.floor(Number(host.slice(host.lastIndexOf('-') + 1)) / 2))}`;
+}
+
+/** A host-agent on its machine, wired as in `host-agent/main.ts`. */
+export function hostActor(ground: Ground, parts: HostActorParts): Actor {
+  const { machine } = parts;
+  return new Actor(ground, {
+    name: machine.host,
+    role: 'agent',
+    time: machine.time,
+    mayStart: () => !machine.life.ended,
+    boot: async (ports, failed) => {
+      const { life, store, server, clock, random, log } = rolePorts(ground, ports, failed);
+      const agentPorts = {
+        ...{ disk: new SimDisk(machine, life), processes: new SimProcesses(machine, life) },
+        ...{ clock, random, log, metrics: silentMetrics },
+      };
+      const facts = {
+        ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES },
+        gpuModels: parts.gpuModels,
+        ...{
+          portRange: PORT_RANGE,
+          attributes: { os: 'linux', rack: rackOf(machine.host) },
+          agentVersion: '0',
+        },
+      };
+      const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
+      const settings = { ...AGENT_SETTINGS, addresses: parts.addresses, logBounds: LOG_BOUNDS };
+      const agent = await HostAgent.open(agentPorts, facts, crypto, settings);
+      parts.onUp(agent);
+      const { keys } = ground;
+      const registrar = new Registrar({ store, keys, clock, random, log, aliveTtlMs: parts.aliveTtlMs }, [
+        agent,
+      ]);
+      const served = { agent, ports: agentPorts, attemptsKept: AGENT_SETTINGS.attemptsKept };
+      const routes = hostRoutes({
+        prefix: '',
+        find: () => served,
+        ready: () => registrar.registered,
+        metricsText: () => silentMetrics.render(),
+      });
+      const witness = witnessed({ machine, history: ground.history, agent, clock }, routes);
+      const listener = await server.listen(witness, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
+      agent.setAddress(listener.address);
+      startRounds(clock, log, [agent], ROUNDS, registrar);
+      await registrar.start();
+    },
+  });
+}

@@ -1,0 +1,56 @@
+import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import type { ApiRecord, RecordedHistory, Stamp } from '../../history/history.ts';
+import type { RunBook } from '../replay/run-index.ts';
+import { valueAt } from '../replay/run-index.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I19: what was acknowledged is durable. I20: one idempotency key makes one job, whoever is asked, however often. I46: no
+ * two one-off runs ever have the same name.
+ */
+export function checkApiCalls(history: RecordedHistory, book: RunBook, findings: Findings): void {
+  const byKey = new Map<string, { readonly job: string; readonly record: ApiRecord }>();
+  const byJob = new Map<string, { readonly key: string; readonly record: ApiRecord }>();
+  for (const record of history.calls) {
+    const { call, answer } = record;
+    if (answer?.fact.result !== 'ok') continue;
+    const { job } = answer.fact;
+    const namespace = call.kind === 'stop' ? call.namespace : call.job.namespace;
+    checkDurable(jobKeyOf(namespace, job), record, answer, book, findings);
+    if (call.kind !== 'run') continue;
+    const key = `${namespace}/${call.key}`;
+    const first = byKey.get(key);
+    if (first === undefined) byKey.set(key, { job, record });
+    else if (first.job !== job)
+      findings.prove('I20', key, `made ${first.job}, and ${job} when sent again`, [first.record, answer]);
+    const other = byJob.get(jobKeyOf(namespace, job));
+    if (other !== undefined && other.key !== key)
+      findings.prove('I46', job, `is the run of ${other.key} and of ${key}`, [other.record, answer]);
+    byJob.set(jobKeyOf(namespace, job), { key, record });
+  }
+}
+
+function checkDurable(
+  jobKey: string,
+  { call }: ApiRecord,
+  answered: Stamp,
+  book: RunBook,
+  findings: Findings,
+): void {
+  const record = valueAt(book.jobs.get(jobKey) ?? [], answered.seq);
+  if (record === undefined) {
+    findings.prove('I19', jobKey, `its ${call.kind} was acknowledged, and the store does not have it`, [
+      answered,
+    ]);
+    return;
+  }
+  const stopped = call.kind === 'stop' && record?.desired === 'run' && !changedSince(jobKey, answered, book);
+  if (stopped)
+    findings.prove('I19', jobKey, 'its stop was acknowledged, and it should still run', [answered]);
+}
+
+/** Somebody may have submitted it anew between the stop and its answer; then the last word is theirs. */
+function changedSince(jobKey: string, answered: Stamp, book: RunBook): boolean {
+  const timeline = book.jobs.get(jobKey) ?? [];
+  return timeline.some(({ seq, fact }) => seq <= answered.seq && fact?.desired === 'stop');
+}

@@ -1,0 +1,56 @@
+import type { ExitFact } from '../../history/facts.ts';
+import type { RecordedHistory, Stamped } from '../../history/history.ts';
+import { toldUntilMs } from '../replay/delivery-deadline.ts';
+import type { AllocationStory, RunBook } from '../replay/run-index.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I52: every end is in the history: an allocation that ran, and whose record was to be kept, never leaves the store without
+ * its outcome. And what a client was told that waited for a job's end is what the store holds (I23), once the quiet time is
+ * over.
+ */
+export function checkEvents(history: RecordedHistory, book: RunBook, findings: Findings): void {
+  for (const story of book.allocations.values()) checkKept(story, book, findings);
+  const untilMs = toldUntilMs(history);
+  for (const told of history.exits) checkTold(told, untilMs, book, findings);
+}
+
+function checkTold(told: Stamped<ExitFact>, untilMs: number, book: RunBook, findings: Findings): void {
+  const { client, exit } = told.fact;
+  if (exit.allocation === null) return;
+  const outcome = book.outcomes.get(exit.allocation);
+  if (outcome === undefined) {
+    if (isKept(book.allocations.get(exit.allocation)) && told.atMs <= untilMs)
+      findings.prove(
+        'I23',
+        exit.allocation,
+        `${client} was told ${exit.state}, and nothing says that it ended`,
+        [told],
+      );
+    return;
+  }
+  // Its host may have been declared lost between its word and the release.
+  if (outcome.fact.state === 'lost') return;
+  const { state, exit: status = null } = outcome.fact;
+  if (state !== exit.state || JSON.stringify(status) !== JSON.stringify(exit.exit))
+    findings.prove('I23', exit.allocation, `${client} was told ${exit.state}, and it was ${state}`, [
+      told,
+      outcome,
+    ]);
+}
+
+/** Its end is to be written down: it was not removed with its job, nor lost with the store. */
+function isKept(story: AllocationStory | undefined): boolean {
+  return story === undefined || (story.desired !== 'remove' && story.lost === null);
+}
+
+function checkKept(story: AllocationStory, book: RunBook, findings: Findings): void {
+  const { allocation, deleted, outcome, desired } = story;
+  if (deleted === null || outcome !== null || desired === 'remove') return;
+  const ran = book.processesOf.get(allocation.id)?.find(({ started }) => started.seq < deleted.seq);
+  if (ran !== undefined)
+    findings.prove('I52', allocation.id, 'it ran, and left the store without an outcome', [
+      ran.started,
+      deleted,
+    ]);
+}

@@ -1,0 +1,85 @@
+import type { OutputFact } from '../../history/facts.ts';
+import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
+import { toldUntilMs } from '../replay/delivery-deadline.ts';
+import type { OutputBook } from './output-index.ts';
+import { isThere, outputBookOf } from './output-index.ts';
+import { pushTo } from '../replay/run-index.ts';
+import { Findings } from '../replay/violations.ts';
+
+/**
+ * I28 after a quiet period: whoever asked for a task's output has come to the end of what its host still has, whatever he
+ * was refused meanwhile. Of a host that is away nobody can tell him.
+ * @param alive the hosts whose session is there at the end
+ */
+export function checkUnreadOutputs(
+  history: RecordedHistory,
+  alive: ReadonlySet<string>,
+  findings: Findings,
+): void {
+  const end = history.phases.find(({ fact }) => fact.phase === 'end');
+  if (end !== undefined)
+    judgeReaders(history, toldUntilMs(history), end, (host) => alive.has(host), findings);
+}
+
+/** A task that writes on is never wholly read: what is younger may be on its way. */
+const ON_ITS_WAY_MS = 2_000;
+
+/** Has everybody who asked for output read what there is of it at `now`? */
+export function allRead(history: RecordedHistory, now: Stamp): boolean {
+  const open = new Findings();
+  judgeReaders(history, now.atMs - ON_ITS_WAY_MS, now, () => true, open);
+  return open.count === 0;
+}
+
+/** @param untilMs what was written up to this time must have been read at `now` */
+function judgeReaders(
+  history: RecordedHistory,
+  untilMs: number,
+  now: Stamp,
+  mustBeRead: (host: string) => boolean,
+  findings: Findings,
+): void {
+  if (history.outputs.length === 0) return;
+  const book = outputBookOf(history);
+  const readers = new Map<string, Stamped<OutputFact>[]>();
+  for (const told of history.outputs) pushTo(readers, `${told.fact.reader} ${told.fact.allocation}`, told);
+  for (const told of readers.values()) judgeReader(told, book, untilMs, now, mustBeRead, findings);
+}
+
+function judgeReader(
+  told: readonly Stamped<OutputFact>[],
+  book: OutputBook,
+  untilMs: number,
+  now: Stamp,
+  mustBeRead: (host: string) => boolean,
+  findings: Findings,
+): void {
+  const last = told.at(-1);
+  if (last === undefined || isLast(last.fact)) return;
+  const { reader, allocation } = last.fact;
+  const at = positionIn(told);
+  const unread = book.written
+    .get(allocation)
+    ?.find(
+      (piece) =>
+        piece.end > at &&
+        piece.atMs <= untilMs &&
+        mustBeRead(piece.host) &&
+        isThere(piece, now, allocation, book),
+    );
+  if (unread === undefined) return;
+  const refusals = told.filter(({ fact }) => 'refused' in fact).length;
+  const detail = `${reader} has not come to read what lies at ${String(Math.max(at, unread.offset))}, refused ${String(refusals)} times`;
+  findings.prove('I28', allocation, detail, [unread, last, now]);
+}
+
+/** Does the reader ask no more? Whether he was told the truth is `checkOutputs`' question. */
+function isLast(fact: OutputFact): boolean {
+  return 'isOver' in fact || ('refused' in fact && fact.refused === 'log-gone');
+}
+
+function positionIn(told: readonly Stamped<OutputFact>[]): number {
+  let at = 0;
+  for (const { fact } of told) if ('text' in fact) at = fact.offset + fact.text.length;
+  return at;
+}

@@ -1,0 +1,153 @@
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import type { Digest } from '../../src/ports/crypto.ts';
+import type { RecordedHistory } from '../history/history.ts';
+import { checkAddressTurns } from './resources/address-reuse.ts';
+import { checkAdoptions } from './processes/adoptions.ts';
+import { checkApart } from './commits/distinct.ts';
+import { checkApiCalls } from './answers/answers.ts';
+import { checkCauses } from './processes/kill-causes.ts';
+import { checkClosed, checkDrained } from './commits/closed-hosts.ts';
+import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
+import { checkEndings } from './processes/exits.ts';
+import { checkEscrow } from './tickets/grants.ts';
+import { checkEventStreams } from './answers/event-streams.ts';
+import { checkEvents } from './answers/outcomes.ts';
+import { GangChecker } from './commits/gangs.ts';
+import { checkGroundRoom } from './resources/host-usage.ts';
+import { HostLossChecker } from './losses/lost-host-moves.ts';
+import type { LivenessTimes } from './liveness/liveness.ts';
+import { checkLiveness } from './liveness/liveness.ts';
+import { LossChecker } from './losses/losses.ts';
+import { checkOrders } from './tickets/orders.ts';
+import { checkOutputs } from './answers/outputs.ts';
+import { checkOverlaps } from './processes/overlaps.ts';
+import { checkProcesses } from './processes/processes.ts';
+import { checkQuotas } from './resources/quotas.ts';
+import { checkReleasedRoom } from './resources/released.ts';
+import { checkRestores } from './losses/restores.ts';
+import { checkRetries } from './commits/retries.ts';
+import { RunBook } from './replay/run-index.ts';
+import { SharedStateCheck } from './commits/commits.ts';
+import { checkStarts } from './processes/starts.ts';
+import { checkStopped } from './processes/starts-after-stop.ts';
+import { checkStoreOrder } from './store/store.ts';
+import { checkStrangeStores } from './store/rollbacks.ts';
+import { checkTickets } from './tickets/tickets.ts';
+import { hostsAheadOfTime, turnedClocksOf } from './replay/clock-faults.ts';
+import { checkUnreadOutputs } from './answers/unread-outputs.ts';
+import { checkViews } from './answers/views.ts';
+import type { Violation } from './replay/violations.ts';
+import { Findings } from './replay/violations.ts';
+import type { WorkDone, WorkLeast } from './work-done.ts';
+import { tooLittle, workDoneIn } from './work-done.ts';
+import { WriterChecker } from './store/writers.ts';
+
+/** What a checker must be told of a run besides what happened in it. */
+export interface RunSetting {
+  readonly keys: CellKeys;
+  /** Do hosts ask for tickets? */
+  readonly enforcement: boolean;
+  /** The digest by which tickets name a launch; null: not looked at. */
+  readonly digest: Digest | null;
+  /** null: the run has no quiet period, or one too short to ask for anything to have come about. */
+  readonly liveness: LivenessTimes | null;
+  readonly least: WorkLeast;
+  /** What was found while the run went on. Absent: nothing was looked for. */
+  readonly found?: readonly Violation[];
+}
+
+export interface RunReport {
+  /** `too-little`: nothing was wrong, and too little happened for that to mean anything. */
+  readonly verdict: 'holds' | 'violated' | 'too-little';
+  /** The first ones, in the order of their time. */
+  readonly violations: readonly Violation[];
+  readonly violationsTotal: number;
+  readonly done: WorkDone;
+  readonly tooLittle: readonly string[];
+}
+
+/**
+ * Checks a recorded run against all invariants (docs/invariants.md). One pass over the revisions, then one over each kind
+ * of fact: some milliseconds for a run of a few thousand events, most of them for reading the records.
+ */
+export function checkRun(history: RecordedHistory, setting: RunSetting): RunReport {
+  const findings = new Findings(setting.found);
+  const book = new RunBook(history);
+  const end = checkRevisions(history, setting, book, findings);
+  checkStoreOrder(history, findings);
+  checkStrangeStores(history, findings);
+  checkRetries(history, setting.keys, findings);
+  checkProcesses(history, book, findings);
+  checkReleasedRoom(history, book, findings);
+  checkAddressTurns(history, book, end.cell, findings);
+  checkGroundRoom(book, end.cell, findings);
+  checkStopped(history, book, findings);
+  checkOverlaps(book, findings);
+  checkEndings(history, book, findings);
+  checkCauses(history, book, findings);
+  checkStarts(book, findings);
+  checkOrders(history, findings);
+  if (setting.enforcement) checkTickets(history, book, setting, findings);
+  if (setting.enforcement) checkEscrow(history, book, findings);
+  checkApiCalls(history, book, findings);
+  checkViews(history, book, findings);
+  checkAdoptions(history, book, findings);
+  checkEvents(history, book, findings);
+  checkEventStreams(history, setting.keys, findings);
+  checkOutputs(history, findings);
+  checkRestores(history, book, end, findings);
+  if (setting.liveness !== null) {
+    checkUnreadOutputs(history, end.alive, findings);
+    const ahead = hostsAheadOfTime(history);
+    const clocksAreTrue = turnedClocksOf(history).size === 0;
+    const input = { book, ...end, ahead, clocksAreTrue, times: setting.liveness };
+    checkLiveness(input, findings);
+    checkDrained(input, findings);
+  }
+  return reportOf(history, setting, book, findings);
+}
+
+/** All that is checked revision by revision. @returns the cell at the end */
+function checkRevisions(
+  history: RecordedHistory,
+  { keys }: RunSetting,
+  book: RunBook,
+  findings: Findings,
+): { readonly cell: SharedStateCheck['cell']; readonly alive: ReadonlySet<string> } {
+  const state = new SharedStateCheck(keys, findings);
+  const writers = new WriterChecker(keys, book.roles);
+  const compared = new ComparedWritesChecker(keys);
+  const gangs = new GangChecker();
+  const losses = new LossChecker(keys);
+  const moves = new HostLossChecker(history.nemesis);
+  for (const at of history.revisions) {
+    findings.enter(at);
+    const step = state.take(at.fact.revision, at.fact.changes, at.fact.isRestore);
+    book.take(step, at);
+    losses.check(step, state.cell, at, findings);
+    moves.check(step, state.cell, at, { book, alive: losses.alive }, findings);
+    const isNew = ({ id }: { readonly id: string }): boolean =>
+      book.allocations.get(id)?.created.seq === at.seq;
+    gangs.check(step, state.cell, findings, isNew);
+    if (step.initial) continue;
+    writers.check(at, findings);
+    compared.check(step, beforeOf(step, state.cell), at, findings);
+    checkQuotas(step, state.cell, at, book, findings);
+    checkApart(step, state.cell, book, findings);
+    checkClosed(step, state.cell, findings, isNew);
+  }
+  return { cell: state.cell, alive: losses.alive };
+}
+
+function reportOf(
+  history: RecordedHistory,
+  setting: RunSetting,
+  book: RunBook,
+  findings: Findings,
+): RunReport {
+  const done = workDoneIn(history, book);
+  const short = tooLittle(done, setting.least);
+  const violations = [...findings.violations].sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+  const verdict = findings.count > 0 ? 'violated' : short.length > 0 ? 'too-little' : 'holds';
+  return { verdict, violations, violationsTotal: findings.count, done, tooLittle: short };
+}

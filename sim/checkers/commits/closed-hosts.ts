@@ -1,0 +1,60 @@
+import type { Allocation } from '../../../src/core/cell/allocation.ts';
+import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import type { CellAt, Step } from '../replay/replay.ts';
+import { roomFor } from '../liveness/feasible.ts';
+import type { LivenessInput } from '../liveness/liveness.ts';
+import { promisedIn } from '../liveness/outstanding-grants.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I62: no revision brings an allocation to a host that a verdict has closed at that revision or before it.
+ * @param isNew what a store that was restored is told again was placed before
+ */
+export function checkClosed(
+  step: Step,
+  cell: CellAt,
+  findings: Findings,
+  isNew: (allocation: Allocation) => boolean,
+): void {
+  for (const { before, after } of step.changed.allocations) {
+    if (before !== undefined || after === undefined || !isNew(after)) continue;
+    const state = cell.eligibility.get(after.host)?.state ?? 'ready';
+    if (state !== 'ready') findings.add('I62', step.revision, after.id, `placed on ${after.host}, ${state}`);
+  }
+}
+
+/**
+ * I62 after a quiet period: a host whose deadline is over, by any clock that may be asked, is empty of what another host has room
+ * for.
+ */
+export function checkDrained({ book, cell, alive, ahead, times }: LivenessInput, findings: Findings): void {
+  const quiet = book.calmFrom;
+  if (quiet === null) return;
+  const able = new Set([...alive].filter((host) => !ahead.has(host)));
+  for (const allocation of cell.allocations.values()) {
+    const { host, namespace } = allocation;
+    const verdict = book.verdicts.get(host)?.at(-1);
+    if (verdict?.fact?.state !== 'draining' || verdict.fact.drainDeadlineMs === undefined) continue;
+    if (allocation.desired !== 'run' || !alive.has(host)) continue;
+    // The deadline by the clock of who set it; it is some seconds at most after the verdict.
+    const drainMs = Math.max(0, verdict.fact.drainDeadlineMs - verdict.fact.sinceMs);
+    const dueMs = Math.max(verdict.atMs + drainMs, quiet.atMs + times.knownMs) + times.stopMs;
+    if (dueMs > book.end.atMs) continue;
+    const room = roomOf(allocation, cell, able, promisedIn(namespace, cell, book, dueMs));
+    if (room === null) continue;
+    const text = `is to run on on ${host}, which is draining, and ${room} has room for it`;
+    findings.prove('I62', allocation.id, text, [verdict, book.end]);
+  }
+}
+
+function roomOf(
+  { namespace, job, group: name }: Allocation,
+  cell: CellAt,
+  able: ReadonlySet<string>,
+  promised: Parameters<typeof roomFor>[4],
+): string | null {
+  const record = cell.jobs.get(jobKeyOf(namespace, job));
+  const group = record?.job.groups[name];
+  if (record?.desired !== 'run' || group === undefined || record.job.type === 'system') return null;
+  return roomFor(cell, record, group, able, promised);
+}

@@ -1,0 +1,43 @@
+import type { CellKeys } from '../../../src/core/cell/keys.ts';
+import type { Change } from '../../../src/ports/cell-store.ts';
+import { AllocationLifeChecker } from './allocation-life.ts';
+import type { CellAt, Step } from '../replay/replay.ts';
+import { CellReplay } from '../replay/replay.ts';
+import { HostRoomChecker } from '../resources/resources.ts';
+import { checkKeyOwners } from '../store/key-owners.ts';
+import { PoolChecker } from '../resources/pools.ts';
+import { SlotAttemptsChecker } from './slot-attempts.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * The invariants of the shared state that need nothing but its revisions: I1, I2, I3, I4, I7, I8, I12 and I22. Both the
+ * history of a real store (`moorage check`) and that of a simulated run go through here.
+ */
+export class SharedStateCheck {
+  readonly lives = new AllocationLifeChecker();
+  readonly #replay: CellReplay;
+  readonly #rooms = new HostRoomChecker();
+  readonly #pools = new PoolChecker();
+  readonly #attempts = new SlotAttemptsChecker();
+  readonly #findings: Findings;
+
+  constructor(keys: CellKeys, findings: Findings) {
+    this.#replay = new CellReplay(keys);
+    this.#findings = findings;
+  }
+
+  get cell(): CellAt {
+    return this.#replay.cell;
+  }
+
+  /** @param initial the state at the beginning of the history, all at once */
+  take(revision: number, changes: readonly Change[], initial = false): Step {
+    const step = this.#replay.apply(revision, changes, initial);
+    this.#rooms.check(step, this.cell, this.#findings);
+    this.#pools.check(step, this.cell, this.#findings);
+    this.lives.check(step, this.cell, this.#findings);
+    this.#attempts.check(step, this.cell, this.#findings);
+    checkKeyOwners(step, this.cell, this.#findings);
+    return step;
+  }
+}

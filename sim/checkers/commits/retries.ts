@@ -1,0 +1,59 @@
+import type { CellKeys } from '../../../src/core/cell/keys.ts';
+import type { Attempt, Entry } from '../../../src/ports/cell-store.ts';
+import type { RecordedHistory } from '../../history/history.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/** I11: refusals of one claim, but for races, before it is planned anew: of the first try, and of eight more. */
+const REFUSALS_MAX = 1 + 8;
+/**
+ * With the races for a pool. Those are counted apart (decision 96): 64 may be lost, and the claim is planned anew at the next
+ * one, or at its last other refusal.
+ */
+const REFUSALS_AND_RACES_MAX = REFUSALS_MAX + 64;
+
+interface Count {
+  refusals: number;
+  races: number;
+}
+
+/** I11: no placement is tried over and over: its claim is refused a bounded number of times, then planned anew. */
+export function checkRetries(history: RecordedHistory, keys: CellKeys, findings: Findings): void {
+  const counts = new Map<string, Count>();
+  for (const { seq, atMs, attempt, found } of refusedAttempts(history)) {
+    const isRace = isPoolRace(attempt, found, keys);
+    for (const key of placesIn(attempt, keys)) {
+      const count = counts.get(key) ?? { refusals: 0, races: 0 };
+      counts.set(key, count);
+      count[isRace ? 'races' : 'refusals'] += 1;
+      const { refusals, races } = count;
+      // Each of the two is told once.
+      const isOver =
+        (!isRace && refusals === REFUSALS_MAX + 1) || refusals + races === REFUSALS_AND_RACES_MAX + 1;
+      if (!isOver) continue;
+      const detail = `its commit was refused ${String(refusals)} times, and lost ${String(races)} races for a pool`;
+      findings.prove('I11', key, detail, [{ seq, atMs }]);
+    }
+  }
+}
+
+/** The keys of what the attempt would have placed. */
+function* placesIn({ compares, writes }: Attempt, keys: CellKeys): Iterable<string> {
+  for (const { kind, key } of writes) {
+    if (kind !== 'put' || !key.startsWith(keys.allocations)) continue;
+    // A mark on what is there already compares the record itself; what is being placed has none.
+    if (!compares.some((compare) => compare.key === key)) yield key;
+  }
+}
+
+/** No ledger had moved, but a pool or what an operator says of its resource: whoever takes of them meets there. */
+function isPoolRace({ compares }: Attempt, found: ReadonlyMap<string, Entry>, keys: CellKeys): boolean {
+  const moved = compares.filter(({ key, target, equals }) => (found.get(key)?.[target] ?? 0) !== equals);
+  const hasMoved = (prefix: string): boolean => moved.some(({ key }) => key.startsWith(prefix));
+  return !hasMoved(keys.ledgers) && (hasMoved(keys.pools) || hasMoved(keys.shared));
+}
+
+function* refusedAttempts(history: RecordedHistory) {
+  for (const call of history.storeCalls)
+    if (call.kind === 'attempt' && call.reply.outcome === 'refused')
+      yield { seq: call.to, atMs: call.atMs, attempt: call.attempt, found: call.reply.found };
+}

@@ -1,0 +1,48 @@
+import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
+import { isTakenUp } from '../../../src/core/cell/allocation.ts';
+import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import type { CellAt, Step } from '../replay/replay.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I22: what a slot has behind it is not done again. Whoever places something in it knows of all that ended there, so its
+ * attempt comes after theirs. A job that was taken without being read would begin anew what is done.
+ */
+export class SlotAttemptsChecker {
+  /** The outcomes that are kept, by slot and version of the spec. */
+  readonly #ended = new Map<string, Map<string, number>>();
+
+  check(step: Step, cell: CellAt, findings: Findings): void {
+    if (step.initial) this.#ended.clear();
+    for (const { before, after } of step.changed.allocations) {
+      if (after === undefined || before !== undefined || step.initial || isTakenUp(after)) continue;
+      // Its slots are hosts, and all have one index.
+      if (cell.jobs.get(jobKeyOf(after.namespace, after.job))?.job.type === 'system') continue;
+      for (const [id, attempt] of this.#ended.get(slotOf(after)) ?? [])
+        if (attempt >= after.attempt)
+          findings.add(
+            'I22',
+            step.revision,
+            after.id,
+            `attempt ${String(after.attempt)} at a slot in which ${id}, attempt ${String(attempt)}, has ended`,
+          );
+    }
+    for (const { before, after } of step.changed.outcomes) {
+      if (before !== undefined) this.#ended.get(slotOf(before))?.delete(before.allocation);
+      if (after !== undefined) this.#add(after);
+    }
+  }
+
+  #add(outcome: Outcome): void {
+    const slot = slotOf(outcome);
+    const ended = this.#ended.get(slot);
+    if (ended === undefined) this.#ended.set(slot, new Map([[outcome.allocation, outcome.attempt]]));
+    else ended.set(outcome.allocation, outcome.attempt);
+  }
+}
+
+function slotOf({ namespace, job, jobVersion, group, index }: Slot): string {
+  return `${jobKeyOf(namespace, job)}@${String(jobVersion)}/${group}[${String(index)}]`;
+}
+
+type Slot = Pick<Allocation, 'namespace' | 'job' | 'jobVersion' | 'group' | 'index'>;

@@ -1,0 +1,131 @@
+import type { Ask } from '../../../src/core/cell/ask.ts';
+import { askOf } from '../../../src/core/cell/ask.ts';
+import { attributeOf, meets, plainAttribute } from '../../../src/core/host/attributes.ts';
+import type { Host } from '../../../src/core/host/host.ts';
+import { allocatable } from '../../../src/core/host/host.ts';
+import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
+import { schedulerKindOf } from '../../../src/core/cell/job.ts';
+import type { GpuRequest, Resources } from '../../../src/core/cell/resources.ts';
+import {
+  addResources,
+  GPU_MILLI_PER_DEVICE,
+  NO_RESOURCES,
+  shortOf,
+  subtractResources,
+} from '../../../src/core/cell/resources.ts';
+import { capacityOf, partsOfPool, poolOn } from '../../../src/core/quota/shared-resource.ts';
+import type { CellAt } from '../replay/replay.ts';
+import type { Amounts } from '../resources/quotas.ts';
+import { addAmounts, overQuota } from '../resources/quotas.ts';
+
+/**
+ * Could somebody have placed one more of the group, as the cell stands? Asks plainly and only what it is sure of: places
+ * that need an eviction count as none.
+ *
+ * @param alive hosts whose session is there
+ * @param promised what is granted of the namespace's quota besides what the store shows
+ * @returns a host that has room; null when there is none, or nobody who may place
+ */
+export function roomFor(
+  cell: CellAt,
+  record: JobRecord,
+  group: Group,
+  alive: ReadonlySet<string>,
+  promised: Amounts,
+): string | null {
+  if (cell.switches.get('')?.pausePlacement === true) return null;
+  if (!hasScheduler(cell, schedulerKindOf(record.job))) return null;
+  const ask = askOf(group);
+  if (!isWithinQuota(cell, record.job.namespace, ask, promised)) return null;
+  // All of a gang or none: it takes a search over hosts to know, which the search for one host is not.
+  if (group.gang && group.count > 1) return null;
+  for (const host of cell.hosts.values()) {
+    if (!alive.has(host.id) || (cell.eligibility.get(host.id)?.state ?? 'ready') !== 'ready') continue;
+    if (!group.constraints.every((expression) => meets(host, expression))) continue;
+    if (isHeld(cell, record, group, host) || !hasRoom(cell, host, ask.resources, ask.ports)) continue;
+    if (!poolsHaveRoom(cell, host, ask.shared ?? {}) || !devicesHaveRoom(cell, host, ask.gpu)) continue;
+    return host.id;
+  }
+  return null;
+}
+
+function hasScheduler(cell: CellAt, kind: string): boolean {
+  for (const role of cell.roles.values())
+    if (role.kind === 'scheduler' && role.policy.split('-')[0] === kind) return true;
+  return false;
+}
+
+function isWithinQuota(cell: CellAt, namespace: string, { resources, gpu }: Ask, promised: Amounts): boolean {
+  const quota = cell.quotas.get(namespace);
+  if (quota === undefined) return true;
+  const sum = { ...promised };
+  for (const allocation of cell.allocations.values())
+    if (allocation.namespace === namespace) addAmounts(sum, allocation, 1);
+  const gpus = gpu === null ? [] : [{ device: 0, milli: gpu.count * gpu.milliEach }];
+  addAmounts(sum, { resources, gpus }, 1);
+  return overQuota(sum, quota) === null;
+}
+
+function hasRoom(
+  cell: CellAt,
+  host: Host,
+  asked: Resources,
+  ports: Readonly<Record<string, number>>,
+): boolean {
+  let used = NO_RESOURCES;
+  const taken = new Set<number>();
+  for (const allocation of cell.allocations.values()) {
+    if (allocation.host !== host.id) continue;
+    // Also of those that give way: their place is given to somebody who may not be there yet.
+    used = addResources(used, allocation.resources);
+    for (const port of Object.values(allocation.ports)) taken.add(port);
+  }
+  if (shortOf(asked, subtractResources(allocatable(host), used)) !== null) return false;
+  const fixed = Object.values(ports).filter((port) => port !== 0);
+  if (fixed.some((port) => taken.has(port))) return false;
+  const { first, last } = host.portRange;
+  return last - first + 1 - taken.size >= Object.keys(ports).length;
+}
+
+/** Are there so many devices of these models with so much free? Also what gives way holds its own, as in `hasRoom`. */
+function devicesHaveRoom(cell: CellAt, host: Host, asked: GpuRequest | null): boolean {
+  if (asked === null) return true;
+  const used = host.gpuModels.map(() => 0);
+  for (const allocation of cell.allocations.values())
+    if (allocation.host === host.id)
+      for (const { device, milli } of allocation.gpus) used[device] = (used[device] ?? 0) + milli;
+  const fitting = host.gpuModels.filter(
+    (model, device) =>
+      (asked.models.length === 0 || asked.models.includes(model)) &&
+      GPU_MILLI_PER_DEVICE - (used[device] ?? 0) >= asked.milliEach,
+  );
+  return fitting.length >= asked.count;
+}
+
+function poolsHaveRoom(cell: CellAt, host: Host, asked: Readonly<Record<string, number>>): boolean {
+  return Object.entries(asked).every(([name, amount]) => {
+    const resource = cell.shared.get(name);
+    const pool = resource === undefined ? null : poolOn(host, resource);
+    return pool !== null && poolTakes(cell, pool, amount);
+  });
+}
+
+/** Is so much left of the pool? */
+export function poolTakes(cell: CellAt, pool: string, amount: number): boolean {
+  const { resource: name, value } = partsOfPool(pool);
+  const resource = cell.shared.get(name);
+  return resource !== undefined && amount <= capacityOf(resource, value) - (cell.pools.get(pool)?.used ?? 0);
+}
+
+function isHeld(cell: CellAt, { job }: JobRecord, group: Group, host: Host): boolean {
+  if (group.distinct.length === 0) return false;
+  for (const other of cell.allocations.values()) {
+    if (other.namespace !== job.namespace || other.job !== job.name || other.group !== group.name) continue;
+    const otherHost = cell.hosts.get(other.host);
+    for (const attribute of group.distinct) {
+      const name = plainAttribute(attribute);
+      if (otherHost !== undefined && attributeOf(host, name) === attributeOf(otherHost, name)) return true;
+    }
+  }
+  return false;
+}

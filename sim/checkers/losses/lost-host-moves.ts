@@ -1,0 +1,155 @@
+import { isTakenUp } from '../../../src/core/cell/allocation.ts';
+import type { Allocation } from '../../../src/core/cell/allocation.ts';
+import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
+import { CAUSES } from '../../../src/core/slots/job-view.ts';
+import type { NemesisFact } from '../../history/facts.ts';
+import type { Stamp, Stamped } from '../../history/history.ts';
+import type { CellAt, Step } from '../replay/replay.ts';
+import { roomFor } from '../liveness/feasible.ts';
+import { promisedIn } from '../liveness/outstanding-grants.ts';
+import type { AllocationStory, RunBook } from '../replay/run-index.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/** From the verdict to the order to stop, and from that to the successor where there is room (I10). */
+const DUE_MS = 5_000;
+
+interface Vacancy {
+  readonly story: AllocationStory;
+  readonly at: Stamp;
+}
+
+/**
+ * S0.1: what a lost host held is moved where its job asks for it (`reschedule.onHostLost`), soon, and nowhere else. Times are
+ * asked for only where no other fault got in between; what becomes of the old ones when the host is back, I15 and I55 say.
+ */
+export class HostLossChecker {
+  readonly #faults: readonly Stamped<NemesisFact>[];
+  /** Hosts that count as lost and were not looked at yet, since when. */
+  readonly #lost = new Map<string, Stamp>();
+  readonly #vacant: Vacancy[] = [];
+
+  constructor(faults: readonly Stamped<NemesisFact>[]) {
+    this.#faults = faults;
+  }
+
+  /** After `book` has taken the step. @param alive hosts whose session is there */
+  check(
+    step: Step,
+    cell: CellAt,
+    at: Stamp,
+    { book, alive }: { readonly book: RunBook; readonly alive: ReadonlySet<string> },
+    findings: Findings,
+  ): void {
+    if (step.initial) {
+      this.#lost.clear();
+      this.#vacant.length = 0;
+      return;
+    }
+    for (const { name, before, after } of step.changed.eligibility)
+      if (after?.state !== 'lost') this.#lost.delete(name);
+      else if (before?.state !== 'lost') this.#lost.set(name, { seq: at.seq, atMs: at.atMs });
+    for (const { before, after } of step.changed.allocations)
+      if (before?.desired === 'run' && after !== undefined && after.desired !== 'run')
+        this.#checkMoved(after, step, at, book, findings);
+    for (const [host, since] of this.#lost)
+      if (at.atMs >= since.atMs + DUE_MS) {
+        this.#lost.delete(host);
+        if (!this.#isDisturbed(host, since, at)) checkKept(host, since, cell, step, findings);
+      }
+    this.#checkVacant(cell, at, book, alive, findings);
+  }
+
+  /** What is told to stop because its host is lost, asked for it. */
+  #checkMoved(allocation: Allocation, step: Step, at: Stamp, book: RunBook, findings: Findings): void {
+    if (allocation.cause !== CAUSES.hostLost) return;
+    const { namespace, job, group: name, id, host } = allocation;
+    const versions = book.jobs.get(jobKeyOf(namespace, job)) ?? [];
+    // Whoever decides may not know of the newest version yet.
+    if (!versions.some(({ fact }) => fact?.job.groups[name]?.reschedule.onHostLost === true))
+      findings.add(
+        'S0.1',
+        step.revision,
+        id,
+        `moved from ${host}, which is lost, though its job does not ask for it`,
+      );
+    const story = book.allocations.get(id);
+    if (story !== undefined) this.#vacant.push({ story, at: { seq: at.seq, atMs: at.atMs } });
+  }
+
+  #checkVacant(
+    cell: CellAt,
+    now: Stamp,
+    book: RunBook,
+    alive: ReadonlySet<string>,
+    findings: Findings,
+  ): void {
+    for (const vacancy of [...this.#vacant]) {
+      const { story, at } = vacancy;
+      if (at.seq === now.seq) continue;
+      const room = roomOf(story, at, cell, book, alive);
+      const isDue = now.atMs >= at.atMs + DUE_MS;
+      if (room !== null && !isDue) continue;
+      this.#vacant.splice(this.#vacant.indexOf(vacancy), 1);
+      if (room === null || this.#isDisturbed(story.allocation.host, at, now)) continue;
+      const text = `its host ${story.allocation.host} is lost, and nothing took its place though ${room} had room`;
+      findings.prove('I10', story.allocation.id, text, [story.created, at, now]);
+    }
+  }
+
+  /** Did anything but the loss itself happen meanwhile? */
+  #isDisturbed(host: string, from: Stamp, to: Stamp): boolean {
+    const open = new Set<number>();
+    for (const { seq, fact } of this.#faults) {
+      if (seq > to.seq) break;
+      if (fact.targets.length === 1 && fact.targets[0] === host) continue;
+      if (fact.phase === 'begin') open.add(fact.fault);
+      else if (seq < from.seq) open.delete(fact.fault);
+    }
+    return open.size > 0;
+  }
+}
+
+/** Long after the verdict nothing is to run there any more that was there before it and asked to be moved. */
+function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, findings: Findings): void {
+  for (const allocation of cell.allocations.values()) {
+    if (allocation.host !== host || allocation.desired !== 'run' || isTakenUp(allocation)) continue;
+    const found = groupIn(allocation, cell);
+    if (found === null || !found.group.reschedule.onHostLost || found.record.job.type === 'system') continue;
+    const text = `is to run on on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;
+    findings.add('S0.1', step.revision, allocation.id, text, [since]);
+  }
+}
+
+/**
+ * A host with room for the successor, if there is to be one: the slot is empty since, its job as it was, nothing of it ended or
+ * failed by itself (which is followed by a delay), and the lost host is not awaited.
+ */
+function roomOf(
+  { allocation, slot }: AllocationStory,
+  since: Stamp,
+  cell: CellAt,
+  book: RunBook,
+  alive: ReadonlySet<string>,
+): string | null {
+  const found = groupIn(allocation, cell);
+  if (found === null || cell.eligibility.get(allocation.host)?.state !== 'lost') return null;
+  const { record, group } = found;
+  if (group.stopAfterDisconnectMs !== undefined || group.parallelism !== null) return null;
+  if (record.version !== allocation.jobVersion || allocation.index >= group.count) return null;
+  for (const story of book.allocations.values())
+    if (story.slot === slot && story.created.seq > since.seq) return null;
+  for (const { fact } of book.outcomes.values())
+    if (fact.group === allocation.group && fact.index === allocation.index)
+      if (jobKeyOf(fact.namespace, fact.job) === jobKeyOf(allocation.namespace, allocation.job)) return null;
+  return roomFor(cell, record, group, alive, promisedIn(allocation.namespace, cell, book, since.atMs));
+}
+
+function groupIn(
+  { namespace, job, group: name }: Allocation,
+  cell: CellAt,
+): { readonly record: JobRecord; readonly group: Group } | null {
+  const record = cell.jobs.get(jobKeyOf(namespace, job));
+  const group = record?.job.groups[name];
+  return record?.desired === 'run' && group !== undefined ? { record, group } : null;
+}

@@ -1,0 +1,99 @@
+import type { Group } from '../../../src/core/cell/job.ts';
+import type { RunBook, ProcessStory, AllocationStory } from '../replay/run-index.ts';
+import { pushTo } from '../replay/run-index.ts';
+import type { Stamp } from '../../history/history.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/** After the return of a cut-off host its duplicate is stopped within this time (I15), and its own grace. */
+const RETURN_MS = 10_000;
+/** From the signal's grace to the last process: a kill is repeated every half second. */
+const KILL_MS = 2_000;
+
+interface Life {
+  readonly story: AllocationStory;
+  readonly from: Stamp;
+  /** null: it still runs. */
+  readonly to: Stamp | null;
+}
+
+/**
+ * I14 and I15: two allocations of one slot run at once only while the older one's host counts as lost, and until soon
+ * after its return; never where the job says when the older one stops by itself. Sweeps over the intervals of each slot.
+ */
+export function checkOverlaps(book: RunBook, findings: Findings): void {
+  const slots = new Map<string, Life[]>();
+  for (const [id, processes] of book.processesOf) {
+    const story = book.allocations.get(id);
+    const life = story === undefined ? null : lifeOf(story, processes);
+    if (life !== null) pushTo(slots, life.story.slot, life);
+  }
+  for (const [slot, lives] of slots) {
+    if (lives.length < 2) continue;
+    lives.sort((a, b) => a.story.created.seq - b.story.created.seq);
+    for (const [i, newer] of lives.entries())
+      for (const older of lives.slice(0, i)) checkPair(slot, older, newer, book, findings);
+  }
+}
+
+/** From the first start to the last end; between restarts it holds its slot as well. */
+function lifeOf(story: AllocationStory, processes: readonly ProcessStory[]): Life | null {
+  const [first] = processes;
+  if (first === undefined) return null;
+  let to: Stamp | null = first.started;
+  for (const { ended } of processes) {
+    if (ended === null) return { story, from: first.started, to: null };
+    if (ended.seq > to.seq) to = ended;
+  }
+  return { story, from: first.started, to };
+}
+
+function checkPair(slot: string, older: Life, newer: Life, book: RunBook, findings: Findings): void {
+  if (older.to !== null && older.to.seq < newer.from.seq) return;
+  if (newer.to !== null && newer.to.seq < older.from.seq) return;
+  const { host, id } = older.story.allocation;
+  const ids = `${id} on ${host} and ${newer.story.allocation.id} on ${newer.story.allocation.host}`;
+  if (book.verdictAt(host, newer.story.created.seq) !== 'lost') {
+    findings.prove('I14', slot, `${ids} run at once, and the older one's host was never lost`, [
+      older.from,
+      newer.story.created,
+      newer.from,
+    ]);
+    return;
+  }
+  // It stops by itself before anything takes its place (`disconnect.stopAfter`).
+  if (groupOf(older.story, book)?.stopAfterDisconnectMs !== undefined) {
+    findings.prove('I14', slot, `${ids} run at once, and the older one was to be gone by then`, [
+      older.from,
+      newer.story.created,
+      newer.from,
+      older.to ?? book.end,
+    ]);
+    return;
+  }
+  const back = (book.verdicts.get(host) ?? []).find(
+    ({ seq, fact }) => seq > newer.story.created.seq && fact?.state !== 'lost',
+  );
+  if (back === undefined) return;
+  const overMs = back.atMs + RETURN_MS + KILL_MS + graceOf(older.story, book);
+  const endMs = Math.min(older.to?.atMs ?? book.end.atMs, newer.to?.atMs ?? book.end.atMs);
+  if (endMs > overMs)
+    findings.prove('I15', slot, `${ids} still run at once ${secondsOf(endMs - back.atMs)} after the return`, [
+      older.from,
+      newer.from,
+      back,
+      older.to ?? book.end,
+    ]);
+}
+
+function groupOf({ allocation }: AllocationStory, book: RunBook): Group | undefined {
+  return book.jobOf(allocation)?.groups[allocation.group];
+}
+
+function graceOf(story: AllocationStory, book: RunBook): number {
+  const tasks = groupOf(story, book)?.tasks ?? {};
+  return Math.max(0, ...Object.values(tasks).map(({ stop }) => stop.graceMs));
+}
+
+function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

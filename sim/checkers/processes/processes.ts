@@ -1,0 +1,64 @@
+import type { RecordedHistory, Stamp } from '../../history/history.ts';
+import type { AllocationStory, ProcessStory, RunBook } from '../replay/run-index.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I13 and I30, and what lives where it may not: each attempt is claimed and started once, an allocation's task runs in one
+ * process at a time on one host, nothing runs that was not committed before, and a signal reaches its own process only.
+ */
+export function checkProcesses(history: RecordedHistory, book: RunBook, findings: Findings): void {
+  const claims = new Map<string, Stamp>();
+  for (const { seq, atMs, fact } of history.hosts) {
+    const at = { seq, atMs };
+    if (fact.kind === 'claimed') {
+      const earlier = claims.get(`${fact.host} ${fact.attempt}`);
+      if (earlier !== undefined)
+        findings.prove('I13', fact.attempt, 'two shims have claimed it', [earlier, at]);
+      claims.set(`${fact.host} ${fact.attempt}`, at);
+    }
+    if (fact.kind === 'signalled' && fact.owner !== fact.by)
+      findings.prove(
+        'I30',
+        fact.by,
+        `${fact.signal} for it reached process ${String(fact.process.pid)} of ${fact.owner ?? 'a stranger'}`,
+        [at],
+      );
+  }
+  for (const [id, processes] of book.processesOf)
+    checkTree(id, processes, book.allocations.get(id), findings);
+}
+
+function checkTree(
+  id: string,
+  processes: readonly ProcessStory[],
+  story: AllocationStory | undefined,
+  findings: Findings,
+): void {
+  const [first] = processes;
+  if (first === undefined) return;
+  if (story === undefined || story.created.seq > first.started.seq)
+    findings.prove('I13', id, `runs on ${first.host}, and nobody had committed it`, [first.started]);
+  const attempts = new Map<string, ProcessStory>();
+  const lastOfTask = new Map<string, ProcessStory>();
+  for (const process of processes) {
+    const { host, attempt, started, task } = process;
+    if (story !== undefined && story.allocation.host !== host)
+      findings.prove('I13', id, `runs on ${host}, and was committed to ${story.allocation.host}`, [
+        story.created,
+        started,
+      ]);
+    const same = attempts.get(attempt);
+    if (same !== undefined)
+      findings.prove('I13', attempt, 'its command was started twice', [same.started, started]);
+    attempts.set(attempt, process);
+    const before = lastOfTask.get(task);
+    if (before !== undefined && (before.ended === null || before.ended.seq > started.seq))
+      findings.prove('I13', id, `task ${task} runs in two processes at once`, [before.started, started]);
+    lastOfTask.set(task, process);
+    if (story?.deleted != null && story.deleted.seq < started.seq)
+      findings.prove('I45', id, 'it was started after its room had been given back', [
+        story.deleted,
+        started,
+      ]);
+  }
+}

@@ -1,0 +1,132 @@
+import { FINAL_REFUSALS } from '../../../src/wire/api/host-api.ts';
+import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts';
+import type { HostFact, OrderAnswer, OrderFact } from '../../history/host-facts.ts';
+import type { OrderRecord, RecordedHistory, Stamp } from '../../history/history.ts';
+
+interface Presence {
+  readonly host: string;
+  /** Processes, ports and addresses. */
+  readonly things: Set<string>;
+}
+
+/**
+ * When the last of each allocation was gone from its host, as the host's kernel saw it: processes, ports and addresses. What
+ * comes back (a restart) has not left, nor has what its host itself says later not to have released; what was claimed by a
+ * shim and never began left with that. What was never there left when its host answered the order by which it was not to
+ * begin any more; or, when that agent died before it answered, when the order came, unless something that its host says later
+ * proves that it was not carried out then. Absent: what stays, or of which nobody knows.
+ * @param history of the whole run
+ */
+export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>): ReadonlyMap<string, Stamp> {
+  const there = new Map<string, Presence>();
+  const left = new Map<string, Stamp>();
+  const seen = new Set<string>();
+  for (const { seq, atMs, fact } of history.hosts) {
+    const at = { seq, atMs };
+    if (fact.kind === 'power-off' || fact.kind === 'boot') {
+      for (const [id, { host }] of there) if (host === fact.host && there.delete(id)) left.set(id, at);
+      continue;
+    }
+    const thing = thingOf(fact);
+    if (thing === null) continue;
+    const id = thing.allocation;
+    seen.add(id);
+    let presence = there.get(id);
+    if (thing.isThere) {
+      if (presence === undefined) there.set(id, (presence = { host: fact.host, things: new Set() }));
+      presence.things.add(thing.name);
+      left.delete(id);
+    } else {
+      presence?.things.delete(thing.name);
+      if ((presence?.things.size ?? 0) > 0) continue;
+      there.delete(id);
+      left.set(id, at);
+    }
+  }
+  takeOrders(history.orders, seen, left);
+  return left;
+}
+
+/** @param seen what the kernel knows: its processes, ports and addresses must be gone first, whatever is answered */
+function takeOrders(
+  orders: readonly OrderRecord[],
+  seen: ReadonlySet<string>,
+  left: Map<string, Stamp>,
+): void {
+  /** What its host had accepted by then: the same start again is answered 200 also when it was stopped long ago. */
+  const known = new Set<string>();
+  /** Told to stop by an order that was not answered: it may have been carried out, or not. */
+  const unheard = new Set<string>();
+  for (const record of orders) {
+    const { order, answer } = record;
+    const id = allocationOf(record);
+    if (answer === null) {
+      if (order.kind !== 'stop' || seen.has(id) || left.has(id)) continue;
+      left.set(id, record);
+      unheard.add(id);
+      continue;
+    }
+    // Gone already when it is asked about the next time: the order did that. Anything else says nothing of it.
+    if (unheard.delete(id) && !saysGone(order, answer.fact)) left.delete(id);
+    if (!seen.has(id)) {
+      if (endsUnbegun(order, answer.fact) && !left.has(id)) left.set(id, answer);
+      else if (order.kind === 'start' && answer.fact.status === 200 && !known.has(id)) left.delete(id);
+    }
+    if (order.kind !== 'remove' && answer.fact.status === 200) known.add(id);
+    const departure = left.get(id);
+    const isHeld = answer.fact.report?.released === false;
+    if (isHeld && departure !== undefined && departure.seq < answer.seq) left.set(id, answer);
+  }
+}
+
+/**
+ * Does the host begin it no more? A stop that it does not know is barred (404), and one that its disk does not take is
+ * carried out all the same (507). A refused start may be tried again, unless the refusal is final.
+ */
+function endsUnbegun(order: OrderFact, { status, code }: OrderAnswer): boolean {
+  switch (order.kind) {
+    case 'start':
+      return FINAL_REFUSALS.has(code ?? '');
+    case 'stop':
+      return status === 200 || code === 'no-allocation' || code === 'disk-full';
+    case 'remove':
+      return status === 204;
+  }
+}
+
+/** Does the answer say that the allocation had left before it was asked? Only what has can be removed. */
+function saysGone(order: OrderFact, { status, code, report }: OrderAnswer): boolean {
+  if (order.kind === 'remove') return status === 204;
+  return report?.released === true || (order.kind === 'start' && code === 'stopped');
+}
+
+/** Which allocation an order is about. */
+export function allocationOf({ order }: OrderRecord): string {
+  return order.kind === 'start' ? order.request.allocation.id : order.id;
+}
+
+interface Thing {
+  readonly allocation: string;
+  readonly name: string;
+  readonly isThere: boolean;
+}
+
+function thingOf(fact: HostFact): Thing | null {
+  switch (fact.kind) {
+    case 'claimed':
+      return thing(fact.attempt, 'shim', false);
+    case 'started':
+    case 'ended':
+      return thing(fact.attempt, `process ${fact.attempt}`, fact.kind === 'started');
+    case 'bound':
+    case 'freed':
+      return thing(fact.attempt, `${fact.what} ${fact.name}`, fact.kind === 'bound');
+    default:
+      return null;
+  }
+}
+
+function thing(attempt: string | null, name: string, isThere: boolean): Thing | null {
+  const allocation = attempt === null ? undefined : parseAttemptName(attempt)?.allocation;
+  return allocation === undefined ? null : { allocation, name, isThere };
+}

@@ -1,0 +1,198 @@
+import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
+import type { CellMeta } from '../../../src/core/cell/cell.ts';
+import type { Eligibility, Host } from '../../../src/core/host/host.ts';
+import type { Intent } from '../../../src/core/cell/intent.ts';
+import type { JobRecord } from '../../../src/core/cell/job.ts';
+import type { CellKeys } from '../../../src/core/cell/keys.ts';
+import type { Ledger } from '../../../src/core/fit/ledger.ts';
+import type { Quota, Switches } from '../../../src/core/quota/quota.ts';
+import type { Owner, RoleRecord } from '../../../src/core/cell/role.ts';
+import type { Pool, SharedResource } from '../../../src/core/quota/shared-resource.ts';
+import type { Change } from '../../../src/ports/cell-store.ts';
+import type { Codec } from '../../../src/wire/codec/codec.ts';
+import { RecordError } from '../../../src/wire/codec/codec.ts';
+import type { RunRecord } from '../../../src/wire/api/monitor-api.ts';
+import {
+  allocationCodec,
+  eligibilityCodec,
+  hostCodec,
+  intentCodec,
+  jobCodec,
+  ledgerCodec,
+  metaCodec,
+  outcomeCodec,
+  ownerCodec,
+  poolCodec,
+  quotaCodec,
+  roleCodec,
+  runCodec,
+  sharedResourceCodec,
+  switchesCodec,
+} from '../../../src/wire/records/records.ts';
+
+/** One key's change, decoded. Both absent cannot be; `after` absent: deleted. */
+export interface Diff<T> {
+  readonly key: string;
+  /** The key without its room: `default/web/01j...`. */
+  readonly name: string;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+/** What lies in each room of the cell. */
+export interface Rooms {
+  readonly meta: CellMeta;
+  readonly hosts: Host;
+  readonly eligibility: Eligibility;
+  readonly ledgers: Ledger;
+  readonly allocations: Allocation;
+  readonly jobs: JobRecord;
+  readonly versions: JobRecord;
+  readonly owners: Owner;
+  readonly outcomes: Outcome;
+  readonly intents: Intent;
+  readonly runs: RunRecord;
+  readonly roles: RoleRecord;
+  readonly quotas: Quota;
+  readonly switches: Switches;
+  readonly shared: SharedResource;
+  readonly pools: Pool;
+}
+export type RoomName = keyof Rooms;
+
+/** All that one revision changed. */
+export interface Step {
+  readonly revision: number;
+  /** The state at the beginning of the recorded history, all at once: who wrote it when is not known. */
+  readonly initial: boolean;
+  readonly changed: { readonly [R in RoomName]: readonly Diff<Rooms[R]>[] };
+  readonly unreadable: readonly { readonly key: string; readonly error: RecordError }[];
+}
+
+/** The whole cell at one revision, decoded, by name within each room. */
+export type CellAt = { readonly [R in RoomName]: ReadonlyMap<string, Rooms[R]> };
+
+/**
+ * Plays a recorded history: takes one revision's changes after the other and keeps the cell as it was then. Keys outside
+ * the rooms (heartbeats) are passed over. A record that cannot be read counts as absent, and is reported.
+ */
+export class CellReplay {
+  readonly #prefixes: Readonly<Record<RoomName, string>>;
+  readonly #rooms = emptyRooms(() => new Map<string, never>()) as unknown as {
+    [R in RoomName]: Map<string, Rooms[R]>;
+  };
+
+  constructor(keys: CellKeys) {
+    this.#prefixes = prefixesOf(keys);
+  }
+
+  get cell(): CellAt {
+    return this.#rooms;
+  }
+
+  apply(revision: number, changes: readonly Change[], initial = false): Step {
+    const changed = emptyRooms(() => [] as never[]) as unknown as { [R in RoomName]: Diff<Rooms[R]>[] };
+    const unreadable: { key: string; error: RecordError }[] = [];
+    for (const change of changes) {
+      const key = change.kind === 'put' ? change.entry.key : change.key;
+      const room = this.#roomOf(key);
+      if (room === null) continue;
+      const value = change.kind === 'put' ? change.entry.value : null;
+      try {
+        const diff = this.#change(room, key, value);
+        if (diff !== null) (changed[room] as unknown[]).push(diff);
+      } catch (error) {
+        if (!(error instanceof RecordError)) throw error;
+        unreadable.push({ key, error });
+        this.#rooms[room].delete(key.slice(this.#prefixes[room].length));
+      }
+    }
+    return { revision, initial, changed, unreadable };
+  }
+
+  #roomOf(key: string): RoomName | null {
+    for (const room of ROOMS) if (key.startsWith(this.#prefixes[room])) return room;
+    return null;
+  }
+
+  #change<R extends RoomName>(room: R, key: string, text: string | null): Diff<Rooms[R]> | null {
+    const rows = this.#rooms[room];
+    const name = key.slice(this.#prefixes[room].length);
+    const before = rows.get(name);
+    const after = text === null ? undefined : ROOM_CODECS[room].decode(text);
+    if (after === undefined) rows.delete(name);
+    else rows.set(name, after);
+    return before === undefined && after === undefined ? null : { key, name, before, after };
+  }
+}
+
+/** The busiest first: most keys of a history are allocations and ledgers. */
+const ROOMS: readonly RoomName[] = [
+  'allocations',
+  'ledgers',
+  'pools',
+  'outcomes',
+  'intents',
+  'owners',
+  'jobs',
+  'versions',
+  'runs',
+  'hosts',
+  'eligibility',
+  'roles',
+  'quotas',
+  'switches',
+  'shared',
+  'meta',
+];
+
+/** Written out: it is made for every revision, and this way all of them have one shape. */
+function emptyRooms<T>(make: () => T): Record<RoomName, T> {
+  return {
+    meta: make(),
+    hosts: make(),
+    eligibility: make(),
+    ledgers: make(),
+    allocations: make(),
+    jobs: make(),
+    versions: make(),
+    owners: make(),
+    outcomes: make(),
+    intents: make(),
+    runs: make(),
+    roles: make(),
+    quotas: make(),
+    switches: make(),
+    shared: make(),
+    pools: make(),
+  };
+}
+
+/** How the records of each room are written. */
+export const ROOM_CODECS: { readonly [R in RoomName]: Codec<Rooms[R]> } = {
+  meta: metaCodec,
+  hosts: hostCodec,
+  eligibility: eligibilityCodec,
+  ledgers: ledgerCodec,
+  allocations: allocationCodec,
+  jobs: jobCodec,
+  versions: jobCodec,
+  owners: ownerCodec,
+  outcomes: outcomeCodec,
+  intents: intentCodec,
+  runs: runCodec,
+  roles: roleCodec,
+  quotas: quotaCodec,
+  shared: sharedResourceCodec,
+  pools: poolCodec,
+  switches: switchesCodec,
+};
+
+function prefixesOf(keys: CellKeys): Record<RoomName, string> {
+  const { meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners } = keys;
+  const { outcomes, intents, runs, roles, shared, pools, switches } = keys;
+  return {
+    ...{ meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners },
+    ...{ outcomes, intents, runs, roles, quotas: keys.quota(''), shared, pools, switches },
+  };
+}

@@ -1,0 +1,98 @@
+import { ADDRESSES } from '../../../src/core/cell/resources.ts';
+import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts';
+import type { RecordedHistory, Stamp } from '../../history/history.ts';
+import type { CellAt } from '../replay/replay.ts';
+import type { RunBook } from '../replay/run-index.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/** Faults that only keep others from talking to a host. Any other may cost it what it knows of the order of its leases. */
+const HARMLESS: ReadonlySet<string> = new Set(['cut', 'cut-from', 'isolate', 'break-connections']);
+
+interface Held {
+  readonly by: string;
+  /** null: still bound. */
+  freed: Stamp | null;
+}
+
+/**
+ * I45, the rest of what is freed (S1.3): a host lends again what was freed longest ago, and what was never lent before that. Seen from the sockets
+ * of its tasks: an address that was just freed is not bound anew while others have surely been free for longer.
+ * Asked of hosts alone to which nothing happened: leases are not synced, and their order is by the host's clock.
+ */
+export function checkAddressTurns(
+  history: RecordedHistory,
+  book: RunBook,
+  cell: CellAt,
+  findings: Findings,
+): void {
+  if (history.restores.length > 0) return;
+  const troubled = new Set(
+    history.nemesis.flatMap(({ fact }) => (HARMLESS.has(fact.kind) ? [] : fact.targets)),
+  );
+  const hosts = new Map<string, Map<string, Held>>();
+  for (const { seq, atMs, fact } of history.hosts) {
+    if ((fact.kind !== 'bound' && fact.kind !== 'freed') || fact.what !== 'address') continue;
+    if (troubled.has(fact.host)) continue;
+    let held = hosts.get(fact.host);
+    if (held === undefined) hosts.set(fact.host, (held = new Map<string, Held>()));
+    const at = { seq, atMs };
+    const last = held.get(fact.name);
+    if (fact.kind === 'freed') {
+      if (last !== undefined) last.freed = at;
+      continue;
+    }
+    const by = parseAttemptName(fact.attempt ?? '')?.allocation ?? '';
+    if (last !== undefined && last.freed !== null && last.by !== by) {
+      const longer = restedLonger({ ...fact, by }, held, last.freed, at, { book, cell });
+      if (longer > 0)
+        findings.prove(
+          'I45',
+          `${fact.host}:${fact.name}`,
+          `lent again while ${String(longer)} others had been free for longer`,
+          [last.freed, at],
+        );
+    }
+    held.set(fact.name, { by, freed: null });
+  }
+}
+
+/** How many addresses were surely lent to nobody when this one was, and free since before it was freed. */
+function restedLonger(
+  { host, name, by }: { readonly host: string; readonly name: string; readonly by: string },
+  held: ReadonlyMap<string, Held>,
+  freed: Stamp,
+  at: Stamp,
+  { book, cell }: { readonly book: RunBook; readonly cell: CellAt },
+): number {
+  const whole = cell.hosts.get(host)?.capacity.scalars[ADDRESSES] ?? 0;
+  let free = whole - held.size;
+  for (const [other, { by: holder, freed: otherFreed }] of held) {
+    const story = book.allocations.get(holder);
+    if (other === name || otherFreed === null || story === undefined || story.deleted === null) continue;
+    // Its record went when its host had said that it is released: the address was given back by then.
+    if (story.deleted.seq < freed.seq && story.outcome?.fact.exit?.lost !== 'host-lost') free += 1;
+  }
+  // Of what was lent and is not seen yet, one is the address that is being bound.
+  const own = (book.allocations.get(by)?.allocation.resources.scalars[ADDRESSES] ?? 0) > 0 ? 1 : 0;
+  return free - (lentUnbound(host, held, freed, at, book) - own);
+}
+
+/** At most so many were lent to tasks that had not bound them yet, or never did. */
+function lentUnbound(
+  host: string,
+  held: ReadonlyMap<string, Held>,
+  freed: Stamp,
+  at: Stamp,
+  book: RunBook,
+): number {
+  let lent = 0;
+  for (const [id, orders] of book.ordersOf) {
+    const story = book.allocations.get(id);
+    if (story === undefined || (story.deleted !== null && story.deleted.seq < freed.seq)) continue;
+    if (!orders.some(({ seq, order }) => order.kind === 'start' && order.host === host && seq < at.seq))
+      continue;
+    const has = [...held.values()].filter(({ by }) => by === id).length;
+    lent += Math.max(0, (story.allocation.resources.scalars[ADDRESSES] ?? 0) - has);
+  }
+  return lent;
+}

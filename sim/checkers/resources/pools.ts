@@ -1,0 +1,50 @@
+import type { Allocation } from '../../../src/core/cell/allocation.ts';
+import { capacityOf, partsOfPool } from '../../../src/core/quota/shared-resource.ts';
+import type { CellAt, Step } from '../replay/replay.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I1 and I3 above the host: a pool's record is the sum of what the allocations in the cell take of it (also those that give
+ * way: they run until their release), and no commit takes more than an operator says there is. A capacity that is lowered
+ * below what is taken is nobody's commit.
+ */
+export class PoolChecker {
+  readonly #sums = new Map<string, number>();
+
+  check(step: Step, cell: CellAt, findings: Findings): void {
+    const touched = new Set(step.changed.pools.map(({ name }) => name));
+    const grown = new Set<string>();
+    for (const { before, after } of step.changed.allocations) {
+      for (const pool of this.#add(before, -1)) touched.add(pool);
+      for (const pool of this.#add(after, 1)) {
+        touched.add(pool);
+        if (before === undefined) grown.add(pool);
+      }
+    }
+    for (const pool of touched) {
+      const sum = this.#sums.get(pool) ?? 0;
+      const says = cell.pools.get(pool)?.used ?? 0;
+      if (says !== sum)
+        findings.add(
+          'I3',
+          step.revision,
+          pool,
+          `the pool's record says ${String(says)}, the allocations ${String(sum)}`,
+        );
+      if (grown.has(pool) && !step.initial) checkRoom(step.revision, pool, sum, cell, findings);
+    }
+  }
+
+  #add(allocation: Allocation | undefined, sign: 1 | -1): readonly string[] {
+    const pools = Object.entries(allocation?.shared ?? {});
+    for (const [pool, amount] of pools) this.#sums.set(pool, (this.#sums.get(pool) ?? 0) + sign * amount);
+    return pools.map(([pool]) => pool);
+  }
+}
+
+function checkRoom(revision: number, pool: string, sum: number, cell: CellAt, findings: Findings): void {
+  const { resource, value } = partsOfPool(pool);
+  const known = cell.shared.get(resource);
+  const capacity = known === undefined ? 0 : capacityOf(known, value);
+  if (sum > capacity) findings.add('I1', revision, pool, `${String(sum)} given away of ${String(capacity)}`);
+}

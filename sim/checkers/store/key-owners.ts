@@ -1,0 +1,71 @@
+import type { CellMeta } from '../../../src/core/cell/cell.ts';
+import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import type { CellAt, Diff, Rooms, Step } from '../replay/replay.ts';
+import type { Findings } from '../replay/violations.ts';
+
+/**
+ * I7: each key is changed only by the role that owns it, as far as the record names its writer; it lies where its own
+ * content says; and what is written once is written once.
+ */
+export function checkKeyOwners(step: Step, cell: CellAt, findings: Findings): void {
+  const wrong = (key: string, detail: string): void => findings.add('I7', step.revision, key, detail);
+  for (const { key, error } of step.unreadable) wrong(key, error.message);
+  checkNames(step, wrong);
+  if (step.initial) return;
+  for (const { key, before, after } of step.changed.allocations) {
+    if (after === undefined || before !== undefined) continue;
+    const owner = cell.owners.get(jobKeyOf(after.namespace, after.job));
+    if (owner?.scheduler !== after.scheduler)
+      wrong(
+        key,
+        `committed by ${after.scheduler}, while the job was owned by ${owner?.scheduler ?? 'nobody'}`,
+      );
+  }
+  for (const room of ONCE) {
+    for (const { key, before, after } of step.changed[room] as readonly Diff<unknown>[])
+      if (before !== undefined && after !== undefined) wrong(key, 'it is written once, and was overwritten');
+  }
+  for (const { key, before, after } of step.changed.meta)
+    if (before !== undefined && after !== undefined && !isRenewal(before, after))
+      wrong(key, 'it was overwritten by something else than its renewal');
+  for (const { key, before, after } of step.changed.hosts)
+    if (before !== undefined && after !== undefined && after.incarnation < before.incarnation)
+      wrong(
+        key,
+        `incarnation ${String(after.incarnation)} after ${String(before.incarnation)}: not by its own agent`,
+      );
+  for (const { key, before, after } of step.changed.jobs)
+    if (before !== undefined && after !== undefined && after.version < before.version)
+      wrong(key, `version ${String(after.version)} after ${String(before.version)}`);
+}
+
+const ONCE = ['owners', 'versions', 'runs'] as const;
+
+/** After a restore an operator gives the cell another incarnation, and nothing else (`moorage restored`). */
+function isRenewal(before: CellMeta, after: CellMeta): boolean {
+  const isLater = (after.restoredAtMs ?? 0) > (before.restoredAtMs ?? 0);
+  const isSameCell = after.schema === before.schema && after.createdAtMs === before.createdAtMs;
+  return isLater && isSameCell && after.incarnation !== before.incarnation;
+}
+
+/** What a record says of itself, as the name of its key. */
+const NAMES: { readonly [R in keyof Rooms]?: (value: Rooms[R]) => string } = {
+  hosts: (host) => host.id,
+  allocations: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
+  intents: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
+  outcomes: ({ namespace, job, allocation }) => `${namespace}/${job}/${allocation}`,
+  jobs: ({ job }) => jobKeyOf(job.namespace, job.name),
+  quotas: ({ namespace }) => namespace,
+  shared: ({ name }) => name,
+};
+
+function checkNames(step: Step, wrong: (key: string, detail: string) => void): void {
+  for (const room of Object.keys(NAMES) as (keyof Rooms)[]) {
+    const nameOf = NAMES[room] as (value: unknown) => string;
+    for (const { key, name, after } of step.changed[room] as readonly Diff<unknown>[]) {
+      if (after === undefined) continue;
+      const says = nameOf(after);
+      if (says !== name) wrong(key, `the record says that it is ${says}`);
+    }
+  }
+}

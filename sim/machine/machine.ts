@@ -1,0 +1,113 @@
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import type { ProcessIdentity } from '../../src/ports/process.ts';
+import type { History } from '../history/history.ts';
+import type { Agenda } from '../agenda/agenda.ts';
+import { Life } from '../agenda/life.ts';
+import { Overlay } from '../agenda/overlay.ts';
+import { Timekeeper } from '../agenda/virtual-clock.ts';
+import { DiskContent } from './disk-content.ts';
+import { DiskWeather } from './disk-faults.ts';
+import type { Torn } from './sim-disk.ts';
+import { TaskTable } from './task-table.ts';
+
+interface StartSettings {
+  /** Chance that a task's process cannot be started. */
+  readonly failing: number;
+  /** How many times longer a start takes. */
+  readonly slowness: number;
+  /** The system has no room for another process. */
+  readonly refused: boolean;
+}
+
+/** Files whose last write is remembered; of those that are done nothing is needed. */
+const WRITES_KEPT = 256;
+
+/**
+ * A host below its agent: clocks, disk, processes. It lives from boot to boot; what was synced to its disk outlives even
+ * that. Its life is named `<host>/machine`, that of its agent `<host>`.
+ */
+export class Machine {
+  readonly host: string;
+  readonly agenda: Agenda;
+  readonly random: SeededRandom;
+  readonly history: History;
+  readonly time: Timekeeper;
+  readonly content = new DiskContent();
+  readonly disk: DiskWeather;
+  /** Appends asked for and not yet done. */
+  readonly tearing = new Set<Torn>();
+  /** Agents of this boot, by their process number. */
+  readonly agents = new Map<number, Life>();
+  readonly starts = new Overlay<StartSettings>({ failing: 0, slowness: 1, refused: false });
+  readonly #writtenMs = new Map<string, number>();
+  #life: Life;
+  #tasks: TaskTable;
+  #boots = 1;
+
+  constructor(parts: {
+    readonly host: string;
+    readonly agenda: Agenda;
+    readonly random: SeededRandom;
+    readonly history: History;
+  }) {
+    this.host = parts.host;
+    this.agenda = parts.agenda;
+    this.random = parts.random;
+    this.history = parts.history;
+    this.time = new Timekeeper(parts.agenda);
+    this.disk = new DiskWeather(parts.random.split('disk'));
+    this.#life = new Life(`${this.host}/machine`, this.#boots);
+    this.#tasks = new TaskTable(this, this.bootId);
+    this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });
+  }
+
+  get life(): Life {
+    return this.#life;
+  }
+
+  get bootId(): string {
+    return `${this.host}-boot-${String(this.#boots)}`;
+  }
+
+  get tasks(): TaskTable {
+    return this.#tasks;
+  }
+
+  /** Writes of one file are done in the order in which they were asked for. @returns the delay of this one */
+  turnAt(path: string, delayMs: number): number {
+    const { nowMs } = this.agenda;
+    const atMs = Math.max(this.#writtenMs.get(path) ?? 0, nowMs + delayMs);
+    if (this.#writtenMs.size >= WRITES_KEPT)
+      for (const [file, writtenMs] of this.#writtenMs) if (writtenMs <= nowMs) this.#writtenMs.delete(file);
+    this.#writtenMs.set(path, atMs);
+    return atMs - nowMs;
+  }
+
+  /** Does exactly this process run? */
+  isAlive(identity: ProcessIdentity): boolean {
+    if (identity.boot !== this.bootId) return false;
+    const agent = this.agents.get(identity.pid);
+    return agent === undefined ? this.#tasks.isAlive(identity) : !agent.ended;
+  }
+
+  /** Power goes: nothing runs, what was not synced is gone, what was being appended is torn. */
+  losePower(): void {
+    this.#life.end();
+    this.history.host({ kind: 'power-off', host: this.host });
+    for (const { path, text } of this.tearing) {
+      const kept = Math.floor(text.length * this.random.fraction());
+      if (kept > 0) this.content.append(path, text.slice(0, kept), true);
+    }
+    this.tearing.clear();
+    this.content.losePower(() => this.random.fraction());
+  }
+
+  /** Power comes back, after `losePower`. */
+  boot(): void {
+    this.#boots += 1;
+    this.agents.clear();
+    this.#life = new Life(`${this.host}/machine`, this.#boots);
+    this.#tasks = new TaskTable(this, this.bootId);
+    this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });
+  }
+}

@@ -1,0 +1,49 @@
+import type { SavedCell } from '../../src/adapters/memory/cell.ts';
+import { renewed } from '../../src/runtime/cell-state/cell-meta.ts';
+import { metaCodec } from '../../src/wire/records/records.ts';
+import { WALL_START_MS } from '../agenda/virtual-clock.ts';
+import type { Ground } from '../actor/environment.ts';
+
+/** More than what was under way can have made. */
+const BUMP = 1_000;
+
+/**
+ * The store is away, and comes back as it was when it was saved, or empty. Before anybody else reaches it an operator renews
+ * the cell's record (docs/restoring.md).
+ * @param backup what it is restored from; null: everything is lost
+ * @param how `anew`: it is another cluster, and its revisions go back; `bumped`: it is the same, and they are past all that was seen;
+ *   `gone-back`: it is the same, and they go back, as with the flags of the old cluster
+ * @returns what ends it
+ */
+export function loseStore(
+  ground: Ground,
+  backup: () => SavedCell | null,
+  how: 'anew' | 'bumped' | 'gone-back',
+): () => void {
+  const { store, history } = ground;
+  const undo = store.weather.lay({ down: true });
+  return () => {
+    undo();
+    const saved = backup();
+    const bumped = how === 'bumped' ? { bumpedTo: store.cell.revision + BUMP } : {};
+    const changes = store.restore(saved, { ...bumped, isSame: how !== 'anew' });
+    history.restored({ revision: store.cell.revision, to: saved?.revision ?? null }, changes);
+    renewCell(ground);
+  };
+}
+
+/** As `moorage restored`. */
+function renewCell({ store, keys, agenda, random }: Ground): void {
+  const own = random.split(`restore ${String(store.generation)}`);
+  const makeUuid = (): string => `restored-${own.bytes(8).join('')}`;
+  const known = store.cell.get(keys.meta);
+  const meta = known === undefined ? undefined : metaCodec.decode(known.value);
+  const value = metaCodec.encode(
+    renewed(meta, { nowMs: Math.floor(WALL_START_MS + agenda.nowMs), makeUuid }),
+  );
+  store.apply('operator', {
+    compares: [{ key: keys.meta, target: 'modRevision', equals: known?.modRevision ?? 0 }],
+    writes: [{ kind: 'put', key: keys.meta, value }],
+    readBack: [],
+  });
+}

@@ -1,0 +1,150 @@
+import type { SeededRandom } from '../../../src/core/random/random.ts';
+import type { GpuShare } from '../../../src/core/cell/resources.ts';
+import type { SimJob, WorkClass } from '../workload/workload.ts';
+import type { ClassMeter } from './meters.ts';
+import { Slices } from './meters.ts';
+import { NO_DEVICES } from './free-capacity.ts';
+import type { SharedCell } from './shared-cell.ts';
+import type { PointSpec } from '../point/spec.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** A job on its way: how much of it is placed, and how often it was tried. */
+export interface JobState {
+  readonly job: SimJob;
+  unplaced: number;
+  tries: number;
+}
+
+/** Tasks that were claimed: their hosts, and devices where they want any. */
+export interface Started {
+  readonly hosts: Int32Array;
+  readonly devices: readonly (readonly GpuShare[])[] | null;
+}
+
+/** What was used of the cell, summed over time. */
+export interface UseMeter {
+  readonly cpuMilli: Slices;
+  readonly memoryMib: Slices;
+}
+
+/** Told after tasks have ended: there may be room now. */
+export type RoomListener = () => void;
+
+/** What schedulers of one run share beside the cell: time, chance, and the account of what happens. */
+export class World {
+  readonly spec: PointSpec;
+  readonly time: VirtualTime;
+  readonly cell: SharedCell;
+  readonly random: SeededRandom;
+  readonly used: UseMeter;
+  readonly #classes: Readonly<Record<WorkClass, ClassMeter>>;
+  readonly #onRoom: RoomListener[] = [];
+  readonly #useMeters: UseMeter[] = [];
+  #countedTo = 0;
+  #ends = 0;
+
+  constructor(
+    spec: PointSpec,
+    parts: {
+      readonly time: VirtualTime;
+      readonly cell: SharedCell;
+      readonly random: SeededRandom;
+      readonly classes: Readonly<Record<WorkClass, ClassMeter>>;
+      readonly sliceSeconds: number;
+    },
+  ) {
+    this.spec = spec;
+    this.time = parts.time;
+    this.cell = parts.cell;
+    this.random = parts.random;
+    this.#classes = parts.classes;
+    this.used = this.meterUse(parts.sliceSeconds);
+  }
+
+  /** How often tasks have ended so far. */
+  get ends(): number {
+    return this.#ends;
+  }
+
+  /** An account of what is used, by slices of that length. To be asked for before the run begins. */
+  meterUse(sliceSeconds: number): UseMeter {
+    const slices = (): Slices => new Slices(this.spec.horizonSeconds, sliceSeconds);
+    const meter = { cpuMilli: slices(), memoryMib: slices() };
+    this.#useMeters.push(meter);
+    return meter;
+  }
+
+  onRoom(listener: RoomListener): void {
+    this.#onRoom.push(listener);
+  }
+
+  /** Brings the account of what is used up to now. To be called before it changes, and at the end. */
+  countUse(): void {
+    const now = this.time.nowSeconds;
+    for (const { cpuMilli, memoryMib } of this.#useMeters) {
+      cpuMilli.add(this.#countedTo, now, this.cell.cpuMilliUsed);
+      memoryMib.add(this.#countedTo, now, this.cell.memoryMibUsed);
+    }
+    this.#countedTo = now;
+  }
+
+  /**
+   * Tasks of a job start now, all together, and will end together. They must have been claimed.
+   * @param onEnd told after their space is free again, before anybody looks for room
+   */
+  started(state: JobState, landed: Started, onEnd?: () => void): void {
+    const { job } = state;
+    const { hosts } = landed;
+    const meter = this.#classes[job.work];
+    state.unplaced -= hosts.length;
+    meter.tasksPlaced += hosts.length;
+    if (state.unplaced === 0) {
+      const waited = this.#since(job);
+      meter.placed.push(waited);
+      meter.slowdownSum += Math.max(
+        1,
+        (waited + job.runtimeSeconds) / Math.max(SHORT_SECONDS, job.runtimeSeconds),
+      );
+    }
+    this.time.after(job.runtimeSeconds, 'end', () => this.ended(job, landed, onEnd));
+  }
+
+  /** Tasks are over, and their space is free. */
+  ended({ shape }: SimJob, { hosts, devices }: Started, onEnd?: () => void): void {
+    this.countUse();
+    for (let task = 0; task < hosts.length; task++)
+      this.cell.free(hosts[task]!, shape, devices?.[task] ?? NO_DEVICES);
+    this.#ends += 1;
+    onEnd?.();
+    for (const tell of this.#onRoom) tell();
+  }
+
+  firstTry({ job, tries }: JobState): void {
+    if (tries === 0) this.#classes[job.work].waits.push(this.#since(job));
+  }
+
+  /**
+   * After an attempt: is the job to be given up? Nothing placed of it for too long, or too many tries.
+   * @returns true: it is, and was counted
+   */
+  givesUp({ job, tries, unplaced }: JobState): boolean {
+    const { emptyTriesMax, triesMax } = this.spec.retry;
+    const empty = unplaced === job.tasks;
+    if (!(empty && tries > emptyTriesMax) && tries <= triesMax) return false;
+    this.#classes[job.work].abandoned += 1;
+    return true;
+  }
+
+  /** Never below zero: the agenda's milliseconds may differ from the trace's seconds in the last bit. */
+  #since({ submitSeconds }: SimJob): number {
+    return Math.max(0, this.time.nowSeconds - submitSeconds);
+  }
+
+  thinkSeconds({ job, unplaced }: JobState): number {
+    const { jobSeconds, taskSeconds } = this.spec.decision[job.work];
+    return jobSeconds + taskSeconds * unplaced;
+  }
+}
+
+/** Below this a run time says little: the bound of the bounded slowdown. */
+const SHORT_SECONDS = 10;

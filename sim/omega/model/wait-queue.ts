@@ -1,0 +1,94 @@
+import type { JobState } from './model.ts';
+
+/** How much the whole cell has, and how much of it is given away. */
+export interface CellSum {
+  readonly cpuMilliTotal: number;
+  readonly memoryMibTotal: number;
+  readonly cpuMilliUsed: number;
+  readonly memoryMibUsed: number;
+}
+
+/** What must be free in the whole cell before another try of a job is worth its time. */
+interface Need {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+}
+
+/** Jobs that need the same. The one that was submitted first stands last, where taking it moves nothing. */
+interface Bucket extends Need {
+  readonly line: JobState[];
+}
+
+/**
+ * Jobs that found no room, in the order in which they were submitted, however often they looked. When tasks have ended they are let go again, as
+ * many as the free cpu and memory of the whole cell could hold, so that a long line does not burn its scheduler's time.
+ *
+ * They stand in buckets by what they need, of which there are few: a look asks each bucket once instead of each job. What is free only shrinks
+ * during a look, so a bucket that does not fit any more is done with, and the earliest head of the others is whom a walk along the line would meet next.
+ */
+export class Waiting {
+  readonly #cell: CellSum;
+  readonly #release: (state: JobState) => void;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(cell: CellSum, release: (state: JobState) => void) {
+    this.#cell = cell;
+    this.#release = release;
+  }
+
+  add(state: JobState): void {
+    const need = needOf(state);
+    const key = `${String(need.cpuMilli)} ${String(need.memoryMib)}`;
+    const bucket = this.#buckets.get(key) ?? { ...need, line: [] };
+    if (bucket.line.length === 0) this.#buckets.set(key, bucket);
+    bucket.line.splice(placeIn(bucket.line, state), 0, state);
+  }
+
+  look(): void {
+    if (this.#buckets.size === 0) return;
+    for (const state of this.#takeFitting()) this.#release(state);
+  }
+
+  #takeFitting(): JobState[] {
+    let cpuMilli = this.#cell.cpuMilliTotal - this.#cell.cpuMilliUsed;
+    let memoryMib = this.#cell.memoryMibTotal - this.#cell.memoryMibUsed;
+    const fits = (need: Need): boolean => need.cpuMilli <= cpuMilli && need.memoryMib <= memoryMib;
+    const taken: JobState[] = [];
+    let open = [...this.#buckets].filter(([, bucket]) => fits(bucket));
+    while (open.length > 0) {
+      const [key, bucket] = open.reduce((one, other) => (isEarlier(other[1], one[1]) ? other : one));
+      taken.push(bucket.line.pop()!);
+      cpuMilli -= bucket.cpuMilli;
+      memoryMib -= bucket.memoryMib;
+      if (bucket.line.length === 0) this.#buckets.delete(key);
+      open = open.filter(([, one]) => one.line.length > 0 && fits(one));
+    }
+    return taken;
+  }
+}
+
+/** A gang needs room for all of it; of any other job one task that lands is a beginning. */
+function needOf({ job: { shape, gang }, unplaced }: JobState): Need {
+  const tasks = gang ? unplaced : 1;
+  return { cpuMilli: tasks * shape.cpuMilli, memoryMib: tasks * shape.memoryMib };
+}
+
+/** Where the job belongs in a line that ends with whoever was submitted first. */
+function placeIn(line: readonly JobState[], state: JobState): number {
+  let [low, high] = [0, line.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isLater(line[middle]!, state)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const isEarlier = (one: Bucket, other: Bucket): boolean => isLater(other.line.at(-1)!, one.line.at(-1)!);
+
+function isLater({ job: one }: JobState, { job: other }: JobState): boolean {
+  return (
+    one.submitSeconds > other.submitSeconds ||
+    (one.submitSeconds === other.submitSeconds && one.id > other.id)
+  );
+}

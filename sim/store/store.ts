@@ -1,0 +1,262 @@
+import type {
+  Attempt,
+  AttemptReply,
+  CellStore,
+  Entry,
+  Follower,
+  Following,
+  Revision,
+  Session,
+  SessionOptions,
+  Snapshot,
+  StoreLimits,
+} from '../../src/ports/cell-store.ts';
+import { StoreError } from '../../src/ports/cell-store.ts';
+import type { Applied } from '../../src/adapters/memory/cell.ts';
+import { snapshotOf } from '../../src/adapters/memory/following.ts';
+import { RenewedSession } from '../../src/adapters/memory/session.ts';
+import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
+import type { StoreHeader } from '../../src/adapters/store/identity.ts';
+import { StoreWitness } from '../../src/adapters/store/identity.ts';
+import type { History } from '../history/history.ts';
+import type { NetworkWeather } from '../network/fault-profile.ts';
+import type { Speaker } from '../network/network.ts';
+import type { StoreServer } from './server.ts';
+import { SimFollowing } from './following.ts';
+
+/** A call that is not answered by then never will be. */
+const CALL_TIMEOUT_MS = 4_000;
+/** An attempt that lands late does so up to this long after its caller was told `unknown`. */
+const LATE_MS = 2_000;
+
+export interface SimStoreParts {
+  readonly server: StoreServer;
+  /** For cuts between the caller and the store. */
+  readonly network: NetworkWeather;
+  readonly speaker: Speaker;
+  readonly history?: History;
+  readonly limits?: StoreLimits;
+  /** As `EtcdStoreOptions.onWrongServer`. */
+  readonly onWrongServer?: (error: StoreError) => void;
+}
+
+/** What the server says, with what it was when it said it. */
+interface Answered<T> {
+  readonly value: T;
+  /** null: it said nothing. */
+  readonly header: StoreHeader | null;
+  readonly generation: number;
+}
+
+/** One client of the store, on virtual time: every call is a message there and, if all goes well, one back. */
+export class SimStore implements CellStore {
+  readonly limits: StoreLimits;
+  readonly #parts: SimStoreParts;
+  readonly #followings = new Set<SimFollowing>();
+  readonly #sessions = new Set<RenewedSession>();
+  #closed = false;
+  readonly #witness: StoreWitness;
+
+  constructor(parts: SimStoreParts) {
+    this.#parts = parts;
+    this.#witness = new StoreWitness(parts.onWrongServer);
+    this.limits = parts.limits ?? DEFAULT_STORE_LIMITS;
+  }
+
+  read(keys: readonly string[]): Promise<Snapshot> {
+    const { server } = this.#parts;
+    return this.#reading('store read', keys, () => {
+      const entries = new Map<string, Entry>();
+      for (const key of keys) {
+        const entry = server.cell.get(key);
+        if (entry !== undefined) entries.set(key, entry);
+      }
+      return { revision: server.cell.revision, entries };
+    });
+  }
+
+  list(prefix: string, atRevision?: number): Promise<Snapshot> {
+    const { cell } = this.#parts.server;
+    if (atRevision === undefined) return this.#reading('store list', prefix, () => snapshotOf(cell, prefix));
+    return this.#known('store list', prefix, () => {
+      const entries = cell.listAt(prefix, atRevision).map((entry) => [entry.key, entry] as const);
+      return { revision: atRevision, entries: new Map(entries) };
+    });
+  }
+
+  listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
+    const { cell } = this.#parts.server;
+    const note = `${String(prefixes.length)} ${prefixes[0] ?? ''}`;
+    return this.#known('store list', note, () => prefixes.map((prefix) => snapshotOf(cell, prefix)));
+  }
+
+  async attempt(attempt: Attempt): Promise<AttemptReply> {
+    checkAttempt(attempt, this.limits);
+    this.#checkOpen();
+    const onReply = this.#witness.asking();
+    const { history, speaker } = this.#parts;
+    const from = history?.asking() ?? 0;
+    const { value: reply, ...server } = await this.#send(attempt);
+    history?.attempted(speaker.life.actor, from, attempt, reply, server.generation);
+    if (server.header !== null) onReply(server.header);
+    return reply;
+  }
+
+  follow(prefix: string, follower: Follower): Following {
+    this.#checkOpen();
+    const following = new SimFollowing(
+      { ...this.#parts, list: (room) => this.list(room), ended: () => this.#followings.delete(following) },
+      prefix,
+      this.#witness.following(follower),
+    );
+    this.#followings.add(following);
+    return following;
+  }
+
+  async openSession(options: SessionOptions): Promise<Session> {
+    const { server, speaker } = this.#parts;
+    const sentAtMs = speaker.clock.monotonicMs();
+    const grant = (): string => server.grantLease(speaker.life.actor, options.ttlMs);
+    const id = await this.#known('lease grant', '', grant);
+    const session: RenewedSession = new RenewedSession({
+      ...{ id, ttlMs: options.ttlMs, sentAtMs, clock: speaker.clock },
+      renew: () => this.#ask('lease renew', id, () => server.cell.renewLease(id)),
+      revoke: () => this.#ask('lease revoke', id, () => server.endLease(speaker.life.actor, id)),
+      ended: () => {
+        this.#sessions.delete(session);
+        forget();
+      },
+    });
+    const forget = server.opened(session);
+    this.#sessions.add(session);
+    return session;
+  }
+
+  async *history(prefix: string, fromRevision: number): AsyncGenerator<Revision> {
+    const { cell } = this.#parts.server;
+    yield* await this.#known('store history', prefix, () => cell.past(prefix, fromRevision));
+  }
+
+  oldestRevision(): Promise<number> {
+    return this.#known('store history', '', () => this.#parts.server.cell.oldestRevision);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const following of [...this.#followings]) following.close();
+    for (const session of [...this.#sessions]) session.abandon();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new StoreError('closed', 'the store was closed', { retryable: false });
+  }
+
+  async #reading(kind: string, of: readonly string[] | string, work: () => Snapshot): Promise<Snapshot> {
+    const onReply = this.#witness.asking();
+    const { history, speaker } = this.#parts;
+    const from = history?.asking() ?? 0;
+    const note = typeof of === 'string' ? of : of.join(' ');
+    const { value: snapshot, ...server } = await this.#asked(kind, note, work);
+    history?.read(speaker.life.actor, from, of, snapshot, server.generation);
+    if (server.header !== null) onReply(server.header);
+    return snapshot;
+  }
+
+  async #known<T>(kind: string, note: string, work: () => T): Promise<T> {
+    const onReply = this.#witness.asking();
+    const { value, header } = await this.#asked(kind, note, work);
+    if (header !== null) onReply(header);
+    return value;
+  }
+
+  #asked<T>(kind: string, note: string, work: () => T): Promise<Answered<T>> {
+    const { server } = this.#parts;
+    return this.#ask(kind, note, () => answered(server, work()));
+  }
+
+  /** A call that changes nothing that matters when it is done without being answered. */
+  async #ask<T>(kind: string, note: string, work: () => T): Promise<T> {
+    this.#checkOpen();
+    const { server, network, speaker } = this.#parts;
+    const { agenda, weather } = server;
+    const { life } = speaker;
+    const lost = network.isCut(life.actor, server.actor) || weather.readFails();
+    return new Promise((resolve, reject) => {
+      const fail = (code: 'timeout' | 'unavailable'): void =>
+        reject(new StoreError(code, `${kind}: ${code}`, { retryable: true }));
+      const stop = speaker.clock.after(CALL_TIMEOUT_MS, () => fail('timeout'));
+      if (lost) return;
+      const answer = (settle: () => void): void => {
+        if (network.isCut(server.actor, life.actor)) return;
+        agenda.after(weather.delayMs(), life, 'store answer', () => {
+          stop();
+          settle();
+        });
+      };
+      const serve = (): void => {
+        if (weather.down) return answer(() => fail('unavailable'));
+        try {
+          const result = work();
+          answer(() => resolve(result));
+        } catch (error) {
+          if (!(error instanceof StoreError)) throw error;
+          answer(() => reject(error));
+        }
+      };
+      agenda.after(weather.delayMs(), server.life, kind, serve, `${life.actor} ${note}`);
+    });
+  }
+
+  #send(attempt: Attempt): Promise<Answered<AttemptReply>> {
+    const { server, network, speaker } = this.#parts;
+    const { agenda, weather } = server;
+    const { life } = speaker;
+    const { actor } = life;
+    const fate = network.isCut(actor, server.actor) ? 'request-lost' : weather.attemptFate();
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void =>
+        resolve({ ...UNHEARD, value: { outcome: 'unknown', cause: new Error(`no answer: ${fate}`) } });
+      const stop = speaker.clock.after(CALL_TIMEOUT_MS, giveUp);
+      if (fate === 'request-lost') return;
+      const answer = (settle: () => void): void => {
+        if (fate !== 'done' || network.isCut(server.actor, actor)) return;
+        agenda.after(weather.delayMs(), life, 'store reply', () => {
+          stop();
+          settle();
+        });
+      };
+      const serve = (): void => {
+        if (weather.down)
+          return answer(() => reject(new StoreError('unavailable', 'no leader', { retryable: true })));
+        try {
+          const reply = answered(server, replyOf(server.apply(actor, attempt)));
+          answer(() => resolve(reply));
+        } catch (error) {
+          if (!(error instanceof StoreError)) throw error;
+          answer(() => reject(error));
+        }
+      };
+      const delayMs = weather.delayMs() + (fate === 'late' ? CALL_TIMEOUT_MS + weather.lateMs(LATE_MS) : 0);
+      agenda.after(delayMs, server.life, 'store attempt', serve, `${actor} ${noteOf(attempt)}`);
+    });
+  }
+}
+
+const UNHEARD = { header: null, generation: 0 } as const;
+
+function answered<T>({ cell, cluster, generation }: StoreServer, value: T): Answered<T> {
+  return { value, header: { cluster: String(cluster), revision: cell.revision }, generation };
+}
+
+function replyOf(applied: Applied): AttemptReply {
+  const { revision } = applied;
+  return applied.applied
+    ? { outcome: 'applied', revision }
+    : { outcome: 'refused', revision, found: applied.found };
+}
+
+function noteOf(attempt: Attempt): string {
+  let note = '';
+  for (const write of attempt.writes) note += `${write.key} ${write.kind === 'put' ? write.value : ''} `;
+  return note;
+}

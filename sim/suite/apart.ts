@@ -1,0 +1,17 @@
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import type { Request } from '../world/scenario.ts';
+
+/**
+ * Two jobs of three want their allocations apart: one a host, one a rack (of which there are two), or dealt out over racks, evenly or
+ * by parts.
+ */
+export function apart(request: Request, random: SeededRandom): Request {
+  const own = random.split(`apart ${request.name}`);
+  const wish = [
+    ...[{ distinct: ['host'] }, { distinct: ['host'] }, { distinct: ['host.rack'] }],
+    ...[{ spread: [{ by: 'host.rack', weight: 100 }] }],
+    ...[{ spread: [{ by: 'host.rack', weight: 100, targets: { r0: 25, r1: 75 } }] }],
+    { distinct: ['host'], spread: [{ by: 'host.rack' }] },
+  ][own.below(9)];
+  return wish === undefined ? request : { ...request, file: { ...request.file, ...wish } };
+}

@@ -1,0 +1,37 @@
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import { numbered } from '../world/plan.ts';
+import type { Request, Scenario, Verdict } from '../world/scenario.ts';
+
+/**
+ * An operator closes one host after the other while work is placed, with or without a deadline, and opens most of them again. Of two
+ * that are closed at a time one is open again before the quiet.
+ */
+export function drawnVerdicts({ hosts, activeMs }: Scenario, random: SeededRandom): readonly Verdict[] {
+  const names = numbered('host', hosts);
+  const verdicts: Verdict[] = [];
+  for (let atMs = 600 + random.below(800); atMs < activeMs * 0.8; atMs += 700 + random.below(1_200)) {
+    const host = names[random.below(names.length)] ?? '';
+    const drawn = random.below(5);
+    if (drawn <= 1) verdicts.push({ atMs, host, state: 'draining', deadlineMs: 500 + random.below(4_000) });
+    else if (drawn === 2) verdicts.push({ atMs, host, state: 'draining' });
+    else verdicts.push({ atMs, host, state: 'cordoned' });
+    if (random.below(3) > 0) verdicts.push({ atMs: atMs + 300 + random.below(1_500), host, state: 'ready' });
+  }
+  const kept = names[random.below(names.length)];
+  for (const host of names)
+    verdicts.push({
+      atMs: activeMs * 0.9,
+      ...(host === kept ? { host, state: 'draining', deadlineMs: 3_000 } : { host, state: 'ready' }),
+    });
+  return verdicts.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** As it would be on a host that somebody closes: half of the services run until they are stopped. */
+export function lasting(request: Request, random: SeededRandom): Request {
+  if (random.split(`lasts ${request.name}`).below(3) === 0) return request;
+  const env = {
+    ...(request.file['env'] as object),
+    SIM_RUN_MS: request.file['type'] === 'service' ? '0' : '6000',
+  };
+  return { ...request, stopAfterMs: null, file: { ...request.file, env } };
+}

@@ -1,0 +1,343 @@
+import type { SeededRandom } from '../../src/core/random/random.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
+import type { FaultKind } from '../nemesis/fault.ts';
+import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.ts';
+import { runWorld } from '../world/run-world.ts';
+import type { Request, Scenario } from '../world/scenario.ts';
+import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
+import { followedFaults } from './followed.ts';
+import { apart } from './apart.ts';
+import { drawnVerdicts, lasting } from './drained.ts';
+import { asking, DEVICES } from './gpus.ts';
+import { readFaults } from './read.ts';
+import { drawnSchedulers, evicting } from './rivals.ts';
+import { burst, gangs, moving, restless, talkative } from './requests.ts';
+
+/**
+ * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
+ * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
+ * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
+ * with one that is not heard for so long that it counts as lost, `moved` with one that is lost for much longer, while every second job asks to be replaced, `race` with slow roads on which others are always faster,
+ * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `parted` with the same where all that is asked for are gangs, `restored` with a store that is lost, or restored from a
+ * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
+ * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
+ * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off, `read` with somebody who
+ * reads what tasks write through monitors that lose their hosts, `gpus` with hosts that have devices and jobs that ask for whole ones and parts,
+ * `apart` with jobs whose tasks may not share a host or a rack, or are spread, `drained` with an operator who closes and opens hosts, `rivals` with one to
+ * six schedulers and work that many give way to.
+ */
+export const THEMES = [
+  'any',
+  'crowd',
+  'late',
+  'lossy',
+  'crash',
+  'silent',
+  'lost',
+  'moved',
+  'race',
+  'refused',
+  'repeated',
+  'restored',
+  'begun',
+  'parted',
+  'hushed',
+  'quota',
+  'restless',
+  'followed',
+  'read',
+  'gpus',
+  'apart',
+  'drained',
+  'rivals',
+] as const;
+export type Theme = (typeof THEMES)[number];
+
+/** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
+const WHOLE: Scenario = { ...BUSY_CELL, quietLeastMs: BUSY_CELL.quietMs };
+const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
+const FOLLOWED: Scenario = { ...SHORT, followed: true };
+/** All of its tasks write, and nearly all that the reader begins with end in a run. */
+const READ: Scenario = { ...SHORT, read: true, least: { ...SHORT.least, outputs: 4 } };
+/** Where every answer takes its time, less is done in it. */
+const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
+/** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
+const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
+
+/** An arbiter waits so long before it grants anything within a quota: tickets of one before it may still be out. */
+const HOLD_MS = 40_000;
+/** Half of what the hosts have. */
+const ALLOWED: Scenario = {
+  ...SHORT,
+  activeMs: HOLD_MS + 16_000,
+  quota: {
+    atMs: 0,
+    limits: { namespace: 'default', cpuMilli: 3_000, memoryMib: null, gpuMilli: null, allocations: 7 },
+  },
+};
+
+const CRASHES: readonly FaultKind[] = ['kill', 'kill', 'kill', 'reboot', 'shim-dies', 'disk-slow'];
+const SILENCES: readonly FaultKind[] = [
+  'isolate',
+  'cut',
+  'cut-from',
+  'pause',
+  'freeze-host',
+  'break-connections',
+];
+
+/** What one seed of a theme runs. */
+export function suiteOptions(theme: Theme, seed: number): WorldOptions {
+  const random = seededRandom(seed).split(`suite ${theme}`);
+  switch (theme) {
+    case 'any':
+      return { seed, scenario: WHOLE, faults: { nemesis: { everyMs: 2_500 } } };
+    case 'crowd':
+      return { seed, scenario: SHORT, faults: {}, requests: burst(random, SHORT.activeMs) };
+    case 'late':
+      return { seed, scenario: SHORT, faults: LATE, requests: burst(random, SHORT.activeMs) };
+    case 'lossy':
+      return { seed, scenario: SHORT, faults: LOSSY, requests: burst(random, SHORT.activeMs) };
+    case 'crash':
+      return {
+        seed,
+        scenario: SHORT,
+        faults: { nemesis: { everyMs: 700, kinds: CRASHES } },
+        requests: burst(random, SHORT.activeMs),
+      };
+    case 'silent':
+      return {
+        seed,
+        scenario: SHORT,
+        faults: { nemesis: { everyMs: 1_000, kinds: SILENCES } },
+        requests: burst(random, SHORT.activeMs),
+      };
+    case 'race':
+      return { seed, scenario: SLOW, faults: RACE, requests: burst(random, 2 * SHORT.activeMs) };
+    case 'refused':
+      return {
+        seed,
+        scenario: SHORT,
+        faults: { nemesis: { everyMs: 600, kinds: REFUSALS } },
+        requests: burst(random, SHORT.activeMs),
+      };
+    case 'repeated':
+      return repeatedOptions(seed, random);
+    case 'parted':
+      return partedOptions(seed, random);
+    case 'hushed':
+      return hushedOptions(seed, random);
+    case 'quota':
+      return { seed, scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) };
+    case 'restless':
+      return { seed, scenario: SLOW, faults: RACE, requests: restless(random, SLOW.activeMs) };
+    case 'followed':
+      return {
+        ...{ seed, scenario: FOLLOWED, faults: { store: { watchLags: 0.3, watchLagMs: 1_000 } } },
+        faultPlan: followedFaults(random, SHORT.activeMs),
+        requests: burst(random, SHORT.activeMs),
+      };
+    case 'read':
+      return {
+        ...{ seed, scenario: READ, faults: {}, faultPlan: readFaults(random, READ.activeMs) },
+        requests: burst(random, READ.activeMs).map(talkative),
+      };
+    case 'gpus':
+      return {
+        ...{ seed, scenario: { ...SHORT, gpuModels: DEVICES }, faults: UNSURE },
+        requests: burst(random, SHORT.activeMs).map((request) => asking(request, random)),
+      };
+    case 'apart':
+      return {
+        ...{ seed, scenario: SHORT, faults: UNSURE },
+        requests: burst(random, SHORT.activeMs).map((request) => apart(request, random)),
+      };
+    case 'drained':
+      return {
+        ...{ seed, scenario: { ...SHORT, verdicts: drawnVerdicts(SHORT, random.split('verdicts')) } },
+        faults: UNSURE,
+        requests: burst(random, SHORT.activeMs).map((request) => lasting(request, random)),
+      };
+    case 'rivals':
+      return {
+        ...{ seed, scenario: { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) } },
+        faults: UNSURE,
+        requests: [...burst(random, SHORT.activeMs), ...evicting(random.split('evicting'), SHORT.activeMs)],
+      };
+    case 'restored':
+      return restoredOptions(seed, random);
+    case 'begun':
+      return begunOptions(seed, random);
+    case 'lost':
+      return lostOptions(seed, random);
+    case 'moved':
+      return movedOptions(seed, random);
+  }
+}
+
+const LATE: FaultSettings = {
+  store: {
+    requestLost: 0.03,
+    replyLost: 0.1,
+    late: 0.15,
+    watchLags: 0.2,
+    watchLagMs: 1_000,
+    watchBreaks: 0.02,
+  },
+};
+
+/** What everybody knows of the others is old, and what is on its way is overtaken. */
+const RACE: FaultSettings = {
+  network: { delayMaxMs: 500 },
+  store: { delayMaxMs: 800, late: 0.2, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
+};
+
+const SLOWLY: FaultSettings = {
+  network: { delayMaxMs: 150 },
+  store: { delayMaxMs: 200, watchLags: 0.3, watchLagMs: 800, replyLost: 0.03 },
+};
+
+/** Some of everything: who dies, what is known late, and answers that are lost. */
+const UNSURE: FaultSettings = {
+  nemesis: { everyMs: 1_500, kinds: [...CRASHES, 'cut', 'watches-lag', 'replies-lost', 'disk-fails'] },
+  store: { delayMaxMs: 200, watchLags: 0.2, watchLagMs: 800 },
+};
+
+const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isolate', 'clock-step'];
+
+const LOSSY: FaultSettings = { network: { loss: 0.06, double: 0.2, delayMaxMs: 300 } };
+
+function lostOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = random.below(2) === 0 ? 'isolate' : 'pause';
+  const host = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
+  const gone = { kind, target: host, atMs: 2_000 + random.below(6_000), durationMs: 44_000 } as const;
+  const doubling = {
+    kind: 'doubling-network',
+    target: '',
+    amount: 0.4,
+    atMs: 1_000,
+    durationMs: 56_000,
+  } as const;
+  const requests = longRequests(random).map((request) => leaving(request, random));
+  return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests };
+}
+
+/** Time for the verdict, for what follows from it, and for the host to be back some seconds before the end. */
+const MOVED: Scenario = { ...LONG, activeMs: 62_000 };
+const BACK_MS = 58_000;
+
+function movedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = (['isolate', 'pause', 'freeze-host', 'reboot'] as const)[random.below(4)] ?? 'isolate';
+  const target = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
+  const atMs = 4_000 + random.below(5_000);
+  const gone = { kind, target, atMs, durationMs: BACK_MS - atMs };
+  return { seed, scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
+}
+
+/** Every second service and list asks that nothing of it runs on for long where nobody hears of it. */
+function leaving(request: Request, random: SeededRandom): Request {
+  const own = random.split(`leaves ${request.name}`);
+  if (request.file['gang'] === true || own.below(2) > 0) return request;
+  const env = { ...(request.file['env'] as object), SIM_RUN_MS: String(own.below(2) * 60_000) };
+  // Long before its host counts as lost, and some time after.
+  const stopAfter = own.below(2) === 0 ? '15s' : '50s';
+  return { ...request, stopAfterMs: null, file: { ...request.file, env, disconnect: { stopAfter } } };
+}
+
+/** Disks that fail for a moment each: what was refused meanwhile comes again when it could be done. */
+function repeatedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const faultPlan = Array.from({ length: 24 }, (_, n) => ({
+    kind: 'disk-fails' as const,
+    target: `host-${String(1 + (n % SMALL_CELL.hosts))}`,
+    atMs: 1_000 + 300 * n,
+    durationMs: 100 + random.below(400),
+    code: 'io' as const,
+  }));
+  const faults = { network: { double: 0.8, delayMaxMs: 800 } };
+  return { seed, scenario: SHORT, faults, faultPlan, requests: burst(random, SHORT.activeMs) };
+}
+
+/** Members whose hosts refuse them while the others are on their way. */
+function partedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const options = repeatedOptions(seed, random);
+  return { ...options, requests: burst(random, SHORT.activeMs).map(together) };
+}
+
+/** Silences a little longer than what counts as one, so that a host's first word after it is often about one release. */
+function hushedOptions(seed: number, random: SeededRandom): WorldOptions {
+  const faultPlan = Array.from({ length: 5 }, (_, n) => ({
+    kind: 'isolate' as const,
+    target: `host-${String(1 + (n % SMALL_CELL.hosts))}`,
+    atMs: 1_500 + 3_500 * n,
+    durationMs: 3_300 + random.below(1_500),
+  }));
+  return { seed, scenario: SLOW, faults: {}, faultPlan, requests: burst(random, 16_000).map(lingering) };
+}
+
+function lingering(request: Request): Request {
+  const env = { ...(request.file['env'] as object), SIM_LINGER_MS: '3000' };
+  return { ...request, file: { ...request.file, ports: { http: 'auto' }, env } };
+}
+
+/** Time for the store to be away longer than any session, and for hosts to be asked after it. */
+const RESTORED: Scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
+
+/** Half of the stores come back as they were some seconds before, in one of three ways each; the others empty. */
+function restoredOptions(seed: number, random: SeededRandom): WorldOptions {
+  const back =
+    (['restore', 'restore-bumped', 'restore-same-id'] as const)[random.split('back').below(3)] ?? 'restore';
+  const kind = random.below(2) === 0 ? back : 'store-lost';
+  const atMs = 3_000 + random.below(6_000);
+  const restore = { kind, target: '', atMs, durationMs: 12_000, amount: 500 + random.below(5_000) } as const;
+  return {
+    seed,
+    scenario: RESTORED,
+    faults: {},
+    faultPlan: [restore],
+    requests: burst(random, 14_000).map(slower),
+  };
+}
+
+/** Gangs that go by intent, some of which make room for themselves, in a cell whose store is slow enough to be saved meanwhile. */
+function begunOptions(seed: number, random: SeededRandom): WorldOptions {
+  const kind = random.below(3) === 0 ? 'restore-bumped' : 'restore';
+  const atMs = 4_000 + random.below(5_000);
+  const amount = 1_000 + random.below(3_000);
+  const restore = { kind, target: '', atMs, durationMs: 12_000, amount, code: 'gang-open' } as const;
+  const scenario = { ...RESTORED, gangMax: 1 };
+  const requests = gangs(random, atMs).map(slower);
+  return { seed, scenario, faults: { store: { delayMaxMs: 150 } }, faultPlan: [restore], requests };
+}
+
+/** Ten times as long: what is there when the store is lost shall be there when it is back. */
+function slower(request: Request): Request {
+  const env = request.file['env'] as Readonly<Record<string, string>>;
+  const runMs = String(10 * Number(env['SIM_RUN_MS']));
+  return { ...request, file: { ...request.file, env: { ...env, SIM_RUN_MS: runMs } } };
+}
+
+/** A gang of two to four that waits as long as the run takes. */
+function together(request: Request): Request {
+  const count = Math.max(2, Number(request.file['count']));
+  return { ...request, file: { ...request.file, count, gang: true, waitMax: '60s' } };
+}
+
+function held(request: Request): Request {
+  return { ...request, atMs: request.atMs + HOLD_MS };
+}
+
+/** Enough of them while the host is gone, and when it is back. */
+function longRequests(random: SeededRandom): readonly Request[] {
+  const first = burst(random, 12_000);
+  const later = burst(random, 6_000).map((request) => ({
+    ...request,
+    atMs: request.atMs + 45_000,
+    name: `later-${request.name}`,
+    file: { ...request.file, name: `later-${request.name}` },
+  }));
+  return [...first, ...later];
+}
+
+export function suiteRun(theme: Theme, seed: number): Promise<WorldResult> {
+  return runWorld(suiteOptions(theme, seed));
+}

@@ -1,0 +1,71 @@
+import type { StoreErrorCode } from '../../../ports/cell-store.ts';
+import { StoreError } from '../../../ports/cell-store.ts';
+
+interface Meaning {
+  readonly code: StoreErrorCode;
+  readonly retryable: boolean;
+  /** Of a write: the server refused it before doing anything, or it never left this process. */
+  readonly surelyNotApplied: boolean;
+}
+
+/**
+ * What the texts of etcd and gRPC mean. The client keeps the text of an error but not its number. Everything that is not
+ * listed is an outage, and a write that met it may have been applied.
+ */
+const MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
+  [/database space exceeded/, { code: 'no-space', retryable: true, surelyNotApplied: true }],
+  [
+    /too many operations in txn|request is too large/,
+    { code: 'too-large', retryable: false, surelyNotApplied: true },
+  ],
+  [/required revision has been compacted/, { code: 'compacted', retryable: false, surelyNotApplied: true }],
+  [/requested lease not found/, { code: 'closed', retryable: false, surelyNotApplied: true }],
+  [
+    /permission denied|invalid auth token|authentication failed|user name is empty/,
+    { code: 'denied', retryable: false, surelyNotApplied: true },
+  ],
+  [/client was already closed/, { code: 'closed', retryable: false, surelyNotApplied: true }],
+  [/too many requests/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
+  // Said by the picker, before the call is given to any connection.
+  [/No connection established/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
+  [/DEADLINE_EXCEEDED|[Dd]eadline exceeded/, { code: 'timeout', retryable: true, surelyNotApplied: false }],
+];
+
+const OUTAGE: Meaning = { code: 'unavailable', retryable: true, surelyNotApplied: false };
+
+/** A fault of a read, or one that is known to have left the store as it was. */
+export function storeErrorOf(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const { code, retryable } = meaningOf(error);
+  return new StoreError(code, toldText(textOf(error)), { retryable, cause: error });
+}
+
+/** A fault of a write: may it have been applied all the same? */
+export function mayBeApplied(error: unknown): boolean {
+  if (error instanceof StoreError) return false;
+  return !meaningOf(error).surelyNotApplied;
+}
+
+function meaningOf(error: unknown): Meaning {
+  const text = textOf(error);
+  return MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? OUTAGE;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Without the notes that gRPC appends for itself, which are mostly empty; the whole text stays in the cause. */
+function toldText(text: string): string {
+  return text.replace(/\.?\s*Resolution note:.*$/s, '');
+}
+
+/** Ranges that do not fit into one message are to be read in smaller parts. */
+export function isMessageTooLarge(error: unknown): boolean {
+  return /message larger than max/.test(textOf(error));
+}
+
+/** The server's `--max-txn-ops` is smaller. */
+export function isTooManyOperations(error: unknown): boolean {
+  return /too many operations in txn/.test(textOf(error));
+}

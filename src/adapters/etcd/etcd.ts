@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto';
+import type {
+  Attempt,
+  AttemptReply,
+  CellStore,
+  Follower,
+  Following,
+  Revision,
+  Session,
+  SessionOptions,
+  Snapshot,
+  StoreLimits,
+} from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { checkAttempt } from '../store/store.ts';
+import type { Asked } from '../store/identity.ts';
+import { StoreWitness } from '../store/identity.ts';
+import { Canary } from './canary.ts';
+import type { EtcdClientOptions } from './client/client.ts';
+import { etcdClient } from './client/client.ts';
+import { mayBeApplied, storeErrorOf } from './client/faults.ts';
+import type { DirectEtcd } from './client/direct-client.ts';
+import { EtcdFollowing } from './following.ts';
+import { readHistory, readOldestRevision } from './history.ts';
+import { LeaseKeeper } from './leases.ts';
+import { askEach } from './client/members.ts';
+import { listPages, listShort, readKeys } from './ranges.ts';
+import type { ServerInfo } from './server-info.ts';
+import { readServerInfo } from './server-info.ts';
+import type { TxnReply } from './client/txn-codec.ts';
+import { encodeTxn } from './client/txn-codec.ts';
+import { TxnLimit } from './txn-limit.ts';
+
+export interface EtcdStoreOptions extends EtcdClientOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Instead of what the server is found to take: at most its own `--max-txn-ops` and `--max-request-bytes`. */
+  readonly limits?: StoreLimits;
+  /** How often a key is written that every watch must see; only while something is followed. */
+  readonly canaryIntervalMs?: number;
+  /** Revisions that a watch may lie behind before it lists again. */
+  readonly behindMax?: number;
+  /** Keys in one page of a list. */
+  readonly pageKeysMax?: number;
+  /**
+   * Told once, when another cluster answers than before, or the same at an older revision, as after a restore from a
+   * snapshot: this store is of no use any more, and whoever holds it had better begin anew.
+   */
+  readonly onWrongServer?: (error: StoreError) => void;
+}
+
+const CANARY_INTERVAL_MS = 2_000;
+/** Catching up with this much costs the server more than a new list of 10,000 keys. */
+const BEHIND_MAX = 20_000;
+/** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave no growing heap of them. */
+const CANARY_KEYS = 64;
+
+/**
+ * The cell store over etcd. Never connects by itself before it is used, and never gives up: while etcd is away calls fail
+ * one by one, and follows come back by themselves.
+ */
+export class EtcdCellStore implements CellStore {
+  readonly #etcd: DirectEtcd;
+  /** For watches alone: twenty thousand events a second must not stand before a commit, nor a dead link between them. */
+  readonly #watching: DirectEtcd;
+  readonly #options: EtcdStoreOptions;
+  readonly #leases: LeaseKeeper;
+  readonly #followings = new Set<EtcdFollowing>();
+  readonly #canaryKey: string;
+  readonly #canary: Canary;
+  readonly #limit: TxnLimit;
+  readonly #witness: StoreWitness;
+  #closed = false;
+
+  constructor(options: EtcdStoreOptions) {
+    this.#options = options;
+    this.#witness = new StoreWitness(options.onWrongServer);
+    this.#etcd = etcdClient(options);
+    this.#watching = etcdClient({ ...options, connectionName: 'watch' });
+    this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#asking());
+    const nonce = randomBytes(8);
+    this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
+    this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
+    this.#canary = new Canary(
+      {
+        etcd: this.#etcd,
+        asking: () => this.#asking(),
+        clock: options.clock,
+        key: this.#canaryKey,
+        intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
+        onDue: (value, writtenAtMs) => {
+          for (const following of [...this.#followings]) following.expectCanary(value, writtenAtMs);
+        },
+      },
+      nonce.toString('hex'),
+    );
+  }
+
+  /** They rise once, when a server has answered that takes more than etcd's default. */
+  get limits(): StoreLimits {
+    return this.#options.limits ?? this.#limit.limits;
+  }
+
+  /**
+   * Asks the server what it is, and logs what people should know of its version.
+   * @throws StoreError
+   */
+  async checkServer(): Promise<ServerInfo> {
+    const info = await readServerInfo(this.#etcd);
+    if (info.warning !== null) this.#options.log.warn({ version: info.version }, info.warning);
+    return info;
+  }
+
+  read(keys: readonly string[]): Promise<Snapshot> {
+    return this.#reading((onReply) => readKeys(this.#etcd, keys, this.limits.operationsMax, onReply));
+  }
+
+  list(prefix: string, atRevision?: number): Promise<Snapshot> {
+    const { pageKeysMax } = this.#options;
+    return this.#reading((onReply) => listPages(this.#etcd, prefix, onReply, { pageKeysMax, atRevision }));
+  }
+
+  listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
+    const { operationsMax } = this.limits;
+    return this.#reading((onReply) => listShort(this.#etcd, prefixes, operationsMax, onReply));
+  }
+
+  async attempt(attempt: Attempt): Promise<AttemptReply> {
+    checkAttempt(attempt, this.limits);
+    return this.#transact(encodeTxn(attempt));
+  }
+
+  /** Of the attempt only its bytes are kept while it is under way. */
+  async #transact(request: Buffer): Promise<AttemptReply> {
+    const onReply = this.#asking();
+    let reply: TxnReply;
+    try {
+      reply = await this.#etcd.transact(request);
+    } catch (error) {
+      if (!mayBeApplied(error)) throw storeErrorOf(this.#limit.faultOf(error));
+      return { outcome: 'unknown', cause: error instanceof Error ? error : new Error(String(error)) };
+    }
+    onReply(reply.header);
+    const { found } = reply;
+    const { revision } = reply.header;
+    return reply.succeeded ? { outcome: 'applied', revision } : { outcome: 'refused', revision, found };
+  }
+
+  follow(prefix: string, follower: Follower): Following {
+    if (this.#closed) throw new StoreError('closed', 'the store was closed', { retryable: false });
+    const following = new EtcdFollowing(prefix, this.#witness.following(follower), {
+      etcd: this.#watching,
+      clock: this.#options.clock,
+      log: this.#options.log,
+      canaryKey: this.#canaryKey,
+      list: (room) => this.list(room),
+      behindMax: this.#options.behindMax ?? BEHIND_MAX,
+      onClose: (closed) => {
+        this.#followings.delete(closed);
+        if (this.#followings.size === 0) this.#canary.stop();
+      },
+    });
+    this.#followings.add(following);
+    this.#canary.start();
+    return following;
+  }
+
+  openSession(options: SessionOptions): Promise<Session> {
+    return this.#leases.open(options.ttlMs);
+  }
+
+  history(prefix: string, fromRevision: number): AsyncIterable<Revision> {
+    const members = this.#options.endpoints.length;
+    return readHistory(this.#etcd, prefix, fromRevision, { members, asking: () => this.#asking() });
+  }
+
+  oldestRevision(): Promise<number> {
+    return this.#reading((onReply) => readOldestRevision(this.#etcd, this.#canaryKey, onReply));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const following of [...this.#followings]) following.close();
+    this.#canary.stop();
+    this.#leases.close();
+    this.#etcd.close();
+    this.#watching.close();
+  }
+
+  /** A read may be made again: the next member is asked when one does not answer. */
+  async #reading<T>(read: (onReply: Asked) => Promise<T>): Promise<T> {
+    const onReply = this.#asking();
+    try {
+      return await askEach(this.#options.endpoints.length, () => read(onReply));
+    } catch (error) {
+      throw storeErrorOf(this.#limit.faultOf(error));
+    }
+  }
+
+  /**
+   * A call is about to be made. Another cluster on the same address, or the same one gone back: its revisions mean nothing
+   * here, and a commit against it is a commit nowhere.
+   * @returns what is to be told of its answers
+   * @throws StoreError `wrong-server`, both
+   */
+  #asking(): Asked {
+    const onReply = this.#witness.asking();
+    return (header) => {
+      if (!this.#witness.isAcquainted && this.#options.limits === undefined) this.#limit.learn();
+      onReply(header);
+    };
+  }
+}

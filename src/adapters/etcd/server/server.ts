@@ -1,0 +1,217 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { etcdClient } from '../client/client.ts';
+import { OPERATIONS_WANTED } from '../txn-limit.ts';
+
+export interface StartEtcdOptions {
+  readonly binary: string;
+  /** Holds `data/` and `etcd.log`; made when it is not there, gone on with when it is. */
+  readonly dataFolder: string;
+  /** How much history is kept: a duration such as `5m` (default), or `off`. */
+  readonly autoCompaction?: string;
+  /** For tests that are not about durability: twice as fast on small writes, and may lose data with the machine. */
+  readonly unsafeNoFsync?: boolean;
+  /** Fails when it is taken; any free one by default. */
+  readonly clientPort?: number;
+  /** One of several members; all must be started for any to become ready. Absent: the only one. */
+  readonly member?: EtcdMember;
+  /** Further flags of the server. */
+  readonly flags?: readonly string[];
+  readonly readyTimeoutMs?: number;
+}
+
+export interface EtcdMember {
+  readonly name: string;
+  readonly peerUrl: string;
+  /** All of them: `a=http://127.0.0.1:1,b=http://127.0.0.1:2`. */
+  readonly cluster: string;
+}
+
+export interface EtcdProcess {
+  /** `http://127.0.0.1:<port>` */
+  readonly clientUrl: string;
+  readonly pid: number;
+  /** Resolves when the process has ended, for whatever reason. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  /** Asks it to end, and makes it after `STOP_GRACE_MS`. */
+  stop(): Promise<void>;
+}
+
+const READY_TIMEOUT_MS = 30_000;
+const STOP_GRACE_MS = 5_000;
+const PROBE_PAUSE_MS = 25;
+const PROBE_TIMEOUT_MS = 2_000;
+/** A free port may be taken by somebody else before the server binds it. */
+const STARTS_MAX = 5;
+const LOG_TAIL_LINES = 3;
+
+/**
+ * Starts an etcd, of one member unless told otherwise, with a data folder and ports of its own, whatever else runs on the usual ones. Resolves
+ * when it answers a linearizable read with what we wrote: an open port proves nothing.
+ *
+ * @throws Error with the last lines of the server's log
+ */
+export async function startEtcd(options: StartEtcdOptions): Promise<EtcdProcess> {
+  mkdirSync(join(options.dataFolder, 'data'), { recursive: true, mode: 0o700 });
+  for (let start = 1; ; start++) {
+    const ports = await freePorts(2);
+    const clientUrl = `http://127.0.0.1:${String(options.clientPort ?? ports[0])}`;
+    const member = options.member ?? onlyMember(`http://127.0.0.1:${String(ports[1])}`);
+    const { name } = member;
+    const child = launch(options, clientUrl, member);
+    const ended = endOf(child);
+    const process_: EtcdProcess = { clientUrl, pid: child.pid ?? 0, ended, stop: () => stop(child, ended) };
+    const problem = await waitReady(options, process_, name);
+    if (problem === null) return process_;
+    await process_.stop();
+    const tail = logTail(options.dataFolder);
+    const isPortTaken = /address already in use/.test(tail) && options.clientPort === undefined;
+    if (!isPortTaken || start === STARTS_MAX) throw new Error(`etcd did not start: ${problem}\n${tail}`);
+  }
+}
+
+function onlyMember(peerUrl: string): EtcdMember {
+  const name = `moorage-${randomBytes(6).toString('hex')}`;
+  return { name, peerUrl, cluster: `${name}=${peerUrl}` };
+}
+
+function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember): ChildProcess {
+  const { name, peerUrl, cluster } = member;
+  const log = openSync(join(options.dataFolder, 'etcd.log'), 'a');
+  const compaction = options.autoCompaction ?? '5m';
+  const args = [
+    ...['--name', name, '--data-dir', join(options.dataFolder, 'data')],
+    ...['--listen-client-urls', clientUrl, '--advertise-client-urls', clientUrl],
+    ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
+    ...['--initial-cluster', cluster, '--log-level', 'warn', '--logger', 'zap'],
+    ...['--max-txn-ops', String(OPERATIONS_WANTED)],
+    ...(compaction === 'off'
+      ? []
+      : ['--auto-compaction-mode', 'periodic', '--auto-compaction-retention', compaction]),
+    ...(options.unsafeNoFsync === true ? ['--unsafe-no-fsync'] : []),
+    ...(options.flags ?? []),
+  ];
+  try {
+    // In a group of its own: an interrupt from the terminal must not end the store before those who still write to it.
+    // Variables named ETCD_* are settings of some other etcd, and would contradict the flags.
+    const child = spawn(options.binary, args, {
+      ...{ stdio: ['ignore', log, log], detached: true, env: environment() },
+    });
+    try {
+      endWithUs(child);
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
+    }
+    return child;
+  } finally {
+    closeSync(log);
+  }
+}
+
+/**
+ * The server must not outlive us, though we be killed: a shell waits for the end of a pipe that nobody else holds, and asks
+ * the server to end. The shell ends with the server.
+ */
+function endWithUs(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  const guard = spawn('/bin/sh', ['-c', 'read _; kill "$0"', String(child.pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  for (const failing of [guard, guard.stdin]) failing.on('error', () => undefined);
+  child.once('exit', () => guard.kill('SIGKILL'));
+}
+
+/**
+ * How much etcd's heap may grow, in percent of what lives, before Go collects (decision 92): at Go's own 100 a tenth of the
+ * server's time more is collection. A cell's database is small beside the machine; an operator's own GOGC stands.
+ */
+const HEAP_GROWTH_PERCENT = '400';
+
+function environment(): Record<string, string | undefined> {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('ETCD_'));
+  return { GOGC: HEAP_GROWTH_PERCENT, ...Object.fromEntries(own) };
+}
+
+function endOf(child: ChildProcess): EtcdProcess['ended'] {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: null, signal: null }));
+  });
+}
+
+/** @returns null when it is ready, else what went wrong */
+async function waitReady(options: StartEtcdOptions, etcd: EtcdProcess, name: string): Promise<string | null> {
+  let exited = false;
+  void etcd.ended.then(() => (exited = true));
+  const deadline = performance.now() + (options.readyTimeoutMs ?? READY_TIMEOUT_MS);
+  const client = etcdClient({ endpoints: [etcd.clientUrl], callTimeoutMs: PROBE_TIMEOUT_MS });
+  try {
+    while (performance.now() < deadline) {
+      if (exited) return 'it ended at once';
+      if (await answers(client, name)) return null;
+      await Promise.race([sleep(PROBE_PAUSE_MS), etcd.ended]);
+    }
+    return 'it did not become ready in time';
+  } finally {
+    client.close();
+  }
+}
+
+/** Is it the server that we started, and can it write and read? */
+async function answers(client: ReturnType<typeof etcdClient>, name: string): Promise<boolean> {
+  const key = Buffer.from(`/moorage-probe/${name}`);
+  const value = randomBytes(8);
+  try {
+    await client.kv.put({ key, value });
+    const { kvs } = await client.kv.range({ key });
+    await client.kv.deleteRange({ key });
+    const { members } = await client.cluster.memberList({});
+    return kvs[0]?.value.equals(value) === true && members.some((member) => member.name === name);
+  } catch {
+    return false;
+  }
+}
+
+async function stop(child: ChildProcess, ended: EtcdProcess['ended']): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const abort = new AbortController();
+  child.kill('SIGTERM');
+  const overdue = sleep(STOP_GRACE_MS, undefined, { signal: abort.signal }).then(
+    () => child.kill('SIGKILL'),
+    () => undefined,
+  );
+  await ended;
+  abort.abort();
+  await overdue;
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  // All are held at once, so that they differ.
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve, reject) => {
+          server.once('error', reject);
+          server.listen(0, '127.0.0.1', () => {
+            const address = server.address();
+            resolve(typeof address === 'object' && address !== null ? address.port : 0);
+          });
+        }),
+    ),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+function logTail(dataFolder: string): string {
+  const lines = readFileSync(join(dataFolder, 'etcd.log'), 'utf8').trimEnd().split('\n');
+  return lines.slice(-LOG_TAIL_LINES).join('\n');
+}

@@ -1,0 +1,199 @@
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifyServerOptions as FastifyOptions,
+} from 'fastify';
+import fastify from 'fastify';
+import { parseStrictJson } from '../../core/json/json.ts';
+import type { HttpListener, HttpServer, ListenOptions, Route, RouteRequest } from '../../ports/http.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { ProblemError } from '../../wire/api/problem.ts';
+import { takeChannels } from './channel-server.ts';
+import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
+import { flatHeaders, flatQuery } from './request-values.ts';
+import { refuseUnreadable } from './refusals.ts';
+import { sendStream } from './stream-reply.ts';
+
+/** How others reach a server. */
+export interface Reach {
+  /**
+   * Listen beyond this machine without TLS. Off by default: an agent's API that anyone on the network can call is a
+   * shell for anyone on the network.
+   */
+  readonly plainOutsideLoopback?: boolean;
+  /** Base URL that others are told, when it is another than where it listens. */
+  readonly advertise?: string;
+}
+
+export interface FastifyServerOptions extends Reach {
+  readonly log: Log;
+  /** Open connections; more are closed at once. Each stream holds one. */
+  readonly connectionsMax?: number;
+}
+
+/** From `security.md` section 4: without them slow and idle connections stay open for ever. */
+const REQUEST_TIMEOUT_MS = 2_000;
+const HEADERS_TIMEOUT_MS = 1_000;
+const CONNECTION_TIMEOUT_MS = 3_000;
+const CONNECTIONS_CHECK_MS = 500;
+const KEEP_ALIVE_MS = 5_000;
+const HEADER_BYTES_MAX = 8 * 1024;
+const URL_CHARS_MAX = 2 * 1024;
+const PARAM_CHARS_MAX = 128;
+const REQUESTS_PER_SOCKET_MAX = 100_000;
+const CONNECTIONS_MAX = 4_096;
+
+/** Only this machine reaches them. */
+export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
+
+/** The HTTP server of every role, over fastify: JSON in, JSON or a stream out, problems for all that goes wrong. */
+export function fastifyServer(options: FastifyServerOptions): HttpServer {
+  return {
+    async listen(routes, listen) {
+      if (!LOOPBACK.has(listen.host) && options.plainOutsideLoopback !== true)
+        throw new Error(
+          `refusing to listen on ${listen.host}: without TLS only this machine's own addresses are allowed`,
+        );
+      const server = makeServer(routes, listen, options);
+      const address = await server.app.listen({ host: listen.host, port: listen.port });
+      return { address: options.advertise ?? address, close: (graceMs) => server.close(graceMs) };
+    },
+  };
+}
+
+interface Server {
+  readonly app: FastifyInstance;
+  readonly close: HttpListener['close'];
+}
+
+function makeServer(routes: readonly Route[], listen: ListenOptions, options: FastifyServerOptions): Server {
+  const app = fastify({
+    logger: false,
+    bodyLimit: listen.bodyBytesMax,
+    schemaController: NO_COMPILERS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxRequestsPerSocket: REQUESTS_PER_SOCKET_MAX,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: PARAM_CHARS_MAX },
+    exposeHeadRoutes: false,
+    http: {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    },
+    frameworkErrors: (_error, _request, reply) => sendProblem(reply, problemOfStatus(400)),
+  });
+  app.server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
+  refuseUnreadable(app.server);
+  const open = new Set<AbortController>();
+  readOnlyJson(app);
+  app.addHook('onRequest', async (request) => {
+    if (request.url.length > URL_CHARS_MAX) throw new ProblemError(problemOfStatus(414));
+  });
+  app.setErrorHandler((error, request, reply) =>
+    sendProblem(reply, problemOfError(error, options.log, request.routeOptions.url ?? '?')),
+  );
+  app.setNotFoundHandler((_request, reply) => sendProblem(reply, problemOfStatus(404)));
+  for (const route of routes) mount(app, route, open, options.log);
+  const channels = takeChannels(app.server, listen.channels ?? [], options.log);
+  return {
+    app,
+    close: (graceMs) => {
+      channels.close();
+      return closeServer(app, open, graceMs);
+    },
+  };
+}
+
+/** Bodies are checked by their routes. Fastify's own compilers would be loaded all the same, and take a tenth of a start. */
+const NO_COMPILERS = {
+  compilersFactory: {
+    buildValidator: () => () => () => true,
+    buildSerializer: () => () => (value: unknown) => JSON.stringify(value),
+  },
+} as unknown as NonNullable<FastifyOptions['schemaController']>;
+
+/** Other content types are answered with 415, so no handler ever sees a body that is a string. */
+function readOnlyJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      done(null, body.length === 0 ? undefined : parseStrictJson(decodeText(body as Buffer)));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+function decodeText(body: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+  } catch (cause) {
+    throw new ProblemError({ status: 400, code: 'bad-json', detail: 'the text is not UTF-8' }, cause);
+  }
+}
+
+function mount(app: FastifyInstance, route: Route, open: Set<AbortController>, log: Log): void {
+  app.route({
+    method: route.method,
+    url: route.path,
+    ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
+    handler: async (request, reply) => {
+      // The request is here in full. From now on silence is ours: a long poll or a stream with nothing to say.
+      request.raw.socket.setTimeout(0);
+      const caller = new AbortController();
+      open.add(caller);
+      reply.raw.once('close', () => {
+        open.delete(caller);
+        if (!reply.raw.writableFinished) caller.abort();
+      });
+      const answer = await route.handle(routeRequest(request, caller.signal));
+      if (answer.stream !== undefined) {
+        reply.hijack();
+        await sendStream(reply.raw, answer, answer.stream, caller).catch((error: unknown) =>
+          log.warn({ route: route.path, error }, 'a stream broke off'),
+        );
+        return reply;
+      }
+      reply.code(answer.status).headers(answer.headers ?? {});
+      if (answer.body === undefined) return reply.send();
+      return reply
+        .type(answer.contentType ?? 'application/json; charset=utf-8')
+        .send(textOf(answer.body, answer));
+    },
+  });
+}
+
+/** A body with a content type of its own that is already text (`/metrics`) is sent as it is. */
+function textOf(body: unknown, answer: { readonly contentType?: string }): string {
+  return answer.contentType !== undefined && typeof body === 'string' ? body : JSON.stringify(body);
+}
+
+function routeRequest(request: FastifyRequest, signal: AbortSignal): RouteRequest {
+  return {
+    params: request.params as Record<string, string>,
+    query: flatQuery(request.query),
+    headers: flatHeaders(request.headers),
+    body: request.body,
+    signal,
+  };
+}
+
+function sendProblem(reply: FastifyReply, problem: { readonly status: number }): void {
+  reply.code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem));
+}
+
+async function closeServer(app: FastifyInstance, open: Set<AbortController>, graceMs: number): Promise<void> {
+  const cut = setTimeout(() => {
+    for (const caller of open) caller.abort();
+    app.server.closeAllConnections();
+  }, graceMs);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(cut);
+  }
+}

@@ -1,0 +1,161 @@
+import type {
+  Attempt,
+  AttemptReply,
+  CellStore,
+  Entry,
+  Follower,
+  Following,
+  Revision,
+  Session,
+  SessionOptions,
+  Snapshot,
+  StoreLimits,
+} from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store/store.ts';
+import type { Asked } from '../store/identity.ts';
+import { StoreWitness } from '../store/identity.ts';
+import { MemoryCell } from './cell.ts';
+import { MemoryFollowing, snapshotOf } from './following.ts';
+import { RenewedSession } from './session.ts';
+
+export interface MemoryStoreOptions {
+  readonly clock: Clock;
+  /** Shared by several stores, as several clients share an etcd; without it the store has one of its own. */
+  readonly cell?: MemoryCell;
+  readonly limits?: StoreLimits;
+  /** When what a follower is to be told is told; by default in the next microtask. Must keep the order. */
+  readonly deliver?: (tell: () => void) => void;
+  /** Told once, when the cell has gone back: this store is of no use any more. */
+  readonly onWrongServer?: (error: StoreError) => void;
+}
+
+/** All cells in memory are one cluster: what tells them apart is that they go back. */
+const CLUSTER = 'memory';
+
+/** The cell store in memory: for tests, for the simulator, and for trying things out. */
+export class MemoryCellStore implements CellStore {
+  readonly limits: StoreLimits;
+  readonly cell: MemoryCell;
+  readonly #clock: Clock;
+  readonly #deliver: (tell: () => void) => void;
+  readonly #followings = new Set<MemoryFollowing>();
+  readonly #sessions = new Set<RenewedSession>();
+  readonly #witness: StoreWitness;
+  #closed = false;
+  #cutOff = false;
+
+  constructor(options: MemoryStoreOptions) {
+    this.#clock = options.clock;
+    this.limits = options.limits ?? DEFAULT_STORE_LIMITS;
+    this.cell = options.cell ?? new MemoryCell({ clock: options.clock });
+    this.#deliver = options.deliver ?? queueMicrotask;
+    this.#witness = new StoreWitness(options.onWrongServer);
+  }
+
+  async read(keys: readonly string[]): Promise<Snapshot> {
+    this.#check();
+    const entries = new Map<string, Entry>();
+    for (const key of keys) {
+      const entry = this.cell.get(key);
+      if (entry !== undefined) entries.set(key, entry);
+    }
+    return { revision: this.cell.revision, entries };
+  }
+
+  async list(prefix: string, atRevision?: number): Promise<Snapshot> {
+    this.#check();
+    if (atRevision !== undefined) {
+      const entries = this.cell.listAt(prefix, atRevision).map((entry) => [entry.key, entry] as const);
+      return { revision: atRevision, entries: new Map(entries) };
+    }
+    return snapshotOf(this.cell, prefix);
+  }
+
+  listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
+    return Promise.all(prefixes.map((prefix) => this.list(prefix)));
+  }
+
+  async attempt(attempt: Attempt): Promise<AttemptReply> {
+    checkAttempt(attempt, this.limits);
+    const onReply = this.#check();
+    const reply = this.cell.apply(attempt);
+    onReply({ cluster: CLUSTER, revision: reply.revision });
+    return reply.applied
+      ? { outcome: 'applied', revision: reply.revision }
+      : { outcome: 'refused', revision: reply.revision, found: reply.found };
+  }
+
+  follow(prefix: string, follower: Follower): Following {
+    if (this.#closed) throw closedError();
+    const following = new MemoryFollowing(
+      ...([this.cell, prefix, this.#witness.following(follower), this.#deliver] as const),
+      () => this.#followings.delete(following),
+    );
+    this.#followings.add(following);
+    if (!this.#cutOff) following.connect();
+    return following;
+  }
+
+  async openSession(options: SessionOptions): Promise<Session> {
+    this.#check();
+    const { ttlMs } = options;
+    const id = this.cell.grantLease(ttlMs);
+    const session: RenewedSession = new RenewedSession({
+      ...{ id, ttlMs, clock: this.#clock, sentAtMs: this.#clock.monotonicMs() },
+      renew: async () => {
+        this.#check();
+        return this.cell.renewLease(id);
+      },
+      revoke: async () => {
+        this.#check();
+        this.cell.endLease(id);
+      },
+      ended: () => this.#sessions.delete(session),
+    });
+    this.#sessions.add(session);
+    return session;
+  }
+
+  async *history(prefix: string, fromRevision: number): AsyncGenerator<Revision> {
+    this.#check();
+    yield* this.cell.past(prefix, fromRevision);
+  }
+
+  async oldestRevision(): Promise<number> {
+    this.#check();
+    return this.cell.oldestRevision;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const following of [...this.#followings]) following.close();
+    for (const session of [...this.#sessions]) session.abandon();
+  }
+
+  /** As if the network to the store were gone: calls fail, followers hear nothing, sessions are not renewed. */
+  cutOff(): void {
+    this.#cutOff = true;
+    for (const following of this.#followings) following.disconnect();
+  }
+
+  /** Ends `cutOff`: every follower gets a new snapshot. */
+  reconnect(): void {
+    this.#cutOff = false;
+    for (const following of this.#followings) following.connect();
+  }
+
+  /** @returns is to be told of an answer that is a later one */
+  #check(): Asked {
+    if (this.#closed) throw closedError();
+    if (this.#cutOff) throw new StoreError('unavailable', 'the store cannot be reached', { retryable: true });
+    const onReply = this.#witness.asking();
+    onReply({ cluster: CLUSTER, revision: this.cell.revision });
+    return onReply;
+  }
+}
+
+function closedError(): StoreError {
+  return new StoreError('closed', 'the store was closed', { retryable: false });
+}

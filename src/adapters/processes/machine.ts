@@ -1,0 +1,24 @@
+import { statfs } from 'node:fs/promises';
+import { arch, availableParallelism, hostname, platform, release, totalmem } from 'node:os';
+import type { Resources } from '../../core/cell/resources.ts';
+import { NO_SCALARS } from '../../core/cell/resources.ts';
+
+const MIB = 1024 * 1024;
+
+/** What this machine has. @param folder on the disk that counts */
+export async function machineCapacity(folder: string): Promise<Resources> {
+  const disk = await statfs(folder);
+  // A container's limit, where there is one; Node says a very large number where there is none.
+  const limit = process.constrainedMemory();
+  const memory = limit > 0 ? Math.min(totalmem(), limit) : totalmem();
+  return {
+    cpuMilli: availableParallelism() * 1000,
+    memoryMib: Math.floor(memory / MIB),
+    diskMib: Math.floor((disk.bavail * disk.bsize) / MIB),
+    scalars: NO_SCALARS,
+  };
+}
+
+export function machineAttributes(): Record<string, string> {
+  return { os: platform(), arch: arch(), hostname: hostname(), kernel: release() };
+}

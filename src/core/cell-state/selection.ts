@@ -1,0 +1,210 @@
+import type { CellIndex } from './cell-index.ts';
+import { attributeOf, listOf, meets, plainAttribute } from '../host/attributes.ts';
+import { hasDriver } from '../placement/filters.ts';
+import { modelFits } from '../fit/gpu-choice.ts';
+import type { HostClass } from './host-classes.ts';
+import type { Affinity, Expression, Group } from '../cell/job.ts';
+import type { PlacementRequest } from '../placement/placement-request.ts';
+import { WEIGHT_FULL } from '../scoring/scoring.ts';
+import { spreadShares } from './spread-shares.ts';
+
+/** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
+export interface Stratum {
+  /** Names the stratum's tree: by its classes where they are few, so that groups of other wishes share it. */
+  readonly key: string;
+  readonly classes: readonly number[];
+  readonly hosts: number;
+  /** The hosts themselves, where they are few enough to be looked at one by one; else null. */
+  readonly list: readonly number[] | null;
+}
+
+/** A stratum of no more hosts is looked at host by host. */
+const LIST_MAX = 64;
+
+const CLASSES_NAMED_MAX = 16;
+
+/**
+ * More strata than this are searched as one, of which a sample is compared: to weigh each for the first place of a decision
+ * costs some 60 ns, and so many a millisecond. A cell of 100,000 hosts with seven in a rack has as many.
+ */
+export const STRATA_MAX = 16_384;
+
+/**
+ * What a group's constraints and wishes say about every class of hosts: computed once for all groups that say the
+ * same, and again when the classes change. Holds nothing that depends on load.
+ */
+export interface Selection {
+  readonly key: string;
+  readonly version: number;
+  /** Stratum by class; −1: refused. */
+  readonly stratumOf: Int32Array;
+  readonly strata: readonly Stratum[];
+  /** How many hosts all strata have together. */
+  readonly hosts: number;
+  /** These hosts by their indices, which are random numbers, made when first asked for; null: all there are. */
+  readonly inOrder: () => Int32Array | null;
+  /** Sum of the affinities' weights by class, in units of the load's whole range. */
+  readonly affinityOf: Float64Array;
+  /** The attributes that `distinct` and `spread` count, and those that say who shares what is asked for, without `id`. */
+  readonly attributes: readonly string[];
+  /** For each attribute: the number of the class's value; −1: not set. */
+  readonly valueOf: readonly Int32Array[];
+  readonly valueCounts: readonly number[];
+  /** The values themselves, by their numbers. */
+  readonly valueNames: readonly (readonly string[])[];
+  /** For each spread of the group: the parts of its values; null: even. */
+  readonly shares: readonly (ReadonlyMap<string, number> | null)[];
+  /** Constraints and affinities about `id`: asked of each host, as no two hosts of a class share it. */
+  readonly hostConstraints: readonly Expression[];
+  readonly hostAffinities: readonly Affinity[];
+  /** Hosts that affinities name by their ids and wish for: no sample may leave them out. */
+  readonly hostsPreferred: readonly string[];
+  /** The only hosts that constraints on `id` allow; null: no such constraint. */
+  readonly hostsNamed: readonly string[] | null;
+  /** All strata in one, as there are too many: its hosts differ in wishes. */
+  readonly mixed: boolean;
+  /** Every host may serve, and all alike. */
+  readonly all: boolean;
+}
+
+const NO_VALUES = { of: new Int32Array(0), names: [] as readonly string[] };
+
+const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAttribute(attribute) === 'id';
+
+/**
+ * What the group's wishes say about the classes, which must be divided by all attributes they name.
+ * @param sharers the attributes that say which hosts share what is asked for
+ */
+export function select(
+  key: string,
+  index: CellIndex,
+  request: PlacementRequest,
+  sharers: readonly string[],
+): Selection {
+  const { group } = request;
+  const { classes, version } = index.classes;
+  const counted = [...group.distinct, ...group.spread.map(({ attribute }) => attribute)].map(plainAttribute);
+  const attributes = [...new Set([...counted, ...sharers])].filter((name) => name !== 'id');
+  const values = attributes.map((name) => numberValues(classes, name));
+  const affinityOf = Float64Array.from(classes, (each) => affinity(each, group));
+  const stratumOf = new Int32Array(classes.length).fill(-1);
+  // Hosts of one pool are a stratum, so that those of a pool without room are passed over all at once.
+  const over = [...group.spread.map(({ attribute }) => plainAttribute(attribute)), ...sharers];
+  const dividedBy = over.map((name) => attributes.indexOf(name));
+  const found = new Map<string, number[]>();
+  for (const [number, each] of classes.entries()) {
+    if (each.hosts.length === 0 || !serves(each, request)) continue;
+    const wish = dividedBy.map((at) => values[at]?.of[number] ?? 0);
+    const stratum = `${String(affinityOf[number] ?? 0)} ${wish.join(' ')}`;
+    const members = found.get(stratum);
+    if (members === undefined) found.set(stratum, [number]);
+    else members.push(number);
+  }
+  const mixed = found.size > STRATA_MAX;
+  const parts = mixed ? [[...found.values()].flat()] : [...found.values()];
+  const strata = parts.map((members) => stratumOfClasses(key, classes, members));
+  for (const [number, stratum] of strata.entries())
+    for (const each of stratum.classes) stratumOf[each] = number;
+  const served = [...stratumOf.keys()].filter((number) => stratumOf[number]! >= 0);
+  const shares = group.spread.map(({ attribute, targets }) => {
+    const { of, names } = values[attributes.indexOf(plainAttribute(attribute))] ?? NO_VALUES;
+    return targets === undefined
+      ? null
+      : spreadShares(
+          targets,
+          served.flatMap((number) => names[of[number] ?? -1] ?? []),
+        );
+  });
+  const hostConstraints = group.constraints.filter(onId);
+  const hostAffinities = group.affinities.filter(({ expression }) => onId(expression));
+  const hosts = strata.reduce((sum, stratum) => sum + stratum.hosts, 0);
+  let inOrder: Int32Array | null | undefined = hosts === index.size ? null : undefined;
+  return {
+    key,
+    version,
+    stratumOf,
+    strata,
+    hosts,
+    inOrder: () => (inOrder === undefined ? (inOrder = hostsInOrder(classes, strata)) : inOrder),
+    affinityOf,
+    attributes,
+    valueOf: values.map(({ of }) => of),
+    valueCounts: values.map(({ names }) => names.length),
+    valueNames: values.map(({ names }) => names),
+    shares,
+    hostConstraints,
+    hostAffinities,
+    hostsPreferred: hostAffinities.flatMap(({ expression, weight }) => (weight > 0 ? idsOf(expression) : [])),
+    hostsNamed: namedHosts(hostConstraints),
+    mixed,
+    all: hostConstraints.length === 0 && strata.length === 1 && strata[0]?.hosts === index.size,
+  };
+}
+
+function serves({ example }: HostClass, { group, ask }: PlacementRequest): boolean {
+  const { gpu } = ask;
+  if (!hasDriver(example)) return false;
+  // A host without devices has no GPU amounts free either; only the models are worth a verdict of their own.
+  if (gpu !== null && gpu.models.length > 0 && !example.gpuModels.some((model) => modelFits(gpu, model)))
+    return false;
+  return group.constraints.every((expression) => onId(expression) || meets(example, expression));
+}
+
+function affinity({ example }: HostClass, group: Group): number {
+  let sum = 0;
+  for (const { expression, weight } of group.affinities) {
+    if (!onId(expression) && meets(example, expression)) sum += weight / WEIGHT_FULL;
+  }
+  return sum;
+}
+
+function numberValues(classes: readonly HostClass[], name: string): { of: Int32Array; names: string[] } {
+  const numbers = new Map<string, number>();
+  const of = Int32Array.from(classes, ({ example, hosts }) => {
+    const value = hosts.length === 0 ? undefined : attributeOf(example, name);
+    if (value === undefined) return -1;
+    const number = numbers.get(value) ?? numbers.size;
+    numbers.set(value, number);
+    return number;
+  });
+  return { of, names: [...numbers.keys()] };
+}
+
+function stratumOfClasses(
+  selection: string,
+  classes: readonly HostClass[],
+  members: readonly number[],
+): Stratum {
+  const few = members.length <= CLASSES_NAMED_MAX;
+  // The first class tells the strata of one selection apart.
+  const key = few ? members.join() : `${selection}\n#${String(members[0] ?? -1)}`;
+  let hosts = 0;
+  for (const number of members) hosts += classes[number]?.hosts.length ?? 0;
+  const list = hosts <= LIST_MAX ? members.flatMap((number) => classes[number]?.hosts ?? []) : null;
+  return { key, classes: members, hosts, list };
+}
+
+function hostsInOrder(classes: readonly HostClass[], strata: readonly Stratum[]): Int32Array {
+  const members = strata.flatMap((stratum) => stratum.classes);
+  return Int32Array.from(members.flatMap((number) => classes[number]?.hosts ?? [])).sort();
+}
+
+/** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */
+function namedHosts(constraints: readonly Expression[]): readonly string[] | null {
+  let named: readonly string[] | null = null;
+  for (const constraint of constraints) {
+    if (!names(constraint)) continue;
+    const these = idsOf(constraint);
+    named = named === null ? [...new Set(these)] : named.filter((id) => these.includes(id));
+  }
+  return named;
+}
+
+function names({ operator }: Expression): boolean {
+  return operator === '==' || operator === 'in';
+}
+
+function idsOf(expression: Expression): readonly string[] {
+  if (!names(expression)) return [];
+  return expression.operator === 'in' ? listOf(expression.value) : [expression.value];
+}

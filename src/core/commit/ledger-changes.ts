@@ -1,0 +1,51 @@
+import type { Allocation } from '../cell/allocation.ts';
+import type { Claim } from '../cell/claim.ts';
+import { evictedBy, keptBy } from './pending-preemption.ts';
+import type { Ledger } from '../fit/ledger.ts';
+import { holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from '../fit/ledger.ts';
+import type { Eviction, TakeBack } from './plan.ts';
+import { NO_PORTS } from '../fit/port-choice.ts';
+
+/**
+ * What the parts of a plan that free something do to their host's ledger. All give null when the ledger does not hold what
+ * would be freed: what is known of it is old, or somebody else was faster.
+ *
+ *     runs ──evicted──► gives way: keeps its ports, and what the members leave of its use ──released──► nothing
+ *       ▲                   │
+ *       └────taken back─────┘
+ */
+
+/** The allocation is gone. */
+export function afterRelease(ledger: Ledger, allocation: Allocation): Ledger | null {
+  if (!holdsPorts(ledger, allocation)) return null;
+  if (allocation.desired === 'evict') {
+    const rest = withoutKept(ledger, allocation);
+    return rest === null ? null : withoutPorts(rest, allocation);
+  }
+  return holdsUse(ledger, allocation) ? withoutClaim(ledger, allocation) : null;
+}
+
+/** The victim gives way. */
+export function afterEviction(ledger: Ledger, eviction: Eviction): Ledger | null {
+  if (!holdsUse(ledger, eviction.victim)) return null;
+  const rest = withoutUse(ledger, eviction.victim);
+  const kept = keptBy(evictedBy(eviction));
+  return kept === null ? rest : withClaim(rest, kept);
+}
+
+/** One that yielded is as it was before; its ports never left the ledger. */
+export function afterTakeBack(ledger: Ledger, { victim }: TakeBack): Ledger | null {
+  const rest = withoutKept(ledger, victim);
+  return rest === null ? null : withClaim(rest, { ...victim, ports: NO_PORTS });
+}
+
+function withoutKept(ledger: Ledger, allocation: Allocation): Ledger | null {
+  const kept = keptBy(allocation);
+  if (kept === null) return ledger;
+  return holdsUse(ledger, kept) ? withoutUse(ledger, kept) : null;
+}
+
+function holdsPorts(ledger: Ledger, claim: Claim): boolean {
+  for (const label in claim.ports) if (!ledger.ports.includes(claim.ports[label] as number)) return false;
+  return true;
+}

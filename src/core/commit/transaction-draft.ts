@@ -1,0 +1,393 @@
+import type { Allocation, Outcome } from '../cell/allocation.ts';
+import type { HostPart, Unit, Verdicts } from './commit.ts';
+import { allOf, poolsIn, wayBackOf } from './commit.ts';
+import { evictedBy, takenBack, WAY_BACK_MAX } from './pending-preemption.ts';
+import type { Host } from '../host/host.ts';
+import type { IntentRef } from '../cell/intent.ts';
+import { intentOf } from '../cell/intent.ts';
+import type { Ledger } from '../fit/ledger.ts';
+import { fitShortfall, withClaim } from '../fit/ledger.ts';
+import type { KnownLedger } from './ledger-book.ts';
+import { afterEviction, afterRelease, afterTakeBack } from './ledger-changes.ts';
+import type { ConflictReason } from './plan.ts';
+import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
+import { sharedDimension } from '../quota/pool-book.ts';
+import { capacityOf, partsOfPool } from '../quota/shared-resource.ts';
+
+/** What a draft asks about the cell while it is filled. */
+export interface CellKnowledge {
+  ledgerOf(host: string): KnownLedger;
+  hostOf(id: string): Host | undefined;
+  /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
+  ownerRevisionOf(namespace: string, job: string): number | undefined;
+  /** Mod revision of the open intent; undefined when it is none of ours, or no longer open. */
+  intentRevisionOf(intent: IntentRef): number | undefined;
+  readonly pools: PoolBook;
+}
+
+/**
+ * - `added`
+ * - `full`: it needs more operations than are left
+ * - `waits`: it only conflicts with what this very draft would do first, so it must see that outcome
+ * - verdicts: these allocations cannot land
+ * - `missing`: the known ledger does not hold what they would free; the ledger may be old, or the allocation gone
+ */
+export type Addition =
+  'added' | 'full' | 'waits' | { readonly verdicts: Verdicts; readonly missing: boolean };
+
+/** A ledger in a draft: as it was, and as it would be. */
+export interface DraftLedger {
+  readonly host: string;
+  readonly before: KnownLedger;
+  readonly after: Ledger;
+}
+
+/** A pool in a draft: as it was, and what would be taken of it. */
+export interface DraftPool {
+  readonly pool: string;
+  readonly before: KnownPool;
+  readonly after: number;
+}
+
+export interface OwnerCompare {
+  readonly namespace: string;
+  readonly job: string;
+  readonly createRevision: number;
+}
+
+export interface IntentCompare {
+  readonly intent: IntentRef;
+  readonly modRevision: number;
+}
+
+export interface ResourceCompare {
+  readonly name: string;
+  readonly modRevision: number;
+}
+
+export interface AllocationCompare {
+  readonly allocation: Allocation;
+  readonly modRevision: number;
+}
+
+/**
+ * One transaction in the making: the ledgers of all its hosts move in step with the allocations, so that whatever lands,
+ * a ledger equals the sum of the live allocations on its host (I3). The fit rule runs on every place as it is added (I1).
+ */
+export class TransactionDraft {
+  readonly #knowledge: CellKnowledge;
+  readonly #operationsMax: number;
+  readonly #ledgers = new Map<string, DraftLedger>();
+  readonly #owners = new Map<string, OwnerCompare>();
+  /** Units of one job come one after the other. */
+  #lastOwner: OwnerCompare | null = null;
+  readonly #intents = new Map<string, IntentCompare>();
+  #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
+  #resources: ReadonlyMap<string, ResourceCompare> = NO_RESOURCES;
+  readonly #compared: AllocationCompare[] = [];
+  readonly #puts: Allocation[] = [];
+  readonly #deletes: Allocation[] = [];
+  readonly #outcomes: Outcome[] = [];
+  /** Allocations already changed here: a transaction may write a key only once. */
+  readonly #freed = new Set<string>();
+
+  /** @param operationsMax bound on max(compares, writes, read-backs) */
+  constructor(knowledge: CellKnowledge, operationsMax: number) {
+    this.#knowledge = knowledge;
+    this.#operationsMax = operationsMax;
+  }
+
+  get ledgers(): IterableIterator<DraftLedger> {
+    return this.#ledgers.values();
+  }
+
+  get owners(): IterableIterator<OwnerCompare> {
+    return this.#owners.values();
+  }
+
+  /** The intents whose members are placed here, which must still be open, or released, because it is void. */
+  get intents(): IterableIterator<IntentCompare> {
+    return this.#intents.values();
+  }
+
+  /** The pools of which something is taken, or given back. */
+  get pools(): IterableIterator<DraftPool> {
+    return this.#pools.values();
+  }
+
+  /** What operators say of the resources that are taken: as it was when the pools were found to have room. */
+  get resources(): IterableIterator<ResourceCompare> {
+    return this.#resources.values();
+  }
+
+  /** Victims and allocations to release: only the record that was read may be changed. */
+  get compared(): readonly AllocationCompare[] {
+    return this.#compared;
+  }
+
+  /** New allocations, and victims in their new state. */
+  get puts(): readonly Allocation[] {
+    return this.#puts;
+  }
+
+  get deletes(): readonly Allocation[] {
+    return this.#deletes;
+  }
+
+  get outcomes(): readonly Outcome[] {
+    return this.#outcomes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#ledgers.size === 0;
+  }
+
+  /** Compares are also what is read back, so they count for both. */
+  get operations(): number {
+    return Math.max(this.#compares(), this.#writes());
+  }
+
+  /** The revision of the host's ledger that this draft compares; undefined when the host is not in it. */
+  comparedRevision(host: string): number | undefined {
+    return this.#ledgers.get(host)?.before.revision;
+  }
+
+  /** Adds all of the unit or nothing. */
+  add(unit: Unit): Addition {
+    const owners = this.#ownersFor(unit);
+    if (!Array.isArray(owners)) return { verdicts: owners, missing: false };
+    const intents = this.#intentsFor(unit);
+    if (!Array.isArray(intents)) return { verdicts: intents, missing: false };
+    const shares = this.#sharesFor(unit);
+    if (shares === 'waits' || (shares !== null && 'verdicts' in shares)) return shares;
+    const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
+    const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
+    const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
+    const wayBackMax = Math.min(WAY_BACK_MAX, this.#operationsMax);
+    const canReturn = unit.parts.every((part) => wayBackOf(part) <= wayBackMax);
+    if (!canReturn || this.#operationsWith(unit, more) > this.#operationsMax) {
+      if (canReturn && !this.isEmpty) return 'full';
+      return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
+    }
+    const drafts: DraftLedger[] = [];
+    for (const part of unit.parts) {
+      const result = this.#apply(part);
+      if (result === 'waits' || 'verdicts' in result) return result;
+      drafts.push(result);
+    }
+    for (const draft of drafts) this.#ledgers.set(draft.host, draft);
+    for (const owner of owners) {
+      this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
+      this.#lastOwner = owner;
+    }
+    for (const compare of intents) this.#intents.set(compare.intent.id, compare);
+    if (shares !== null) {
+      this.#pools = shares.pools;
+      this.#resources = shares.resources;
+    }
+    for (const part of unit.parts) this.#record(part);
+    return 'added';
+  }
+
+  #compares(): number {
+    const shared = this.#pools.size + this.#resources.size;
+    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.#compared.length + shared;
+  }
+
+  #writes(): number {
+    const records = this.#puts.length + this.#deletes.length + this.#outcomes.length;
+    return this.#ledgers.size + this.#pools.size + records;
+  }
+
+  #operationsWith(unit: Unit, more: { readonly compares: number; readonly writes: number }): number {
+    let compares = this.#compares() + more.compares;
+    let writes = this.#writes() + more.writes;
+    for (const part of unit.parts) {
+      const hostsMore = this.#ledgers.has(part.host) ? 0 : 1;
+      compares += hostsMore + part.evictions.length + part.releases.length;
+      writes += hostsMore + part.places.length + part.evictions.length + part.releases.length;
+      for (const { outcome, takesBack } of part.releases) {
+        if (outcome !== null) writes += 1;
+        compares += takesBack?.length ?? 0;
+        writes += takesBack?.length ?? 0;
+      }
+    }
+    return Math.max(compares, writes);
+  }
+
+  /** The owner compares that the unit adds; verdicts when we do not own one of its jobs. */
+  #ownersFor(unit: Unit): OwnerCompare[] | Verdicts {
+    const more: OwnerCompare[] = [];
+    let verdicts: Map<string, ConflictReason> | null = null;
+    for (const part of unit.parts) {
+      for (const { id, namespace, job } of part.places) {
+        if (this.#isCompared(namespace, job, more)) continue;
+        const createRevision = this.#knowledge.ownerRevisionOf(namespace, job);
+        if (createRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'not-owner' });
+        else more.push({ namespace, job, createRevision });
+      }
+      // Whoever gives room back must own the job, or nobody may: an owner would go on with what is no longer there.
+      for (const { allocation, voidedAt } of part.releases) {
+        const { namespace, job } = allocation;
+        if (voidedAt !== undefined) continue;
+        if (this.#isCompared(namespace, job, more)) continue;
+        more.push({ namespace, job, createRevision: this.#knowledge.ownerRevisionOf(namespace, job) ?? 0 });
+      }
+    }
+    return verdicts ?? more;
+  }
+
+  /** The intents that the unit adds; verdicts when one of them is not open any more. */
+  #intentsFor(unit: Unit): IntentCompare[] | Verdicts {
+    const more: IntentCompare[] = [];
+    let verdicts: Map<string, ConflictReason> | null = null;
+    const add = (intent: IntentRef, modRevision: number): void => {
+      const isThere = this.#intents.has(intent.id) || more.some((other) => other.intent.id === intent.id);
+      if (!isThere) more.push({ intent, modRevision });
+    };
+    const addOpen = (intent: IntentRef | undefined, id: string): void => {
+      if (intent === undefined) return;
+      const modRevision = this.#knowledge.intentRevisionOf(intent);
+      if (modRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'intent-gone' });
+      else add(intent, modRevision);
+    };
+    for (const part of unit.parts) {
+      for (const place of part.places) addOpen(intentOf(place), place.id);
+      for (const { victim, yields } of part.evictions) addOpen(yields?.intent, victim.id);
+      for (const { allocation, voidedAt } of part.releases) {
+        const intent = intentOf(allocation);
+        if (voidedAt !== undefined && intent !== undefined) add(intent, voidedAt);
+      }
+    }
+    return verdicts ?? more;
+  }
+
+  /**
+   * The draft's pools with what the unit takes and gives back; null: it does neither. Nothing of a pool is free before the
+   * release of who has it: evicted allocations run until then, wherever the newcomer waits.
+   */
+  #sharesFor(unit: Unit): Shares | Exclude<Addition, 'added' | 'full'> | null {
+    if (poolsIn(unit).length === 0) return null;
+    const pools = new Map(this.#pools);
+    const resources = new Map(this.#resources);
+    const known = this.#knowledge.pools;
+    const draftOf = (pool: string): DraftPool => {
+      const before = this.#pools.get(pool)?.before ?? known.get(pool);
+      return pools.get(pool) ?? { pool, before, after: before.used };
+    };
+    for (const { releases } of unit.parts)
+      for (const { allocation } of releases)
+        for (const pool in allocation.shared) {
+          const draft = draftOf(pool);
+          const after = draft.after - (allocation.shared[pool] ?? 0);
+          if (after < 0) return this.#pools.has(pool) ? 'waits' : missing(allocation);
+          pools.set(pool, { ...draft, after });
+        }
+    for (const { places } of unit.parts)
+      for (const place of places)
+        for (const pool in place.shared) {
+          const { resource: name, value } = partsOfPool(pool);
+          const { resource, revision } = known.resource(name);
+          const draft = draftOf(pool);
+          const needed = place.shared[pool] ?? 0;
+          const available = (resource === null ? 0 : capacityOf(resource, value)) - draft.after;
+          if (needed > available) {
+            if (this.#pools.has(pool)) return 'waits';
+            const short = { dimension: sharedDimension(pool), needed, available: Math.max(0, available) };
+            const verdicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+            return { verdicts, missing: false };
+          }
+          pools.set(pool, { ...draft, after: draft.after + needed });
+          resources.set(name, { name, modRevision: revision });
+        }
+    return { pools, resources };
+  }
+
+  #isCompared(namespace: string, job: string, more: readonly OwnerCompare[]): boolean {
+    const last = more[more.length - 1] ?? this.#lastOwner;
+    if (last !== null && last.job === job && last.namespace === namespace) return true;
+    if (this.#owners.has(ownerKey(namespace, job))) return true;
+    return more.some((owner) => owner.job === job && owner.namespace === namespace);
+  }
+
+  #apply(part: HostPart): DraftLedger | Exclude<Addition, 'added' | 'full'> {
+    const draft = this.#ledgers.get(part.host);
+    const before = draft?.before ?? this.#knowledge.ledgerOf(part.host);
+    let ledger = draft?.after ?? before.ledger;
+    for (const { allocation } of part.releases) {
+      if (this.#freed.has(allocation.id)) return 'waits';
+      const freed = afterRelease(ledger, allocation);
+      if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
+      ledger = freed;
+    }
+    for (const { allocation, takesBack } of part.releases)
+      for (const back of takesBack ?? []) {
+        if (this.#freed.has(back.victim.id)) return 'waits';
+        const returned = afterTakeBack(ledger, back);
+        if (returned === null) return draft === undefined ? missing(allocation) : 'waits';
+        ledger = returned;
+      }
+    for (const eviction of part.evictions) {
+      const { victim } = eviction;
+      if (this.#freed.has(victim.id)) return 'waits';
+      // A victim that gives way already has nothing left to give.
+      if (victim.desired === 'evict') return { ...missing(victim), missing: false };
+      const rest = afterEviction(ledger, eviction);
+      if (rest === null) return draft === undefined ? missing(victim) : 'waits';
+      ledger = rest;
+    }
+    if (part.places.length === 0) return { host: part.host, before, after: ledger };
+    const host = this.#knowledge.hostOf(part.host);
+    for (const place of part.places) {
+      const short =
+        host === undefined
+          ? { dimension: 'host', needed: 1, available: 0 }
+          : fitShortfall(host, ledger, place);
+      if (short !== null) {
+        if (draft !== undefined) return 'waits';
+        // Those of one host land or fail together.
+        const verdicts = new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+        return { verdicts, missing: false };
+      }
+      ledger = withClaim(ledger, place);
+    }
+    return { host: part.host, before, after: ledger };
+  }
+
+  #record(part: HostPart): void {
+    for (const { allocation, revision, outcome, takesBack } of part.releases) {
+      for (const back of takesBack ?? []) {
+        this.#freed.add(back.victim.id);
+        this.#compared.push({ allocation: back.victim, modRevision: back.revision });
+        this.#puts.push(takenBack(back.victim));
+      }
+      this.#freed.add(allocation.id);
+      this.#compared.push({ allocation, modRevision: revision });
+      this.#deletes.push(allocation);
+      if (outcome !== null) this.#outcomes.push(outcome);
+    }
+    for (const eviction of part.evictions) {
+      const { victim, victimRevision } = eviction;
+      this.#freed.add(victim.id);
+      this.#compared.push({ allocation: victim, modRevision: victimRevision });
+      this.#puts.push(evictedBy(eviction));
+    }
+    for (const place of part.places) this.#puts.push(place);
+  }
+}
+
+interface Shares {
+  readonly pools: ReadonlyMap<string, DraftPool>;
+  readonly resources: ReadonlyMap<string, ResourceCompare>;
+}
+
+const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
+const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
+
+function missing(allocation: Allocation): { readonly verdicts: Verdicts; readonly missing: boolean } {
+  return { verdicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
+}
+
+function ownerKey(namespace: string, job: string): string {
+  return `${namespace}/${job}`;
+}

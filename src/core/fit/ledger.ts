@@ -1,0 +1,199 @@
+import type { Claim } from '../cell/claim.ts';
+import type { EligibilityState, Host } from '../host/host.ts';
+import { allocatable } from '../host/host.ts';
+import type { Resources, Shortfall } from '../cell/resources.ts';
+import {
+  addResources,
+  GPU_MILLI_PER_DEVICE,
+  hasNegative,
+  isZero,
+  NO_RESOURCES,
+  NO_SCALARS,
+  shortOf,
+  subtractResources,
+} from '../cell/resources.ts';
+
+/**
+ * What is given away of one host: the only thing a commit compares, and the only thing a scheduler must read to place.
+ * It always equals the sum of the host's live allocations, because both change in one transaction. An allocation that is
+ * being evicted counts no more in `bands` and `gpuMilli` (its place is given to another), but keeps its ports until its
+ * release.
+ */
+export interface Ledger {
+  /** The host's verdict, copied here by whoever gives it, so that no commit can miss it. */
+  readonly state: EligibilityState;
+  /** The counter of the fencing epoch, from the same verdict. */
+  readonly counter: number;
+  /** What is used by each precedence, lowest first; one that holds nothing is absent. */
+  readonly bands: readonly Band[];
+  /** Thousandths used of each device, by device index; shorter than the host's list when the rest is free. */
+  readonly gpuMilli: readonly number[];
+  /** Ports in use, ascending. */
+  readonly ports: readonly number[];
+}
+
+/** What one precedence holds of a host. */
+export interface Band extends Resources {
+  readonly precedence: number;
+}
+
+export const EMPTY_LEDGER: Ledger = Object.freeze({
+  state: 'ready',
+  counter: 0,
+  bands: Object.freeze([]),
+  gpuMilli: Object.freeze([]),
+  ports: Object.freeze([]),
+});
+
+/**
+ * The bands with one of them changed; null: without it. A list has room for just what is in it, since every host of a cell
+ * has one.
+ */
+function withBand(bands: Ledger['bands'], precedence: number, held: Resources | null): Ledger['bands'] {
+  let place = 0;
+  while (place < bands.length && bands[place]!.precedence < precedence) place += 1;
+  const isThere = bands[place]?.precedence === precedence;
+  const rest = bands.slice(isThere ? place + 1 : place);
+  if (held === null) return bands.slice(0, place).concat(rest);
+  const band = bandOf(precedence, held);
+  return place + rest.length === 0 ? [band] : bands.slice(0, place).concat([band], rest);
+}
+
+export function bandOf(precedence: number, { cpuMilli, memoryMib, diskMib, scalars }: Resources): Band {
+  return { precedence, cpuMilli, memoryMib, diskMib, scalars };
+}
+
+/** What the precedence holds; undefined: nothing. */
+function bandAt(bands: Ledger['bands'], precedence: number): Band | undefined {
+  for (const band of bands) if (band.precedence === precedence) return band;
+  return undefined;
+}
+
+/** The sum over all bands. */
+export function usedOf(ledger: Ledger): Resources {
+  let sum = NO_RESOURCES;
+  for (const band of ledger.bands) sum = addResources(sum, band);
+  return sum;
+}
+
+/** What a claim of the given precedence could find free on the host: nothing of what others hold. */
+export function freeOf(host: Host, ledger: Ledger): Resources {
+  return subtractResources(allocatable(host), usedOf(ledger));
+}
+
+/**
+ * The fit rule. A scheduler's guess, the commit's rebase and the host's own admission all call this one function, so
+ * that no two of them can disagree about what fits.
+ *
+ * @returns the first short dimension: the host's state, then cpu, memory, disk, scalars, gpu, ports; null when it fits
+ */
+export function fitShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
+  if (ledger.state !== 'ready') return { dimension: ledger.state, needed: 1, available: 0 };
+  if (!plainlyFits(host, ledger, claim.resources)) {
+    const short = shortOf(claim.resources, freeOf(host, ledger));
+    if (short !== null) return short;
+  }
+  for (const share of claim.gpus) {
+    const exists = share.device < host.gpuModels.length;
+    const available = exists ? GPU_MILLI_PER_DEVICE - (ledger.gpuMilli[share.device] ?? 0) : 0;
+    if (share.milli > available) return { dimension: 'gpu', needed: share.milli, available };
+  }
+  return portShortfall(host, ledger, claim);
+}
+
+/** Of amounts that every host has, without making a record of each sum on the way: this runs for each placement. */
+function plainlyFits({ capacity, reserved }: Host, { bands }: Ledger, asked: Resources): boolean {
+  if (asked.scalars !== NO_SCALARS) return false;
+  let cpuMilli = capacity.cpuMilli - reserved.cpuMilli - asked.cpuMilli;
+  let memoryMib = capacity.memoryMib - reserved.memoryMib - asked.memoryMib;
+  let diskMib = capacity.diskMib - reserved.diskMib - asked.diskMib;
+  for (const band of bands) {
+    cpuMilli -= band.cpuMilli;
+    memoryMib -= band.memoryMib;
+    diskMib -= band.diskMib;
+  }
+  return cpuMilli >= 0 && memoryMib >= 0 && diskMib >= 0;
+}
+
+function portShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
+  if (!hasPorts(claim)) return null;
+  const wanted = Object.values(claim.ports);
+  for (const [position, port] of wanted.entries()) {
+    const outside = port < host.portRange.first || port > host.portRange.last;
+    if (outside || ledger.ports.includes(port) || wanted.indexOf(port) !== position)
+      return { dimension: 'port', needed: port, available: 0 };
+  }
+  return null;
+}
+
+/** The ledger with the claim added. Does not ask whether it fits. */
+export function withClaim(ledger: Ledger, claim: Claim): Ledger {
+  const band = bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES;
+  return {
+    ...ledger,
+    bands: withBand(ledger.bands, claim.precedence, addResources(band, claim.resources)),
+    gpuMilli: addShares(ledger.gpuMilli, claim, 1),
+    ports: hasPorts(claim) ? withPorts(ledger.ports, Object.values(claim.ports)) : ledger.ports,
+  };
+}
+
+/**
+ * The ledger without the claim.
+ * @throws when that would leave less than nothing: the claim was not in the ledger
+ */
+export function withoutClaim(ledger: Ledger, claim: Claim): Ledger {
+  return withoutPorts(withoutUse(ledger, claim), claim);
+}
+
+/** Is there as much in the ledger as the claim's use? */
+export function holdsUse(ledger: Ledger, claim: Claim): boolean {
+  const { resources } = claim;
+  const band = bandAt(ledger.bands, claim.precedence);
+  const enough =
+    resources.cpuMilli <= (band?.cpuMilli ?? 0) &&
+    resources.memoryMib <= (band?.memoryMib ?? 0) &&
+    resources.diskMib <= (band?.diskMib ?? 0);
+  if (!enough) return false;
+  for (const name in resources.scalars) {
+    if ((resources.scalars[name] as number) > (band?.scalars[name] ?? 0)) return false;
+  }
+  return claim.gpus.every((share) => share.milli <= (ledger.gpuMilli[share.device] ?? 0));
+}
+
+/** The ledger after the claim began to give way: its use is free for the newcomer, its ports are still held. */
+export function withoutUse(ledger: Ledger, claim: Claim): Ledger {
+  const band = subtractResources(bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES, claim.resources);
+  if (hasNegative(band)) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
+  const bands = withBand(ledger.bands, claim.precedence, isZero(band) ? null : band);
+  return { ...ledger, bands, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };
+}
+
+/** The ledger after an evicted claim was released: the rest of what it held, its ports, is free. */
+export function withoutPorts(ledger: Ledger, claim: Claim): Ledger {
+  if (!hasPorts(claim)) return ledger;
+  const gone = Object.values(claim.ports);
+  return { ...ledger, ports: ledger.ports.filter((port) => !gone.includes(port)) };
+}
+
+function addShares(used: readonly number[], claim: Claim, sign: 1 | -1): readonly number[] {
+  if (claim.gpus.length === 0) return used;
+  const result = [...used];
+  for (const share of claim.gpus) {
+    while (result.length <= share.device) result.push(0);
+    const sum = (result[share.device] ?? 0) + sign * share.milli;
+    if (sum < 0) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
+    result[share.device] = sum;
+  }
+  // Trailing zeros and their absence mean the same; only one of them may be written.
+  while (result.length > 0 && result[result.length - 1] === 0) result.pop();
+  return result;
+}
+
+function withPorts(ports: readonly number[], more: readonly number[]): readonly number[] {
+  return [...ports, ...more].sort((a, b) => a - b);
+}
+
+function hasPorts(claim: Claim): boolean {
+  for (const _label in claim.ports) return true;
+  return false;
+}

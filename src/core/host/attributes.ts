@@ -1,0 +1,83 @@
+import type { Host } from './host.ts';
+import type { Expression } from '../cell/job.ts';
+
+const PREFIX = 'host.';
+
+/** The name under which the attribute is stored: a leading `host.` says nothing that is not known; `host` is its id. */
+export function plainAttribute(attribute: string): string {
+  if (attribute === 'host') return 'id';
+  return attribute.startsWith(PREFIX) ? attribute.slice(PREFIX.length) : attribute;
+}
+
+/**
+ * What a host answers for an attribute, or undefined when it has none of that name.
+ *
+ * Derived ones come first, so that no agent can claim to be another host: `id`; of the capacity `cpu` (millicores),
+ * `memory` and `disk` (MiB), `gpus` (devices); `gpuModel` (where the devices differ: all models, sorted, with commas).
+ */
+export function attributeOf(host: Host, attribute: string): string | undefined {
+  const name = plainAttribute(attribute);
+  switch (name) {
+    case 'id':
+      return host.id;
+    case 'cpu':
+      return String(host.capacity.cpuMilli);
+    case 'memory':
+      return String(host.capacity.memoryMib);
+    case 'disk':
+      return String(host.capacity.diskMib);
+    case 'gpus':
+      return String(host.gpuModels.length);
+    case 'gpuModel':
+      return host.gpuModels.length === 0 ? undefined : [...new Set(host.gpuModels)].sort().join(',');
+    default:
+      return Object.hasOwn(host.attributes, name) ? host.attributes[name] : undefined;
+  }
+}
+
+/**
+ * Does the host meet the expression? A missing attribute meets `!=` and nothing else.
+ *
+ * `in` takes a list with commas. The ordered operators compare whole numbers; where a side is not a whole number,
+ * nothing is known to be larger, so the host does not meet it.
+ */
+export function meets(host: Host, expression: Expression): boolean {
+  return compare(attributeOf(host, expression.attribute), expression);
+}
+
+function compare(have: string | undefined, { operator, value }: Expression): boolean {
+  switch (operator) {
+    case '==':
+      return have === value;
+    case '!=':
+      return have !== value;
+    case 'exists':
+      return have !== undefined;
+    case 'in':
+      return have !== undefined && listOf(value).includes(have);
+    case '>=':
+      return order(have, value, (a, b) => a >= b);
+    case '<=':
+      return order(have, value, (a, b) => a <= b);
+    case '>':
+      return order(have, value, (a, b) => a > b);
+    case '<':
+      return order(have, value, (a, b) => a < b);
+  }
+}
+
+/** The values of an `in` list. */
+export function listOf(value: string): readonly string[] {
+  return value.split(',').map((part) => part.trim());
+}
+
+function order(have: string | undefined, value: string, holds: (a: number, b: number) => boolean): boolean {
+  if (have === undefined) return false;
+  const left = wholeNumber(have);
+  const right = wholeNumber(value);
+  return left !== null && right !== null && holds(left, right);
+}
+
+function wholeNumber(text: string): number | null {
+  return /^-?\d+$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,162 @@
+import type { Judge, Rows } from './candidates.ts';
+import { AMOUNT_MAX, CPU, DISK, GPU_TOTAL, MEMORY, ROW } from '../cell-state/capacity-tree.ts';
+import type { CellIndex } from '../cell-state/cell-index.ts';
+import type { CellState } from '../cell-state/cell-state.ts';
+import { meets } from '../host/attributes.ts';
+import type { Fragmentation } from '../scoring/fragmentation.ts';
+import { lossRuleOf } from '../scoring/fragmentation.ts';
+import type { GroupCount } from './group-count.ts';
+import type { HostSlot } from '../cell-state/host-slot.ts';
+import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
+import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
+import type { Kept } from '../scoring/model-demand.ts';
+import { NOTHING_KEPT } from '../scoring/model-demand.ts';
+import type { LeftWeights } from '../scoring/scoring.ts';
+import { gpuLossScore, leftWeights, loadScore, WEIGHT_FULL } from '../scoring/scoring.ts';
+import type { Selection } from '../cell-state/selection.ts';
+
+/** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */
+export class HostJudge implements Judge {
+  readonly need: Float64Array;
+  readonly #index: CellIndex;
+  readonly #request: PlacementRequest;
+  readonly #policy: PlacementPolicy;
+  readonly #selection: Selection;
+  readonly #group: GroupCount;
+  readonly #fragmentation: Fragmentation | null;
+  /** Reckoned once for a decision: what others need does not change by one job's tasks. */
+  readonly kept: Kept;
+  readonly #exactByRow: boolean;
+  /** Nothing but the row decides. */
+  readonly #plain: boolean;
+  /** More is needed than a tree can show. */
+  readonly #isHuge: boolean;
+  readonly #weights: LeftWeights;
+  /** What the request itself takes off the emptiness. */
+  readonly #asked: number;
+  /** How far from wanted each host is that is to be avoided: whoever is not in it is wanted, 0. */
+  readonly #ranks: ReadonlyMap<number, number>;
+  #rank = 0;
+
+  constructor(
+    state: CellState,
+    request: PlacementRequest,
+    policy: PlacementPolicy,
+    selection: Selection,
+    group: GroupCount,
+  ) {
+    this.#index = state.index;
+    this.#request = request;
+    this.#policy = policy;
+    this.#selection = selection;
+    this.#group = group;
+    this.#fragmentation = lossRuleOf(policy);
+    const { gpu } = request.ask;
+    this.kept = this.#fragmentation?.keptFrom(gpu, state.index.gpuStock) ?? NOTHING_KEPT;
+    this.#exactByRow = exactByRow(request.ask, selection);
+    this.need = state.index.need;
+    needOf(request.ask, this.need);
+    this.#weights = leftWeights(state.scale);
+    this.#asked = this.#emptiness(this.need, 0);
+    this.#ranks = ranksOf(request, state);
+    this.#isHuge = this.need[DISK]! > AMOUNT_MAX;
+    const isPlain = selection.all && this.#exactByRow && this.#ranks.size === 0;
+    this.#plain = isPlain && !group.forbids && !this.#isHuge;
+  }
+
+  get rows(): Float64Array {
+    return this.#index.rows;
+  }
+
+  /** From now on only the hosts of the next rank are accepted. @returns false: there is none */
+  turnToAvoided(): boolean {
+    const ranks = [...this.#ranks.values()].filter((rank) => rank > this.#rank);
+    if (ranks.length === 0) return false;
+    this.#rank = Math.min(...ranks);
+    return true;
+  }
+
+  accepts(host: number, stratum: number): boolean {
+    if (this.#index.unreadCount > 0 && !this.#fitsWhenRead(host)) return false;
+    if (this.#plain) return true;
+    if (this.#isHuge && !this.shows(host)) return false;
+    const { all, stratumOf } = this.#selection;
+    if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
+    if (this.#ranks.size > 0 && (this.#ranks.get(host) ?? 0) !== this.#rank) return false;
+    return this.#allowed(host);
+  }
+
+  #fitsWhenRead(host: number): boolean {
+    if (this.#index.unread[host] === 0) return true;
+    this.#index.read(host);
+    this.#index.catchUp();
+    return this.shows(host);
+  }
+
+  shows(host: number): boolean {
+    return rowFits(this.#index.rows, host * ROW, this.need);
+  }
+
+  /** After a pick: may the candidate take another one? */
+  stillFits(host: number): boolean {
+    return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
+  }
+
+  worth(host: number, rows: Rows, offset: number): number {
+    const empty = this.#emptiness(rows, offset) - this.#asked;
+    let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.company(host);
+    if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
+    if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
+    return score;
+  }
+
+  /** What the host is worth now, after a pick. */
+  worthNow(host: number): number {
+    return this.worth(host, this.#index.rows, host * ROW);
+  }
+
+  #load(host: number, cpuMilli: number, empty: number): number {
+    if (this.#fragmentation === null) return loadScore(this.#policy.score, empty);
+    const { gpuUsed, host: registered } = this.#index.slot(host);
+    const state = { cpuMilli, models: registered?.gpuModels ?? [], usedMilli: gpuUsed };
+    const { resources, gpu } = this.#request.ask;
+    const loss = this.#fragmentation.leastLoss(state, resources.cpuMilli, gpu, this.kept);
+    return gpuLossScore(loss?.lossMilli ?? 0, empty);
+  }
+
+  #allowed(host: number): boolean {
+    if (this.#group.forbids && !this.#group.mayAllow(host)) return false;
+    if (this.#exactByRow) return true;
+    const slot = this.#index.slot(host);
+    return slot.host !== undefined && fitsBeyondRow(slot, slot.host, this.#request.ask, this.#selection);
+  }
+
+  #emptiness(rows: Rows, offset: number): number {
+    const { cpu, memory, gpu } = this.#weights;
+    return rows[offset + CPU]! * cpu + rows[offset + MEMORY]! * memory + rows[offset + GPU_TOTAL]! * gpu;
+  }
+
+  #ownAffinity({ host }: HostSlot): number {
+    let sum = 0;
+    for (const { expression, weight } of this.#selection.hostAffinities) {
+      if (host !== undefined && meets(host, expression)) sum += weight / WEIGHT_FULL;
+    }
+    return sum;
+  }
+}
+
+const NONE: ReadonlyMap<number, number> = new Map();
+
+function ranksOf(
+  { avoidHosts, refusingHosts }: PlacementRequest,
+  state: CellState,
+): ReadonlyMap<number, number> {
+  if (avoidHosts.length + refusingHosts.length === 0) return NONE;
+  const ranks = new Map<number, number>();
+  for (const [rank, ids] of [
+    [1, avoidHosts],
+    [2, refusingHosts],
+  ] as const)
+    for (const index of ids.map((id) => state.indexOf(id))) if (index >= 0) ranks.set(index, rank);
+  return ranks;
+}

@@ -1,0 +1,149 @@
+import { CPU, ROW } from '../cell-state/capacity-tree.ts';
+import type { CellState } from '../cell-state/cell-state.ts';
+import type { Chance } from '../random/chance.ts';
+import { lossRuleOf } from '../scoring/fragmentation.ts';
+import { chooseGpus, NO_SHARES } from '../fit/gpu-choice.ts';
+import { GroupCount } from './group-count.ts';
+import { HostJudge } from './host-scorer.ts';
+import type { Host } from '../host/host.ts';
+import type { HostSlot, Use } from '../cell-state/host-slot.ts';
+import { isEmpty } from '../cell-state/host-slot.ts';
+import type { Placement, PlacementPolicy, PlacementRequest, PlacementResult } from './placement-request.ts';
+import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
+import type { GpuShare } from '../cell/resources.ts';
+import type { Found } from './strata-search.ts';
+import { StrataSearch } from './strata-search.ts';
+
+export * from './placement-request.ts';
+export type { Chance } from '../random/chance.ts';
+export type { Explanation, HostRefusal } from './explain.ts';
+export { explain } from './explain.ts';
+
+/**
+ * Chooses hosts, devices and ports for `count` allocations of a group. The state is as before when it returns; the
+ * caller assumes the claims that it makes of the result.
+ *
+ * It finds a place whenever any host has one; how good a place, `PlacementPolicy.sample` says.
+ */
+export function place(
+  state: CellState,
+  request: PlacementRequest,
+  chance: Chance,
+  policy: PlacementPolicy,
+): PlacementResult {
+  const picking = new Picking(state, request, chance, policy);
+  const chosen: Placement[] = [];
+  try {
+    while (chosen.length < request.count) {
+      const placement = picking.next();
+      if (placement === null) break;
+      chosen.push(placement);
+    }
+  } finally {
+    picking.undo();
+  }
+  return { chosen, unplaced: request.count - chosen.length };
+}
+
+/** Picks place after place. Each is taken from the state's tables at once, so that the next one sees it. */
+class Picking {
+  readonly #state: CellState;
+  readonly #request: PlacementRequest;
+  readonly #chance: Chance;
+  readonly #policy: PlacementPolicy;
+  readonly #group: GroupCount;
+  readonly #judge: HostJudge;
+  #search: StrataSearch;
+  /** What each pick takes, when there are no devices and ports to choose. */
+  readonly #plainUse: Use | null;
+  readonly #taken: { readonly slot: HostSlot; readonly use: Use }[] = [];
+
+  constructor(state: CellState, request: PlacementRequest, chance: Chance, policy: PlacementPolicy) {
+    this.#state = state;
+    this.#request = request;
+    this.#chance = chance;
+    this.#policy = policy;
+    const selection = state.selections.for(request);
+    this.#group = new GroupCount(state, selection, request, policy);
+    this.#judge = new HostJudge(state, request, policy, selection, this.#group);
+    const { gpu, ports, resources } = request.ask;
+    this.#plainUse = gpu === null && isEmpty(ports) ? { resources, gpus: NO_SHARES, ports: NO_PORTS } : null;
+    this.#search = this.#newSearch();
+  }
+
+  next(): Placement | null {
+    let found = this.#search.best();
+    while (found === null && this.#mayHaveMore()) {
+      this.#search = this.#newSearch();
+      found = this.#search.best();
+    }
+    return found === null ? null : this.#take(found);
+  }
+
+  /** What was not read may say that there is room again; it comes before hosts that are to be avoided. */
+  #mayHaveMore(): boolean {
+    return this.#state.readAll() || this.#judge.turnToAvoided();
+  }
+
+  undo(): void {
+    for (let taken = this.#taken.pop(); taken !== undefined; taken = this.#taken.pop())
+      this.#state.index.shift(taken.slot, taken.use, -1);
+  }
+
+  #newSearch(): StrataSearch {
+    const selection = this.#state.selections.for(this.#request);
+    return new StrataSearch(this.#state, selection, this.#group, this.#judge, this.#chance, this.#policy);
+  }
+
+  #take(found: Found): Placement {
+    const index = found.candidates.hosts[found.place]!;
+    const slot = this.#state.index.slot(index);
+    const placement = this.#plainUse === null ? this.#placementOn(slot) : plainPlacement(slot);
+    // Nobody comes after the last one who would have to see it.
+    if (this.#taken.length + 1 < this.#request.count) {
+      const use = this.#plainUse ?? useOf(this.#request, placement);
+      this.#taken.push({ slot, use });
+      this.#state.index.shift(slot, use, 1);
+      this.#group.add(index);
+      this.#search.picked(found);
+    }
+    return placement;
+  }
+
+  #placementOn(slot: HostSlot): Placement {
+    const { host } = slot;
+    if (host === undefined) throw new Error(`chose ${slot.id}, which is not registered`);
+    const { ask } = this.#request;
+    const gpus = this.#gpusOn(slot, host);
+    const chosen = choosePorts(
+      ask.ports,
+      host.portRange,
+      slot.ports ?? NO_PORTS_USED,
+      this.#chance,
+      slot.freed ?? NO_PORTS_FREED,
+    );
+    if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which has no room`);
+    return { host: slot.id, known: slot, gpus, ports: chosen.ports };
+  }
+
+  #gpusOn({ index, gpuUsed }: HostSlot, { gpuModels }: Host): readonly GpuShare[] | null {
+    const { gpu, resources } = this.#request.ask;
+    const rule = lossRuleOf(this.#policy);
+    if (rule === null || gpu === null)
+      return chooseGpus(gpuModels, gpuUsed, gpu, this.#policy.score === 'spread' ? 'emptiest' : 'fullest');
+    const cpuMilli = this.#state.index.rows[index * ROW + CPU]!;
+    const state = { cpuMilli, models: gpuModels, usedMilli: gpuUsed };
+    return rule.leastLoss(state, resources.cpuMilli, gpu, this.#judge.kept)?.gpus ?? null;
+  }
+}
+
+const NO_PORTS_FREED: readonly number[] = [];
+const NO_PORTS_USED: ReadonlyMap<number, number> = new Map();
+
+function plainPlacement(known: HostSlot): Placement {
+  return { host: known.id, known, gpus: NO_SHARES, ports: NO_PORTS };
+}
+
+function useOf({ ask }: PlacementRequest, { gpus, ports }: Placement): Use {
+  return { resources: ask.resources, gpus, ports };
+}

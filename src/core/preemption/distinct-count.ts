@@ -1,0 +1,142 @@
+import type { CellState } from '../cell-state/cell-state.ts';
+import { plainAttribute } from '../host/attributes.ts';
+import type { KnownHost } from '../cell-state/host-slot.ts';
+import type { Group } from '../cell/job.ts';
+import type { Selection } from '../cell-state/selection.ts';
+
+/** Hosts of more allocations than so many are counted by their index: a search over all hosts then reads numbers side by side. */
+const FEW = 64;
+
+/**
+ * What `distinct` forbids a group, counted once and kept while allocations of the group come and go: who chooses places for
+ * thousands, one after the other, need not walk over all of them for each. A group without `distinct` has nothing to count.
+ */
+export class DistinctCount {
+  readonly #state: CellState;
+  readonly #onePerHost: boolean;
+  /** Of `distinct`, without `id`. */
+  readonly #attributes: readonly string[];
+  /** All that is held, one entry each, while nothing came or went; from then on null, and `#byHost` counts. */
+  #atFirst: readonly KnownHost[] | null;
+  readonly #byHost = new Map<KnownHost, number>();
+  /** By host index: how many of the group are there. Null until many are held and somebody asks. */
+  #byIndex: Int32Array | null = null;
+  /** Of the host classes, which move on with every index that changes. */
+  #indexVersion = -1;
+  /** By attribute, then by value number of the selection. */
+  #byValue: readonly Int32Array[] = [];
+  /** What the values were counted by: they are counted anew when hosts came, went, or changed their attributes. */
+  #selection: Selection | null = null;
+
+  /** @param held hosts of the group's allocations, one entry each */
+  constructor(state: CellState, { distinct }: Group, held: readonly KnownHost[]) {
+    this.#state = state;
+    const names = distinct.map(plainAttribute);
+    this.#onePerHost = names.includes('id');
+    this.#attributes = names.filter((name) => name !== 'id');
+    this.#atFirst = distinct.length === 0 ? NOBODY : held.slice();
+  }
+
+  /** One more of the group is on the host. */
+  add(known: KnownHost): void {
+    this.#shift(known, 1);
+  }
+
+  /** One that was added is there no longer. */
+  remove(known: KnownHost): void {
+    this.#shift(known, -1);
+  }
+
+  /** Lets `distinct` one more onto the host? @param selection what the group's wishes say about the classes now */
+  allows(known: KnownHost, selection: Selection): boolean {
+    if (known.index >= 0) return this.allowsAt(known.index, selection);
+    if (this.#onePerHost && this.#hosts.has(known)) return false;
+    return this.allowsClass(-1, selection);
+  }
+
+  /** `allows` for the host of the index. */
+  allowsAt(index: number, selection: Selection): boolean {
+    if (this.#onePerHost && this.#isHeld(index)) return false;
+    if (this.#attributes.length === 0) return true;
+    return this.allowsClass(this.#state.index.classes.classOf[index] ?? -1, selection);
+  }
+
+  /** False: `allows` says no of every host of the class. */
+  allowsClass(hostClass: number, selection: Selection): boolean {
+    if (this.#attributes.length === 0) return true;
+    if (selection !== this.#selection) this.#countBy(selection);
+    return this.#attributes.every((name, at) => {
+      const value = valueOfClass(name, hostClass, selection);
+      return value < 0 || this.#byValue[at]![value] === 0;
+    });
+  }
+
+  #isHeld(index: number): boolean {
+    if ((this.#atFirst?.length ?? this.#byHost.size) <= FEW)
+      return this.#hosts.has(this.#state.index.slot(index));
+    const { version } = this.#state.index.classes;
+    if (this.#byIndex === null || this.#indexVersion !== version) {
+      this.#byIndex = this.#countByIndex();
+      this.#indexVersion = version;
+    }
+    return this.#byIndex[index]! > 0;
+  }
+
+  #countByIndex(): Int32Array {
+    const counts = new Int32Array(this.#state.index.size);
+    for (const { index } of this.#atFirst ?? NOBODY) if (index >= 0) counts[index]! += 1;
+    for (const [{ index }, count] of this.#byHost) if (index >= 0) counts[index]! += count;
+    return counts;
+  }
+
+  /** How many of the group each host has. */
+  get #hosts(): ReadonlyMap<KnownHost, number> {
+    const held = this.#atFirst;
+    this.#atFirst = null;
+    for (const known of held ?? NOBODY) this.#byHost.set(known, (this.#byHost.get(known) ?? 0) + 1);
+    return this.#byHost;
+  }
+
+  #shift(known: KnownHost, sign: 1 | -1): void {
+    if (!this.#onePerHost && this.#attributes.length === 0) return;
+    const count = (this.#hosts.get(known) ?? 0) + sign;
+    if (count > 0) this.#byHost.set(known, count);
+    else this.#byHost.delete(known);
+    if (this.#indexVersion !== this.#state.index.classes.version) this.#byIndex = null;
+    else if (this.#byIndex !== null && known.index >= 0) this.#byIndex[known.index] = Math.max(0, count);
+    const selection = this.#selection;
+    if (selection === null) return;
+    // Of another cell by now: all is counted anew when somebody asks.
+    if (selection.version === this.#state.index.classes.version) this.#shiftValues(known, sign, selection);
+    else this.#selection = null;
+  }
+
+  #countBy(selection: Selection): void {
+    this.#selection = selection;
+    this.#byValue = this.#attributes.map((name) => {
+      const at = selection.attributes.indexOf(name);
+      return new Int32Array(selection.valueCounts[at] ?? 0);
+    });
+    for (const [known, count] of this.#hosts) this.#shiftValues(known, count, selection);
+  }
+
+  #shiftValues(known: KnownHost, by: number, selection: Selection): void {
+    const hostClass = this.#classOf(known);
+    for (const [at, name] of this.#attributes.entries()) {
+      const value = valueOfClass(name, hostClass, selection);
+      if (value >= 0) this.#byValue[at]![value]! += by;
+    }
+  }
+
+  /** −1: the host is not there. */
+  #classOf({ index }: KnownHost): number {
+    return index < 0 ? -1 : (this.#state.index.classes.classOf[index] ?? -1);
+  }
+}
+
+const NOBODY: readonly KnownHost[] = [];
+
+/** −1: not set. */
+function valueOfClass(name: string, hostClass: number, { attributes, valueOf }: Selection): number {
+  return valueOf[attributes.indexOf(name)]?.[hostClass] ?? -1;
+}

@@ -1,0 +1,125 @@
+import type { Chance } from '../random/chance.ts';
+import type { Claim } from '../cell/claim.ts';
+import { chooseGpus } from '../fit/gpu-choice.ts';
+import type { Host } from '../host/host.ts';
+import { allocatable } from '../host/host.ts';
+import type { Ledger } from '../fit/ledger.ts';
+import { fitShortfall, holdsUse, withoutUse } from '../fit/ledger.ts';
+import type { Placement, PlacementRequest } from '../placement/placement-request.ts';
+import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
+import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
+
+/** Who gives way, and the place that it makes. */
+export interface EvictionChoice<T extends Claim> {
+  /** In the order in which they were preferred: lowest precedence first. At least one. */
+  readonly victims: readonly T[];
+  readonly placement: Placement;
+}
+
+/**
+ * The victims on one host for one allocation of the request: all of lower precedence; the lowest first, then as few and
+ * as small as will do; without any one of them it would not fit.
+ *
+ * @param ledger as known, with own claims under way
+ * @param running what may give way on the host; those of equal or higher precedence are passed over, and those that the
+ *   ledger no longer holds
+ * @returns null when it does not fit even with all of them gone, or fits without any
+ */
+export function chooseVictims<T extends Claim>(
+  host: Host,
+  ledger: Ledger,
+  request: PlacementRequest,
+  running: readonly T[],
+  chance: Chance,
+): EvictionChoice<T> | null {
+  const order = running
+    .filter((claim) => claim.precedence < request.precedence && holdsUse(ledger, claim))
+    .map((claim) => ({ claim, size: sizeOn(host, claim) }))
+    .sort((a, b) => a.claim.precedence - b.claim.precedence || a.size - b.size);
+  const fits = (left: Ledger): boolean => placeOn(host, left, request, NO_CHANCE) !== null;
+  if (fits(ledger)) return null;
+  const chosen: Sized<T>[] = [];
+  let left = ledger;
+  while (!fits(left)) {
+    const next = nextVictim(order, left, fits);
+    if (next === null) return null;
+    // Each is in the ledger for itself; all together need not be, when what is known of the host is old.
+    if (!holdsUse(left, next.claim)) continue;
+    chosen.push(next);
+    left = withoutUse(left, next.claim);
+  }
+  const victims = withoutNeedless(ledger, chosen, fits).map(({ claim }) => claim);
+  const placement = placeOn(host, victims.reduce(withoutUse, ledger), request, chance);
+  if (placement === null) throw new Error(`the victims on ${host.id} do not make room`);
+  return { victims, placement };
+}
+
+interface Sized<T extends Claim> {
+  readonly claim: T;
+  /** The part of the host that it holds. */
+  readonly size: number;
+}
+
+/**
+ * Takes the next victim out of `order`: from the lowest precedence that is left the smallest one that is enough by
+ * itself; when none is, the largest.
+ */
+function nextVictim<T extends Claim>(
+  order: Sized<T>[],
+  left: Ledger,
+  fits: (ledger: Ledger) => boolean,
+): Sized<T> | null {
+  const lowest = order[0]?.claim.precedence;
+  if (lowest === undefined) return null;
+  let end = 0;
+  while (end < order.length && order[end]?.claim.precedence === lowest) end += 1;
+  // They are in order of size over all dimensions, and what is enough in one need not be in another: each is tried.
+  for (let at = 0; at < end; at++) {
+    const { claim } = order[at]!;
+    if (holdsUse(left, claim) && fits(withoutUse(left, claim))) return order.splice(at, 1)[0] ?? null;
+  }
+  return order.splice(end - 1, 1)[0] ?? null;
+}
+
+/** Spares whom the later choices made needless: the highest precedence first, then the largest. */
+function withoutNeedless<T extends Claim>(
+  ledger: Ledger,
+  chosen: readonly Sized<T>[],
+  fits: (ledger: Ledger) => boolean,
+): Sized<T>[] {
+  let kept = [...chosen].sort((a, b) => a.claim.precedence - b.claim.precedence || a.size - b.size);
+  for (const one of [...kept].reverse()) {
+    const fewer = kept.filter((other) => other !== one);
+    if (fits(fewer.reduce((left, { claim }) => withoutUse(left, claim), ledger))) kept = fewer;
+  }
+  return kept;
+}
+
+const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
+
+/** The place that one allocation of the request has on the host as it is; null: none. */
+export function placeOn(
+  host: Host,
+  ledger: Ledger,
+  request: PlacementRequest,
+  chance: Chance,
+): Placement | null {
+  const { ask, precedence } = request;
+  const gpus = chooseGpus(host.gpuModels, ledger.gpuMilli, ask.gpu, 'fullest');
+  if (gpus === null) return null;
+  const claim = { id: '', host: host.id, precedence, resources: ask.resources, gpus, ports: NO_PORTS };
+  if (fitShortfall(host, ledger, claim) !== null) return null;
+  const chosen = choosePorts(ask.ports, host.portRange, new Set(ledger.ports), chance);
+  return 'missing' in chosen ? null : { host: host.id, gpus, ports: chosen.ports };
+}
+
+function sizeOn(host: Host, { resources, gpus }: Claim): number {
+  const whole = allocatable(host);
+  const part = (used: number, all: number): number => (all <= 0 ? 0 : used / all);
+  const gpuMilli = gpus.reduce((sum, { milli }) => sum + milli, 0);
+  return (
+    part(resources.cpuMilli, whole.cpuMilli) +
+    part(resources.memoryMib, whole.memoryMib) +
+    part(gpuMilli, host.gpuModels.length * GPU_MILLI_PER_DEVICE)
+  );
+}

@@ -1,0 +1,130 @@
+import type { Host } from '../host/host.ts';
+import type { Shortfall } from '../cell/resources.ts';
+import type { SharedResource, SharedUse } from './shared-resource.ts';
+import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
+
+/** What is taken of a pool, and the store revision that wrote it; revision 0 means that there is no record. */
+export interface KnownPool {
+  readonly used: number;
+  readonly revision: number;
+}
+
+/** An operator's word on a resource; null, at revision 0: there is none of that name. */
+export interface KnownResource {
+  readonly resource: SharedResource | null;
+  readonly revision: number;
+}
+
+const UNUSED: KnownPool = Object.freeze({ used: 0, revision: 0 });
+const UNDEFINED: KnownResource = Object.freeze({ resource: null, revision: 0 });
+
+/** Late news must not bring back what is gone: so the revision at which it was seen to be is kept, also of what is not. */
+interface AsOf<T> {
+  readonly asOf: number;
+  readonly known: T;
+}
+
+/**
+ * The newest that is known of shared resources and their pools, and the own claims under way on top. As with ledgers, the
+ * watch and the replies to our own commits fill it and overtake each other, so only a higher revision replaces what is there.
+ */
+export class PoolBook {
+  readonly #pools = new Map<string, AsOf<KnownPool>>();
+  readonly #resources = new Map<string, AsOf<KnownResource>>();
+  readonly #assumed = new Map<string, number>();
+
+  /**
+   * @param used null: the pool has no record
+   * @param revision that wrote the record; for null, at which it was seen to be absent
+   * @returns false: not newer than what is known, and ignored
+   */
+  observe(pool: string, used: number | null, revision: number): boolean {
+    if (revision <= (this.#pools.get(pool)?.asOf ?? 0)) return false;
+    this.#pools.set(pool, { asOf: revision, known: used === null ? UNUSED : { used, revision } });
+    return true;
+  }
+
+  /** As `observe`. */
+  define(name: string, resource: SharedResource | null, revision: number): boolean {
+    if (revision <= (this.#resources.get(name)?.asOf ?? 0)) return false;
+    this.#resources.set(name, {
+      asOf: revision,
+      known: resource === null ? UNDEFINED : { resource, revision },
+    });
+    return true;
+  }
+
+  get(pool: string): KnownPool {
+    return this.#pools.get(pool)?.known ?? UNUSED;
+  }
+
+  resource(name: string): KnownResource {
+    return this.#resources.get(name)?.known ?? UNDEFINED;
+  }
+
+  /** Counts the use as taken until it is settled or forgotten. */
+  assume(use: SharedUse, sign: 1 | -1): void {
+    for (const pool in use) {
+      const sum = (this.#assumed.get(pool) ?? 0) + sign * (use[pool] ?? 0);
+      if (sum === 0) this.#assumed.delete(pool);
+      else this.#assumed.set(pool, sum);
+    }
+  }
+
+  /** What is free of the pool with the own claims under way counted; nothing when its resource is not defined. */
+  free(pool: string): number {
+    const { resource, value } = partsOfPool(pool);
+    const known = this.resource(resource).resource;
+    if (known === null) return 0;
+    return capacityOf(known, value) - this.get(pool).used - (this.#assumed.get(pool) ?? 0);
+  }
+
+  /** What an allocation takes of the pools that the host belongs to. @throws when it belongs to none of one */
+  useOn(host: Host, asked: SharedUse): SharedUse {
+    const use: Record<string, number> = {};
+    for (const name in asked) {
+      const { resource } = this.resource(name);
+      const pool = resource === null ? null : poolOn(host, resource);
+      if (pool === null) throw new Error(`${host.id} has no part in ${name}`);
+      use[pool] = asked[name] ?? 0;
+    }
+    return use;
+  }
+
+  /** Why the host's pools cannot give what is asked, in words; null: they can. */
+  refusalOn(
+    host: Host,
+    asked: SharedUse | undefined,
+  ): { readonly detail: string; readonly short: Shortfall } | null {
+    for (const name in asked) {
+      const needed = asked[name] ?? 0;
+      const { resource } = this.resource(name);
+      const short = (dimension: string, available: number): Shortfall => ({ dimension, needed, available });
+      if (resource === null)
+        return { detail: `no shared resource ${name} is defined`, short: short(sharedDimension(name), 0) };
+      const pool = poolOn(host, resource);
+      if (pool === null)
+        return {
+          detail: `has no ${resource.by ?? ''}, and so no ${name}`,
+          short: short(sharedDimension(name), 0),
+        };
+      const free = this.free(pool);
+      if (needed > free)
+        return {
+          detail: poolText(pool, resource.unit, needed, Math.max(0, free)),
+          short: short(sharedDimension(pool), free),
+        };
+    }
+    return null;
+  }
+}
+
+/** How a shortfall names a pool or a shared resource. */
+export function sharedDimension(name: string): string {
+  return `shared:${name}`;
+}
+
+function poolText(pool: string, unit: string, needed: number, free: number): string {
+  const amount = (n: number): string => `${String(n)}${unit === '' ? '' : ` ${unit}`}`;
+  return `${pool} lacks ${amount(needed - free)} (needs ${amount(needed)}, ${amount(free)} free)`;
+}

@@ -1,0 +1,68 @@
+import type { MixEntry, TaskMix } from './fragmentation.ts';
+import type { PlacementPolicy } from '../placement/placement-request.ts';
+import { keepGpusWhole } from '../placement/placement-request.ts';
+import type { GpuRequest } from '../cell/resources.ts';
+
+/** Tasks after which what came before counts half. */
+const HALF_AFTER = 20_000;
+/** So many kinds of tasks are told apart; then the rarest are forgotten. */
+const KINDS_MAX = 256;
+/** The mix is made anew when this part of it is news: reckoning with it begins with some work. */
+const NEWS_PART = 0.1;
+
+/**
+ * The tasks to come, guessed from those that came: how often each kind was asked for, where the latest count most. What a
+ * policy that keeps GPUs whole must know, and what nobody could tell it beforehand.
+ */
+export class LearnedMix {
+  #kinds = new Map<string, { readonly entry: Omit<MixEntry, 'weight'>; weight: number }>();
+  #weight = 0;
+  #news = 0;
+  #mix: TaskMix | undefined;
+
+  /** @param count how many such tasks were asked for */
+  hear(cpuMilli: number, gpu: GpuRequest | null, count: number): void {
+    if (count <= 0) return;
+    const key = JSON.stringify([cpuMilli, gpu === null ? null : [gpu.count, gpu.milliEach, ...gpu.models]]);
+    let kind = this.#kinds.get(key);
+    if (kind === undefined) this.#kinds.set(key, (kind = { entry: { cpuMilli, gpu }, weight: 0 }));
+    kind.weight += count;
+    this.#weight += count;
+    this.#news += count;
+    while (this.#weight > HALF_AFTER) this.#halve();
+    if (this.#kinds.size > KINDS_MAX) this.#forgetRarest();
+  }
+
+  /** The same list until enough is new; undefined as long as nothing was heard. */
+  get mix(): TaskMix | undefined {
+    if (this.#news > NEWS_PART * this.#weight) {
+      this.#mix = [...this.#kinds.values()].map(({ entry, weight }) => ({ ...entry, weight }));
+      this.#news = 0;
+    }
+    return this.#mix;
+  }
+
+  #halve(): void {
+    for (const kind of this.#kinds.values()) kind.weight /= 2;
+    this.#weight /= 2;
+    this.#news /= 2;
+  }
+
+  #forgetRarest(): void {
+    const byWeight = [...this.#kinds].sort(([, a], [, b]) => b.weight - a.weight);
+    this.#kinds = new Map(byWeight.slice(0, KINDS_MAX / 2));
+    this.#weight = 0;
+    for (const { weight } of this.#kinds.values()) this.#weight += weight;
+  }
+}
+
+/** `keepGpusWhole` for the tasks that were heard of so far; each decision takes the mix as it is then. */
+export function keepGpusWholeFor(learned: LearnedMix): PlacementPolicy {
+  const { name, score, sample, sameHostCost } = keepGpusWhole([]);
+  return {
+    ...{ name, score, sample, sameHostCost },
+    get mix() {
+      return learned.mix;
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import type { Allocation, DesiredState, Outcome } from '../cell/allocation.ts';
+import type { EligibilityState } from '../host/host.ts';
+import type { Group, Job, JobRecord } from '../cell/job.ts';
+import type { AllocationReport } from '../host/report.ts';
+
+/** What is known of one job when its slots are looked at. */
+export interface JobView {
+  readonly record: JobRecord;
+  /** Allocations in the store, and those decided and not yet committed. */
+  readonly live: readonly LiveAllocation[];
+  /** Oldest first within a slot. */
+  readonly outcomes: readonly Outcome[];
+  /** Specs by version; the current one need not be among them. */
+  readonly versions: ReadonlyMap<number, Job>;
+  readonly standing: (host: string) => Standing;
+  /** For `system` jobs: the hosts that satisfy the group's constraints. */
+  readonly matching: (group: Group) => readonly MatchingHost[];
+  readonly nowMs: number;
+}
+
+export interface LiveAllocation {
+  readonly allocation: Allocation;
+  readonly report: AllocationReport | null;
+}
+
+export interface Standing {
+  readonly state: EligibilityState;
+  readonly drainDeadlineMs: number | null;
+  /** Of a lost host: for how long it has surely not heard of the cell. Absent: nobody knows. */
+  readonly cutOffMs?: number;
+}
+
+export interface MatchingHost {
+  readonly host: string;
+  /** Alive, and takes new work. */
+  readonly ready: boolean;
+}
+
+/** A slot that wants an allocation. */
+export interface Fill {
+  readonly group: string;
+  readonly index: number;
+  readonly attempt: number;
+  readonly replaces?: string;
+  readonly avoidHosts: readonly string[];
+  /** Not before this time: the delay after a failure. */
+  readonly notBeforeMs: number;
+  /** Since when the slot waits: what `waitMaxMs` counts from. */
+  readonly sinceMs: number;
+  /** `system` jobs: the only host that will do. */
+  readonly host?: string;
+}
+
+export interface Stop {
+  readonly allocation: Allocation;
+  readonly mode: Exclude<DesiredState, 'run'>;
+  readonly cause: string;
+}
+
+export interface Todo {
+  readonly fills: readonly Fill[];
+  readonly stops: readonly Stop[];
+  /** Their hosts say that nothing of them is left. */
+  readonly releases: readonly LiveAllocation[];
+  /** Waited longer than the group allows; each gets an outcome that says so. */
+  readonly unplaceable: readonly Fill[];
+  /** When to ask again though nothing happened; null: when something happens. */
+  readonly nextAtMs: number | null;
+  /** Set when no allocation is left and none is wanted. */
+  readonly finished: 'complete' | 'failed' | 'stopped' | null;
+}
+
+/** Why an allocation ends though it did not end by itself; the value of `cause` begins with one of these. */
+export const CAUSES = {
+  user: 'stopped by user',
+  version: 'replaced by version',
+  scaledDown: 'scaled down',
+  hostLost: 'host lost',
+  draining: 'host is draining',
+  notMatching: 'host no longer matches',
+  unplaceable: 'unplaceable',
+  evicted: 'evicted by',
+  gangBroken: 'gang begins again',
+} as const;
+
+/** Stopped because its gang ends whole and begins again. */
+export function isOfBrokenGang({ cause }: Pick<Allocation, 'cause'>): boolean {
+  return cause?.startsWith(CAUSES.gangBroken) === true;
+}
+
+/** What the rules of one kind of job add to, group by group. */
+export interface TodoDraft {
+  readonly fills: Fill[];
+  readonly stops: Stop[];
+  readonly unplaceable: Fill[];
+  nextAtMs: number | null;
+  /** Some slot is neither complete nor failed for good. */
+  open: boolean;
+  failed: boolean;
+}
+
+/** The earlier of two times, where null is never. */
+export function earlier(a: number | null, b: number | null): number | null {
+  if (a === null) return b;
+  return b === null ? a : Math.min(a, b);
+}

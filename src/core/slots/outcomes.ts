@@ -1,0 +1,106 @@
+import type { Allocation, Outcome } from '../cell/allocation.ts';
+import type { Job, ReschedulePolicy } from '../cell/job.ts';
+import type { AllocationReport } from '../host/report.ts';
+import { isFailure } from './reschedule.ts';
+import { CAUSES } from './job-view.ts';
+import type { Fill } from './job-view.ts';
+
+/** Outcomes kept for each slot unless the operator says otherwise: enough for people to see a pattern. */
+export const OUTCOMES_PER_SLOT_MAX = 5;
+
+/**
+ * With no limit of attempts, only the delay depends on the history: ten doublings take any sensible delay to its bound.
+ */
+const DELAY_HISTORY_MAX = 10;
+
+/**
+ * The final record of an allocation that its host has released.
+ * @returns null when nothing is worth keeping: the host never started it, or the slot was scaled away
+ */
+export function outcomeOf(allocation: Allocation, report: AllocationReport, nowMs: number): Outcome | null {
+  if (report.state === 'rejected' || allocation.desired === 'remove') return null;
+  const cause = allocation.desired === 'run' ? undefined : (allocation.cause ?? allocation.desired);
+  return {
+    ...slotOf(allocation),
+    host: allocation.host,
+    scheduler: allocation.scheduler,
+    state: report.state,
+    ...(report.exit === undefined ? {} : { exit: report.exit }),
+    reason: cause ?? report.reason,
+    ...(cause === undefined ? {} : { cause }),
+    ...(report.startedAtMs === undefined ? {} : { startedAtMs: report.startedAtMs }),
+    // Nothing ended after it was heard of: a host's clock that runs ahead must not put off what comes next.
+    endedAtMs: Math.min(report.endedAtMs ?? nowMs, nowMs),
+    restarts: report.restarts,
+  };
+}
+
+/** The final record of an allocation of which its host knows nothing any more. */
+export function forgottenOutcome(allocation: Allocation, reason: string, nowMs: number): Outcome | null {
+  if (allocation.desired === 'remove') return null;
+  const cause = allocation.desired === 'run' ? undefined : (allocation.cause ?? allocation.desired);
+  return {
+    ...slotOf(allocation),
+    host: allocation.host,
+    scheduler: allocation.scheduler,
+    state: cause === undefined ? 'lost' : 'killed',
+    exit: { lost: reason },
+    reason: cause ?? reason,
+    ...(cause === undefined ? {} : { cause }),
+    endedAtMs: nowMs,
+    restarts: 0,
+  };
+}
+
+/** The final record of a slot that found no place in time: no host, and an id that no allocation ever had (I24). */
+export function unplaceableOutcome(
+  job: Job,
+  version: number,
+  fill: Fill,
+  end: { readonly id: string; readonly scheduler: string; readonly why: string; readonly nowMs: number },
+): Outcome {
+  return {
+    allocation: end.id,
+    namespace: job.namespace,
+    job: job.name,
+    jobVersion: version,
+    group: fill.group,
+    index: fill.index,
+    attempt: fill.attempt,
+    host: '',
+    scheduler: end.scheduler,
+    state: 'failed',
+    reason: `${CAUSES.unplaceable}: ${end.why}`,
+    cause: CAUSES.unplaceable,
+    endedAtMs: end.nowMs,
+    restarts: 0,
+  };
+}
+
+function slotOf(allocation: Allocation) {
+  const { id, namespace, job, jobVersion, group, index, attempt } = allocation;
+  return { allocation: id, namespace, job, jobVersion, group, index, attempt };
+}
+
+/**
+ * The outcomes of one slot that may go.
+ *
+ * @param history oldest first
+ * @param perSlot how many to keep; null: all. What the reschedule policy still counts, and a completion, stay whatever
+ *   it says (S1.20).
+ */
+export function surplusOutcomes(
+  history: readonly Outcome[],
+  policy: ReschedulePolicy,
+  perSlot: number | null,
+): readonly Outcome[] {
+  if (perSlot === null) return [];
+  const needed = policy.attempts === null ? DELAY_HISTORY_MAX : policy.attempts + 1;
+  const keep = Math.max(perSlot, needed);
+  if (history.length <= keep) return [];
+  // Failures are counted by themselves: what somebody else ended since must not push one out, or an attempt too many follows.
+  const failures = new Set(history.filter((outcome) => isFailure(outcome, true)).slice(-needed));
+  return history
+    .slice(0, history.length - keep)
+    .filter((outcome) => outcome.state !== 'complete' && !failures.has(outcome));
+}

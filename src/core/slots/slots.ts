@@ -1,0 +1,59 @@
+import type { JobView, Todo, TodoDraft } from './job-view.ts';
+import { CAUSES } from './job-view.ts';
+import { evaluateCounted } from './counted-slots.ts';
+import { evaluateSystem } from './system-slots.ts';
+import { isTerminal } from '../host/states.ts';
+
+/**
+ * What should change for one job. A pure function of what the store and the hosts say, asked again after every change:
+ * nothing is remembered between two answers, so a successor that reads the same facts goes on where the last owner
+ * stopped.
+ *
+ * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12): a slot is filled anew only
+ * when the record of its last allocation is gone, or says otherwise in the store and its host is lost.
+ */
+export function evaluate(view: JobView): Todo {
+  const releases = view.live.filter(
+    ({ report }) => report !== null && report.released && isTerminal(report.state),
+  );
+  const draft: TodoDraft = {
+    fills: [],
+    stops: [],
+    unplaceable: [],
+    nextAtMs: null,
+    open: false,
+    failed: false,
+  };
+  const { job, desired } = view.record;
+  if (desired === 'stop') {
+    stopAll(view, draft);
+  } else {
+    stopUnknownGroups(view, draft);
+    for (const group of Object.values(job.groups)) {
+      if (job.type === 'system') evaluateSystem(view, group, draft);
+      else evaluateCounted(view, group, draft);
+    }
+  }
+  const { fills, stops, unplaceable, nextAtMs } = draft;
+  return { fills, stops, releases, unplaceable, nextAtMs, finished: finishedAs(view, draft) };
+}
+
+function finishedAs(view: JobView, draft: TodoDraft): Todo['finished'] {
+  if (view.live.length > 0 || draft.open || draft.unplaceable.length > 0) return null;
+  if (view.record.desired === 'stop') return 'stopped';
+  return draft.failed ? 'failed' : 'complete';
+}
+
+function stopAll(view: JobView, draft: TodoDraft): void {
+  for (const { allocation } of view.live) {
+    if (allocation.desired === 'run') draft.stops.push({ allocation, mode: 'stop', cause: CAUSES.user });
+  }
+}
+
+function stopUnknownGroups(view: JobView, draft: TodoDraft): void {
+  for (const { allocation } of view.live) {
+    if (allocation.desired !== 'run' || view.record.job.groups[allocation.group] !== undefined) continue;
+    const cause = `${CAUSES.version} ${String(view.record.version)}`;
+    draft.stops.push({ allocation, mode: 'remove', cause });
+  }
+}

@@ -1,0 +1,88 @@
+import type { Group } from '../cell/job.ts';
+import type { Slot } from './slot-table.ts';
+import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
+import { isRunning, offer, replaceDisplaced } from './counted-slots.ts';
+import type { JobView, TodoDraft } from './job-view.ts';
+import { CAUSES } from './job-view.ts';
+
+/**
+ * The rules of a system job: one allocation on each host that matches and takes work. Its index is only a name; a host
+ * that had one before gets the same again while nobody else took it.
+ */
+export function evaluateSystem(view: JobView, group: Group, draft: TodoDraft): void {
+  // Such a job never ends by itself: the next host may come at any time.
+  draft.open = true;
+  const table = slotTable(view, group.name);
+  const matching = view.matching(group);
+  const sameWork = sameWorkAs(view, group);
+  leaveOthers(view, table, new Set(matching.map(({ host }) => host)), draft);
+  const held = new Set<string>();
+  const taken = new Set<number>();
+  let steady = true;
+  for (const [index, slot] of table) {
+    if (vacantInMs(view, slot) === 0) continue;
+    taken.add(index);
+    for (const live of slot.live) {
+      held.add(live.allocation.host);
+      if (view.standing(live.allocation.host).state === 'ready') steady &&= isRunning(live);
+    }
+  }
+  const before = indexesByHost(table);
+  const nextFree = freeIndexes(taken, new Set(before.values()));
+  for (const { host, ready } of matching) {
+    if (!ready || held.has(host)) continue;
+    const earlier = before.get(host);
+    const index = earlier !== undefined && !taken.has(earlier) ? earlier : nextFree();
+    taken.add(index);
+    const slot = ofHost(table.get(index), host);
+    const next = nextOf(view, group, index, slot, {
+      runsForEver: true,
+      waitingSinceMs: view.nowMs,
+      sameWork,
+    });
+    if (next.kind !== 'fill') continue;
+    steady = false;
+    offer(view, { ...group, waitMaxMs: null }, { ...next.fill, avoidHosts: [], host }, draft);
+  }
+  replaceDisplaced(view, group, table, { sameWork, steady, runsForEver: true }, draft);
+}
+
+/** What happened in the slot on another host is not this host's history. */
+function ofHost(slot: Slot | undefined, host: string): Slot | undefined {
+  if (slot === undefined) return undefined;
+  const attempts = slot.history.filter((outcome) => outcome.host === host);
+  return { live: slot.live.filter(({ allocation }) => allocation.host === host), history: attempts };
+}
+
+function leaveOthers(
+  view: JobView,
+  table: ReadonlyMap<number, Slot>,
+  matching: ReadonlySet<string>,
+  draft: TodoDraft,
+): void {
+  for (const slot of table.values()) {
+    for (const { allocation } of slot.live) {
+      if (allocation.desired !== 'run' || matching.has(allocation.host)) continue;
+      if (view.standing(allocation.host).state === 'lost') continue;
+      draft.stops.push({ allocation, mode: 'remove', cause: CAUSES.notMatching });
+    }
+  }
+}
+
+function indexesByHost(table: ReadonlyMap<number, Slot>): Map<string, number> {
+  const indexes = new Map<string, number>();
+  for (const [index, slot] of table) {
+    const host = slot.history.at(-1)?.host;
+    if (host !== undefined) indexes.set(host, index);
+  }
+  return indexes;
+}
+
+/** Each call: the next index that nobody holds and that is no other host's by its history. */
+function freeIndexes(taken: ReadonlySet<number>, reserved: ReadonlySet<number>): () => number {
+  let next = 0;
+  return () => {
+    while (taken.has(next) || reserved.has(next)) next += 1;
+    return next;
+  };
+}

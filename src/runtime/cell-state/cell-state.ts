@@ -1,0 +1,115 @@
+import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/cell-store.ts';
+import type { Codec } from '../../wire/codec/codec.ts';
+import { RecordError } from '../../wire/codec/codec.ts';
+
+export interface TableRow<T> {
+  readonly value: T;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+export interface TableOptions<T> {
+  /** One row appeared, changed or went. Called after the table itself changed. */
+  readonly onChange?: (name: string, now: TableRow<T> | undefined, before: TableRow<T> | undefined) => void;
+  /** A record that cannot be read: the row keeps its last good value, or stays absent. */
+  readonly onBadRecord?: (error: RecordError, key: string) => void;
+}
+
+/**
+ * A live copy of everything under a prefix, decoded. Rows are named by the rest of their key. After a gap the new
+ * snapshot is compared with the rows, so that a listener sees only what is different.
+ *
+ * A copy is a hint: it lags behind the store, and only a commit's compares say whether it was right.
+ */
+export class Table<T> {
+  readonly ready: Promise<void>;
+  readonly #prefix: string;
+  readonly #codec: Codec<T>;
+  readonly #options: TableOptions<T>;
+  readonly #rows = new Map<string, TableRow<T>>();
+  readonly #following: Following;
+  #revision = 0;
+  /** The record that was read last: many records of a table often say the same, as a scheduler's owner keys do. */
+  #last: { readonly text: string; readonly value: T } | null = null;
+
+  constructor(store: CellStore, prefix: string, codec: Codec<T>, options: TableOptions<T> = {}) {
+    this.#prefix = prefix;
+    this.#codec = codec;
+    this.#options = options;
+    this.#following = store.follow(prefix, {
+      onSnapshot: (snapshot) => this.#replace(snapshot),
+      onChanges: (changes, revision) => this.#change(changes, revision),
+    });
+    this.ready = this.#following.ready;
+  }
+
+  get(name: string): TableRow<T> | undefined {
+    return this.#rows.get(name);
+  }
+
+  rows(): IterableIterator<[string, TableRow<T>]> {
+    return this.#rows.entries();
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** The store revision up to which this copy is known to be whole. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  close(): void {
+    this.#following.close();
+  }
+
+  #replace(snapshot: Snapshot): void {
+    this.#revision = Math.max(this.#revision, snapshot.revision);
+    for (const name of [...this.#rows.keys()]) {
+      if (!snapshot.entries.has(this.#prefix + name)) this.#remove(name);
+    }
+    for (const entry of snapshot.entries.values()) this.#set(entry);
+  }
+
+  #change(changes: readonly Change[], revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+    for (const change of changes) {
+      if (change.kind === 'put') this.#set(change.entry);
+      else this.#remove(change.key.slice(this.#prefix.length));
+    }
+  }
+
+  #set(entry: Entry): void {
+    const name = entry.key.slice(this.#prefix.length);
+    const before = this.#rows.get(name);
+    if (before?.modRevision === entry.modRevision) return;
+    const value = this.#decode(entry);
+    if (value === BAD) return;
+    const now: TableRow<T> = { value, createRevision: entry.createRevision, modRevision: entry.modRevision };
+    this.#rows.set(name, now);
+    this.#options.onChange?.(name, now, before);
+  }
+
+  #remove(name: string): void {
+    const before = this.#rows.get(name);
+    if (before === undefined) return;
+    this.#rows.delete(name);
+    this.#options.onChange?.(name, undefined, before);
+  }
+
+  #decode(entry: Entry): T | typeof BAD {
+    if (this.#last?.text === entry.value) return this.#last.value;
+    try {
+      const value = this.#codec.decode(entry.value);
+      this.#last = { text: entry.value, value };
+      return value;
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+      this.#options.onBadRecord?.(error, entry.key);
+      return BAD;
+    }
+  }
+}
+
+const BAD = Symbol('bad record');

@@ -1,0 +1,47 @@
+import type { CellKeys } from '../../core/cell/keys.ts';
+import type { PoolBook } from '../../core/quota/pool-book.ts';
+import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
+import type { CellStore } from '../../ports/cell-store.ts';
+import type { RecordError } from '../../wire/codec/codec.ts';
+import { poolCodec, sharedResourceCodec } from '../../wire/records/records.ts';
+import { Table } from './cell-state.ts';
+
+export interface PoolFeedOptions {
+  /** More may be free of a pool of the resource than before. */
+  readonly onRoom: (resource: string) => void;
+  readonly onBadRecord: (error: RecordError, key: string) => void;
+}
+
+/** Keeps a pool book up to date from the store. */
+export class PoolFeed {
+  readonly ready: Promise<unknown>;
+  readonly #pools: Table<Pool>;
+  readonly #resources: Table<SharedResource>;
+
+  constructor(store: CellStore, keys: CellKeys, book: PoolBook, options: PoolFeedOptions) {
+    const { onRoom, onBadRecord } = options;
+    this.#resources = new Table(store, keys.shared, sharedResourceCodec, {
+      onBadRecord,
+      onChange: (name, now) => {
+        const revision = now?.modRevision ?? this.#resources.revision;
+        if (book.define(name, now?.value ?? null, revision)) onRoom(name);
+      },
+    });
+    this.#pools = new Table(store, keys.pools, poolCodec, {
+      onBadRecord,
+      onChange: (pool, now, before) => {
+        const used = now?.value.used ?? 0;
+        book.observe(pool, now?.value.used ?? null, now?.modRevision ?? this.#pools.revision);
+        // Said also when the reply to our own release was here before: only now is it news to who waits.
+        if (used < (before?.value.used ?? 0)) onRoom(pool.slice(0, pool.indexOf('/')));
+      },
+    });
+    this.ready = Promise.all([this.#pools.ready, this.#resources.ready]);
+    this.ready.catch(() => undefined);
+  }
+
+  close(): void {
+    this.#pools.close();
+    this.#resources.close();
+  }
+}

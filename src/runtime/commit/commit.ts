@@ -1,0 +1,442 @@
+import type { Found } from '../../core/commit/commit.ts';
+import { allOf, judge, unitsOf } from '../../core/commit/commit.ts';
+import type { Host } from '../../core/host/host.ts';
+import type { IntentRef } from '../../core/cell/intent.ts';
+import type { CellKeys } from '../../core/cell/keys.ts';
+import type { Ledger } from '../../core/fit/ledger.ts';
+import type { LedgerBook } from '../../core/commit/ledger-book.ts';
+import { PoolBook } from '../../core/quota/pool-book.ts';
+import type { ConflictCheck, Plan, PlanOutcome } from '../../core/commit/plan.ts';
+import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
+import type { AttemptReply, CellStore } from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+import type { Log, Metrics } from '../../ports/telemetry.ts';
+import { Backoff } from '../wait/backoff.ts';
+import type { AppliedAt } from './attempt.ts';
+import { attemptOf, foundIn } from './attempt.ts';
+import { resolveCommit } from './unknown-outcome.ts';
+import type { Batch } from './queue.ts';
+import { CommitQueue } from './queue.ts';
+import type { CommitterStats } from './tally.ts';
+import { CommitTally } from './tally.ts';
+import { CommitWindow } from './window.ts';
+import { LedgerNews } from './replies.ts';
+import { readPool, readResource } from './pool-replies.ts';
+import { OpenPlan, PendingUnit } from './open-plan.ts';
+import { sleep } from '../wait/wait.ts';
+
+/** While this many transactions are under way, more are sent only when they are full: waiting fills them. */
+const PARTIAL_IN_FLIGHT_MAX = 2;
+/**
+ * Lost races for a pool, before a unit is decided anew. Somebody wins each of them, and of many schedulers each loses
+ * many; its hosts are not contended, and a new decision would meet in the same pool.
+ */
+const POOL_RACES_MAX = 64;
+/** Store away: try again soon, then every few seconds. Placements wait; nothing is lost by it. */
+const STORE_AWAY = { firstMs: 50, maxMs: 5_000 };
+
+export interface CommitterDeps {
+  readonly store: CellStore;
+  readonly keys: CellKeys;
+  readonly book: LedgerBook;
+  readonly hostOf: (id: string) => Host | undefined;
+  /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
+  readonly ownerRevisionOf: (namespace: string, job: string) => number | undefined;
+  /** Mod revision of the open intent of a gang of ours; undefined when it is none of ours. Without it there are none. */
+  readonly intentRevisionOf?: (intent: IntentRef) => number | undefined;
+  /** What is known of shared resources; without it only what the replies tell. */
+  readonly pools?: PoolBook;
+  /** Told of each ledger that a reply made known, after the book was, and before the plan's outcome is. */
+  readonly onLedger?: (host: string, ledger: Ledger, revision: number) => void;
+  /**
+   * The session under which plans are made, asked at each plan; one that is aborted is lost. Then nothing more is sent for
+   * its plans: where the store is restored meanwhile, it may hold what they compare. Without it they are tried for ever.
+   */
+  readonly session?: () => AbortSignal;
+  /** More plans will be handed over in a moment: a transaction that is not full waits for them. Call `flush` when not. */
+  readonly moreComing?: () => boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly options: CommitterOptions;
+}
+
+export interface CommitterOptions {
+  readonly conflictCheck: ConflictCheck;
+  /** Transactions under way at once, at the most: fewer when the store takes longer for it (`CommitWindow`). */
+  readonly inFlightMax: number;
+  /** How often one unit may be refused and still be tried again. */
+  readonly rebasesMax: number;
+}
+
+/**
+ * Writes plans to the cell: several plans in one transaction where they fit, several transactions under way at once.
+ *
+ * A host takes part in one transaction at a time. So the ledger that the next one compares is known from the reply to the
+ * one before, and we never conflict with ourselves; whoever needs a busy host waits in the queue.
+ */
+export class Committer {
+  readonly #deps: CommitterDeps;
+  readonly #queue: CommitQueue;
+  readonly #tally = new CommitTally();
+  readonly #news: LedgerNews;
+  readonly #pools: PoolBook;
+  readonly #backoff: Backoff;
+  readonly #window: CommitWindow;
+  #session: AbortSignal | undefined;
+  #inFlight = 0;
+  /** The newest store revision that a reply told. */
+  #newestRevision = 0;
+  #pumpIsDue = false;
+  #storeAway = false;
+  #trouble: string | null = null;
+  #idle: (() => void)[] = [];
+
+  constructor(deps: CommitterDeps) {
+    this.#deps = deps;
+    this.#backoff = new Backoff(STORE_AWAY, deps.random);
+    this.#window = new CommitWindow(deps.options.inFlightMax);
+    this.#news = new LedgerNews(deps.book, deps.log, deps.onLedger);
+    this.#pools = deps.pools ?? new PoolBook();
+    this.#queue = new CommitQueue({
+      knowledge: {
+        ledgerOf: (host) => deps.book.get(host),
+        hostOf: deps.hostOf,
+        ownerRevisionOf: deps.ownerRevisionOf,
+        intentRevisionOf: (intent) => deps.intentRevisionOf?.(intent),
+        pools: this.#pools,
+      },
+      ...{ book: deps.book, tally: this.#tally, operationsMax: () => deps.store.limits.operationsMax },
+      refresh: (pending) => void this.#refresh(pending),
+    });
+  }
+
+  get stats(): CommitterStats {
+    return this.#tally.stats;
+  }
+
+  /** Why commits wait, since the last one that went through; null: they do not. */
+  get storeTrouble(): string | null {
+    return this.#trouble;
+  }
+
+  /** Full transactions that are worth having under way now, a number that need not be whole. */
+  get window(): number {
+    return this.#window.transactions;
+  }
+
+  /**
+   * Placements that are worth having open here now: those under way, and as many as make one more transaction full, so that
+   * it goes as soon as one of those is answered. Whoever has more of them makes them wait here instead of deciding them
+   * later, on newer knowledge.
+   */
+  get placementsMax(): number {
+    return (
+      this.#window.transactions * this.#placementsEach + this.#fullWhile(this.#deps.moreComing !== undefined)
+    );
+  }
+
+  /** One for many hosts takes half the limit in ledgers and half in allocations; more fit where they share hosts. */
+  get #placementsEach(): number {
+    return this.#deps.store.limits.operationsMax / 2;
+  }
+
+  /** Units from which a transaction is taken for full: while more are coming, as many as may fit where they share hosts. */
+  #fullWhile(moreComing: boolean): number {
+    return moreComing ? this.#deps.store.limits.operationsMax : this.#placementsEach;
+  }
+
+  /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  /**
+   * Writes the plan, as far as it does not conflict. Takes as long as the store needs to answer: while it is away, plans
+   * wait.
+   *
+   * @returns what became of every place, eviction and release, by allocation id
+   * @throws StoreError that is not retryable: the store was closed, or refuses us, or the session is lost. What was committed
+   *   before is known from the store only.
+   */
+  commit(plan: Plan): Promise<PlanOutcome> {
+    const units = unitsOf(plan, this.#deps.store.limits.operationsMax);
+    const session = this.#deps.session?.();
+    this.#follow(session);
+    const open = new OpenPlan(plan, session);
+    if (session?.aborted === true) {
+      open.fail(sessionLost());
+      return open.outcome;
+    }
+    for (const unit of units) {
+      const pending = new PendingUnit(open, unit);
+      if (this.#deps.options.conflictCheck === 'version') pending.see(this.#deps.book);
+      this.#queue.push(pending);
+    }
+    if (units.length === 0) open.finish();
+    this.#pumpSoon();
+    return open.outcome;
+  }
+
+  #follow(session: AbortSignal | undefined): void {
+    if (session === this.#session) return;
+    this.#session = session;
+    session?.addEventListener('abort', () => this.#endLost(), { once: true });
+  }
+
+  #endLost(): void {
+    for (const pending of this.#queue.lost()) pending.open.fail(sessionLost());
+    this.#queue.dropFailed();
+    this.#pumpSoon();
+  }
+
+  /** To be tried once more; not where the session was lost meanwhile. */
+  #again(units: readonly PendingUnit[]): void {
+    this.#queue.giveBack(units);
+    if (units.some(({ open }) => open.session?.aborted === true)) this.#endLost();
+  }
+
+  /** No more is coming for now: what is there goes out as it is. */
+  flush(): void {
+    if (this.#queue.size > 0) this.#pumpSoon();
+  }
+
+  /** Resolves when nothing is queued or under way. */
+  idle(): Promise<void> {
+    if (this.#isIdle()) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #isIdle(): boolean {
+    return this.#queue.size === 0 && this.#inFlight === 0 && !this.#storeAway;
+  }
+
+  /** Not at once: plans that are handed over in the same turn shall share a transaction. */
+  #pumpSoon(): void {
+    if (this.#pumpIsDue) return;
+    this.#pumpIsDue = true;
+    void Promise.resolve().then(() => {
+      this.#pumpIsDue = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    const waits = this.#deps.moreComing?.() ?? false;
+    const full = this.#fullWhile(waits);
+    while (
+      !this.#storeAway &&
+      this.#queue.size > 0 &&
+      this.#inFlight < Math.floor(this.#window.transactions)
+    ) {
+      const mayGo = this.#inFlight < PARTIAL_IN_FLIGHT_MAX && !waits;
+      if (!mayGo && this.#queue.size < full) break;
+      const batch = this.#queue.nextBatch();
+      if (batch === null) break;
+      void this.#run(batch);
+    }
+    if (this.#isIdle()) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** The ledgers that we know do not hold what is to be freed. Perhaps they are old: read them, then decide. */
+  async #refresh(pending: PendingUnit): Promise<void> {
+    pending.refreshed = true;
+    const { keys, store } = this.#deps;
+    const hosts = pending.unit.parts.map((part) => part.host);
+    const { pools } = pending;
+    await this.#during(hosts, pools, [pending], async () => {
+      const ledgerKeys = hosts.map((host) => keys.ledger(host));
+      const snapshot = await store.read([...ledgerKeys, ...pools.map((pool) => keys.pool(pool))]);
+      for (const pool of pools) readPool(this.#pools, keys, pool, snapshot);
+      for (const host of hosts)
+        this.#news.read(host, snapshot.entries.get(keys.ledger(host)), snapshot.revision);
+      this.#again([pending]);
+    });
+  }
+
+  readonly #sending = (host: string, ledger: Ledger, text: string): void =>
+    this.#deps.book.sending(host, ledger, text);
+
+  async #run(batch: Batch): Promise<void> {
+    const hosts: string[] = [];
+    for (const { host } of batch.draft.ledgers) hosts.push(host);
+    const pools = Array.from(batch.draft.pools, ({ pool }) => pool);
+    await this.#during(hosts, pools, batch.units, async () => {
+      const { store, keys, clock } = this.#deps;
+      const startedMs = clock.monotonicMs();
+      const sentAfter = this.#revisionKnown(batch);
+      const { listings } = this.#deps.book;
+      // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
+      const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
+      this.#trouble = null;
+      this.#tally.count('transactions');
+      this.#answered(reply, batch, startedMs);
+      if (reply.outcome !== 'unknown') this.#newestRevision = Math.max(this.#newestRevision, reply.revision);
+      if (reply.outcome === 'applied') this.#applied(batch, { ...reply, exact: true }, listings);
+      else if (reply.outcome === 'refused') this.#refused(batch, reply);
+      else await this.#unknown(batch, reply.cause, sentAfter, listings);
+    });
+  }
+
+  #answered({ outcome }: AttemptReply, { draft, leftOthers }: Batch, startedMs: number): void {
+    const { clock, metrics } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const tookMs = nowMs - startedMs;
+    metrics.observe('moorage_commit_seconds', tookMs / 1000, { outcome });
+    // Where bytes bound a transaction, it never has as many operations as it may.
+    const isFull = leftOthers || draft.operations >= this.#placementsEach;
+    if (outcome === 'unknown') this.#window.unanswered(startedMs, nowMs);
+    else this.#window.answered(tookMs, isFull);
+    metrics.gauge('moorage_commit_window', this.#window.transactions);
+  }
+
+  /** A store revision that was certainly reached: nothing that is sent now can have been applied before it. */
+  #revisionKnown(batch: Batch): number {
+    let revision = this.#newestRevision;
+    for (const { before } of batch.draft.ledgers) revision = Math.max(revision, before.revision);
+    for (const owner of batch.draft.owners) revision = Math.max(revision, owner.createRevision);
+    return revision;
+  }
+
+  /** Keeps the hosts and the pools to itself while `work` runs, and decides what a fault of the store means for the units. */
+  async #during(
+    hosts: readonly string[],
+    pools: readonly string[],
+    units: readonly PendingUnit[],
+    work: () => Promise<void>,
+  ): Promise<void> {
+    this.#inFlight += 1;
+    this.#queue.hold(hosts, pools);
+    try {
+      await work();
+      this.#backoff.reset();
+    } catch (error) {
+      this.#failed(units, error);
+    } finally {
+      this.#inFlight -= 1;
+      this.#queue.free(hosts, pools);
+      for (const host of hosts) this.#deps.book.sent(host);
+      this.#pumpSoon();
+    }
+  }
+
+  #failed(units: readonly PendingUnit[], error: unknown): void {
+    if (error instanceof StoreError && error.retryable) {
+      this.#again(units);
+      void this.#waitForStore(error);
+      return;
+    }
+    if (error instanceof StoreError && error.code === 'too-large') {
+      const [only] = units;
+      if (units.length === 1 && only !== undefined)
+        this.#tally.refuse(only, allOf(only.unit, { reason: 'too-large' }));
+      else for (const pending of units) pending.shareWithFewer();
+      if (units.length > 1) this.#again(units);
+      return;
+    }
+    for (const pending of units) pending.open.fail(error);
+    this.#queue.dropFailed();
+  }
+
+  async #waitForStore(cause: StoreError): Promise<void> {
+    if (this.#storeAway) return;
+    this.#storeAway = true;
+    this.#trouble = `${cause.code}: ${cause.message}`;
+    const delayMs = this.#backoff.nextMs();
+    this.#deps.log.warn({ code: cause.code, delayMs: Math.round(delayMs) }, `commits wait: ${cause.message}`);
+    await sleep(this.#deps.clock, delayMs);
+    this.#storeAway = false;
+    this.#pumpSoon();
+  }
+
+  /** @param listings how often the store had been read anew when it was sent */
+  #applied(batch: Batch, { revision, exact }: AppliedAt, listings: number): void {
+    // A revision that is only a bound from above may be somebody else's: it says nothing about the ledgers.
+    if (exact) this.#learn(batch.draft, revision, listings);
+    for (const pending of batch.units) this.#tally.landed(pending, revision);
+  }
+
+  #learn(draft: TransactionDraft, revision: number, listings: number): void {
+    const { book, options } = this.#deps;
+    for (const { host, before, after } of draft.ledgers) {
+      this.#news.known(host, after, revision);
+      if (options.conflictCheck === 'version') this.#queue.followOwn(host, before.revision, revision);
+    }
+    book.committed(revision, listings);
+    for (const { pool, after } of draft.pools) this.#pools.observe(pool, after, revision);
+  }
+
+  #refused(batch: Batch, reply: AttemptReply & { readonly outcome: 'refused' }): void {
+    const { keys, options, ownerRevisionOf } = this.#deps;
+    this.#tally.count('refused');
+    for (const { host } of batch.draft.ledgers)
+      this.#news.read(host, reply.found.get(keys.ledger(host)), reply.revision);
+    const found = foundIn(reply.found, keys);
+    const pools = new Map(Array.from(batch.draft.pools, ({ pool, before }) => [pool, before.revision]));
+    const resources = new Map(Array.from(batch.draft.resources, (r) => [r.name, r.modRevision]));
+    const sent = {
+      poolRevision: (pool: string) => pools.get(pool) ?? 0,
+      resourceRevision: (name: string) => resources.get(name) ?? 0,
+      ledgerRevision: (host: string) => batch.draft.comparedRevision(host) ?? 0,
+      ownerRevision: ownerRevisionOf,
+      intentRevision: (intent: IntentRef) => this.#deps.intentRevisionOf?.(intent),
+    };
+    this.#readShared(batch.draft, reply);
+    const again: PendingUnit[] = [];
+    const byPools = isPoolRace(batch.draft, found);
+    for (const pending of batch.units) {
+      const { verdicts, moved } = judge(pending.unit, sent, found, options.conflictCheck === 'version');
+      if (!this.#tally.refuse(pending, verdicts)) continue;
+      pending.refused(moved, byPools);
+      if (pending.refusals > options.rebasesMax || pending.poolRaces > POOL_RACES_MAX)
+        this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));
+      else again.push(pending);
+    }
+    this.#again(again);
+  }
+
+  #readShared(draft: TransactionDraft, { found, revision }: AttemptReply & { outcome: 'refused' }): void {
+    const { keys } = this.#deps;
+    const snapshot = { entries: found, revision };
+    for (const { pool } of draft.pools) readPool(this.#pools, keys, pool, snapshot);
+    for (const { name } of draft.resources) readResource(this.#pools, keys, name, snapshot);
+  }
+
+  async #unknown(batch: Batch, cause: Error, sentAfter: number, listings: number): Promise<void> {
+    const { keys, log, metrics } = this.#deps;
+    log.debug({ cause: cause.message, units: batch.units.length }, 'a commit without an answer is read back');
+    // Units of several sessions are never together: those of a lost one have left the queue.
+    const session = batch.units[0]?.open.session;
+    const resolved = await resolveCommit(this.#deps, keys, batch.draft, sentAfter, session);
+    if (resolved === null) throw sessionLost();
+    const { applied, fencedAt } = resolved;
+    this.#tally.count('unknownResolved');
+    metrics.count('moorage_commit_unknown_total', { resolved: applied === null ? 'not-applied' : 'applied' });
+    if (applied !== null) this.#applied(batch, applied, listings);
+    else {
+      const [first] = batch.draft.ledgers;
+      if (fencedAt !== null && first !== undefined)
+        this.#news.known(first.host, first.before.ledger, fencedAt);
+      this.#again(batch.units);
+    }
+  }
+}
+
+function sessionLost(): StoreError {
+  return new StoreError('closed', 'the session is lost, and with it what was to be committed', {
+    retryable: false,
+  });
+}
+
+/** Nothing but a pool, or what is known of one, had moved: whoever takes of it meets there, and no host is contended. */
+function isPoolRace(draft: TransactionDraft, found: Found): boolean {
+  for (const { host, before } of draft.ledgers)
+    if (found.ledgerRevision(host) !== before.revision) return false;
+  for (const { pool, before } of draft.pools) if (found.poolRevision(pool) !== before.revision) return true;
+  for (const { name, modRevision } of draft.resources)
+    if (found.resourceRevision(name) !== modRevision) return true;
+  return false;
+}

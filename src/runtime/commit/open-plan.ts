@@ -1,0 +1,124 @@
+import type { Unit, Verdicts } from '../../core/commit/commit.ts';
+import { poolsIn } from '../../core/commit/commit.ts';
+import type { LedgerBook } from '../../core/commit/ledger-book.ts';
+import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../../core/commit/plan.ts';
+
+/** A unit refused this often shares its transactions with fewer others, so that it is not refused for their sake. */
+const REFUSALS_BEFORE_SHARING_LESS = 2;
+
+const NO_VERDICTS: Verdicts = new Map();
+
+/** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
+export class OpenPlan {
+  readonly outcome: Promise<PlanOutcome>;
+  /** Under which the plan was made; nothing is sent for it when it is aborted. */
+  readonly session: AbortSignal | undefined;
+  /** In the plan's order; null: not yet. Nobody sees it before none is null. */
+  readonly #outcomes = new Map<string, PartOutcome | null>();
+  #missing: number;
+  #resolve: (outcome: PlanOutcome) => void = () => undefined;
+  #reject: (cause: unknown) => void = () => undefined;
+  #failed = false;
+
+  constructor(plan: Plan, session?: AbortSignal) {
+    this.session = session;
+    const outcomes = this.#outcomes;
+    for (const place of plan.places) outcomes.set(place.id, null);
+    for (const { victim } of plan.evictions) outcomes.set(victim.id, null);
+    for (const { allocation } of plan.releases) outcomes.set(allocation.id, null);
+    this.#missing = outcomes.size;
+    if (this.#missing !== plan.places.length + plan.evictions.length + plan.releases.length)
+      throw new Error(`plan ${plan.id} names an allocation twice`);
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** @throws when the allocation is not of the plan or had its outcome already: every part of a plan ends once */
+  settle(id: string, outcome: PartOutcome): void {
+    if (this.#outcomes.get(id) !== null) throw new Error(`allocation ${id} ended twice in one plan`);
+    this.#outcomes.set(id, outcome);
+    this.#missing -= 1;
+    if (this.#missing === 0) this.finish();
+  }
+
+  finish(): void {
+    if (this.#missing !== 0) throw new Error('a plan ended before all of its parts did');
+    this.#resolve(this.#outcomes as PlanOutcome);
+  }
+
+  fail(cause: unknown): void {
+    this.#failed = true;
+    this.#reject(cause);
+  }
+}
+
+/** A unit that waits for its transaction, or is in one. */
+export class PendingUnit {
+  readonly open: OpenPlan;
+  unit: Unit;
+  /** The pools that the unit takes something of or gives back to, when it was whole. */
+  readonly pools: readonly string[];
+  /** Times that a transaction with this unit was refused for something else than its pools. */
+  refusals = 0;
+  /** Times that nothing but a pool had moved, of this unit or of one that shared its transaction. */
+  poolRaces = 0;
+  /** A ledger of the unit moved between the plan and now. */
+  rebased = false;
+  /** The ledgers were read afresh for this unit. */
+  refreshed = false;
+  #fewer = 0;
+  /** Under `conflictCheck: version`: the ledger revisions that the plan was made on. */
+  #seen: Map<string, number> | null = null;
+
+  constructor(open: OpenPlan, unit: Unit) {
+    this.open = open;
+    this.unit = unit;
+    this.pools = poolsIn(unit);
+  }
+
+  /**
+   * @param byPools nothing but pools had moved: whoever takes of them meets there, so to share the transaction with fewer
+   *   others would only make more transactions meet
+   */
+  refused(moved: boolean, byPools: boolean): void {
+    if (byPools) this.poolRaces += 1;
+    else this.refusals += 1;
+    this.rebased ||= moved;
+  }
+
+  shareWithFewer(): void {
+    this.#fewer += 1;
+  }
+
+  /** How many operations a transaction may have before this unit would rather go with another. */
+  operationsCap(operationsMax: number): number {
+    const halvings = this.#fewer + Math.max(0, this.refusals - REFUSALS_BEFORE_SHARING_LESS);
+    return operationsMax >> Math.min(halvings, 30);
+  }
+
+  see(book: LedgerBook): void {
+    this.#seen = new Map(this.unit.parts.map(({ host }) => [host, book.get(host).revision]));
+  }
+
+  /** Our own commit moved the ledger: that is no news to a plan made on the revision before. */
+  followOwn(host: string, from: number, to: number): void {
+    if (this.#seen?.get(host) === from) this.#seen.set(host, to);
+  }
+
+  /** Places on hosts whose ledger somebody else has moved since the plan was made. */
+  movedSinceSeen(revisionOf: (host: string) => number): Verdicts {
+    if (this.#seen === null) return NO_VERDICTS;
+    const verdicts = new Map<string, ConflictReason>();
+    for (const part of this.unit.parts) {
+      if (this.#seen.get(part.host) === revisionOf(part.host)) continue;
+      for (const place of part.places) verdicts.set(place.id, { reason: 'version' });
+    }
+    return verdicts;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Verdicts } from '../../core/commit/commit.ts';
+import { prune } from '../../core/commit/commit.ts';
+import type { PendingUnit } from './open-plan.ts';
+
+/** Counts of claims (places) by how they ended, and of transactions. */
+export interface CommitterStats {
+  readonly committed: number;
+  readonly rebased: number;
+  readonly conflicted: number;
+  readonly released: number;
+  readonly evicted: number;
+  readonly transactions: number;
+  readonly refused: number;
+  /** Transactions whose outcome had to be read back. */
+  readonly unknownResolved: number;
+}
+
+/** Tells the plans what became of their parts, and counts it. */
+export class CommitTally {
+  readonly #stats = {
+    committed: 0,
+    rebased: 0,
+    conflicted: 0,
+    released: 0,
+    evicted: 0,
+    transactions: 0,
+    refused: 0,
+    unknownResolved: 0,
+  };
+
+  get stats(): CommitterStats {
+    return { ...this.#stats };
+  }
+
+  count(what: 'transactions' | 'refused' | 'unknownResolved'): void {
+    this.#stats[what] += 1;
+  }
+
+  /** Settles what cannot land. @returns whether anything of the unit is left to try */
+  refuse(pending: PendingUnit, verdicts: Verdicts): boolean {
+    const { rest, refused } = prune(pending.unit, verdicts);
+    for (const part of pending.unit.parts) {
+      for (const place of part.places) if (refused.has(place.id)) this.#stats.conflicted += 1;
+    }
+    for (const [id, why] of refused) pending.open.settle(id, { kind: 'conflicted', why });
+    if (rest === null) return false;
+    pending.unit = rest;
+    return true;
+  }
+
+  /** Settles all of the unit, which is in the store since the revision. */
+  landed(pending: PendingUnit, revision: number): void {
+    const kind = pending.rebased ? 'rebased' : 'committed';
+    const outcome = { kind, revision } as const;
+    for (const part of pending.unit.parts) {
+      this.#stats[kind] += part.places.length;
+      this.#stats.released += part.releases.length;
+      this.#stats.evicted += part.evictions.length;
+      for (const place of part.places) pending.open.settle(place.id, outcome);
+      for (const { victim } of part.evictions) pending.open.settle(victim.id, outcome);
+      for (const { allocation } of part.releases) pending.open.settle(allocation.id, outcome);
+    }
+  }
+}

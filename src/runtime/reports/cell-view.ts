@@ -1,0 +1,162 @@
+import { jobKeyOf } from '../../core/cell/ids.ts';
+import type { Mark, MergeSink } from '../../core/host/merge.ts';
+import { HostView } from '../../core/host/merge.ts';
+import type { AllocationReport, HostReport } from '../../core/host/report.ts';
+
+/** What is known of one host, and since when. */
+export interface HostSight {
+  readonly host: string;
+  /** −1 before the host was heard. */
+  readonly incarnation: number;
+  readonly seq: number;
+  /** Wall-clock time of the last word of the host; null: never heard. */
+  readonly asOfMs: number | null;
+  /** Since when the host is silent; null while it is heard. A silent host keeps its last known allocations. */
+  readonly staleSinceMs: number | null;
+  readonly allocations: number;
+}
+
+/** The cell as the hosts report it: eventually consistent, never going back, with its age. For reading. */
+export interface CellView {
+  /** The report of the allocation by this very host. */
+  get(host: string, id: string): AllocationReport | undefined;
+  /** The report of the allocation, on whichever host it is. */
+  allocation(id: string): AllocationReport | undefined;
+  /** Every allocation of the job that any host reports, by `<namespace>/<job>`. */
+  ofJob(jobKey: string): Iterable<AllocationReport>;
+  /** Every allocation that the host reports. */
+  on(host: string): Iterable<AllocationReport>;
+  host(host: string): HostSight | undefined;
+  hosts(): IterableIterator<HostSight>;
+  /** How many allocations are known, of those that are kept. */
+  readonly size: number;
+  /** Every known host has reported or timed out; false until the first list of hosts is there. */
+  readonly complete: boolean;
+}
+
+/** `heard`: first word, or the end of a silence. `restarted`: a newer incarnation. `left`: no longer registered. */
+export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
+
+/** All are called in the order in which things became known, and must not throw. */
+export interface ReportHandlers {
+  /** Is the report to be kept in the view? Asked of each that comes. Absent: all are. */
+  keeps?(report: AllocationReport): boolean;
+  /** Does nobody wait for the host any more? What a monitor knows of it may stay behind for ever. Absent: everybody does. */
+  isLost?(host: string): boolean;
+  /** The observed half of an allocation is new or changed. */
+  onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
+  /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */
+  onGone?(previous: AllocationReport): void;
+  onHost?(sight: HostSight, what: HostChange): void;
+  /** A message that was news was merged: for those who hand messages on. */
+  onMessage?(message: HostReport): void;
+  /** `view.complete` became true or false. */
+  onComplete?(complete: boolean): void;
+}
+
+/** When a host was last heard, on both clocks. */
+export interface Heard {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+export interface HostEntry {
+  readonly view: HostView;
+  /** Since when we want to hear of it. */
+  readonly known: Heard;
+  heard: Heard | null;
+  /** When a silence began, as found by the last look; null while it is heard. */
+  silentSince: Heard | null;
+}
+
+/** The hosts' merged views with the index by allocation. Knows no clock: the follower says what is silent. */
+export class ViewIndex {
+  readonly #hosts = new Map<string, HostEntry>();
+  readonly #byAllocation = new Map<string, AllocationReport>();
+  readonly #byJob = new Map<string, Map<string, AllocationReport>>();
+  readonly #sink: MergeSink;
+
+  constructor(sink: MergeSink) {
+    this.#sink = {
+      keeps: (report) => sink.keeps?.(report) ?? true,
+      onSet: (report, previous) => {
+        this.#index(report);
+        sink.onSet(report, previous);
+      },
+      onGone: (previous) => {
+        this.#unindex(previous);
+        sink.onGone(previous);
+      },
+    };
+  }
+
+  get size(): number {
+    return this.#byAllocation.size;
+  }
+
+  get(host: string): HostEntry | undefined {
+    return this.#hosts.get(host);
+  }
+
+  entries(): IterableIterator<HostEntry> {
+    return this.#hosts.values();
+  }
+
+  allocation(id: string): AllocationReport | undefined {
+    return this.#byAllocation.get(id);
+  }
+
+  ofJob(jobKey: string): Iterable<AllocationReport> {
+    return this.#byJob.get(jobKey)?.values() ?? [];
+  }
+
+  /** The host's entry, made when it is new. */
+  expect(host: string, now: Heard): HostEntry {
+    let entry = this.#hosts.get(host);
+    if (entry === undefined) {
+      entry = { view: new HostView(host), known: now, heard: null, silentSince: null };
+      this.#hosts.set(host, entry);
+    }
+    return entry;
+  }
+
+  /** @returns whether the message was news */
+  apply(message: HostReport, now: Heard): boolean {
+    return this.expect(message.host, now).view.apply(message, this.#sink);
+  }
+
+  learn(host: string, reports: readonly AllocationReport[], mark: Mark, now: Heard): void {
+    this.expect(host, now).view.learn(reports, mark, this.#sink);
+  }
+
+  /** What hosts report of the job is no longer worth its memory. */
+  drop(jobKey: string): void {
+    for (const { host, id } of [...this.ofJob(jobKey)]) this.#hosts.get(host)?.view.drop(id, this.#sink);
+  }
+
+  /** The host's registration is gone: so is all that was known of it. */
+  forget(host: string): void {
+    const entry = this.#hosts.get(host);
+    if (entry === undefined) return;
+    this.#hosts.delete(host);
+    for (const report of [...entry.view.reports()]) this.#sink.onGone(report);
+  }
+
+  #index(report: AllocationReport): void {
+    this.#byAllocation.set(report.id, report);
+    const key = jobKeyOf(report.namespace, report.job);
+    let ofJob = this.#byJob.get(key);
+    if (ofJob === undefined) this.#byJob.set(key, (ofJob = new Map<string, AllocationReport>()));
+    ofJob.set(report.id, report);
+  }
+
+  /** Only the host that the index speaks of may take it out. */
+  #unindex({ id, host, namespace, job }: AllocationReport): void {
+    if (this.#byAllocation.get(id)?.host !== host) return;
+    this.#byAllocation.delete(id);
+    const key = jobKeyOf(namespace, job);
+    const ofJob = this.#byJob.get(key);
+    ofJob?.delete(id);
+    if (ofJob?.size === 0) this.#byJob.delete(key);
+  }
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+import { Backoff } from '../wait/backoff.ts';
+import type { MergedView } from './merged-view.ts';
+import type { ReportReader, ReportSource } from './stream-reader.ts';
+import { SourceError } from './stream-reader.ts';
+import { sleep } from '../wait/wait.ts';
+
+/** A stream that ended is opened again soon, then every few seconds. */
+export const RECONNECT = { firstMs: 100, maxMs: 5_000 };
+
+/** What streams are followed with. */
+export interface StreamParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly reader: ReportReader;
+  readonly merged: MergedView;
+  /** Asked again at every `refresh()`, and before each new try. */
+  sources(): readonly ReportSource[];
+}
+
+interface HostStream {
+  readonly source: ReportSource;
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** Every host has a stream of its own, opened again from where it stood when the host can do so. */
+export class HostStreams {
+  readonly #parts: StreamParts;
+  readonly #streams = new Map<string, HostStream>();
+
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+  }
+
+  /** The sources may have changed. */
+  refresh(): void {
+    const { merged } = this.#parts;
+    const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));
+    for (const [name, stream] of this.#streams) {
+      const source = sources.get(name);
+      if (source !== undefined && source.url === stream.source.url) continue;
+      stream.stop.abort();
+      this.#streams.delete(name);
+      if (source === undefined) merged.forget(name);
+    }
+    for (const source of sources.values()) {
+      if (this.#streams.has(source.name)) continue;
+      merged.expect(source.name);
+      const stop = new AbortController();
+      this.#streams.set(source.name, { source, stop, ended: this.#follow(source, stop.signal) });
+    }
+  }
+
+  async close(): Promise<void> {
+    const streams = [...this.#streams.values()];
+    for (const { stop } of streams) stop.abort();
+    await Promise.all(streams.map(({ ended }) => ended));
+  }
+
+  async #follow(source: ReportSource, signal: AbortSignal): Promise<void> {
+    const { clock, merged, random, reader } = this.#parts;
+    const backoff = new Backoff(RECONNECT, random);
+    while (!signal.aborted) {
+      const settled = merged.get(source.name)?.view.settled;
+      const resumable = settled !== undefined && settled.incarnation >= 0;
+      const query = resumable ? `?incarnation=${String(settled.incarnation)}&seq=${String(settled.seq)}` : '';
+      // A source that cannot resume starts with a `full`, whatever we asked for.
+      let inOrder = false;
+      let first = true;
+      await reader.read(source, query, signal, (frame) => {
+        if (!('seq' in frame) || frame.kind === 'part' || frame.host !== source.name)
+          throw new SourceError(`${source.name} speaks for another`);
+        if (frame.kind === 'full') inOrder = true;
+        else if (first && resumable) inOrder = frame.incarnation === settled.incarnation;
+        if (!inOrder) throw new SourceError(`${source.name} did not begin with all it has`);
+        if (first) backoff.reset();
+        first = false;
+        merged.merge(frame, true);
+      });
+      await sleep(clock, backoff.nextMs(), signal);
+    }
+  }
+}

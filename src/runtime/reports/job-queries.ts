@@ -1,0 +1,103 @@
+import type { Clock } from '../../ports/clock.ts';
+import { jobKeyOf } from '../../core/cell/ids.ts';
+import type { PartFrame, ReportFrame } from '../../wire/api/report-frames.ts';
+import { JOBS_ASKED_MAX } from '../../wire/api/report-frames.ts';
+import type { MergedView } from './merged-view.ts';
+import type { ReportReader, ReportSource } from './stream-reader.ts';
+import { SourceError } from './stream-reader.ts';
+
+/** Until it begins to answer: a monitor has what is asked for in memory. Whoever gets no answer can ask the hosts. */
+const ANSWER_MS = 1_000;
+
+export interface ReportQuestionsParts {
+  readonly clock: Clock;
+  readonly reader: ReportReader;
+  readonly merged: MergedView;
+  /** The monitor in use; null: there is none. */
+  source(): ReportSource | null;
+}
+
+interface Question {
+  readonly answered: Promise<boolean>;
+  readonly answer: (isAll: boolean) => void;
+}
+
+/**
+ * Asks the monitor in use for what hosts report of single jobs, some jobs in one request and one request at a time: those
+ * who keep reports of their own jobs alone come to own jobs of which they have let all reports go by.
+ */
+export class ReportQuestions {
+  readonly #parts: ReportQuestionsParts;
+  readonly #waiting = new Map<string, Question>();
+  #stop: AbortController | null = null;
+  #isAsking = false;
+  #isClosed = false;
+
+  constructor(parts: ReportQuestionsParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns whether all that hosts report of the job is in the view */
+  ask(jobKey: string): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    let question = this.#waiting.get(jobKey);
+    if (question === undefined) this.#waiting.set(jobKey, (question = newQuestion()));
+    void this.#askAll();
+    return question.answered;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop?.abort();
+    for (const { answer } of this.#waiting.values()) answer(false);
+    this.#waiting.clear();
+  }
+
+  async #askAll(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    while (this.#waiting.size > 0) {
+      const some = [...this.#waiting].slice(0, JOBS_ASKED_MAX);
+      for (const [key] of some) this.#waiting.delete(key);
+      const { isComplete, behind } = await this.#read(some.map(([key]) => key));
+      for (const [key, { answer }] of some) answer(isComplete && !behind.has(key));
+    }
+    this.#isAsking = false;
+  }
+
+  /** @returns `behind`: jobs of which the monitor knows less than we do */
+  async #read(
+    jobKeys: readonly string[],
+  ): Promise<{ readonly isComplete: boolean; readonly behind: ReadonlySet<string> }> {
+    const { clock, merged, reader } = this.#parts;
+    const monitor = this.#parts.source();
+    const behind = new Set<string>();
+    if (monitor === null) return { isComplete: false, behind };
+    let isComplete = false;
+    const stop = new AbortController();
+    this.#stop = stop;
+    const cancel = clock.after(ANSWER_MS, () => stop.abort());
+    const take = (frame: ReportFrame): void => {
+      cancel();
+      if (frame.kind === 'part') {
+        if (!merged.learn(frame)) for (const key of jobsOf(frame)) behind.add(key);
+      } else if (frame.kind === 'view' && frame.synced) isComplete = frame.complete;
+      else throw new SourceError(`${monitor.name} does not answer for single jobs`);
+    };
+    merged.beginLearning();
+    await reader.read(monitor, `?jobs=${encodeURIComponent(jobKeys.join(','))}`, stop.signal, take);
+    cancel();
+    merged.endLearning();
+    return { isComplete, behind };
+  }
+}
+
+function jobsOf({ allocations }: PartFrame): readonly string[] {
+  return allocations.map(({ namespace, job }) => jobKeyOf(namespace, job));
+}
+
+function newQuestion(): Question {
+  let answer: Question['answer'] = () => undefined;
+  const answered = new Promise<boolean>((resolve) => (answer = resolve));
+  return { answered, answer };
+}

@@ -1,0 +1,133 @@
+import { Backoff } from '../wait/backoff.ts';
+import type { StreamParts } from './host-streams.ts';
+import { RECONNECT } from './host-streams.ts';
+import type { Relay } from './merged-view.ts';
+import { MonitorSight } from './monitor-reachability.ts';
+import type { ReportSource } from './stream-reader.ts';
+import { SourceError } from './stream-reader.ts';
+import { sleep } from '../wait/wait.ts';
+import { Waker } from '../wait/waker.ts';
+
+/** One monitor's stream with all hosts in it; when it ends, or hears few hosts for long, another monitor's. */
+export class MonitorStream {
+  readonly #parts: StreamParts;
+  readonly #relay: Relay;
+  readonly #stop = new AbortController();
+  readonly #changed = new Waker();
+  readonly #sight: MonitorSight;
+  /** The stream in use; a signal of its own, since whoever reads under one may keep a word with it for as long as it lives. */
+  #stream: { readonly source: ReportSource; readonly stop: AbortController } | null = null;
+  #ended: Promise<void> | null = null;
+
+  constructor(parts: StreamParts, relay: Relay) {
+    this.#parts = parts;
+    this.#relay = relay;
+    this.#sight = new MonitorSight(parts.random);
+  }
+
+  /** The monitor whose stream is in use; null while there is none. */
+  get source(): ReportSource | null {
+    return this.#stream?.source ?? null;
+  }
+
+  /** Begins to follow; later, the sources may have changed. */
+  refresh(): void {
+    this.#ended ??= this.#follow();
+    this.#changed.wake();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#stream?.stop.abort();
+    await this.#ended;
+  }
+
+  async #follow(): Promise<void> {
+    const { clock, merged, random } = this.#parts;
+    const { signal } = this.#stop;
+    const backoff = new Backoff(RECONNECT, random);
+    let last = '';
+    while (!signal.aborted) {
+      const source = this.#nextSource(last);
+      if (source === undefined) {
+        await Promise.race([this.#changed.wait(signal), sleep(clock, RECONNECT.maxMs, signal)]);
+        continue;
+      }
+      last = source.name;
+      const stop = new AbortController();
+      this.#stream = { source, stop };
+      await this.#read(source, stop.signal, () => backoff.reset());
+      this.#stream = null;
+      this.#relay.complete = false;
+      merged.checkComplete();
+      await sleep(clock, backoff.nextMs(), signal);
+    }
+  }
+
+  /** Another one than the last when there is another: the last one just failed. */
+  #nextSource(last: string): ReportSource | undefined {
+    const sources = this.#parts.sources();
+    const others = sources.filter((source) => source.name !== last);
+    const from = others.length > 0 ? others : sources;
+    return from.length === 0 ? undefined : from[this.#parts.random.below(from.length)];
+  }
+
+  async #read(source: ReportSource, signal: AbortSignal, onFirst: () => void): Promise<void> {
+    const { merged, reader } = this.#parts;
+    const relay = this.#relay;
+    const sight = this.#sight;
+    const inOrder = new Set<string>();
+    let synced = false;
+    sight.begin();
+    await reader.read(source, '', signal, (frame) => {
+      onFirst();
+      relay.heard = merged.now();
+      switch (frame.kind) {
+        case 'view':
+          if (frame.synced && !synced) this.#forgetOthers();
+          synced ||= frame.synced;
+          relay.complete = frame.complete && synced;
+          merged.checkComplete();
+          this.#judge(source);
+          return;
+        case 'left':
+          sight.left(frame.host);
+          merged.forget(frame.host);
+          return;
+        case 'silent':
+          sight.silent(frame.host);
+          merged.silent(frame.host, frame.silentMs);
+          return;
+        case 'part':
+          throw new SourceError(`${source.name} answers what it was not asked`);
+        default:
+          sight.heard(frame.host);
+          if (frame.kind === 'full') inOrder.add(frame.host);
+          // A later start of the host is not in order before its own `full`: a beat of it settles nothing.
+          else if (frame.incarnation > this.#incarnationOf(frame.host)) inOrder.delete(frame.host);
+          merged.merge(frame, inOrder.has(frame.host));
+      }
+    });
+  }
+
+  /** @throws SourceError when another monitor may hear more */
+  #judge({ name }: ReportSource): void {
+    const parts = this.#parts;
+    if (!this.#relay.complete) return;
+    const nowMs = parts.clock.monotonicMs();
+    this.#sight.look(nowMs);
+    if (parts.sources().some((source) => source.name !== name) && this.#sight.isBlind(nowMs))
+      throw new SourceError(`${name} hears few of the hosts`);
+  }
+
+  #incarnationOf(host: string): number {
+    return this.#parts.merged.get(host)?.view.mark.incarnation ?? -1;
+  }
+
+  /** Hosts that the new monitor does not know left while nobody told us. */
+  #forgetOthers(): void {
+    const { merged } = this.#parts;
+    const gone = [...merged.entries()].filter((entry) => !this.#sight.knows(entry.view.host));
+    for (const entry of gone) merged.forget(entry.view.host);
+  }
+}

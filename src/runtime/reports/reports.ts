@@ -1,0 +1,133 @@
+import type { HostReport } from '../../core/host/report.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { HttpClient } from '../../ports/http.ts';
+import type { Random } from '../../ports/random.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { PartFrame } from '../../wire/api/report-frames.ts';
+import type { CellView, ReportHandlers } from './cell-view.ts';
+import { HostStreams } from './host-streams.ts';
+import type { Relay } from './merged-view.ts';
+import { MergedView } from './merged-view.ts';
+import { MonitorStream } from './monitor-stream.ts';
+import type { ReportSource } from './stream-reader.ts';
+import { ReportQuestions } from './job-queries.ts';
+import { ReportReader } from './stream-reader.ts';
+
+export interface ReportFollowerDeps {
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Asked again at every `refresh()`, and before each new try. */
+  sources(): readonly ReportSource[];
+  readonly handlers?: ReportHandlers;
+  readonly options: ReportFollowerOptions;
+}
+
+export interface ReportFollowerOptions {
+  /**
+   * `all`: every source is a host and has a stream of its own; for monitors. `any-one`: the sources are monitors, each
+   * with all hosts in one stream, and one of them is enough; for schedulers and arbiters.
+   */
+  readonly mode: 'all' | 'any-one';
+  /** A source or host that says nothing for this long counts as silent. Default `SILENCE_MS`. */
+  readonly silenceMs?: number;
+}
+
+/** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
+export const SILENCE_MS = 3_000;
+/** How often a host or monitor that has nothing to say says so on its report stream. */
+export const REPORT_BEAT_MS = 1_000;
+
+/**
+ * Follows report streams and keeps their merged view. Streams that end, are cut or fall silent are opened again with
+ * backoff, from where they stood when the source can do so. A host that cannot be heard stays in the view with its last
+ * known allocations, marked stale (I51).
+ */
+export class ReportFollower {
+  readonly #clock: Clock;
+  readonly #mode: ReportFollowerOptions['mode'];
+  readonly #silenceMs: number;
+  readonly #merged: MergedView;
+  readonly #reader: ReportReader;
+  readonly #streams: HostStreams | MonitorStream;
+  readonly #questions: ReportQuestions;
+  #state: 'new' | 'following' | 'closed' = 'new';
+  #cancelLook: () => void = () => undefined;
+
+  constructor(deps: ReportFollowerDeps) {
+    const { clock, random, options } = deps;
+    this.#clock = clock;
+    this.#mode = options.mode;
+    this.#silenceMs = options.silenceMs ?? SILENCE_MS;
+    this.#reader = new ReportReader(deps.http, deps.log, this.#silenceMs);
+    const relay: Relay | null = options.mode === 'all' ? null : { heard: null, complete: false };
+    const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, relay);
+    const parts = { clock, random, merged, reader: this.#reader, sources: () => deps.sources() };
+    this.#merged = merged;
+    this.#streams = relay === null ? new HostStreams(parts) : new MonitorStream(parts, relay);
+    const streams = this.#streams;
+    this.#questions = new ReportQuestions({
+      ...{ clock, merged, reader: this.#reader },
+      source: () => (streams instanceof MonitorStream ? streams.source : null),
+    });
+  }
+
+  get view(): CellView {
+    return this.#merged.view;
+  }
+
+  /** Name of the monitor whose stream is in use; null in mode `all`, and while there is none. */
+  get source(): string | null {
+    return this.#streams instanceof MonitorStream ? (this.#streams.source?.name ?? null) : null;
+  }
+
+  /** The merged messages of every host: what an empty view needs to become this one. */
+  *messages(): IterableIterator<HostReport> {
+    for (const entry of this.#merged.entries()) yield* entry.view.messages();
+  }
+
+  /** What hosts report of the jobs: the answer to somebody's `learn`. */
+  partsOf(jobKeys: readonly string[]): IterableIterator<PartFrame> {
+    return this.#merged.partsOf(jobKeys);
+  }
+
+  /**
+   * Mode `any-one`: brings into the view what the monitor in use knows of a job whose reports were not kept as they came by.
+   * @returns false: it did not say, does not yet know of every host, or hosts were heard of meanwhile
+   */
+  learn(jobKey: string): Promise<boolean> {
+    return this.#questions.ask(jobKey);
+  }
+
+  /** What hosts report of the job need not be kept any longer. */
+  drop(jobKey: string): void {
+    this.#merged.drop(jobKey);
+  }
+
+  /** Begins to follow; later, the sources may have changed. */
+  refresh(): void {
+    if (this.#state === 'closed') return;
+    if (this.#state === 'new') {
+      this.#state = 'following';
+      this.#merged.start();
+      // Whoever follows a monitor is told of silent hosts, and of the rest when it comes.
+      if (this.#mode === 'all') this.#look();
+    }
+    this.#streams.refresh();
+    this.#merged.checkComplete();
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closed';
+    this.#cancelLook();
+    this.#questions.close();
+    this.#reader.close();
+    await this.#streams.close();
+  }
+
+  #look(): void {
+    this.#merged.look();
+    this.#cancelLook = this.#clock.after(this.#silenceMs / 3, () => this.#look());
+  }
+}

@@ -1,0 +1,94 @@
+import type { HttpClient } from '../../ports/http.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { ReportFrame } from '../../wire/api/report-frames.ts';
+import { readReportFrame } from '../../wire/api/report-frames.ts';
+import { NdjsonParser } from '../stream/ndjson.ts';
+
+const CONNECT_TIMEOUT_MS = 3_000;
+/** Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. */
+const CONNECTS_MAX = 256;
+
+/** One that serves `/v1/reports`: a host (by its id), or a monitor. */
+export interface ReportSource {
+  readonly name: string;
+  /** Base URL without a slash at the end. */
+  readonly url: string;
+}
+
+/** A source broke the rules of the stream: it is cut, and followed anew from a `full`. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+}
+
+/** Opens report streams, not too many at once, and reads them frame by frame. */
+export class ReportReader {
+  readonly #http: HttpClient;
+  readonly #log: Log;
+  readonly #silenceMs: number;
+  #connects = 0;
+  readonly #waitingToConnect: (() => void)[] = [];
+  #isClosed = false;
+
+  constructor(http: HttpClient, log: Log, silenceMs: number) {
+    this.#http = http;
+    this.#log = log;
+    this.#silenceMs = silenceMs;
+  }
+
+  /** Nothing is opened any more; what is open is for its reader's signal to end. */
+  close(): void {
+    this.#isClosed = true;
+    for (const resolve of this.#waitingToConnect.splice(0)) resolve();
+  }
+
+  /** Reads one stream until it ends, however it ends. `take` may throw a SourceError, which ends it. Never rejects. */
+  async read(
+    source: ReportSource,
+    query: string,
+    signal: AbortSignal,
+    take: (frame: ReportFrame) => void,
+  ): Promise<void> {
+    let connecting = true;
+    const connected = (): void => {
+      if (connecting) this.#leaveConnect();
+      connecting = false;
+    };
+    await this.#enterConnect();
+    try {
+      if (signal.aborted || this.#isClosed) return;
+      const stream = await this.#http.stream({
+        method: 'GET',
+        url: `${source.url}/v1/reports${query}`,
+        timeoutMs: CONNECT_TIMEOUT_MS,
+        idleTimeoutMs: this.#silenceMs,
+        signal,
+      });
+      if (stream.status !== 200) throw new SourceError(`${source.name} answered ${String(stream.status)}`);
+      const parser = new NdjsonParser();
+      for await (const chunk of stream.chunks) {
+        if (signal.aborted) return;
+        for (const value of parser.push(chunk)) {
+          const frame = readReportFrame(value);
+          if (frame === null) throw new SourceError(`${source.name} sent something that is no report`);
+          take(frame);
+          connected();
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#log.debug({ source: source.name, error }, 'report stream ended');
+    } finally {
+      connected();
+    }
+  }
+
+  async #enterConnect(): Promise<void> {
+    if (this.#connects < CONNECTS_MAX) this.#connects += 1;
+    else await new Promise<void>((resolve) => this.#waitingToConnect.push(resolve));
+  }
+
+  #leaveConnect(): void {
+    const next = this.#waitingToConnect.shift();
+    if (next === undefined) this.#connects -= 1;
+    else next();
+  }
+}

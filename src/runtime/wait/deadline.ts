@@ -1,0 +1,23 @@
+import type { Clock } from '../../ports/clock.ts';
+
+/** A wait that ends by itself: its signal is aborted after `ms`, or when the caller went away. */
+export interface Patience {
+  readonly signal: AbortSignal;
+  /** Must be called when the wait is over. */
+  done(): void;
+}
+
+export function patience(clock: Clock, ms: number, caller: AbortSignal): Patience {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  if (caller.aborted) abort();
+  caller.addEventListener('abort', abort, { once: true });
+  const cancel = clock.after(ms, abort);
+  return {
+    signal: controller.signal,
+    done: () => {
+      cancel();
+      caller.removeEventListener('abort', abort);
+    },
+  };
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
+import { ID_PATTERN } from '../../core/cell/ids.ts';
+import type { StartTerms } from '../../core/quota/ticket.ts';
+import { ProblemError } from './problem.ts';
+import { startTermsSchema } from './ticket-schema.ts';
+
+/**
+ * The arbiter's API.
+ *
+ *   POST /v1/tickets   TicketRequest → 200 TicketAnswer
+ *   GET  /v1/grants    –             → GrantListing
+ *   GET  /livez /readyz /metrics
+ */
+
+export interface TicketRequest {
+  readonly scheduler: string;
+  readonly placements: readonly StartTerms[];
+  /** Runs of placements of which all are granted or none, in their order; every other placement stands alone. */
+  readonly together?: readonly PlacementRun[];
+}
+
+export interface PlacementRun {
+  /** Position of its first placement. */
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Placements of one request. A plan with more asks in several; each one is answered within a few tens of ms. */
+export const PLACEMENTS_MAX = 256;
+/** For that many placements with a few ports and devices each. */
+export const TICKET_REQUEST_BYTES_MAX = 512 * 1024;
+
+const position = z.int().min(0).max(PLACEMENTS_MAX);
+const ticketRequestSchema: z.ZodType<TicketRequest> = z.strictObject({
+  scheduler: z.string().regex(ID_PATTERN),
+  placements: z.array(startTermsSchema).min(1).max(PLACEMENTS_MAX),
+  together: z
+    .array(z.strictObject({ first: position, count: position.min(1) }))
+    .max(PLACEMENTS_MAX)
+    .exactOptional(),
+});
+
+/** @throws ProblemError that names the place of the first thing wrong */
+export function readTicketRequest(body: unknown): TicketRequest {
+  const parsed = ticketRequestSchema.safeParse(body);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const path = issue?.path.join('.') ?? '';
+    throw new ProblemError({
+      status: 400,
+      code: 'bad-request',
+      detail: issue?.message ?? 'no ticket request',
+      path,
+    });
+  }
+  checkRuns(parsed.data);
+  const foreign = parsed.data.placements.findIndex((terms) => terms.scheduler !== parsed.data.scheduler);
+  if (foreign < 0) return parsed.data;
+  const path = `placements.${String(foreign)}.scheduler`;
+  throw new ProblemError({
+    status: 403,
+    code: 'not-yours',
+    detail: 'a placement of another scheduler',
+    path,
+  });
+}
+
+/** One after the other, and none beyond the end. */
+function checkRuns({ placements, together }: TicketRequest): void {
+  let next = 0;
+  for (const [n, { first, count }] of (together ?? []).entries()) {
+    if (first < next || first + count > placements.length)
+      throw new ProblemError({
+        status: 400,
+        code: 'bad-request',
+        detail: 'placements that are none, or belong together with others already',
+        path: `together.${String(n)}`,
+      });
+    next = first + count;
+  }
+}
+
+/** What is granted whole or not at all, in the order of the placements: the runs of the request, and every other placement by itself. */
+export function unitsOf({ placements, together }: TicketRequest): readonly (readonly StartTerms[])[] {
+  const units: (readonly StartTerms[])[] = [];
+  let next = 0;
+  for (const { first, count } of [...(together ?? []), { first: placements.length, count: 0 }]) {
+    for (const terms of placements.slice(next, first)) units.push([terms]);
+    if (count > 0) units.push(placements.slice(first, first + count));
+    next = first + count;
+  }
+  return units;
+}
+
+/** The request for the units, of which no more are taken than one request may have. */
+export function requestFor(scheduler: string, units: readonly (readonly StartTerms[])[]): TicketRequest {
+  const together: PlacementRun[] = [];
+  let first = 0;
+  for (const { length } of units) {
+    if (length > 1) together.push({ first, count: length });
+    first += length;
+  }
+  return { scheduler, placements: units.flat(), ...(together.length === 0 ? null : { together }) };
+}
+
+export interface TicketAnswer {
+  /** One for each placement, in their order. */
+  readonly answers: readonly TicketGrant[];
+}
+
+export type TicketGrant =
+  | { readonly id: string; readonly ticket: string; readonly expiresMs: number }
+  | { readonly id: string; readonly refusal: GrantRefusal };
+
+/**
+ * `quota`: the namespace would use more than it may. `paused`: an operator paused all placement. `starting`: this arbiter
+ * cannot know yet what was granted before it. `view-incomplete`: it cannot know what is in use. `standby`: another arbiter
+ * keeps the quotas, ask that one. `busy`: too many grants are out.
+ */
+export const GRANT_REFUSALS = ['quota', 'paused', 'starting', 'view-incomplete', 'standby', 'busy'] as const;
+export type GrantRefusalCode = (typeof GRANT_REFUSALS)[number];
+
+export interface GrantRefusal {
+  readonly code: GrantRefusalCode;
+  readonly detail: string;
+  /** When asking again can make sense; null: when the limit or the use changes. */
+  readonly retryAfterMs: number | null;
+}
+
+export interface GrantListing {
+  readonly namespaces: readonly {
+    readonly namespace: string;
+    readonly used: NamespaceAmounts;
+    readonly granted: NamespaceAmounts;
+    readonly quota: Partial<NamespaceAmounts> | null;
+  }[];
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
+import type { SharedResource } from '../../core/quota/shared-resource.ts';
+import * as bounds from '../values/bounds.ts';
+import { ProblemError } from './problem.ts';
+import { unsafeText } from '../values/safe-string.ts';
+
+/**
+ * The monitor's API about the cell as a whole.
+ *
+ *   GET    /v1/cell           → CellStatus
+ *   PUT    /v1/shared/:name   SharedResourceRequest → SharedStatus; the same again changes nothing
+ *   DELETE /v1/shared/:name   → 204, also when there is none. What was placed keeps its share until it ends
+ */
+export interface CellStatus {
+  readonly hosts: { readonly known: number; readonly alive: number };
+  readonly allocations: number;
+  readonly jobs: number;
+  /** null: this monitor does not look after the store, or the store does not answer. */
+  readonly store: StoreStatus | null;
+  readonly shared: readonly SharedStatus[];
+}
+
+export interface StoreStatus {
+  readonly revision: number;
+  /** The past before this revision is forgotten. */
+  readonly compactedRevision: number;
+  /** The largest member's database file, and what of it is in use. */
+  readonly databaseBytes: number;
+  readonly inUseBytes: number;
+  /** Beyond this the store refuses writes, as this monitor was told. */
+  readonly quotaBytes: number;
+  readonly isFull: boolean;
+}
+
+/** A shared resource with its pools: those that some host belongs to, and those of which something is taken. */
+export interface SharedStatus extends Omit<SharedResource, 'capacities'> {
+  readonly pools: readonly PoolStatus[];
+  /** Its definition was taken back: nothing more is given, and what is there is what was placed before. */
+  readonly isDefined: boolean;
+}
+
+export interface PoolStatus {
+  /** Of the attribute; `cell` for a resource that the whole cell shares. */
+  readonly value: string;
+  readonly capacity: number;
+  readonly used: number;
+  /** How many hosts belong to it. */
+  readonly hosts: number;
+}
+
+export type SharedResourceRequest = Omit<SharedResource, 'name'>;
+
+const ATTRIBUTE_CHARS_MAX = 128;
+const VALUES_MAX = 10_000;
+
+const shortText = z
+  .string()
+  .refine((text) => unsafeText(text, bounds.TEXT_BYTES_MAX) === null, 'is not plain short text');
+const amount = z.int().min(0).max(bounds.SCALAR_AMOUNT_MAX);
+
+const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictObject({
+  unit: shortText,
+  by: shortText
+    .min(1)
+    .max(ATTRIBUTE_CHARS_MAX)
+    .refine(
+      (by) => !['id', 'host', 'host.id'].includes(by),
+      'is the host itself: what one host has is a scalar of its own',
+    )
+    .nullable(),
+  capacity: amount,
+  capacities: z
+    .record(shortText.min(1), amount)
+    .refine((map) => Object.keys(map).length <= VALUES_MAX, `has more than ${String(VALUES_MAX)} values`),
+});
+
+const NAME = z.string().regex(ID_PATTERN, ID_RULE);
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readSharedResource(name: unknown, body: unknown): SharedResource {
+  return { ...read(sharedResourceRequest, '', body), name: readSharedName(name) };
+}
+
+/** @throws ProblemError 400 */
+export function readSharedName(name: unknown): string {
+  return read(NAME, 'name', name);
+}
+
+function read<T>(schema: z.ZodType<T>, place: string, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const path = [place, ...(issue?.path ?? [])].filter((part) => part !== '').join('.');
+  const detail = `${path === '' ? 'the body' : path}: ${issue?.message ?? 'cannot be read'}`;
+  throw new ProblemError({ status: 400, code: 'bad-request', detail, path });
+}

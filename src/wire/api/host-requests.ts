@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import type { Allocation } from '../../core/cell/allocation.ts';
+import { DESIRED_STATES } from '../../core/cell/allocation.ts';
+import { ID_PATTERN } from '../../core/cell/ids.ts';
+import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
+import type { Launch, StartRequest, StopRequest } from './host-api.ts';
+import * as bounds from '../values/bounds.ts';
+import { SHA256_PATTERN, SOURCE_PATTERN } from '../job-file/task-schema.ts';
+import { unsafeText } from '../values/safe-string.ts';
+
+/** Shapes of what schedulers send to a host-agent, with the limits of a request that nobody vouches for. */
+
+export const id = z.string().regex(ID_PATTERN);
+export const whole = z.int().min(0);
+const amount = whole.max(Number.MAX_SAFE_INTEGER);
+const durationMs = whole.max(bounds.DURATION_MS_MAX);
+const port = z.int().min(1).max(65_535);
+const PRECEDENCE = z.int().min(0).max(bounds.PRECEDENCE_MAX);
+const SCALAR_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._/-]{0,62}$/;
+/** Names of the environment; the kernel would take anything, and shells make trouble of it. */
+export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+export function text(bytesMax: number) {
+  return z
+    .string()
+    .refine((value) => unsafeText(value, bytesMax) === null, { error: 'is too long or not plain text' });
+}
+
+function mapOf<T extends z.ZodType>(key: z.ZodString, value: T, keysMax: number) {
+  return z
+    .record(key, value)
+    .refine((map) => Object.keys(map).length <= keysMax, { error: 'has too many entries' });
+}
+
+const bounded = (most: number) => z.int().min(1).max(most);
+
+const resources = z.strictObject({
+  cpuMilli: amount,
+  memoryMib: amount,
+  diskMib: amount,
+  scalars: mapOf(z.string().regex(SCALAR_NAME), amount, bounds.SCALARS_MAX),
+});
+
+const gpuShare = z.strictObject({
+  device: whole.max(bounds.GPU_COUNT_MAX - 1),
+  milli: z.int().min(1).max(1000),
+});
+const ports = mapOf(id, port, bounds.PORTS_MAX);
+
+export const epoch = z.strictObject({ incarnation: text(bounds.TEXT_BYTES_MAX), counter: amount });
+
+/** Beyond this many an eviction is no eviction, but an emptying of the host. */
+const EVICTS_MAX = 256;
+
+/**
+ * Fields that are not listed are dropped, not refused: schedulers of the next version hand on what they found in the
+ * store. What starts a process, the launch, is closed.
+ */
+export const allocation: z.ZodType<Allocation> = z.object({
+  id,
+  host: id,
+  precedence: PRECEDENCE,
+  resources,
+  gpus: z.array(gpuShare).max(bounds.GPU_COUNT_MAX),
+  ports,
+  namespace: id,
+  job: id,
+  jobVersion: amount,
+  group: id,
+  index: amount,
+  attempt: amount,
+  scheduler: id,
+  desired: z.enum(DESIRED_STATES),
+  planId: text(bounds.TEXT_BYTES_MAX),
+  epoch,
+  createdAtMs: amount,
+  cause: z.exactOptional(text(bounds.TEXT_BYTES_MAX)),
+  replaces: z.exactOptional(id),
+  evicts: z.exactOptional(z.array(id).max(EVICTS_MAX)),
+  intent: z.exactOptional(id),
+  shared: z.exactOptional(
+    mapOf(text(bounds.POOL_NAME_BYTES_MAX).min(1), amount, bounds.SHARED_RESOURCES_MAX),
+  ),
+});
+
+const envMap = mapOf(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX), bounds.ENV_MAX).refine(
+  (env) =>
+    Object.entries(env).reduce((sum, [name, value]) => sum + name.length + value.length, 0) <=
+    bounds.ENV_BYTES_MAX,
+  { error: 'is too large' },
+);
+
+const artifact = z.strictObject({
+  source: text(bounds.SOURCE_BYTES_MAX).regex(SOURCE_PATTERN),
+  sha256: z.string().regex(SHA256_PATTERN),
+  unpack: z.boolean(),
+});
+
+const task = z.strictObject({
+  name: id,
+  command: z.array(text(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
+  env: envMap,
+  resources,
+  gpu: z
+    .strictObject({
+      count: z.int().min(1).max(bounds.GPU_COUNT_MAX),
+      milliEach: z.int().min(1).max(1000),
+      models: z.array(text(bounds.TEXT_BYTES_MAX)).max(bounds.MODELS_MAX),
+    })
+    .nullable(),
+  shared: z.exactOptional(mapOf(id, amount, bounds.SHARED_RESOURCES_MAX)),
+  driver: z.exactOptional(z.enum(TASK_DRIVERS)),
+  network: z.exactOptional(z.enum(TASK_NETWORKS)),
+  image: z.exactOptional(artifact),
+  artifacts: z.exactOptional(mapOf(id, artifact, bounds.ARTIFACTS_MAX)),
+  limits: z.exactOptional(
+    z.strictObject({
+      memoryMib: z.exactOptional(bounded(bounds.MEMORY_MIB_MAX)),
+      cpuMilli: z.exactOptional(bounded(bounds.CPU_MILLI_MAX)),
+      pids: z.exactOptional(bounded(bounds.PIDS_MAX)),
+      readMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
+      writeMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
+    }),
+  ),
+  stop: z.strictObject({ signal: z.string().regex(/^SIG[A-Z0-9]{1,12}$/), graceMs: durationMs }),
+  sidecar: z.boolean(),
+  stdin: z.exactOptional(z.literal(true)),
+});
+
+export const launch: z.ZodType<Launch> = z.strictObject({
+  tasks: mapOf(id, task, bounds.TASKS_MAX).refine((tasks) => Object.keys(tasks).length > 0, {
+    error: 'needs at least one task',
+  }),
+  restart: z.strictObject({
+    attempts: whole.max(bounds.ATTEMPTS_MAX),
+    windowMs: durationMs,
+    delayMs: durationMs,
+    delayMaxMs: z.exactOptional(durationMs),
+    on: z.enum(['failure', 'always', 'never']),
+  }),
+  deadlineMs: durationMs.nullable(),
+  stopAfterDisconnectMs: z.exactOptional(durationMs.min(1)),
+});
+
+/** A signed ticket of ours is under 2 KiB. */
+const TICKET_CHARS_MAX = 8 * 1024;
+export const commandId = text(bounds.TEXT_BYTES_MAX).refine((value) => value.length > 0, {
+  error: 'is empty',
+});
+
+export const startRequest: z.ZodType<StartRequest> = z.strictObject({
+  commandId,
+  allocation,
+  launch,
+  ticket: text(TICKET_CHARS_MAX).nullable(),
+});
+
+export const stopRequest: z.ZodType<StopRequest> = z.strictObject({
+  commandId,
+  epoch,
+  mode: z.enum(['stop', 'remove', 'evict', 'drain']),
+  cause: text(bounds.TEXT_BYTES_MAX),
+});

@@ -1,0 +1,204 @@
+import type { Allocation, Exit, Outcome } from '../../core/cell/allocation.ts';
+import type { Eligibility, Host } from '../../core/host/host.ts';
+import type { JobRecord } from '../../core/cell/job.ts';
+import type { AllocationReport } from '../../core/host/report.ts';
+import type { Resources } from '../../core/cell/resources.ts';
+import type { Problem } from './problem.ts';
+import type { SchedulerStatus } from './scheduler-api.ts';
+
+/**
+ * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`: the monitor knows
+ * all up to there.
+ *
+ *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
+ *                                              `If-Match: <version>` guards; 409 when another version is there
+ *   POST /v1/jobs/bulk                         a list of up to `BULK_JOBS_MAX` job files → BulkAnswer, 200 whatever became of
+ *                                              each of them
+ *   GET  /v1/jobs                              → { jobs: JobSummary[] }
+ *   GET  /v1/jobs/:namespace/:job              → JobStatus
+ *   GET  /v1/jobs/:namespace/:job/why          → Why
+ *   POST /v1/jobs/:namespace/:job/stop         → JobSummary
+ *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
+ *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs
+ *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&offsetOf&follow
+ *                                              → bytes; waits for the start when `follow`; ends with the allocation.
+ *                                              Headers `x-offset` (of the first byte), `x-allocation`, `x-task`. 204: it
+ *                                              has not started yet, ask again. 410: the host no longer has it.
+ *                                              `offset` counts the bytes of the allocation `offsetOf`: where the
+ *                                              slot has a successor, that one's come from their beginning
+ *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
+ *   GET  /v1/hosts                             → HostListAnswer
+ *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)
+ *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus
+ *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
+ *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
+ *                                              `0` for all that is held, `now` (default) for none of it, a revision for
+ *                                              what came after all of it: `now` begins after `x-revision`;
+ *                                              `follow=false` ends after what is held. Kind `gap`: some were left out,
+ *                                              or some may come twice. To go on elsewhere: `clients/event-cursor.ts`
+ *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
+ *                                              source for others
+ *   GET  /v1/reports?jobs=<namespace>/<job>,… → what hosts report of these jobs now, in the same frames
+ *   GET  /v1/schema/job.json                   JSON Schema 2020-12 of a job file, for editors
+ *   GET  /livez /readyz /metrics /version
+ */
+
+export interface SubmitAnswer {
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: number;
+  /** false: the same spec was there already, nothing changed. */
+  readonly changed: boolean;
+}
+
+/** Jobs in one bulk submission; longer lists are sent in parts. */
+export const BULK_JOBS_MAX = 1_000;
+/** Job files are small; a thousand of the largest allowed ones would not be an honest request. */
+export const BULK_BYTES_MAX = 4 * 1024 * 1024;
+
+/** What became of each job of a bulk submission, in its order: as if it had been submitted by itself. */
+export interface BulkAnswer {
+  readonly results: readonly BulkResult[];
+}
+
+export type BulkResult = SubmitAnswer | { readonly problem: Problem };
+
+export interface JobSummary {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: string;
+  readonly precedence: number;
+  readonly version: number;
+  readonly desired: 'run' | 'stop';
+  readonly owner: string | null;
+  readonly submittedAtMs: number;
+  readonly oneOff: boolean;
+  readonly phase: JobPhase;
+  readonly counts: AllocationCounts;
+}
+
+export const REVISION_HEADER = 'x-revision';
+
+/** Of a log answer: which allocation, and which of its tasks, the bytes are of. */
+export const LOG_ALLOCATION_HEADER = 'x-allocation';
+export const LOG_TASK_HEADER = 'x-task';
+
+/** `pending`: nothing placed · `running` · `complete`/`failed`: all ended, by the group's outcome · `stopped`. */
+export const JOB_PHASES = ['pending', 'running', 'complete', 'failed', 'stopped'] as const;
+export type JobPhase = (typeof JOB_PHASES)[number];
+
+export interface AllocationCounts {
+  /** What the job wants; for `system` jobs the number of hosts that match. */
+  readonly desired: number;
+  readonly placed: number;
+  readonly running: number;
+  readonly complete: number;
+  readonly failed: number;
+}
+
+export interface JobListAnswer {
+  readonly jobs: readonly JobSummary[];
+  /** As in HostListAnswer: counts may be too low. */
+  readonly incomplete: boolean;
+}
+
+export interface JobStatus {
+  readonly summary: JobSummary;
+  readonly record: JobRecord;
+  readonly allocations: readonly AllocationStatus[];
+  readonly outcomes: readonly Outcome[];
+}
+
+/** Desired and observed, side by side. */
+export interface AllocationStatus {
+  readonly name: string;
+  readonly allocation: Allocation;
+  /** null: the host has not reported it yet. */
+  readonly report: AllocationReport | null;
+  /** When this monitor last heard of the host; null: never. */
+  readonly asOfMs: number | null;
+  readonly stale: boolean;
+}
+
+export interface AllocationListAnswer {
+  readonly allocations: readonly AllocationStatus[];
+  readonly incomplete: boolean;
+}
+
+export interface RunAnswer {
+  readonly namespace: string;
+  readonly job: string;
+  /** false: this idempotency key had already made the run. */
+  readonly created: boolean;
+}
+
+export interface RunExit {
+  readonly state: string;
+  readonly exit: Exit | null;
+  readonly reason: string;
+  readonly host: string | null;
+  readonly allocation: string | null;
+}
+
+export interface HostStatus {
+  readonly host: Host;
+  readonly eligibility: Eligibility | null;
+  readonly used: Resources;
+  readonly gpuUsedMilli: number;
+  readonly allocations: number;
+  /** The host's session in the store is there. */
+  readonly alive: boolean;
+  readonly asOfMs: number | null;
+  /** Set when the host is silent: since when. */
+  readonly staleSinceMs: number | null;
+}
+
+export interface HostListAnswer {
+  readonly hosts: readonly HostStatus[];
+  /** true: some known host has neither reported nor timed out since this monitor started. */
+  readonly incomplete: boolean;
+}
+
+export interface EligibilityRequest {
+  readonly state: 'ready' | 'cordoned' | 'draining';
+  readonly reason: string;
+  /** Of a drain: how long from now its allocations may take to go. */
+  readonly deadlineMs?: number;
+}
+
+export interface CellEvent {
+  /**
+   * `<revision>.<n>` for what the store did (`event-place.ts`); `<role>:<seq>` for what a role said: a monitor what it found
+   * in a new listing.
+   */
+  readonly id: string;
+  readonly atMs: number;
+  /** `job-submitted`, `placed`, `conflict`, `running`, `complete`, `host-joined`, ... */
+  readonly kind: string;
+  /** Who did it: a scheduler, a host, `api`. */
+  readonly source: string;
+  readonly namespace?: string;
+  readonly job?: string;
+  readonly allocation?: string;
+  readonly slot?: string;
+  readonly host?: string;
+  readonly detail: string;
+}
+
+export type SchedulerListAnswer = {
+  readonly schedulers: readonly SchedulerStatus[];
+  readonly unreachable: readonly string[];
+};
+
+export interface VersionAnswer {
+  readonly version: string;
+  readonly role: string;
+  readonly id: string;
+  readonly startedAtMs: number;
+}
+
+/** The record behind an idempotency key: `runs/<namespace>/<key>`. */
+export interface RunRecord {
+  readonly job: string;
+  readonly createdAtMs: number;
+}

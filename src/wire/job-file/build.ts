@@ -1,0 +1,166 @@
+import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
+import type { Expression, Group, Job, JobType, Task, TaskLimits } from '../../core/cell/job.ts';
+import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
+import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
+import {
+  DEFAULT_PRECEDENCE,
+  DEFAULT_RESCHEDULE,
+  DEFAULT_RESOURCES,
+  DEFAULT_RESTART,
+  DEFAULT_STOP,
+  DEFAULT_TYPE,
+  DEFAULT_WEIGHT,
+} from './defaults.ts';
+import type { GroupFile, LongFile, ShortFile, TaskFile } from './job-schema.ts';
+
+/** Fills in every default: from what was written, checked and measured, to the canonical job. */
+export function buildJob(file: LongFile): Job {
+  const type = file.type ?? DEFAULT_TYPE;
+  return {
+    namespace: file.namespace ?? DEFAULT_NAMESPACE,
+    name: file.name,
+    type,
+    precedence: file.priority ?? DEFAULT_PRECEDENCE,
+    scheduler: file.scheduler ?? 'auto',
+    labels: file.labels ?? {},
+    groups: mapValues(file.groups, (group, name) => buildGroup(name, group, type)),
+    oneOff: file.oneOff ?? false,
+  };
+}
+
+/** The short form written out: group and task take the job's name. */
+export function lengthen(file: ShortFile): LongFile {
+  const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
+  const { command, script, env, resources, driver, network, ...other } = rest;
+  const { image, artifacts, limits, stop, stdin, sidecar, ...group } = other;
+  const run = { command, script, env, resources, driver, network };
+  const task = { ...run, image, artifacts, limits, stop, stdin, sidecar };
+  return {
+    ...{ name, namespace, type, priority, scheduler, labels, oneOff },
+    groups: { [name]: { ...group, tasks: { [name]: task } } },
+  };
+}
+
+function buildGroup(name: string, file: GroupFile, type: JobType): Group {
+  const restart = DEFAULT_RESTART[type];
+  const reschedule = DEFAULT_RESCHEDULE[type];
+  const attempts = file.reschedule?.attempts;
+  const delayMs = file.reschedule?.delay ?? reschedule.delayMs;
+  return {
+    name,
+    count: file.count ?? 1,
+    parallelism: file.parallelism ?? null,
+    gang: file.gang ?? false,
+    ports: file.ports ?? {},
+    constraints: [...(file.constraints ?? []), ...driverConstraints(file)],
+    affinities: (file.affinities ?? []).map((item) => ({
+      expression: item.expr,
+      weight: item.weight ?? DEFAULT_WEIGHT,
+    })),
+    spread: (file.spread ?? []).map((item) => ({
+      attribute: item.by,
+      weight: item.weight ?? DEFAULT_WEIGHT,
+      ...(item.targets === undefined ? {} : { targets: item.targets }),
+    })),
+    distinct: file.distinct ?? [],
+    tasks: mapValues(file.tasks, (task, taskName) => buildTask(taskName, task)),
+    restart: {
+      attempts: file.restart?.attempts ?? restart.attempts,
+      windowMs: file.restart?.window ?? restart.windowMs,
+      delayMs: file.restart?.delay ?? restart.delayMs,
+      ...(file.restart?.maxDelay === undefined ? {} : { delayMaxMs: file.restart.maxDelay }),
+      on: file.restart?.on ?? restart.on,
+    },
+    reschedule: {
+      attempts: attempts === 'unlimited' ? null : (attempts ?? reschedule.attempts),
+      delayMs,
+      // A first delay that was written longer than the default bound lifts the bound with it.
+      delayMaxMs: file.reschedule?.maxDelay ?? Math.max(reschedule.delayMaxMs, delayMs),
+      onHostLost: file.reschedule?.onHostLost ?? reschedule.onHostLost,
+    },
+    deadlineMs: file.deadline ?? null,
+    ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
+    waitMaxMs: file.waitMax ?? null,
+  };
+}
+
+/** A task goes only to hosts that can run it; as its author would have written it, unless he did. */
+function driverConstraints(file: GroupFile): Expression[] {
+  const written = new Set((file.constraints ?? []).map((expression) => expression.text));
+  const drivers = new Set(Object.values(file.tasks).map((task) => task.driver ?? 'exec'));
+  drivers.delete('exec');
+  return [...drivers]
+    .sort()
+    .map((driver): Expression => {
+      const attribute = `driver.${driver}`;
+      return { attribute, operator: 'exists', value: '', text: `host.${attribute} exists` };
+    })
+    .filter(({ text }) => !written.has(text));
+}
+
+function buildTask(name: string, file: TaskFile): Task {
+  const limits = buildLimits(file.limits ?? {});
+  const shared = file.resources?.shared ?? {};
+  const artifacts = mapValues(file.artifacts ?? {}, ({ source, sha256, unpack = false }) => ({
+    ...{ source, sha256, unpack },
+  }));
+  return {
+    name,
+    command: file.command ?? ['/bin/sh', '-c', file.script ?? ''],
+    env: file.env ?? {},
+    resources: buildResources(file.resources),
+    gpu: buildGpu(file.resources?.gpu),
+    ...(Object.keys(shared).length === 0 ? {} : { shared }),
+    ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
+    ...(file.network === undefined ? {} : { network: file.network }),
+    ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
+    ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    stop: {
+      signal: file.stop?.signal ?? DEFAULT_STOP.signal,
+      graceMs: file.stop?.grace ?? DEFAULT_STOP.graceMs,
+    },
+    sidecar: file.sidecar ?? false,
+    ...(file.stdin === true ? { stdin: true } : {}),
+  };
+}
+
+function buildLimits(file: NonNullable<TaskFile['limits']>): TaskLimits {
+  const { memory, cpu, pids, read, write } = file;
+  return {
+    ...(memory === undefined ? {} : { memoryMib: memory }),
+    ...(cpu === undefined ? {} : { cpuMilli: cpu }),
+    ...(pids === undefined ? {} : { pids }),
+    ...(read === undefined ? {} : { readMib: read }),
+    ...(write === undefined ? {} : { writeMib: write }),
+  };
+}
+
+function buildResources(file: TaskFile['resources']): Resources {
+  const scalars = file?.scalars;
+  return {
+    cpuMilli: file?.cpu ?? DEFAULT_RESOURCES.cpuMilli,
+    memoryMib: file?.memory ?? DEFAULT_RESOURCES.memoryMib,
+    diskMib: file?.disk ?? DEFAULT_RESOURCES.diskMib,
+    scalars: scalars === undefined || Object.keys(scalars).length === 0 ? NO_SCALARS : scalars,
+  };
+}
+
+function buildGpu(file: NonNullable<TaskFile['resources']>['gpu']): GpuRequest | null {
+  if (file === undefined) return null;
+  const share = 'share' in file ? file.share : undefined;
+  const models = 'models' in file ? file.models : undefined;
+  return {
+    count: file.count ?? 1,
+    milliEach: share ?? GPU_MILLI_PER_DEVICE,
+    // The traces name a model twice at times; twice means no more than once.
+    models: [...new Set(models ?? [])],
+  };
+}
+
+function mapValues<A, B>(
+  map: Readonly<Record<string, A>>,
+  make: (value: A, key: string) => B,
+): Record<string, B> {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, make(value, key)]));
+}

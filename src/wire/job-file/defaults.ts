@@ -1,0 +1,45 @@
+import type { JobType, ReschedulePolicy, RestartPolicy, StopPolicy } from '../../core/cell/job.ts';
+import type { Resources } from '../../core/cell/resources.ts';
+import { NO_SCALARS } from '../../core/cell/resources.ts';
+
+/** What a field is when its author left it out. The policies differ by type: a service is to stay, a batch to end. */
+
+export const DEFAULT_TYPE: JobType = 'service';
+export const DEFAULT_PRECEDENCE = 50;
+export const DEFAULT_WEIGHT = 50;
+
+export const DEFAULT_RESOURCES: Resources = {
+  cpuMilli: 100,
+  memoryMib: 128,
+  diskMib: 0,
+  scalars: NO_SCALARS,
+};
+export const DEFAULT_STOP: StopPolicy = { signal: 'SIGTERM', graceMs: 10_000 };
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+
+const STAYING_RESTART: RestartPolicy = {
+  attempts: 3,
+  windowMs: 10 * MINUTE_MS,
+  delayMs: 5 * SECOND_MS,
+  on: 'always',
+};
+const STAYING_RESCHEDULE: ReschedulePolicy = {
+  attempts: null,
+  delayMs: 15 * SECOND_MS,
+  delayMaxMs: 10 * MINUTE_MS,
+  onHostLost: false,
+};
+
+export const DEFAULT_RESTART: Readonly<Record<JobType, RestartPolicy>> = {
+  service: STAYING_RESTART,
+  system: STAYING_RESTART,
+  batch: { attempts: 2, windowMs: 60 * MINUTE_MS, delayMs: 10 * SECOND_MS, on: 'failure' },
+};
+
+export const DEFAULT_RESCHEDULE: Readonly<Record<JobType, ReschedulePolicy>> = {
+  service: STAYING_RESCHEDULE,
+  system: STAYING_RESCHEDULE,
+  batch: { attempts: 3, delayMs: 30 * SECOND_MS, delayMaxMs: 5 * MINUTE_MS, onHostLost: false },
+};

@@ -1,0 +1,127 @@
+import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
+import type { Group, Job, Task, TaskLimits } from '../../core/cell/job.ts';
+import { GPU_MILLI_PER_DEVICE } from '../../core/cell/resources.ts';
+import { formatAttribute } from './expression.ts';
+import { formatCpu, formatDuration, formatMib, formatShare } from '../values/units.ts';
+
+/**
+ * The job as a file's value, every default written out; reading it again gives an equal job. What `status -o yaml` shows
+ * can so be submitted unchanged, and what a command sends is what it checked.
+ */
+export function jobToFile(job: Job): Record<string, unknown> {
+  return {
+    name: job.name,
+    ...(job.namespace === DEFAULT_NAMESPACE ? {} : { namespace: job.namespace }),
+    type: job.type,
+    priority: job.precedence,
+    ...(job.scheduler === 'auto' ? {} : { scheduler: job.scheduler }),
+    ...unlessEmpty('labels', job.labels),
+    ...(job.oneOff ? { oneOff: true } : {}),
+    groups: mapValues(job.groups, (group) => groupToFile(group, job.type === 'system')),
+  };
+}
+
+function groupToFile(group: Group, system: boolean): Record<string, unknown> {
+  return {
+    ...(system ? {} : { count: group.count }),
+    ...(group.parallelism === null ? {} : { parallelism: group.parallelism }),
+    ...(group.gang ? { gang: true } : {}),
+    ...unlessEmpty(
+      'ports',
+      mapValues(group.ports, (port) => (port === 0 ? 'auto' : port)),
+    ),
+    ...unlessEmpty(
+      'constraints',
+      group.constraints.map((expression) => expression.text),
+    ),
+    ...unlessEmpty(
+      'affinities',
+      group.affinities.map(({ expression, weight }) => ({ expr: expression.text, weight })),
+    ),
+    ...unlessEmpty(
+      'spread',
+      group.spread.map(({ attribute, weight, targets }) => ({
+        ...{ by: formatAttribute(attribute), weight },
+        ...(targets === undefined ? {} : { targets }),
+      })),
+    ),
+    ...unlessEmpty('distinct', group.distinct.map(formatAttribute)),
+    tasks: mapValues(group.tasks, taskToFile),
+    restart: {
+      attempts: group.restart.attempts,
+      window: formatDuration(group.restart.windowMs),
+      delay: formatDuration(group.restart.delayMs),
+      ...(group.restart.delayMaxMs === undefined
+        ? {}
+        : { maxDelay: formatDuration(group.restart.delayMaxMs) }),
+      on: group.restart.on,
+    },
+    reschedule: {
+      attempts: group.reschedule.attempts ?? 'unlimited',
+      delay: formatDuration(group.reschedule.delayMs),
+      maxDelay: formatDuration(group.reschedule.delayMaxMs),
+      onHostLost: group.reschedule.onHostLost,
+    },
+    ...(group.deadlineMs === null ? {} : { deadline: formatDuration(group.deadlineMs) }),
+    ...(group.stopAfterDisconnectMs === undefined
+      ? {}
+      : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
+    ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
+  };
+}
+
+function taskToFile(task: Task): Record<string, unknown> {
+  const { cpuMilli, memoryMib, diskMib, scalars } = task.resources;
+  return {
+    command: task.command,
+    ...unlessEmpty('env', task.env),
+    resources: {
+      cpu: formatCpu(cpuMilli),
+      memory: formatMib(memoryMib),
+      ...(diskMib === 0 ? {} : { disk: formatMib(diskMib) }),
+      ...(task.gpu === null ? {} : { gpu: gpuToFile(task.gpu) }),
+      ...unlessEmpty('scalars', scalars),
+      ...unlessEmpty('shared', task.shared ?? {}),
+    },
+    ...(task.driver === undefined ? {} : { driver: task.driver }),
+    ...(task.network === undefined ? {} : { network: task.network }),
+    ...(task.image === undefined ? {} : { image: { source: task.image.source, sha256: task.image.sha256 } }),
+    ...unlessEmpty(
+      'artifacts',
+      mapValues(task.artifacts ?? {}, ({ source, sha256, unpack }) => ({
+        ...{ source, sha256, ...(unpack ? { unpack } : {}) },
+      })),
+    ),
+    ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
+    stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
+    ...(task.sidecar ? { sidecar: true } : {}),
+    ...(task.stdin === true ? { stdin: true } : {}),
+  };
+}
+
+function limitsToFile({ memoryMib, cpuMilli, pids, readMib, writeMib }: TaskLimits): Record<string, unknown> {
+  return {
+    ...(memoryMib === undefined ? {} : { memory: formatMib(memoryMib) }),
+    ...(cpuMilli === undefined ? {} : { cpu: formatCpu(cpuMilli) }),
+    ...(pids === undefined ? {} : { pids }),
+    ...(readMib === undefined ? {} : { read: formatMib(readMib) }),
+    ...(writeMib === undefined ? {} : { write: formatMib(writeMib) }),
+  };
+}
+
+function gpuToFile(gpu: NonNullable<Task['gpu']>): unknown {
+  if (gpu.milliEach === GPU_MILLI_PER_DEVICE && gpu.models.length === 0) return gpu.count;
+  return {
+    count: gpu.count,
+    ...(gpu.milliEach === GPU_MILLI_PER_DEVICE ? {} : { share: formatShare(gpu.milliEach) }),
+    ...unlessEmpty('models', gpu.models),
+  };
+}
+
+function unlessEmpty(key: string, value: object): Record<string, unknown> {
+  return Object.keys(value).length === 0 ? {} : { [key]: value };
+}
+
+function mapValues<A, B>(map: Readonly<Record<string, A>>, make: (value: A) => B): Record<string, B> {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, make(value)]));
+}

@@ -1,0 +1,145 @@
+import { plainAttribute } from '../../core/host/attributes.ts';
+import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
+import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
+import { GANG_COUNT_MAX } from '../values/bounds.ts';
+import { formatCpu, formatMib } from '../values/units.ts';
+
+/** A fault and its place, as keys from the root of the file. */
+export interface RuleFault {
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+}
+
+/** What no single field can tell: rules between fields. */
+export function checkRules(file: LongFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const type = file.type ?? DEFAULT_TYPE;
+  for (const [name, group] of Object.entries(file.groups)) {
+    const at = ['groups', name];
+    if (type === 'system') faults.push(...checkSystem(at, group));
+    faults.push(...checkSpread(at, group));
+    faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
+    for (const key of ['restart', 'reschedule'] as const) {
+      const { delay, maxDelay } = group[key] ?? {};
+      if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
+        faults.push({ path: [...at, key, 'maxDelay'], text: 'must not be less than delay' });
+    }
+  }
+  return faults;
+}
+
+function checkSystem(at: readonly string[], group: GroupFile): RuleFault[] {
+  const keys = (['count', 'parallelism', 'gang', 'distinct', 'spread'] as const).filter(
+    (key) => group[key] !== undefined,
+  );
+  return keys.map((key) => ({
+    path: [...at, key],
+    text: 'a system job has one allocation on every matching host; remove this field',
+  }));
+}
+
+function checkSpread(at: readonly string[], { spread = [] }: GroupFile): RuleFault[] {
+  return spread.flatMap(({ by, targets }, number) =>
+    targets !== undefined && plainAttribute(by) === 'id'
+      ? [
+          {
+            path: [...at, 'spread', number, 'targets'],
+            text: 'single hosts have no targets; remove this field',
+          },
+        ]
+      : [],
+  );
+}
+
+function checkCounts(at: readonly string[], group: GroupFile): RuleFault[] {
+  const count = group.count ?? 1;
+  const faults: RuleFault[] = [];
+  if (group.gang === true && count > GANG_COUNT_MAX)
+    faults.push({
+      path: [...at, 'count'],
+      text: `a gang has at most ${String(GANG_COUNT_MAX)} members`,
+    });
+  if (group.parallelism === undefined) return faults;
+  const path = [...at, 'parallelism'];
+  if (group.parallelism > count) faults.push({ path, text: `more than count, which is ${String(count)}` });
+  else if (group.gang === true && group.parallelism < count)
+    faults.push({ path, text: 'a gang runs all at once; remove gang or parallelism' });
+  return faults;
+}
+
+function checkPorts(at: readonly string[], group: GroupFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const seen = new Map<number, string>();
+  for (const [label, port] of Object.entries(group.ports ?? {})) {
+    if (port === 0) continue;
+    const other = seen.get(port);
+    if (other !== undefined)
+      faults.push({
+        path: [...at, 'ports', label],
+        text: `port ${String(port)} is already that of "${other}"`,
+      });
+    seen.set(port, label);
+  }
+  return faults;
+}
+
+function checkTasks(at: readonly string[], group: GroupFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  let gpuTask: string | null = null;
+  for (const [name, task] of Object.entries(group.tasks)) {
+    const path = [...at, 'tasks', name];
+    faults.push(...checkCommand(path, task), ...checkLimits(path, task), ...checkDriver(path, task, group));
+    if (task.resources?.gpu === undefined) continue;
+    if (gpuTask !== null)
+      faults.push({
+        path: [...path, 'resources', 'gpu'],
+        text: `only one task of a group may ask for GPUs, and "${gpuTask}" does`,
+      });
+    gpuTask = name;
+  }
+  if (Object.values(group.tasks).every((task) => task.sidecar === true))
+    faults.push({ path: [...at, 'tasks'], text: 'all tasks are sidecars; one must decide the outcome' });
+  return faults;
+}
+
+function checkCommand(path: readonly string[], task: TaskFile): RuleFault[] {
+  if (task.command !== undefined && task.script !== undefined)
+    return [{ path: [...path, 'script'], text: 'write either command or script, not both' }];
+  if (task.command === undefined && task.script === undefined)
+    return [{ path, text: 'needs a command, such as [echo, hello], or a script' }];
+  return [];
+}
+
+/** A limit below what was asked for would waste the rest: it is counted as taken, and never used. */
+function checkLimits(path: readonly string[], { limits, resources }: TaskFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const memory = resources?.memory ?? DEFAULT_RESOURCES.memoryMib;
+  const cpu = resources?.cpu ?? DEFAULT_RESOURCES.cpuMilli;
+  if (limits?.memory !== undefined && limits.memory < memory)
+    faults.push({
+      path: [...path, 'limits', 'memory'],
+      text: `less than resources.memory, which is ${formatMib(memory)}`,
+    });
+  if (limits?.cpu !== undefined && limits.cpu < cpu)
+    faults.push({
+      path: [...path, 'limits', 'cpu'],
+      text: `less than resources.cpu, which is ${formatCpu(cpu)}`,
+    });
+  return faults;
+}
+
+function checkDriver(path: readonly string[], task: TaskFile, group: GroupFile): RuleFault[] {
+  if (task.driver === 'oci' && task.image === undefined)
+    return [{ path, text: 'the driver oci needs an image' }];
+  if (task.driver !== 'oci' && task.image !== undefined)
+    return [{ path: [...path, 'image'], text: 'only the driver oci runs images: write driver: oci' }];
+  const plain = (task.driver ?? 'exec') === 'exec';
+  if (plain && task.network !== undefined)
+    return [
+      { path: [...path, 'network'], text: 'a plain process has the network of its host; remove this field' },
+    ];
+  const alone = Object.keys(group.tasks).length === 1;
+  if (!plain && task.network !== 'host' && alone && Object.keys(group.ports ?? {}).length > 0)
+    return [{ path, text: 'has ports, and nobody could reach them: write network: host' }];
+  return [];
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
+import * as bounds from '../values/bounds.ts';
+import { amount, duration, mapOf, name, refuse, text, whole, written } from '../values/values.ts';
+import { utf8Bytes } from '../values/safe-string.ts';
+import { readCpu, readDisk, readMemory, readShare } from '../values/units.ts';
+
+/** A task's part of the job file: what it runs, what it needs, what it may use and how it is stopped. */
+
+const argument = written.pipe(text(bounds.ARG_BYTES_MAX, 'an argument'));
+
+const command = z
+  .array(argument)
+  .min(1, { error: 'the command is empty' })
+  .max(bounds.ARGS_MAX)
+  .refine((args) => args[0] !== '', { error: 'the command is empty' })
+  .meta({
+    description: 'Program and arguments, started without a shell.',
+    examples: [['node', 'server.js']],
+  });
+
+const script = text(bounds.ARG_BYTES_MAX, 'a script')
+  .refine((value) => value.trim() !== '', { error: 'the script is empty' })
+  .meta({ description: 'Lines for /bin/sh, instead of `command`.', examples: ['echo "part $ALLOC_INDEX"'] });
+
+const ENV_NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
+
+const env = z
+  .record(
+    z.string().superRefine((value, ctx) => {
+      if (ENV_NAME.test(value)) return;
+      const upper = value.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_');
+      const hint = ENV_NAME.test(upper) ? `; did you mean "${upper}"?` : '';
+      refuse(ctx, `"${value}" is no name for a variable: capital letters, digits and _, at most 64${hint}`);
+    }),
+    written.pipe(text(bounds.ENV_BYTES_MAX, 'a value')),
+  )
+  .superRefine((map, ctx) => {
+    const entries = Object.entries(map);
+    if (entries.length > bounds.ENV_MAX) refuse(ctx, `at most ${String(bounds.ENV_MAX)} variables`);
+    const bytes = entries.reduce((sum, [k, v]) => sum + utf8Bytes(k) + utf8Bytes(v) + 2, 0);
+    if (bytes > bounds.ENV_BYTES_MAX) refuse(ctx, `at most ${String(bounds.ENV_BYTES_MAX)} bytes in all`);
+  })
+  .meta({
+    description: 'Environment variables; a value keeps its written spelling.',
+    examples: [{ LOG_LEVEL: 'info' }],
+  });
+
+const gpuFields = z.strictObject({
+  count: whole(1, bounds.GPU_COUNT_MAX)
+    .optional()
+    .meta({ description: 'How many devices. Default 1.', examples: [1] }),
+  share: amount(readShare, 'a share such as "0.5" or "500m"')
+    .optional()
+    .meta({ description: 'Part of each device. Default 1, the whole.', examples: ['500m'] }),
+  models: z
+    .array(text(64, 'a model').min(1))
+    .max(bounds.MODELS_MAX)
+    .optional()
+    .meta({ description: 'Models that will do. Default: any.', examples: [['T4', 'V100M16']] }),
+});
+
+const gpu = z
+  .union([whole(1, bounds.GPU_COUNT_MAX).transform((count) => ({ count })), gpuFields], {
+    error: `expected a number of devices (1 to ${String(bounds.GPU_COUNT_MAX)}) or { count, share, models }`,
+  })
+  .meta({
+    description: 'GPUs: a number of whole devices, or count, share and models.',
+    examples: [1, { share: '500m' }],
+  });
+
+const resources = z.strictObject({
+  cpu: amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")')
+    .optional()
+    .meta({ description: 'Cores, or millicores with m. Default 100m.', examples: ['500m', '2'] }),
+  memory: amount(readMemory, 'a size such as "128Mi"')
+    .optional()
+    .meta({
+      description: 'Needs a unit: Ki, Mi, Gi, kB, MB, GB; rounded up to MiB. Default 128Mi.',
+      examples: ['256Mi'],
+    }),
+  disk: amount(readDisk, 'a size such as "1Gi"')
+    .optional()
+    .meta({ description: 'Needs a unit, as memory. Default none.', examples: ['1Gi'] }),
+  gpu: gpu.optional(),
+  scalars: mapOf(name, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SCALARS_MAX)
+    .optional()
+    .meta({
+      description: 'Amounts of what the operator has named on the hosts.',
+      examples: [{ licence: 1 }],
+    }),
+  shared: mapOf(name, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SHARED_RESOURCES_MAX)
+    .optional()
+    .meta({
+      description: 'Amounts of what the operator says that hosts share: `moorage shared` lists it.',
+      examples: [{ 'rack-uplink': 200 }],
+    }),
+});
+
+export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
+export const SOURCE_PATTERN = /^(?:https?:\/\/|file:\/\/\/)[^\s]+$/;
+
+const artifact = z.strictObject({
+  source: text(bounds.SOURCE_BYTES_MAX, 'a source')
+    .refine((value) => SOURCE_PATTERN.test(value), { error: 'expected https://…, http://… or file:///…' })
+    .meta({
+      description: 'Where a host gets it that has it not yet.',
+      examples: ['https://files.example/model.bin'],
+    }),
+  sha256: z
+    .string()
+    .regex(SHA256_PATTERN, { error: 'expected 64 hex digits in lower case, as sha256sum prints them' })
+    .meta({ description: 'Of its bytes; any others are refused.' }),
+  unpack: z.boolean().optional().meta({ description: 'It is a tar archive; the task gets its content.' }),
+});
+
+const rate = amount(readDisk, 'a size such as "10Mi"').optional();
+
+const limits = z.strictObject({
+  memory: amount(readMemory, 'a size such as "128Mi"')
+    .optional()
+    .meta({ description: 'Beyond this it is killed. Default resources.memory.', examples: ['512Mi'] }),
+  cpu: amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")')
+    .optional()
+    .meta({ description: 'It never gets more. Default all that nobody else wants.', examples: ['2'] }),
+  pids: whole(1, bounds.PIDS_MAX)
+    .optional()
+    .meta({ description: 'Processes and threads at once. Default 4096.', examples: [200] }),
+  read: rate.meta({
+    description: 'From the host’s disk, each second. Default no bound.',
+    examples: ['50Mi'],
+  }),
+  write: rate.meta({ description: 'To the host’s disk, each second. Default no bound.', examples: ['20Mi'] }),
+});
+
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'] as const;
+
+const stop = z.strictObject({
+  signal: z
+    .enum(STOP_SIGNALS)
+    .optional()
+    .meta({ description: 'The first signal. Default SIGTERM.', examples: ['SIGINT'] }),
+  grace: duration('0')
+    .optional()
+    .meta({ description: 'Time until SIGKILL to all that is left. Default 10s.', examples: ['20s'] }),
+});
+
+export const taskFields = {
+  command: command.optional(),
+  script: script.optional(),
+  env: env.optional(),
+  resources: resources.optional().meta({ description: 'What the task needs of its host.' }),
+  driver: z
+    .enum(TASK_DRIVERS)
+    .optional()
+    .meta({
+      description: 'How it is run: a process of the host (default), in a sandbox, or from an image (oci).',
+      examples: ['sandbox'],
+    }),
+  network: z
+    .enum(TASK_NETWORKS)
+    .optional()
+    .meta({ description: 'In a sandbox: that of the host, or none. Default none.', examples: ['host'] }),
+  image: artifact
+    .omit({ unpack: true })
+    .optional()
+    .meta({ description: 'For oci: an archive as docker save or an OCI layout makes it.' }),
+  artifacts: mapOf(name, artifact, bounds.ARTIFACTS_MAX).optional().meta({
+    description: 'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
+  }),
+  limits: limits
+    .optional()
+    .meta({ description: 'What the task may use at most, where its host can hold it.' }),
+  stop: stop.optional().meta({ description: 'How the task is stopped.' }),
+  stdin: z.boolean().optional().meta({
+    description: 'Reads what `moorage attach` is given. Default false: it reads from nothing.',
+  }),
+  sidecar: z.boolean().optional().meta({
+    description: 'Stopped when the other tasks of the group have ended; does not decide the outcome.',
+  }),
+};

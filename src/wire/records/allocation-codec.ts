@@ -1,0 +1,210 @@
+import type { Allocation } from '../../core/cell/allocation.ts';
+import { DESIRED_STATES } from '../../core/cell/allocation.ts';
+import type { Epoch } from '../../core/cell/epoch.ts';
+import type { Yield } from '../../core/commit/pending-preemption.ts';
+import type { GpuShare, Resources } from '../../core/cell/resources.ts';
+import type { Codec } from '../codec/codec.ts';
+import {
+  amountsText,
+  asCount,
+  asCounts,
+  asList,
+  asOneOf,
+  asText,
+  parseFields,
+  quote,
+  readAmounts,
+  RECORD_VERSION,
+  unknownFields,
+  unknownFieldsText,
+  wrong,
+} from '../codec/record-fields.ts';
+
+const KIND = 'allocation';
+const PRECEDENCE_MAX = 100;
+const NO_GPUS: readonly GpuShare[] = Object.freeze([]);
+const NO_PORTS: Readonly<Record<string, number>> = Object.freeze({});
+/** Of an allocation in memory without any of the optional ones. */
+const FIELDS = 17;
+const KNOWN = new Set(
+  (
+    'v id host precedence resources gpus ports namespace job jobVersion group index attempt scheduler desired planId ' +
+    'epoch createdAtMs cause replaces evicts intent displaces yields shared'
+  ).split(' '),
+);
+
+/**
+ * One allocation as text, about 350 characters. Resources, devices and the epoch are lists, and what is empty is left
+ * out: the store carries a million of these.
+ *
+ *     {"v":1,"id":"01j...","host":"h1","precedence":50,"resources":[100,64,0],"gpus":[[0,500]],"ports":{"http":20000},
+ *      "namespace":"default","job":"web",...,"epoch":["6b1e...",3],"createdAtMs":1760000000000}
+ */
+export const allocationCodec: Codec<Allocation> = { encode: encodeAllocation, decode: decodeAllocation };
+
+function encodeAllocation(a: Allocation): string {
+  let text = `{"v":${String(RECORD_VERSION)},"id":${quote(a.id)},"host":${quote(a.host)}${claimText(a)}`;
+  if (a.gpus.length > 0) text += `,"gpus":${sharesText(a.gpus)}`;
+  if (hasFields(a.ports)) text += `,"ports":${JSON.stringify(a.ports)}`;
+  text += `,"index":${String(a.index)},"attempt":${String(a.attempt)}${decisionText(a)}`;
+  let fields = FIELDS;
+  if (a.cause !== undefined) {
+    text += `,"cause":${JSON.stringify(a.cause)}`;
+    fields += 1;
+  }
+  if (a.replaces !== undefined) {
+    text += `,"replaces":${quote(a.replaces)}`;
+    fields += 1;
+  }
+  if (a.evicts !== undefined) {
+    text += `,"evicts":${JSON.stringify(a.evicts)}`;
+    fields += 1;
+  }
+  if (a.intent !== undefined) {
+    text += `,"intent":${quote(a.intent)}`;
+    fields += 1;
+  }
+  if (a.displaces !== undefined) {
+    text += `,"displaces":${JSON.stringify(a.displaces)}`;
+    fields += 1;
+  }
+  if (a.yields !== undefined) {
+    text += `,"yields":${yieldText(a.yields)}`;
+    fields += 1;
+  }
+  if (a.shared !== undefined) {
+    text += `,"shared":${JSON.stringify(a.shared)}`;
+    fields += 1;
+  }
+  if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
+  return `${text}}`;
+}
+
+function sharesText(gpus: readonly GpuShare[]): string {
+  return `[${gpus.map(({ device, milli }) => `[${String(device)},${String(milli)}]`).join(',')}]`;
+}
+
+/** `{"to":["default","train","01j..."],"keeps":[100,64,0],"gpus":[[0,500]]}` */
+function yieldText({ intent, keeps }: Yield): string {
+  const to = JSON.stringify([intent.namespace, intent.job, intent.id]);
+  const gpus = keeps.gpus.length === 0 ? '' : `,"gpus":${sharesText(keeps.gpus)}`;
+  return `{"to":${to},"keeps":${amountsText(keeps.resources)}${gpus}}`;
+}
+
+/** What allocations of one group ask for: the same object for all of them. */
+let lastResources: Resources | null = null;
+let lastPrecedence = 0;
+let lastClaimText = '';
+
+function claimText({ resources, precedence }: Allocation): string {
+  if (resources !== lastResources || precedence !== lastPrecedence) {
+    lastClaimText = `,"precedence":${String(precedence)},"resources":${amountsText(resources)}`;
+    [lastResources, lastPrecedence] = [resources, precedence];
+  }
+  return lastClaimText;
+}
+
+/** The part that allocations of one decision share, for the last of them: they are written one after the other. */
+let lastDecision: Allocation | null = null;
+let lastDecisionText = '';
+
+function decisionText(a: Allocation): string {
+  if (lastDecision === null || !isSameDecision(lastDecision, a)) {
+    lastDecision = a;
+    lastDecisionText =
+      `,"namespace":${quote(a.namespace)},"job":${quote(a.job)},"jobVersion":${String(a.jobVersion)}` +
+      `,"group":${quote(a.group)},"scheduler":${quote(a.scheduler)},"desired":"${a.desired}"` +
+      `,"planId":${quote(a.planId)},"epoch":[${quote(a.epoch.incarnation)},${String(a.epoch.counter)}]` +
+      `,"createdAtMs":${String(a.createdAtMs)}`;
+  }
+  return lastDecisionText;
+}
+
+function isSameDecision(a: Allocation, b: Allocation): boolean {
+  return (
+    a.planId === b.planId &&
+    a.group === b.group &&
+    a.job === b.job &&
+    a.namespace === b.namespace &&
+    a.jobVersion === b.jobVersion &&
+    a.scheduler === b.scheduler &&
+    a.desired === b.desired &&
+    a.createdAtMs === b.createdAtMs &&
+    a.epoch.counter === b.epoch.counter &&
+    a.epoch.incarnation === b.epoch.incarnation
+  );
+}
+
+function hasFields(value: object): boolean {
+  for (const _name in value) return true;
+  return false;
+}
+
+function decodeAllocation(text: string): Allocation {
+  const fields = parseFields(KIND, text);
+  const text_ = (name: string): string => asText(KIND, name, fields[name]);
+  const count = (name: string): number => asCount(KIND, name, fields[name]);
+  const precedence = count('precedence');
+  if (precedence > PRECEDENCE_MAX) throw wrong(KIND, 'precedence', 'at most 100', precedence);
+  const allocation: Allocation = {
+    id: text_('id'),
+    host: text_('host'),
+    precedence,
+    resources: readAmounts(KIND, 'resources', fields['resources']),
+    gpus: fields['gpus'] === undefined ? NO_GPUS : readShares(fields['gpus']),
+    ports: fields['ports'] === undefined ? NO_PORTS : asCounts(KIND, 'ports', fields['ports']),
+    namespace: text_('namespace'),
+    job: text_('job'),
+    jobVersion: count('jobVersion'),
+    group: text_('group'),
+    index: count('index'),
+    attempt: count('attempt'),
+    scheduler: text_('scheduler'),
+    desired: asOneOf(KIND, 'desired', fields['desired'], DESIRED_STATES),
+    planId: text_('planId'),
+    epoch: readEpoch(fields['epoch']),
+    createdAtMs: count('createdAtMs'),
+    ...(fields['cause'] === undefined ? null : { cause: text_('cause') }),
+    ...(fields['replaces'] === undefined ? null : { replaces: text_('replaces') }),
+    ...(fields['evicts'] === undefined ? null : { evicts: readTexts('evicts', fields['evicts']) }),
+    ...(fields['intent'] === undefined ? null : { intent: text_('intent') }),
+    ...(fields['displaces'] === undefined
+      ? null
+      : { displaces: readTexts('displaces', fields['displaces']) }),
+    ...(fields['yields'] === undefined ? null : { yields: readYield(fields['yields']) }),
+    ...(fields['shared'] === undefined ? null : { shared: asCounts(KIND, 'shared', fields['shared']) }),
+  };
+  const rest = unknownFields(fields, KNOWN);
+  return rest === null ? allocation : { ...rest, ...allocation };
+}
+
+function readShares(value: unknown): readonly GpuShare[] {
+  return asList(KIND, 'gpus', value).map((entry, position) => {
+    const place = `gpus.${String(position)}`;
+    const pair = asList(KIND, place, entry);
+    if (pair.length !== 2) throw wrong(KIND, place, 'two parts', entry);
+    return { device: asCount(KIND, place, pair[0]), milli: asCount(KIND, place, pair[1]) };
+  });
+}
+
+function readYield(value: unknown): Yield {
+  if (typeof value !== 'object' || value === null) throw wrong(KIND, 'yields', 'fields', value);
+  const { to, keeps, gpus } = value as Readonly<Record<string, unknown>>;
+  const [namespace = '', job = '', id = '', ...more] = readTexts('yields.to', to);
+  if (id === '' || more.length > 0) throw wrong(KIND, 'yields.to', 'three parts', to);
+  const resources = readAmounts(KIND, 'yields.keeps', keeps);
+  return {
+    intent: { namespace, job, id },
+    keeps: { resources, gpus: gpus === undefined ? NO_GPUS : readShares(gpus) },
+  };
+}
+
+function readEpoch(value: unknown): Epoch {
+  const pair = asList(KIND, 'epoch', value);
+  if (pair.length !== 2) throw wrong(KIND, 'epoch', 'two parts', value);
+  return { incarnation: asText(KIND, 'epoch', pair[0]), counter: asCount(KIND, 'epoch', pair[1]) };
+}
+
+function readTexts(name: string, value: unknown): readonly string[] {
+  return asList(KIND, name, value).map((entry) => asText(KIND, name, entry));
+}

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import type { Outcome } from '../../core/cell/allocation.ts';
+import type { CellMeta } from '../../core/cell/cell.ts';
+import type { Eligibility, Host } from '../../core/host/host.ts';
+import { ELIGIBILITY } from '../../core/host/host.ts';
+import type { Intent } from '../../core/cell/intent.ts';
+import { INTENT_STATES } from '../../core/cell/intent.ts';
+import type { Quota, Switches } from '../../core/quota/quota.ts';
+import type { Owner, RoleRecord } from '../../core/cell/role.ts';
+import { ROLE_KINDS } from '../../core/cell/role.ts';
+import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
+import type { RunRecord } from '../api/monitor-api.ts';
+import { resources, schemaCodec, whole } from '../codec/schema-codec.ts';
+
+/**
+ * How every kind of record lies in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws
+ * RecordError, naming the kind and the place, for what it cannot read.
+ */
+export { allocationCodec } from './allocation-codec.ts';
+export { jobCodec } from './job-codec.ts';
+export { ledgerCodec } from './ledger-codec.ts';
+
+const port = z.int().min(1).max(65_535);
+
+export const hostCodec = schemaCodec<Host>(
+  'host',
+  z.looseObject({
+    id: z.string(),
+    address: z.string(),
+    capacity: resources,
+    reserved: resources,
+    gpuModels: z.array(z.string()),
+    portRange: z.looseObject({ first: port, last: port }),
+    attributes: z.record(z.string(), z.string()),
+    bootId: z.string(),
+    incarnation: whole,
+    agentVersion: z.string(),
+  }),
+);
+
+export const eligibilityCodec = schemaCodec<Eligibility>(
+  'eligibility',
+  z.looseObject({
+    state: z.enum(ELIGIBILITY),
+    reason: z.string(),
+    by: z.string(),
+    sinceMs: whole,
+    counter: whole,
+    drainDeadlineMs: z.exactOptional(whole),
+    silentMs: z.exactOptional(whole),
+  }),
+);
+
+export const ownerCodec = schemaCodec<Owner>(
+  'owner',
+  z.looseObject({ scheduler: z.string(), kind: z.string(), sinceMs: whole }),
+);
+
+export const outcomeCodec = schemaCodec<Outcome>(
+  'outcome',
+  z.looseObject({
+    allocation: z.string(),
+    namespace: z.string(),
+    job: z.string(),
+    jobVersion: whole,
+    group: z.string(),
+    index: whole,
+    attempt: whole,
+    host: z.string(),
+    scheduler: z.string(),
+    state: z.string(),
+    exit: z.exactOptional(
+      z.looseObject({
+        code: z.exactOptional(z.int()),
+        signal: z.exactOptional(z.string()),
+        lost: z.exactOptional(z.string()),
+        oomKills: z.exactOptional(whole),
+      }),
+    ),
+    reason: z.string(),
+    cause: z.exactOptional(z.string()),
+    startedAtMs: z.exactOptional(whole),
+    endedAtMs: whole,
+    restarts: whole,
+  }),
+);
+
+export const intentCodec = schemaCodec<Intent>(
+  'intent',
+  z.looseObject({
+    id: z.string(),
+    namespace: z.string(),
+    job: z.string(),
+    jobVersion: whole,
+    group: z.string(),
+    scheduler: z.string(),
+    planId: z.string(),
+    members: whole,
+    state: z.enum(INTENT_STATES),
+    createdAtMs: whole,
+    ttlMs: whole,
+  }),
+);
+
+export const runCodec = schemaCodec<RunRecord>('run', z.looseObject({ job: z.string(), createdAtMs: whole }));
+
+export const roleCodec = schemaCodec<RoleRecord>(
+  'role',
+  z.looseObject({
+    kind: z.enum(ROLE_KINDS),
+    id: z.string(),
+    address: z.string(),
+    version: z.string(),
+    policy: z.string(),
+    startedAtMs: whole,
+  }),
+);
+
+export const quotaCodec = schemaCodec<Quota>(
+  'quota',
+  z.looseObject({
+    namespace: z.string(),
+    cpuMilli: whole.nullable(),
+    memoryMib: whole.nullable(),
+    gpuMilli: whole.nullable(),
+    allocations: whole.nullable(),
+  }),
+);
+
+/** What an operator says that hosts share, under `limits/shared/`. */
+export const sharedResourceCodec = schemaCodec<SharedResource>(
+  'shared resource',
+  z.looseObject({
+    name: z.string(),
+    unit: z.string(),
+    by: z.string().nullable(),
+    capacity: whole,
+    capacities: z.record(z.string(), whole),
+  }),
+);
+
+export const poolCodec = schemaCodec<Pool>('pool', z.looseObject({ used: whole }));
+
+export const switchesCodec = schemaCodec<Switches>(
+  'switches',
+  z.looseObject({ pausePlacement: z.boolean(), pauseEviction: z.boolean() }),
+);
+
+export const metaCodec = schemaCodec<CellMeta>(
+  'meta',
+  z.looseObject({
+    ...{ schema: whole, incarnation: z.string(), createdAtMs: whole },
+    restoredAtMs: z.exactOptional(whole),
+  }),
+);

@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
+import type { Ledger } from '../../../../src/core/fit/ledger.ts';
+import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../../src/core/fit/ledger.ts';
+import type { Placement } from '../../../../src/core/placement/placement.ts';
+import { BINPACK, LEVEL, place } from '../../../../src/core/placement/placement.ts';
+import { amounts, chanceOf, makeClaim, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';
+
+const HOSTS = 12;
+const hosts = Array.from({ length: HOSTS }, (_, n) =>
+  makeHost(`h${String(n)}`, { attributes: { zone: `z${String(n % 3)}` } }),
+);
+
+/** Hosts that are to be avoided, and that refused. */
+const AVOIDED = ['h0', 'h1', 'h2', 'h3'];
+const REFUSING = ['h4', 'h5'];
+const rankOf = ({ host }: Placement): number =>
+  AVOIDED.includes(host) ? 1 : REFUSING.includes(host) ? 2 : 0;
+
+const changes = fc.array(
+  fc.record({
+    host: fc.nat(HOSTS - 1),
+    /** What the host's ledger holds from now on. */
+    cpuMilli: fc.constantFrom(0, 1_000, 3_500, 4_000),
+    unread: fc.boolean(),
+    /** Somebody asks for places after it. */
+    places: fc.nat(4),
+  }),
+  { maxLength: 30 },
+);
+
+it('a cell whose news is read late takes what one takes that reads at once, from hosts as wanted, and nothing that does not fit', () => {
+  fc.assert(
+    fc.property(
+      changes,
+      fc.nat(),
+      fc.constantFrom(BINPACK, LEVEL),
+      fc.boolean(),
+      (all, seed, policy, avoids) => {
+        const truth = new Map<string, { ledger: Ledger; revision: number }>();
+        const late = new CellState((id) => {
+          const known = truth.get(id);
+          if (known !== undefined) late.setLedger(id, known.ledger, known.revision);
+        });
+        for (const host of hosts) {
+          late.setHost(host);
+          late.setAlive(host.id, true);
+        }
+        const group = makeGroup({ distinct: seed % 2 === 0 ? ['zone'] : [] });
+        for (const [revision, { host, cpuMilli, unread, places }] of all.entries()) {
+          const id = `h${String(host)}`;
+          const claim = makeClaim('x', id, { resources: amounts(cpuMilli, 0) });
+          const ledger = cpuMilli === 0 ? EMPTY_LEDGER : withClaim(EMPTY_LEDGER, claim);
+          truth.set(id, { ledger, revision });
+          if (unread) late.setUnread(id);
+          else late.setLedger(id, ledger, revision);
+          if (places === 0) continue;
+          const eager = new CellState();
+          for (const one of hosts) {
+            eager.setHost(one);
+            eager.setAlive(one.id, true);
+            eager.setLedger(one.id, truth.get(one.id)?.ledger ?? EMPTY_LEDGER, 1);
+          }
+          const wishes = avoids ? { avoidHosts: AVOIDED, refusingHosts: REFUSING } : {};
+          const request = makeRequest({ count: places, group, resources: amounts(2_000, 0), ...wishes });
+          const { chosen, unplaced } = place(late, request, chanceOf(seed), policy);
+          const atOnce = place(eager, request, chanceOf(seed), policy);
+          expect(unplaced).toBe(atOnce.unplaced);
+          if (avoids) expect(chosen.map(rankOf)).toEqual(atOnce.chosen.map(rankOf));
+          const taken = new Map<string, Ledger>();
+          for (const [n, placement] of chosen.entries()) {
+            const before = taken.get(placement.host) ?? truth.get(placement.host)?.ledger ?? EMPTY_LEDGER;
+            const wanted = makeClaim(`n${String(n)}`, placement.host, { resources: amounts(2_000, 0) });
+            const on = hosts.find(({ id: name }) => name === placement.host);
+            if (on === undefined) throw new Error('chose a host that is not there');
+            expect(fitShortfall(on, before, wanted)).toBeNull();
+            taken.set(placement.host, withClaim(before, wanted));
+          }
+        }
+        expect(late.readAll() && late.readAll()).toBe(false);
+        for (const one of hosts)
+          expect(late.ledgerOf(one.id)).toEqual(truth.get(one.id)?.ledger ?? EMPTY_LEDGER);
+      },
+    ),
+  );
+});

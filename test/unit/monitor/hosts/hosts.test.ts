@@ -1,0 +1,211 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MASS_LOSS_WINDOW_MS, suspectHosts } from '../../../../monitor/hosts/mass-loss.ts';
+import type { HostListAnswer } from '../../../../src/wire/api/monitor-api.ts';
+import { ledgerCodec } from '../../../../src/wire/records/records.ts';
+import { settle, until } from '../../../support/manual-clock.ts';
+import { allocationOf, MonitorWorld } from '../../../support/monitor-world.ts';
+import type { ReportingHost } from '../../../support/reporting-host.ts';
+
+let world: MonitorWorld;
+beforeEach(() => {
+  world = new MonitorWorld();
+});
+afterEach(() => world.close());
+
+describe('verdicts', () => {
+  it('I62 a drain and the ledger change together, so that no commit can miss it', async () => {
+    await world.host('h1');
+    const { address } = await world.monitor();
+    await world.place(allocationOf('h1', 'a1'));
+    const body = { state: 'draining', reason: 'new disks', deadlineMs: 60_000 };
+    const answer = await world.call('POST', `${address}/v1/hosts/h1/eligibility`, body);
+    expect(answer).toMatchObject({ status: 200, body: { eligibility: { state: 'draining', counter: 1 } } });
+    const deadline = world.clock.nowMs() + 60_000;
+    expect(await world.eligibilityOf('h1')).toMatchObject({
+      state: 'draining',
+      drainDeadlineMs: deadline,
+      by: 'operator',
+    });
+    expect(await world.ledgerOf('h1')).toMatchObject({
+      state: 'draining',
+      counter: 1,
+      bands: [{ precedence: 50, cpuMilli: 100 }],
+    });
+    const one = (await world.store.read([world.keys.eligibilityOf('h1')])).entries.get(
+      world.keys.eligibilityOf('h1'),
+    );
+    const two = (await world.store.read([world.keys.ledger('h1')])).entries.get(world.keys.ledger('h1'));
+    expect(one?.modRevision).toBe(two?.modRevision);
+    const ready = await world.call('POST', `${address}/v1/hosts/h1/eligibility`, {
+      state: 'ready',
+      reason: 'done',
+    });
+    expect(ready.body).toMatchObject({ eligibility: { state: 'ready', counter: 2 } });
+    expect(await world.eligibilityOf('h1')).not.toHaveProperty('drainDeadlineMs');
+  });
+
+  it('I4 a commit that moves the ledger meanwhile is not lost under the verdict', async () => {
+    await world.host('h1');
+    const store = world.newStore();
+    const { address } = await world.monitor('m1', { store });
+    const attempt = store.attempt.bind(store);
+    let between = 0;
+    store.attempt = async (wanted) => {
+      if (wanted.writes.some((write) => write.key === world.keys.ledger('h1')) && between++ < 3)
+        await world.place(allocationOf('h1', `a${String(between)}`));
+      return attempt(wanted);
+    };
+    const body = { state: 'cordoned', reason: 'look at it' };
+    expect(await world.call('POST', `${address}/v1/hosts/h1/eligibility`, body)).toMatchObject({
+      status: 200,
+    });
+    expect(await world.ledgerOf('h1')).toMatchObject({
+      state: 'cordoned',
+      bands: [{ precedence: 50, cpuMilli: 300 }],
+    });
+  });
+
+  it('an unknown outcome is read back, and one verdict counts once', async () => {
+    await world.host('h1');
+    const store = world.newStore();
+    const { address } = await world.monitor('m1', { store });
+    const attempt = store.attempt.bind(store);
+    let lost = false;
+    store.attempt = async (wanted) => {
+      const reply = await attempt(wanted);
+      if (lost || !wanted.writes.some((write) => write.key === world.keys.ledger('h1'))) return reply;
+      lost = true;
+      return { outcome: 'unknown', cause: new Error('cut') };
+    };
+    const body = { state: 'cordoned', reason: 'look at it' };
+    const answer = await world.call('POST', `${address}/v1/hosts/h1/eligibility`, body);
+    expect(answer.body).toMatchObject({ eligibility: { counter: 1 } });
+    expect(await world.eligibilityOf('h1')).toMatchObject({ counter: 1 });
+  });
+
+  it('refuses a host that is not there and a body that is wrong', async () => {
+    await world.host('h1');
+    const { address } = await world.monitor();
+    const url = `${address}/v1/hosts`;
+    const fine = { state: 'cordoned', reason: '' };
+    expect(await world.call('POST', `${url}/h9/eligibility`, fine)).toMatchObject({ status: 404 });
+    for (const body of [{ state: 'lost', reason: '' }, { ...fine, more: 1 }, { state: 'ready' }, undefined])
+      expect(await world.call('POST', `${url}/h1/eligibility`, body)).toMatchObject({ status: 400 });
+  });
+});
+
+describe('lost hosts', () => {
+  async function cell(count: number) {
+    const hosts: ReportingHost[] = [];
+    for (let n = 1; n <= count; n++) hosts.push(await world.host(`h${String(n)}`));
+    const { monitor, address } = await world.monitor();
+    await until(() => monitor.state.follower.view.complete && monitor.state.copy.hosts.size === count);
+    return { hosts, monitor, address };
+  }
+
+  async function kill(host: ReportingHost): Promise<void> {
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf(host.id) }]);
+    await settle();
+  }
+
+  /** Time passes; those who live go on saying so. */
+  async function pass(seconds: number, living: readonly ReportingHost[]): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await world.clock.advance(1_000);
+      for (const host of living) host.beat();
+      await settle();
+    }
+  }
+
+  it('S0.10 S0.35 a host is lost only after the recovery delay, by a commit on its ledger', async () => {
+    const { hosts } = await cell(3);
+    const [gone, ...living] = hosts;
+    if (gone === undefined) throw new Error('no host');
+    await kill(gone);
+    await pass(25, living);
+    expect(await world.eligibilityOf('h1')).toBeNull();
+    await pass(10, living);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost', counter: 1, by: 'm1' });
+    expect((await world.eligibilityOf('h1'))?.silentMs).toBeGreaterThanOrEqual(30_000);
+    expect(await world.ledgerOf('h1')).toMatchObject({ state: 'lost', counter: 1 });
+    expect(await world.eligibilityOf('h2')).toBeNull();
+  });
+
+  it('I18 a host whose reports still come is not lost, though its session ended', async () => {
+    const { hosts } = await cell(3);
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await pass(60, hosts);
+    expect(await world.eligibilityOf('h1')).toBeNull();
+  });
+
+  it('I18 a host that is only silent is not lost while its session lives', async () => {
+    const { hosts } = await cell(3);
+    await hosts[0]?.close();
+    await pass(60, hosts.slice(1));
+    expect(await world.eligibilityOf('h1')).toBeNull();
+  });
+
+  it('I18 when more than 30 % vanish within 10 s nobody is declared lost, and people are told', async () => {
+    const { hosts, monitor, address } = await cell(6);
+    for (const host of hosts.slice(0, 2)) await kill(host);
+    await pass(60, hosts.slice(2));
+    expect(await world.eligibilityOf('h1')).toBeNull();
+    const stream = await world.call('GET', `${address}/v1/events?since=0&follow=false`);
+    expect(stream.body).toContain('verdicts-held-back');
+    expect(monitor.state.follower.view.host('h1')?.staleSinceMs).not.toBeNull();
+  });
+
+  it('S3.31 a host that returns is ready again, with a new counter', async () => {
+    const { hosts, monitor } = await cell(3);
+    const [gone, ...living] = hosts;
+    if (gone === undefined) throw new Error('no host');
+    await kill(gone);
+    await pass(35, living);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
+    const back = await world.host('h1');
+    await until(() => monitor.state.follower.view.host('h1')?.staleSinceMs === null);
+    await pass(2, [...living, back]);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
+    expect(await world.read(world.keys.ledger('h1'), ledgerCodec)).toMatchObject({
+      state: 'ready',
+      counter: 2,
+    });
+  });
+
+  it('S4.36 lists a silent host as stale with its last word, and says whether the view is complete', async () => {
+    const { hosts, address } = await cell(2);
+    const heardMs = world.clock.nowMs();
+    const list = async () => (await world.call('GET', `${address}/v1/hosts`)).body as HostListAnswer;
+    expect(await list()).toMatchObject({ incomplete: false });
+    await hosts[0]?.close();
+    await pass(5, hosts.slice(1));
+    const { hosts: listed } = await list();
+    expect(listed.map((one) => [one.host.id, one.staleSinceMs])).toEqual([
+      ['h1', heardMs],
+      ['h2', null],
+    ]);
+  });
+});
+
+describe('suspectHosts', () => {
+  it('I18 never suspects a single host, and always a crowd above the bound', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(60_000), { maxLength: 30 }), fc.nat(70), (times, others) => {
+        const missing = new Map(times.map((time, n) => [`h${String(n)}`, time]));
+        const total = missing.size + others;
+        const suspects = suspectHosts(missing, total);
+        for (const [host, time] of missing) {
+          // By brute force: is there a window with this host in it that holds too many?
+          const crowded = [...missing.values()].some((start) => {
+            const within = (other: number) => other >= start && other - start <= MASS_LOSS_WINDOW_MS;
+            const together = [...missing.values()].filter(within).length;
+            return within(time) && together >= 2 && together > total * 0.3;
+          });
+          expect(suspects.has(host)).toBe(crowded);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,294 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { REAPER_TIMES } from '../../../../monitor/reaper/reaper.ts';
+import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import type { Write } from '../../../../src/ports/cell-store.ts';
+import type { HttpClient } from '../../../../src/ports/http.ts';
+import type { Log, LogFields } from '../../../../src/ports/telemetry.ts';
+import type { StopRequest } from '../../../../src/wire/api/host-api.ts';
+import {
+  eligibilityCodec,
+  intentCodec,
+  ledgerCodec,
+  metaCodec,
+  ownerCodec,
+} from '../../../../src/wire/records/records.ts';
+import type { RunAnswer } from '../../../../src/wire/api/monitor-api.ts';
+import { CELL_INCARNATION } from '../../../support/host-orders.ts';
+import { settle, until } from '../../../support/manual-clock.ts';
+import { allocationOf, MonitorWorld } from '../../../support/monitor-world.ts';
+import type { ReportingHost } from '../../../support/reporting-host.ts';
+import { reportOf } from '../../../support/reporting-host.ts';
+
+let world: MonitorWorld;
+beforeEach(() => {
+  world = new MonitorWorld();
+});
+afterEach(() => world.close());
+
+async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    await world.clock.advance(1_000);
+    for (const host of hosts) host.beat();
+    await settle();
+  }
+}
+
+const OWNERLESS_S = REAPER_TIMES.ownerlessMs / 1_000 + 5;
+
+describe('reaper', () => {
+  it('S1.16 S1.1 a deleted job without an owner: its allocation is stopped, and released only when the host says so', async () => {
+    const host = await world.host('h1');
+    const { monitor } = await world.monitor();
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    await pass(OWNERLESS_S, [host]);
+    expect(host.stops).toContain('a1');
+    expect(monitor.state.copy.allocations.get('default/web/a1')?.value.desired).toBe('stop');
+    host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped' }));
+    await pass(5, [host]);
+    expect(monitor.state.copy.allocations.size).toBe(1);
+    host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped', released: true }));
+    await pass(5, [host]);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    expect(await world.ledgerOf('h1')).toMatchObject({ bands: [] });
+    expect(monitor.state.copy.outcomesByJob.of('default/web').get('a1')?.value).toMatchObject({
+      state: 'killed',
+    });
+  });
+
+  it('I55 a gang on its way ends soon when its owner is gone, and has its time while that is there', async () => {
+    const { monitor } = await world.monitor();
+    const intent = { jobVersion: 1, group: 'web', scheduler: 'batch-1', planId: 'p', members: 2 };
+    const open = (job: string): Write => ({
+      ...{ kind: 'put', key: world.keys.intent('default', job, 'i1') },
+      value: intentCodec.encode({
+        ...{ ...intent, id: 'i1', namespace: 'default', job, state: 'open', createdAtMs: 0, ttlMs: 60_000 },
+      }),
+    });
+    const owner = ownerCodec.encode({ scheduler: 'batch-1', kind: 'batch', sinceMs: 0 });
+    await world.write([
+      { kind: 'put', key: world.keys.owner('default', 'kept'), value: owner },
+      open('kept'),
+      open('orphan'),
+    ]);
+    await pass(20, []);
+    expect([...monitor.state.copy.intents.rows()].map(([name]) => name)).toEqual(['default/kept/i1']);
+    await pass(60, []);
+    expect(monitor.state.copy.intents.size).toBe(0);
+  });
+
+  it('S1.30 what its host never had is released, once the host has refused it for good', async () => {
+    const host = await world.host('h1');
+    const { monitor } = await world.monitor();
+    await world.place(allocationOf('h1', 'a1'));
+    // This host answers `no-allocation` to the stop.
+    await pass(OWNERLESS_S, [host]);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    expect(host.stops).toContain('a1');
+    expect(monitor.state.copy.outcomes.size).toBe(1);
+  });
+
+  it('leaves alone what has an owner, and what is wanted', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    await world.call('POST', `${address}/v1/jobs`, { name: 'wanted', type: 'service', command: ['x'] });
+    await world.place(allocationOf('h1', 'a1', { job: 'wanted', group: 'wanted' }));
+    await world.place(allocationOf('h1', 'a2', { job: 'owned', group: 'owned' }));
+    const owner = { scheduler: 's1', kind: 'service', sinceMs: 0 };
+    await world.write([
+      { kind: 'put', key: world.keys.owner('default', 'owned'), value: ownerCodec.encode(owner) },
+    ]);
+    await pass(OWNERLESS_S * 2, [host]);
+    expect(host.stops).toEqual([]);
+    expect(monitor.state.copy.allocations.size).toBe(2);
+  });
+
+  it('S1.12 a lost host keeps its room until the orphan time, then it is given back and the history kept', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    const { monitor } = await world.monitor('m1', { reaper: { orphanMs: 300_000 } });
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await pass(250, others);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
+    expect(monitor.state.copy.allocations.size).toBe(1);
+    await pass(60, others);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'lost' });
+  });
+
+  it('S1.14 S1.26 what a host brings back of a job that was given up meanwhile is stopped, and nothing else', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    const { monitor, address } = await world.monitor('m1', { reaper: { orphanMs: 300_000 } });
+    const wanted = { job: 'wanted', group: 'wanted' };
+    const meta = metaCodec.encode({ schema: 1, incarnation: CELL_INCARNATION, createdAtMs: 0 });
+    await world.write([{ kind: 'put', key: world.keys.meta, value: meta }]);
+    await world.call('POST', `${address}/v1/jobs`, { name: 'wanted', type: 'service', command: ['x'] });
+    await world.place(allocationOf('h1', 'a1'));
+    await world.place(allocationOf('h1', 'a2', wanted));
+    host.change(reportOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a2', wanted));
+    await until(() => monitor.state.follower.view.size === 2);
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await pass(400, others);
+    await until(() => monitor.state.copy.allocations.size === 1);
+    const back = await world.host('h1');
+    // Nobody has heard of the third one: that no record names it says nothing.
+    for (const report of [reportOf('h1', 'a1'), reportOf('h1', 'a2', wanted), reportOf('h1', 'a3')])
+      back.change(report);
+    await pass(10, [...others, back]);
+    expect(new Set(back.stops)).toEqual(new Set(['a1']));
+    back.change(reportOf('h1', 'a1', { state: 'stopping' }));
+    await pass(2, [...others, back]);
+    const { length } = back.stops;
+    back.change(reportOf('h1', 'a1', { state: 'killed', released: true }));
+    await pass(10, [...others, back]);
+    expect(back.stops).toHaveLength(length);
+  });
+
+  it('S1.34 a finished one-off run goes after its retention: the host record first, then job, key and outcome', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor('m1', { reaper: { runRetentionMs: 100_000 } });
+    const file = { name: 'hello', type: 'batch', command: ['x'] };
+    const run = await world.call('POST', `${address}/v1/runs`, file, { 'idempotency-key': 'k' });
+    const { job } = run.body as RunAnswer;
+    const of = { job, group: job };
+    await world.place(allocationOf('h1', 'a1', of));
+    host.change(reportOf('h1', 'a1', { ...of, state: 'complete', released: true }));
+    await world.end(allocationOf('h1', 'a1', of));
+    await pass(90, [host]);
+    expect(monitor.state.copy.jobs.size).toBe(1);
+    expect(host.reports.size).toBe(1);
+    await pass(20, [host]);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+    expect(host.reports.size).toBe(0);
+    expect((await world.store.list(world.keys.jobs)).entries.size).toBe(0);
+    expect((await world.store.list(world.keys.runs)).entries.size).toBe(0);
+  });
+
+  it('S0.14 two monitors divide the jobs between them, and each allocation is released once', async () => {
+    const host = await world.host('h1');
+    const [one] = [await world.monitor('m1'), await world.monitor('m2')];
+    await world.place(allocationOf('h1', 'a1'));
+    await world.place(allocationOf('h1', 'a2', { job: 'other', group: 'other' }));
+    host.change(reportOf('h1', 'a1', { state: 'killed', released: true }));
+    host.change(reportOf('h1', 'a2', { job: 'other', group: 'other', state: 'killed', released: true }));
+    await pass(OWNERLESS_S, [host]);
+    await until(() => one.monitor.state.copy.allocations.size === 0);
+    expect(await world.ledgerOf('h1')).toMatchObject({ bands: [] });
+    expect(one.monitor.state.copy.outcomes.size).toBe(2);
+  });
+
+  it.each(['eligibility', 'ledger'] as const)(
+    'I17 a stop carries the present counter of the %s, not the one of the placing',
+    async (where) => {
+      const host = await world.host('h1');
+      const stops: StopRequest[] = [];
+      const client = world.network.client('m1');
+      const http: HttpClient = {
+        call: (call) => {
+          if (call.url.endsWith('/stop')) stops.push(call.body as StopRequest);
+          return client.call(call);
+        },
+        stream: (call) => client.stream(call),
+        close: () => client.close(),
+      };
+      const { monitor } = await world.monitor('m1', { http });
+      await world.place(allocationOf('h1', 'a1'));
+      await raiseCounter(where, 7);
+      host.change(reportOf('h1', 'a1'));
+      await until(() => monitor.state.follower.view.size === 1);
+      await pass(OWNERLESS_S, [host]);
+      expect(new Set(stops.map(({ epoch }) => epoch.counter))).toEqual(new Set([7]));
+      expect(stops[0]?.epoch.incarnation).toBe('c1');
+    },
+  );
+
+  it('says so when a host refuses a stop, and keeps the room', async () => {
+    const host = await world.host('h1');
+    const client = world.network.client('m1');
+    const http: HttpClient = {
+      call: async (call) => {
+        if (!call.url.endsWith('/stop')) return await client.call(call);
+        return { status: 409, headers: {}, body: { status: 409, code: 'epoch-old', detail: 'later orders' } };
+      },
+      stream: (call) => client.stream(call),
+      close: () => client.close(),
+    };
+    const warnings: LogFields[] = [];
+    const log: Log = { ...silentLog, warn: (fields) => warnings.push(fields) };
+    const { monitor } = await world.monitor('m1', { http, log });
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    await pass(OWNERLESS_S, [host]);
+    expect(warnings).toContainEqual(
+      expect.objectContaining({ allocation: 'a1', kind: 'refused', code: 'epoch-old' }),
+    );
+    expect(monitor.state.copy.allocations.size).toBe(1);
+  });
+
+  it('I18 deletes no outcome before it heard the host, and then lets the host forget first', async () => {
+    const host = await world.host('h1');
+    host.change(reportOf('h1', 'a1', { state: 'complete', released: true }));
+    await world.end(allocationOf('h1', 'a1'));
+    await world.end(allocationOf('h1', 'a2'));
+    const client = world.network.client('m1');
+    let isCut = true;
+    const http: HttpClient = {
+      call: (call) => client.call(call),
+      stream: (call) => (isCut ? Promise.reject(new Error('cut')) : client.stream(call)),
+      close: () => client.close(),
+    };
+    const { monitor } = await world.monitor('m1', { http, reaper: { outcomeRetentionMs: 1_000 } });
+    await pass(30, [host]);
+    expect(monitor.state.copy.outcomes.size).toBe(2);
+    expect(host.reports.size).toBe(1);
+    isCut = false;
+    await pass(15, [host]);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+    expect(host.reports.size).toBe(0);
+  });
+
+  it('S1.12 the outcomes of a lost host stay until the orphan time after its verdict', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    await world.end(allocationOf('h1', 'a1'));
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    const times = { outcomeRetentionMs: 1_000, orphanMs: 300_000 };
+    const { monitor } = await world.monitor('m1', { reaper: times });
+    await pass(250, others);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
+    expect(monitor.state.copy.outcomes.size).toBe(1);
+    await pass(100, others);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+  });
+
+  it('the outcomes of a host that is no longer registered wait for nobody', async () => {
+    await world.end(allocationOf('h1', 'a1'));
+    const { monitor } = await world.monitor('m1', { reaper: { outcomeRetentionMs: 1_000 } });
+    await pass(5, []);
+    await until(() => monitor.state.copy.outcomes.size === 0);
+  });
+});
+
+/** A verdict later than the placing; of its two records only one is known to the monitor. */
+async function raiseCounter(where: 'eligibility' | 'ledger', counter: number): Promise<void> {
+  if (where === 'eligibility') {
+    const verdict = { state: 'ready', reason: '', by: 'test', sinceMs: 0, counter } as const;
+    const value = eligibilityCodec.encode(verdict);
+    await world.write([{ kind: 'put', key: world.keys.eligibilityOf('h1'), value }]);
+    return;
+  }
+  const ledger = await world.ledgerOf('h1');
+  if (ledger === null) throw new Error('h1 has no ledger');
+  const value = ledgerCodec.encode({ ...ledger, counter });
+  await world.write([{ kind: 'put', key: world.keys.ledger('h1'), value }]);
+}

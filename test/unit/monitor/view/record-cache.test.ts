@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { Room } from '../../../../monitor/view/record-cache.ts';
+
+function roomOf() {
+  const seen = { decoded: 0, bad: [] as string[], changes: 0 };
+  const room = new Room<string>({
+    name: 'jobs',
+    prefix: 'jobs/',
+    lazy: true,
+    decode: (text) => {
+      seen.decoded += 1;
+      if (text.startsWith('bad')) throw new Error(text);
+      return text.toUpperCase();
+    },
+    onBadRecord: (key) => seen.bad.push(key),
+    onChange: () => (seen.changes += 1),
+  });
+  const put = (name: string, value: string, modRevision: number): void =>
+    room.put({ key: `jobs/${name}`, value, createRevision: 1, modRevision }, modRevision, 0);
+  return { room, seen, put };
+}
+
+describe('a room that reads late', () => {
+  it('reads a record once, and only when it is asked for', () => {
+    const { room, seen, put } = roomOf();
+    put('a', 'one', 1);
+    put('b', 'two', 2);
+    expect([...room.names()]).toEqual(['a', 'b']);
+    expect(room.has('a')).toBe(true);
+    expect(seen).toMatchObject({ decoded: 0, changes: 2 });
+    expect(room.get('a')?.value).toBe('ONE');
+    expect(room.get('a')?.value).toBe('ONE');
+    expect(seen.decoded).toBe(1);
+    expect([...room.rows()].map(([name, { value }]) => [name, value])).toEqual([
+      ['a', 'ONE'],
+      ['b', 'TWO'],
+    ]);
+  });
+
+  it('keeps the last good value of a record that cannot be read', () => {
+    const { room, seen, put } = roomOf();
+    put('a', 'one', 1);
+    expect(room.get('a')?.value).toBe('ONE');
+    put('a', 'bad', 2);
+    put('a', 'bad again', 3);
+    expect(room.get('a')).toMatchObject({ value: 'ONE', modRevision: 1 });
+    expect(seen.bad).toEqual(['jobs/a']);
+    put('a', 'two', 4);
+    expect(room.get('a')?.value).toBe('TWO');
+  });
+
+  it('leaves out a record that could never be read', () => {
+    const { room, seen, put } = roomOf();
+    put('a', 'bad', 1);
+    expect([...room.rows()]).toEqual([]);
+    expect(room.get('a')).toBeUndefined();
+    expect(seen.bad).toEqual(['jobs/a']);
+  });
+});

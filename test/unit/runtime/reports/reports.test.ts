@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
+import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import { seededRandom } from '../../../../src/core/random/random.ts';
+import type { ReportHandlers } from '../../../../src/runtime/reports/cell-view.ts';
+import type { ReportFollowerOptions } from '../../../../src/runtime/reports/reports.ts';
+import { ReportFollower } from '../../../../src/runtime/reports/reports.ts';
+import { ManualClock, until } from '../../../support/manual-clock.ts';
+import { ReportingHost, reportOf } from '../../../support/reporting-host.ts';
+
+const followers: ReportFollower[] = [];
+afterEach(async () => {
+  await Promise.all(followers.splice(0).map((follower) => follower.close()));
+});
+
+function follow(
+  network: MemoryNetwork,
+  clock: ManualClock,
+  sources: () => readonly { name: string; url: string }[],
+  more: { handlers?: ReportHandlers; options?: Partial<ReportFollowerOptions> } = {},
+): ReportFollower {
+  const follower = new ReportFollower({
+    http: network.client(),
+    clock,
+    random: seededRandom(1),
+    log: silentLog,
+    sources,
+    ...(more.handlers === undefined ? {} : { handlers: more.handlers }),
+    options: { mode: 'all', ...more.options },
+  });
+  followers.push(follower);
+  follower.refresh();
+  return follower;
+}
+
+async function world(count: number) {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const hosts: ReportingHost[] = [];
+  for (let n = 1; n <= count; n++)
+    hosts.push(await new ReportingHost(`h${String(n)}`).listen(network.server()));
+  const sources = () => hosts.map((host) => ({ name: host.id, url: host.address }));
+  return { clock, network, hosts, sources };
+}
+
+describe('ReportFollower, all hosts', () => {
+  it('merges every host and says when the view is complete', async () => {
+    const { clock, network, hosts, sources } = await world(3);
+    hosts[1]?.change(reportOf('h2', 'a1'));
+    const follower = follow(network, clock, sources);
+    expect(follower.view.complete).toBe(false);
+    await until(() => follower.view.complete);
+    expect(follower.view.allocation('a1')?.host).toBe('h2');
+    expect(follower.view.host('h1')?.staleSinceMs).toBeNull();
+    hosts[1]?.change(reportOf('h2', 'a1', { state: 'complete' }));
+    await until(() => follower.view.get('h2', 'a1')?.state === 'complete');
+    hosts[1]?.gone('a1');
+    await until(() => follower.view.size === 0);
+  });
+
+  it('I51 S4.36 a silent host is stale since its last word, and keeps its allocations', async () => {
+    const { clock, network, hosts, sources } = await world(2);
+    hosts[0]?.change(reportOf('h1', 'a1'));
+    const changes: string[] = [];
+    const handlers: ReportHandlers = { onHost: (sight, what) => changes.push(`${sight.host} ${what}`) };
+    const follower = follow(network, clock, sources, { handlers });
+    await until(() => follower.view.complete);
+    const heardMs = clock.nowMs();
+    await hosts[0]?.close();
+    for (let n = 0; n < 10; n++) {
+      await clock.advance(1_000);
+      hosts[1]?.beat();
+    }
+    await until(() => changes.includes('h1 silent'));
+    expect(follower.view.host('h1')).toMatchObject({
+      staleSinceMs: heardMs,
+      asOfMs: heardMs,
+      allocations: 1,
+    });
+    expect(follower.view.allocation('a1')?.state).toBe('running');
+    expect(follower.view.host('h2')?.staleSinceMs).toBeNull();
+  });
+
+  it('counts a host that never answers as timed out, so that the view becomes complete', async () => {
+    const { clock, network, sources } = await world(1);
+    const follower = follow(network, clock, () => [...sources(), { name: 'h9', url: 'http://memory/999' }]);
+    await until(() => follower.view.host('h1')?.asOfMs !== null);
+    expect(follower.view.complete).toBe(false);
+    await clock.advance(5_000);
+    expect(follower.view.complete).toBe(true);
+    expect(follower.view.host('h9')).toMatchObject({ asOfMs: null, incarnation: -1 });
+    expect(follower.view.host('h9')?.staleSinceMs).not.toBeNull();
+  });
+
+  it('goes on from where it stood after a cut, and misses nothing', async () => {
+    const { clock, network, hosts, sources } = await world(1);
+    const [host] = hosts;
+    if (host === undefined) throw new Error('no host');
+    const follower = follow(network, clock, sources);
+    await until(() => follower.view.complete);
+    network.cut(host.address);
+    host.change(reportOf('h1', 'a1'));
+    await clock.advance(1_000);
+    await until(() => follower.view.allocation('a1') !== undefined);
+    expect(host.resumed).toBe(1);
+  });
+
+  it('I50 a restarted agent with a new incarnation replaces what the old one said', async () => {
+    const { clock, network, hosts, sources } = await world(1);
+    const [host] = hosts;
+    if (host === undefined) throw new Error('no host');
+    host.change(reportOf('h1', 'a1'));
+    const changes: string[] = [];
+    const follower = follow(network, clock, sources, {
+      handlers: { onHost: (_sight, what) => changes.push(what) },
+    });
+    await until(() => follower.view.size === 1);
+    host.incarnation = 2;
+    host.seq = 0;
+    host.reports.clear();
+    host.endStreams();
+    await clock.advance(1_000);
+    await until(() => follower.view.size === 0);
+    expect(changes).toEqual(['heard', 'restarted']);
+    expect(follower.view.host('h1')).toMatchObject({ incarnation: 2, seq: 0 });
+  });
+
+  it('forgets a host whose registration is gone', async () => {
+    const { clock, network, hosts, sources } = await world(2);
+    hosts[0]?.change(reportOf('h1', 'a1'));
+    let known = sources();
+    const gone: string[] = [];
+    const follower = follow(network, clock, () => known, { handlers: { onGone: ({ id }) => gone.push(id) } });
+    await until(() => follower.view.complete && follower.view.size === 1);
+    known = known.slice(1);
+    follower.refresh();
+    expect([...follower.view.hosts()].map((sight) => sight.host)).toEqual(['h2']);
+    expect(gone).toEqual(['a1']);
+  });
+
+  it('F21 takes no word of a host about another', async () => {
+    const { clock, network, hosts, sources } = await world(2);
+    const follower = follow(network, clock, sources);
+    await until(() => follower.view.complete);
+    hosts[0]?.change(reportOf('h2', 'forged'));
+    await clock.advance(1_000);
+    expect(follower.view.allocation('forged')).toBeUndefined();
+  });
+});

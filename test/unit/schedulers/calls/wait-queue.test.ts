@@ -1,0 +1,51 @@
+import { runInNewContext } from 'node:vm';
+import { setFlagsFromString } from 'node:v8';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { WaitingLine } from '../../../../schedulers/calls/wait-queue.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+describe('a waiting line', () => {
+  it('is a queue', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 200 }), (comes) => {
+        const line = new WaitingLine<number>();
+        const model: number[] = [];
+        for (const [n, come] of comes.entries()) {
+          if (come) {
+            line.push(n);
+            model.push(n);
+          } else {
+            line.shift();
+            model.shift();
+          }
+          expect([line.length, line.first]).toEqual([model.length, model[0]]);
+        }
+      }),
+    );
+  });
+
+  it('lets go of what has left, though it is never empty', async () => {
+    const line = new WaitingLine<object>();
+    const all: WeakRef<object>[] = [];
+    const come = (): void => {
+      const one = {};
+      all.push(new WeakRef(one));
+      line.push(one);
+    };
+    for (let n = 0; n < 10; n++) come();
+    for (let n = 0; n < 1_000; n++) {
+      come();
+      line.shift();
+    }
+    // What was referred to weakly in this turn lives until its end.
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect(line.length).toBe(10);
+    const left = all.slice(0, -line.length);
+    expect(left.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(line.length + 1);
+    expect(line.first).toBe(all.at(-10)?.deref());
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import type { Term } from '../../../../schedulers/state/state.ts';
+import type { DeciderParts } from '../../../../schedulers/decide/decide.ts';
+import { Decider } from '../../../../schedulers/decide/decide.ts';
+import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
+import { Placer } from '../../../../schedulers/decide/placer.ts';
+import type { Allocation } from '../../../../src/core/cell/allocation.ts';
+import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
+import { amounts, makeHost } from '../../core/placement/placement-fixtures.ts';
+import { seededRandom } from '../../../../src/core/random/random.ts';
+import { compileOptions } from '../../../../schedulers/policies/options.ts';
+import { makeJob } from '../cell-world.ts';
+
+/** A job of two, of which a host runs the first without a record: somebody else has its room. */
+function partlyUnrecorded(): OwnedJob {
+  const spec = makeJob('web', { type: 'service' }, { count: 2, distinct: ['id'] });
+  const job = new OwnedJob({ job: spec, version: 1, desired: 'run', submittedAtMs: 1 }, 1, 1);
+  const allocation: Allocation = {
+    ...{ id: 'a', host: 'h1', precedence: 50, resources: amounts(100, 64), gpus: [], ports: {} },
+    ...{ namespace: 'default', job: 'web', jobVersion: 1, group: 'web', index: 0, attempt: 1 },
+    ...{ scheduler: 'batch-1', desired: 'run', planId: 'p', createdAtMs: 7 },
+    epoch: { incarnation: 'now', counter: 0 },
+  };
+  job.unrecorded = [{ allocation, report: null }];
+  return job;
+}
+
+it('I53 what runs without a record fills its slot: the others are placed beside it, and its host is taken', () => {
+  const state = new CellState(() => undefined);
+  for (const id of ['h1', 'h2']) {
+    state.setHost(makeHost(id));
+    state.setAlive(id, true);
+  }
+  const term = {
+    cell: { state, standing: () => ({ state: 'ready', drainDeadlineMs: null }) },
+    options: compileOptions({ id: 'batch-1', kind: 'batch' }),
+    world: { random: seededRandom(1) },
+  } as unknown as Term;
+  const job = partlyUnrecorded();
+  // A look says what should change and begins none of it, so it needs none of those who would.
+  const todo = new Decider(term, {} as DeciderParts).look(job, 0);
+  // The second slot alone is open, nobody stops what has no record, and the job is not at its end.
+  expect(todo.fills.map(({ index }) => index)).toEqual([1]);
+  expect([todo.stops, todo.finished]).toEqual([[], null]);
+  const group = job.record.job.groups['web'];
+  if (group === undefined) throw new Error('makeJob makes a group of its name');
+  expect(new Placer(term).heldForDistinct(job, group)).toEqual([state.known('h1')]);
+});

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { FreshStarts } from '../../../../schedulers/hosts/start-queue.ts';
+import type { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const jobOf = (namespace: string): OwnedJob => ({ namespace }) as OwnedJob;
+const job = jobOf('default');
+const entry = {} as Entry;
+
+function world() {
+  const clock = new ManualClock();
+  const made = { clock, backlog: 0, started: 0, order: [] as string[] };
+  const starts = new FreshStarts(
+    clock,
+    () => made.backlog,
+    ({ namespace }) => {
+      made.started += 1;
+      made.order.push(namespace);
+    },
+  );
+  return Object.assign(made, { starts });
+}
+
+describe('fresh starts', () => {
+  it('go out at once while the scheduler keeps up', () => {
+    const one = world();
+    one.starts.add(job, entry);
+    one.starts.add(job, entry);
+    expect(one.started).toBe(2);
+    expect(one.clock.pending).toBe(0);
+  });
+
+  it('wait while much is to be placed, and go out, in their order, when that is done', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let i = 0; i < 3; i++) one.starts.add(job, entry);
+    expect(one.started).toBe(0);
+    one.backlog = 0;
+    // Not at once: the next gust may be on its way.
+    await one.clock.advance(100);
+    expect(one.started).toBe(0);
+    await one.clock.advance(500);
+    expect(one.started).toBe(3);
+    expect(one.starts.waiting).toBe(0);
+    one.starts.add(job, entry);
+    expect(one.started).toBe(4);
+  });
+
+  it('wait no longer than two seconds, though the scheduler is never idle', async () => {
+    const one = world();
+    one.backlog = 500;
+    one.starts.add(job, entry);
+    await one.clock.advance(1_000);
+    expect(one.started).toBe(0);
+    await one.clock.advance(1_500);
+    expect(one.started).toBe(1);
+    expect(one.starts.waiting).toBe(0);
+  });
+
+  it('go a few at a time while the scheduler stays busy, and leave it most of its time', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let i = 0; i < 1_000; i++) one.starts.add(job, entry);
+    await one.clock.advance(2_400);
+    const early = one.started;
+    expect(early).toBeGreaterThan(0);
+    expect(early).toBeLessThan(1_000);
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    expect(one.started).toBe(1_000);
+  });
+
+  it('wait longer than that where more come than may go, and all go in their order', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let n = 0; n < 40; n++) {
+      for (let i = 0; i < 200; i++) one.starts.add(job, entry);
+      await one.clock.advance(150);
+    }
+    expect(one.started).toBeGreaterThan(0);
+    expect(one.started).toBeLessThan(200 * 25);
+    expect(one.started + one.starts.waiting).toBe(200 * 40);
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    expect(one.started).toBe(200 * 40);
+  });
+
+  it('S3.47 take turns by tenant', async () => {
+    const one = world();
+    one.backlog = 500;
+    for (let i = 0; i < 100; i++) one.starts.add(jobOf('large'), entry);
+    for (let i = 0; i < 3; i++) one.starts.add(jobOf('small'), entry);
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    expect(one.order.slice(0, 7)).toEqual(['large', 'small', 'large', 'small', 'large', 'small', 'large']);
+    expect(one.started).toBe(103);
+  });
+
+  it('are forgotten with the term', async () => {
+    const one = world();
+    one.backlog = 500;
+    one.starts.add(job, entry);
+    one.starts.close();
+    await one.clock.advance(10_000);
+    expect(one.started).toBe(0);
+  });
+});

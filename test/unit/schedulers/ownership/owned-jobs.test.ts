@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Term } from '../../../../schedulers/state/state.ts';
+import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
+import type { OwnedJobsParts } from '../../../../schedulers/ownership/owned-jobs.ts';
+import { OwnedJobs } from '../../../../schedulers/ownership/owned-jobs.ts';
+import type { OwnedRecord } from '../../../../schedulers/ownership/ownership.ts';
+import type { Attempt, CellStore } from '../../../../src/ports/cell-store.ts';
+import { StoreError } from '../../../../src/ports/cell-store.ts';
+import { withCalls } from '../../../support/changed-store.ts';
+import { CellWorld, keys, makeJob } from '../cell-world.ts';
+
+describe('a job whose work is done', () => {
+  let world: CellWorld;
+
+  beforeEach(() => {
+    world = new CellWorld();
+  });
+  afterEach(() => world.close());
+
+  /** Fails each attempt to give up a job until `mayGive` says so. */
+  function refusing(store: CellStore, mayGive: () => boolean): CellStore {
+    const attempt = async (asked: Attempt) => {
+      const givesUp = asked.writes.some(({ kind, key }) => kind === 'delete' && key.startsWith(keys.owners));
+      if (givesUp && !mayGive()) throw new StoreError('no-space', 'no space', { retryable: true });
+      return await store.attempt(asked);
+    };
+    return withCalls(store, { attempt });
+  }
+
+  it('is given up once the store takes it, however often it did not', async () => {
+    let asked = 0;
+    const member = await world.scheduler({ id: 'batch-1' }, (store) => refusing(store, () => ++asked > 3));
+    await world.host('h1');
+    await world.submit(makeJob('sum'), 1, 'stop');
+    await world.until(() => asked > 3, 'the fourth try');
+    await world.until(() => world.owners().length === 0, 'the owner key is gone');
+    expect(member.events.filter(({ kind }) => kind === 'finished').length).toBe(1);
+  });
+
+  it('begins anew as somebody’s when it is submitted again', async () => {
+    const member = await world.scheduler({ id: 'batch-1' });
+    const host = await world.host('h1');
+    await world.submit(makeJob('sum'), 1, 'stop');
+    await world.until(() => member.events.some(({ kind }) => kind === 'finished'), 'the end');
+    await world.submit(makeJob('sum'), 2);
+    await world.until(() => host.running.length === 1, 'its second version runs');
+    expect(world.owners()).toEqual(['default/sum']);
+  });
+});
+
+describe('a job that is to stop, and of which hosts have more than was taken up', () => {
+  const record = { job: makeJob('web'), version: 1, desired: 'stop', submittedAtMs: 1 } as const;
+  let job: OwnedJob;
+  let given: number;
+  let looked: number;
+  let jobs: OwnedJobs;
+
+  beforeEach(() => {
+    [given, looked] = [0, 0];
+    job = new OwnedJob(record, 1, 1);
+    const term = {
+      say: () => undefined,
+      look: () => (looked += job.stale ? 0 : 1),
+      options: { learnedMix: null },
+    } as unknown as Term;
+    jobs = new OwnedJobs(term, {
+      book: { get: () => job },
+      parking: { leave: () => undefined },
+      giveUp: () => Promise.resolve((given += 1) > 0),
+    } as unknown as OwnedJobsParts);
+    job.inPart = true;
+  });
+
+  it('I55 is not given up before all of it was', async () => {
+    await jobs.finish(job, 'stopped');
+    expect(given).toBe(0);
+    job.inPart = false;
+    await jobs.finish(job, 'stopped');
+    expect(given).toBe(1);
+  });
+
+  it('I53 is read before it is looked at when it is to run again', () => {
+    const row = { value: { ...record, version: 2, desired: 'run' }, modRevision: 2 } as OwnedRecord;
+    jobs.changed(job.key, row);
+    expect([job.stale, looked]).toEqual([true, 0]);
+  });
+});
