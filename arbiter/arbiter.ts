@@ -23,12 +23,12 @@ import { unitsOf } from '../src/wire/api/arbiter-api.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
 import { amountsOf, NO_AMOUNTS } from '../src/core/quota/amounts.ts';
 import { grantRefusal } from './decide.ts';
-import { ForeignGrants } from './peer-grants.ts';
-import type { HostHearing, Instant } from './grant-book.ts';
+import { PeerGrants } from './peer-grants.ts';
+import type { HostReachability, Instant } from './grant-book.ts';
 import { GRANT_HELD_MS, GrantBook, GRANTS_MAX } from './grant-book.ts';
-import { Keeper } from './quota-keeper.ts';
+import { QuotaKeeper } from './quota-keeper.ts';
 import { Limits } from './limits.ts';
-import { UseBook } from './usage-book.ts';
+import { UsageBook } from './usage-book.ts';
 
 export interface ArbiterDeps {
   readonly store: CellStore;
@@ -63,13 +63,13 @@ const SWEEP_MS = 1_000;
 export class Arbiter {
   readonly #deps: ArbiterDeps;
   readonly #grants = new GrantBook();
-  readonly #use = new UseBook();
+  readonly #use = new UsageBook();
   readonly #limits: Limits;
-  readonly #keeper: Keeper;
+  readonly #keeper: QuotaKeeper;
   readonly #monitors: Table<RoleRecord>;
   readonly #arbiters: Table<RoleRecord>;
   readonly #reports: ReportFollower;
-  readonly #foreign: ForeignGrants;
+  readonly #foreign: PeerGrants;
   /** When another arbiter was last known to be there, by monotonic time. */
   #otherSeenMs = -Infinity;
   #limitsReady = false;
@@ -78,9 +78,13 @@ export class Arbiter {
   constructor(deps: ArbiterDeps) {
     this.#deps = deps;
     const { store, keys, clock, log } = deps;
-    this.#foreign = new ForeignGrants({ store, keys, clock, log });
+    this.#foreign = new PeerGrants({ store, keys, clock, log });
     this.#limits = new Limits(store, keys, log, (namespace) => this.#onQuota(namespace));
-    this.#keeper = new Keeper({ ...deps, ...deps.options, onKeeping: () => this.#foreign.waitEverywhere() });
+    this.#keeper = new QuotaKeeper({
+      ...deps,
+      ...deps.options,
+      onKeeping: () => this.#foreign.waitEverywhere(),
+    });
     this.#reports = this.#makeFollower();
     this.#monitors = new Table(store, keys.role('monitor', ''), roleCodec, {
       onChange: () => this.#limitsReady && this.#reports.refresh(),
@@ -231,7 +235,7 @@ export class Arbiter {
   }
 
   /** Of a view that is not complete nothing is concluded: a monitor tells what it knows of a host before it says that it is silent. */
-  readonly #hearing: HostHearing = (host) => {
+  readonly #hearing: HostReachability = (host) => {
     const { view } = this.#reports;
     if (!view.complete) return 'silent';
     const sight = view.host(host);

@@ -26,7 +26,7 @@ interface Grant {
 }
 
 /** `heard`: its reports are current. `silent`: it may run what nobody saw. `unknown`: not of this cell (any more). */
-export type HostHearing = (host: string) => 'heard' | 'silent' | 'unknown';
+export type HostReachability = (host: string) => 'heard' | 'silent' | 'unknown';
 
 export interface Instant {
   readonly monotonicMs: number;
@@ -95,7 +95,7 @@ export class GrantBook {
   }
 
   /** Frees what ended unused. */
-  sweep(now: Instant, hearing: HostHearing): void {
+  sweep(now: Instant, hearing: HostReachability): void {
     for (const [key, grant] of this.#running) {
       if (now.monotonicMs < grant.endMonotonicMs || now.wallMs < grant.endWallMs) break;
       this.#running.delete(key);

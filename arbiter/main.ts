@@ -13,7 +13,7 @@ import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import { givingUp } from '../src/runtime/wait/abandon.ts';
+import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { TICKET_REQUEST_BYTES_MAX } from '../src/wire/api/arbiter-api.ts';
 import { Arbiter } from './arbiter.ts';
 import { arbiterRoutes } from './routes.ts';
@@ -50,7 +50,7 @@ const SIGNING_MAX = 8;
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
   const signingKey = await readSigningKey(options.signingKeyFile);
-  const { giveUp, or } = givingUp();
+  const { abandon: giveUp, or } = abandonable();
   const { store, http, server, signer } = armed('arbiter', failPointsOf(systemFailures), {
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     http: undiciClient(),

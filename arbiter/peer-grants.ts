@@ -27,7 +27,7 @@ const READ_SOON_MS = 1_000;
  * committed, so what is committed to a silent host and not reported is counted as if we had granted it. Without that a
  * successor could give away what already runs behind a cut cable.
  */
-export class ForeignGrants {
+export class PeerGrants {
   readonly #deps: ForeignGrantsDeps;
   /** Until when they may be used, by monotonic time: everywhere, and by namespace. */
   #untilMs: number;

@@ -36,7 +36,7 @@ const RETRY = { firstMs: 200, maxMs: 5_000 };
  * its successor waits out the tickets that it may still have given (`GRANT_HELD_MS`), so two never share a limit
  * unknowingly (S4.18).
  */
-export class Keeper {
+export class QuotaKeeper {
   readonly #deps: KeeperDeps;
   readonly #holder: Table<RoleRecord>;
   readonly #changed = new Waker();

@@ -3,7 +3,7 @@ import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { amountsOf, NamespaceSums } from '../src/core/quota/amounts.ts';
 
 /** What hosts report as in use, by namespace: everything that is not released, whatever its state. */
-export class UseBook {
+export class UsageBook {
   readonly #sums = new NamespaceSums();
 
   used(namespace: string): NamespaceAmounts {

@@ -14,7 +14,7 @@ import { NO_RESOURCES } from '../src/core/cell/resources.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { RouteRequest } from '../src/ports/http.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
-import { givingUp } from '../src/runtime/wait/abandon.ts';
+import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE } from './defaults.ts';
 import type { RunningAgent } from './main.ts';
@@ -75,7 +75,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   for (const host of options.hosts)
     served.set(host.id, await openHollow(host, { options, metrics, verifier }));
   const agents = [...served.values()].map((one) => one.agent);
-  const { giveUp, or } = givingUp();
+  const { abandon: giveUp, or } = abandonable();
   const { etcd: endpoints } = options;
   const store =
     options.store ?? new EtcdCellStore({ endpoints, clock: systemClock, log, onWrongServer: giveUp });

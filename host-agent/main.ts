@@ -26,8 +26,8 @@ import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import type { GivingUp } from '../src/runtime/wait/abandon.ts';
-import { givingUp } from '../src/runtime/wait/abandon.ts';
+import type { Abandonable } from '../src/runtime/wait/abandon.ts';
+import { abandonable } from '../src/runtime/wait/abandon.ts';
 import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
@@ -109,7 +109,7 @@ const OOM_SCORE_MAX = 1_000;
  */
 export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log } = options;
-  const { giveUp, or } = givingUp();
+  const { abandon: giveUp, or } = abandonable();
   makeFolder(options.stateFolder, 0o700);
   const metrics = promMetrics({ processMetrics: true });
   const facts = await factsOf(options);
@@ -214,7 +214,7 @@ export function running(
   address: string,
   incarnation: number,
   close: () => Promise<void>,
-  or: GivingUp['or'],
+  or: Abandonable['or'],
 ): RunningAgent {
   let finish: () => void = () => undefined;
   const ended = or(new Promise<void>((resolve) => (finish = resolve)));

@@ -11,7 +11,7 @@ import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import { givingUp } from '../src/runtime/wait/abandon.ts';
+import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { Monitor } from './monitor.ts';
 import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store/store.ts';
 
@@ -56,7 +56,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
   let finish: () => void = () => undefined;
   const stopped = new Promise<void>((resolve) => (finish = resolve));
-  const { giveUp, or } = givingUp();
+  const { abandon: giveUp, or } = abandonable();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd }),

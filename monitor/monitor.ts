@@ -9,7 +9,7 @@ import type { ChannelClient, HttpClient, HttpListener, HttpServer, Route } from 
 import type { Random } from '../src/ports/random.ts';
 import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
-import type { HostChange, HostSight } from '../src/runtime/reports/cell-view.ts';
+import type { HostChange, HostFreshness } from '../src/runtime/reports/cell-view.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { ReportFollower } from '../src/runtime/reports/reports.ts';
 import type { CellEvent, SubmitAnswer } from '../src/wire/api/monitor-api.ts';
@@ -18,12 +18,12 @@ import { BulkWrites } from './jobs/bulk-writes.ts';
 import type { CellChange } from './view/view.ts';
 import { CellCopy } from './view/view.ts';
 import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
-import type { EventToCome } from './events/events.ts';
+import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
-import { HostNews } from './events/host-events.ts';
+import { HostEvents } from './events/host-events.ts';
 import { HostWatch, LOST_AFTER_MS } from './hosts/hosts.ts';
-import { JobBook } from './jobs/jobs.ts';
-import { JobWatch } from './jobs/job-changes.ts';
+import { JobStatuses } from './jobs/jobs.ts';
+import { JobChanges } from './jobs/job-changes.ts';
 import { JobWrites } from './jobs/job-writes.ts';
 import { LeakWatch } from './hosts/leak-watch.ts';
 import { LogRelay } from './runs/log-relay.ts';
@@ -42,11 +42,11 @@ import { jobRoutes } from './api/job-routes.ts';
 import { quotaRoutes } from './api/quota-routes.ts';
 import { streamRoutes } from './api/stream-routes.ts';
 import { Runs } from './runs/runs.ts';
-import { SchedulerWatch } from './events/scheduler-events.ts';
+import { SchedulerEvents } from './events/scheduler-events.ts';
 import type { StoreKeeperOptions } from './store/store.ts';
 import { StoreKeeper } from './store/store.ts';
-import { Verdicts } from './hosts/eligibility.ts';
-import { SchedulerQuestions } from './jobs/why.ts';
+import { EligibilityWriter } from './hosts/eligibility.ts';
+import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps {
   readonly cell: string;
@@ -85,18 +85,18 @@ export class Monitor {
   /** null: it looks after no database. */
   readonly keeper: StoreKeeper | null;
   readonly #deps: MonitorDeps;
-  readonly #schedulerWatch: SchedulerWatch;
+  readonly #schedulerWatch: SchedulerEvents;
   readonly #ledgers = new LedgerBook();
-  readonly #news: HostNews;
+  readonly #news: HostEvents;
   #listener: HttpListener | null = null;
   #registration: Registration | null = null;
   #refreshIsDue = false;
 
   constructor(deps: MonitorDeps) {
     this.#deps = deps;
-    this.#news = new HostNews(deps.id, deps.clock, (event) => this.#tell(event));
+    this.#news = new HostEvents(deps.id, deps.clock, (event) => this.#tell(event));
     this.state = this.#makeState();
-    this.#schedulerWatch = new SchedulerWatch({
+    this.#schedulerWatch = new SchedulerEvents({
       ...deps,
       onEvent: (event) => this.#tell(eventOfScheduler(event)),
     });
@@ -180,25 +180,25 @@ export class Monitor {
         this.state.events.missed(revision, 'the watch of the store was interrupted', first),
       onReplaced: () => this.#onReplaced(),
     });
-    const book = new JobBook(copy, follower.view);
-    const watch = new JobWatch();
+    const book = new JobStatuses(copy, follower.view);
+    const watch = new JobChanges();
     const hosts = new HostClient(http);
     const writes = new JobWrites({ store, keys, clock });
     const submit = (job: Job): Promise<SubmitAnswer> => writes.submit(job, { ifMatch: null });
     return {
       ...{ id, version, startedAtMs: clock.nowMs(), store, keys, clock, log, metrics },
-      ...{ copy, follower, book, watch, hosts },
+      ...{ copy, follower, statuses: book, jobChanges: watch, hosts },
       writes,
       bulk: new BulkWrites({ store, keys, clock, submit }),
       runs: new Runs({ store, keys, clock, random }),
-      verdicts: new Verdicts({ store, keys, clock }),
+      eligibility: new EligibilityWriter({ store, keys, clock }),
       relay: new ReportRelay(follower, clock),
       logs: new LogRelay({
         ...{ copy, view: follower.view, watch, hosts, clock, random },
         hasEnded: (jobKey) => copy.jobs.get(jobKey) === undefined || book.exit(jobKey) !== null,
       }),
       events: new EventLog(id, clock, () => copy.revision),
-      schedulers: new SchedulerQuestions(copy, http),
+      schedulers: new SchedulerQueries(copy, http),
     };
   }
 
@@ -236,7 +236,7 @@ export class Monitor {
   }
 
   #onReplaced(): void {
-    const { copy, book } = this.state;
+    const { copy, statuses: book } = this.state;
     for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
     book.changedAll();
     this.#refreshSoon();
@@ -255,11 +255,11 @@ export class Monitor {
         break;
       case 'hosts':
       case 'eligibility':
-        this.state.book.changedAll();
+        this.state.statuses.changedAll();
         this.#refreshSoon();
         break;
       case 'alive':
-        if ((change.now === undefined) !== (change.before === undefined)) this.state.book.changedAll();
+        if ((change.now === undefined) !== (change.before === undefined)) this.state.statuses.changedAll();
         break;
       case 'roles':
         this.#refreshSoon();
@@ -283,8 +283,8 @@ export class Monitor {
   }
 
   #jobChanged(jobKey: string): void {
-    this.state.book.changed(jobKey);
-    this.state.watch.wake(jobKey);
+    this.state.statuses.changed(jobKey);
+    this.state.jobChanges.wake(jobKey);
   }
 
   /** Once for all changes that come together. */
@@ -308,12 +308,12 @@ export class Monitor {
     this.#news.report(report, previous, this.state.follower.view.host(report.host));
   }
 
-  #onHost(sight: HostSight, what: HostChange): void {
+  #onHost(sight: HostFreshness, what: HostChange): void {
     this.state.relay.onHost(sight, what);
     this.#news.host(sight, what);
   }
 
-  #tell(event: CellEvent | EventToCome | null): void {
+  #tell(event: CellEvent | LazyEvent | null): void {
     if (event !== null) this.state.events.add(event);
   }
 }

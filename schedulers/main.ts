@@ -13,7 +13,7 @@ import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
-import { givingUp } from '../src/runtime/wait/abandon.ts';
+import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { rehearseWhenIdle } from './warmup/idle-warmup.ts';
 import type { SchedulerSettings } from './policies/options.ts';
 import { compileOptions } from './policies/options.ts';
@@ -54,7 +54,7 @@ const BODY_BYTES_MAX = 16 * 1024;
 export async function runScheduler(options: SchedulerMainOptions): Promise<RunningScheduler> {
   const { log } = options;
   const settings = compileOptions(options);
-  const { giveUp, or } = givingUp();
+  const { abandon: giveUp, or } = abandonable();
   const { store, http, server } = armed('scheduler', failPointsOf(systemFailures), {
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
     http: undiciClient(),

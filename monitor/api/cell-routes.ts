@@ -2,7 +2,7 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { patience } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/deadline.ts';
 import { sharedList, SharedResources, sharedStatus } from '../limits/shared-resources.ts';
 import type { StoreKeeper } from '../store/store.ts';
 
@@ -50,7 +50,7 @@ async function remove(
 }
 
 async function caughtUp(state: MonitorState, request: RouteRequest, revision: number): Promise<void> {
-  const wait = patience(state.clock, CATCH_UP_MS, request.signal);
+  const wait = withDeadline(state.clock, CATCH_UP_MS, request.signal);
   try {
     await state.copy.reached(revision, wait.signal);
   } finally {

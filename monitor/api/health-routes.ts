@@ -1,6 +1,6 @@
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { patience } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/deadline.ts';
 
 /** A store that takes longer than this to answer one read is no store to work with. */
 const STORE_CHECK_MS = 1_000;
@@ -36,7 +36,7 @@ async function ready(state: MonitorState, request: RouteRequest): Promise<RouteR
 }
 
 async function storeAnswers(state: MonitorState, caller: AbortSignal): Promise<boolean> {
-  const wait = patience(state.clock, STORE_CHECK_MS, caller);
+  const wait = withDeadline(state.clock, STORE_CHECK_MS, caller);
   const late = new Promise<false>((resolve) =>
     wait.signal.addEventListener('abort', () => resolve(false), { once: true }),
   );

@@ -31,7 +31,7 @@ async function setEligibility(state: MonitorState, request: RouteRequest): Promi
   const host = idIn(request.params['host'], 'host');
   const wanted = readEligibilityRequest(request.body);
   if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
-  const eligibility = await state.verdicts.give(host, {
+  const eligibility = await state.eligibility.set(host, {
     state: wanted.state,
     reason: wanted.reason,
     by: OPERATOR,

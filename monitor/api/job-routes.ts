@@ -7,7 +7,7 @@ import type { ProblemError } from '../../src/wire/api/problem.ts';
 import type { BulkResult, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { patience } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/deadline.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { countIn, jobKeyIn, namespaceIn, noSuchJob, problemOfPart, refuse } from '../refusals.ts';
 
@@ -126,7 +126,7 @@ function list(state: MonitorState, request: RouteRequest): RouteReply {
   const jobs: JobSummary[] = [];
   for (const [jobKey, { value }] of state.copy.jobs.rows()) {
     if (namespace !== null && value.job.namespace !== namespace) continue;
-    const summary = state.book.summary(jobKey);
+    const summary = state.statuses.summary(jobKey);
     if (summary !== null) jobs.push(summary);
   }
   jobs.sort((a, b) => a.submittedAtMs - b.submittedAtMs || a.name.localeCompare(b.name));
@@ -135,7 +135,7 @@ function list(state: MonitorState, request: RouteRequest): RouteReply {
 
 async function status(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const jobKey = await findJob(state, request);
-  const found = state.book.status(jobKey);
+  const found = state.statuses.status(jobKey);
   if (found === null) throw noSuchJob(jobKey);
   const headers = { etag: `"${String(found.record.version)}"` };
   return { status: 200, headers, body: { ...found, incomplete: !state.follower.view.complete } };
@@ -145,9 +145,9 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   const jobKey = await findJob(state, request);
   const record = state.copy.jobs.get(jobKey)?.value;
   if (record === undefined) throw noSuchJob(jobKey);
-  const summary = state.book.summary(jobKey);
+  const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);
-  const standing = { summary, exit: state.book.exit(jobKey) };
+  const standing = { summary, exit: state.statuses.exit(jobKey) };
   return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
 }
 
@@ -156,7 +156,7 @@ async function stop(state: MonitorState, request: RouteRequest): Promise<RouteRe
   const [namespace = '', job = ''] = jobKey.split('/');
   const revision = await state.writes.stop(namespace, job);
   await caughtUp(state, revision, request.signal);
-  const summary = state.book.summary(jobKey);
+  const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);
   return { status: 200, body: summary };
 }
@@ -164,11 +164,11 @@ async function stop(state: MonitorState, request: RouteRequest): Promise<RouteRe
 async function exit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const waitMs = countIn(request, 'waitMs', 0, WAIT_MS_MAX);
   const jobKey = await findJob(state, request);
-  const wait = patience(state.clock, waitMs, request.signal);
+  const wait = withDeadline(state.clock, waitMs, request.signal);
   try {
     for (;;) {
-      const news = state.watch.next(jobKey, wait.signal);
-      const found = state.book.exit(jobKey);
+      const news = state.jobChanges.next(jobKey, wait.signal);
+      const found = state.statuses.exit(jobKey);
       if (found !== null) return { status: 200, body: found };
       if (state.copy.jobs.get(jobKey) === undefined) throw noSuchJob(jobKey);
       if (waitMs === 0 || wait.signal.aborted) return { status: 204 };
@@ -180,7 +180,7 @@ async function exit(state: MonitorState, request: RouteRequest): Promise<RouteRe
 }
 
 function allocations(state: MonitorState, request: RouteRequest): RouteReply {
-  const found = jobKeysIn(state, request).flatMap((jobKey) => state.book.allocations(jobKey));
+  const found = jobKeysIn(state, request).flatMap((jobKey) => state.statuses.allocations(jobKey));
   return { status: 200, body: { allocations: found, incomplete: !state.follower.view.complete } };
 }
 
@@ -216,7 +216,7 @@ export async function findJob(state: MonitorState, request: RouteRequest): Promi
 }
 
 async function caughtUp(state: MonitorState, revision: number, signal: AbortSignal): Promise<void> {
-  const wait = patience(state.clock, CATCH_UP_MS, signal);
+  const wait = withDeadline(state.clock, CATCH_UP_MS, signal);
   await state.copy.reached(revision, wait.signal);
   wait.done();
 }

@@ -7,14 +7,14 @@ import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
 import type { BulkWrites } from '../jobs/bulk-writes.ts';
 import type { CellCopy } from '../view/view.ts';
 import type { EventLog } from '../events/events.ts';
-import type { JobBook } from '../jobs/jobs.ts';
-import type { JobWatch } from '../jobs/job-changes.ts';
+import type { JobStatuses } from '../jobs/jobs.ts';
+import type { JobChanges } from '../jobs/job-changes.ts';
 import type { JobWrites } from '../jobs/job-writes.ts';
 import type { LogRelay } from '../runs/log-relay.ts';
 import type { ReportRelay } from '../view/report-relay.ts';
 import type { Runs } from '../runs/runs.ts';
-import type { Verdicts } from '../hosts/eligibility.ts';
-import type { SchedulerQuestions } from '../jobs/why.ts';
+import type { EligibilityWriter } from '../hosts/eligibility.ts';
+import type { SchedulerQueries } from '../jobs/why.ts';
 
 /** What the routes of a monitor work with. */
 export interface MonitorState {
@@ -28,15 +28,15 @@ export interface MonitorState {
   readonly metrics: Metrics;
   readonly copy: CellCopy;
   readonly follower: ReportFollower;
-  readonly book: JobBook;
-  readonly watch: JobWatch;
+  readonly statuses: JobStatuses;
+  readonly jobChanges: JobChanges;
   readonly writes: JobWrites;
   readonly bulk: BulkWrites;
   readonly runs: Runs;
-  readonly verdicts: Verdicts;
+  readonly eligibility: EligibilityWriter;
   readonly relay: ReportRelay;
   readonly logs: LogRelay;
   readonly events: EventLog;
-  readonly schedulers: SchedulerQuestions;
+  readonly schedulers: SchedulerQueries;
   readonly hosts: HostClient;
 }

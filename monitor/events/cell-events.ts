@@ -12,7 +12,7 @@ import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
 import { SEEN_IN_STORE } from '../../src/wire/api/scheduler-api.ts';
 import type { CellChange } from '../view/view.ts';
-import type { EventToCome } from './events.ts';
+import type { LazyEvent } from './events.ts';
 import type { Row } from '../view/record-cache.ts';
 
 type Told = Omit<CellEvent, 'id' | 'atMs'>;
@@ -27,7 +27,7 @@ export function eventOfChange(
   change: CellChange,
   atMs: number,
   listedBy: string | null,
-): CellEvent | EventToCome | null {
+): CellEvent | LazyEvent | null {
   const place = `${String(change.revision)}.${String(change.ordinal)}`;
   const id = listedBy === null ? place : `${listedBy}:${place}`;
   switch (change.room) {
@@ -42,7 +42,7 @@ export function eventOfChange(
 }
 
 /** A change of a kind that comes by the thousand. */
-class ChangeToTell implements EventToCome {
+class ChangeToTell implements LazyEvent {
   readonly id: string;
   readonly #change: CellChange;
   readonly #atMs: number;
@@ -53,7 +53,7 @@ class ChangeToTell implements EventToCome {
     this.#atMs = atMs;
   }
 
-  tell(): CellEvent | null {
+  event(): CellEvent | null {
     return eventNow(this.#change, this.id, this.#atMs);
   }
 }

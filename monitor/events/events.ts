@@ -16,10 +16,10 @@ export const EVENT_BEAT_MS = 15_000;
 type Item = CellEvent | null;
 
 /** An event that is put into words when somebody reads it: most of them nobody ever does. */
-export interface EventToCome {
+export interface LazyEvent {
   readonly id: string;
   /** null: nothing worth telling. */
-  tell(): CellEvent | null;
+  event(): CellEvent | null;
 }
 
 /** What happened in the cell, as far back as it is held. */
@@ -30,7 +30,7 @@ export class EventLog {
   readonly #live = new Broadcast<Item>(EVENT_QUEUE_MAX);
   readonly #stopBeat: () => void;
   /** Oldest first; cut to `EVENTS_MAX` now and then, not at every event. */
-  #held: (CellEvent | EventToCome)[] = [];
+  #held: (CellEvent | LazyEvent)[] = [];
   /** Up to here something may be missing. It only grows: what was missed once does not come back. */
   #floor: EventPlace = { revision: 0, ordinal: 0 };
   #closed = false;
@@ -50,7 +50,7 @@ export class EventLog {
     return this.#live.readers;
   }
 
-  add(event: CellEvent | EventToCome): void {
+  add(event: CellEvent | LazyEvent): void {
     this.#held.push(event);
     if (this.#held.length >= 2 * EVENTS_MAX) this.#cut();
     if (this.#live.readers === 0) return;
@@ -97,7 +97,7 @@ export class EventLog {
     return this.#heldAfter(since).flatMap((event) => inWords(event) ?? []);
   }
 
-  #heldAfter(since: string | undefined): readonly (CellEvent | EventToCome)[] {
+  #heldAfter(since: string | undefined): readonly (CellEvent | LazyEvent)[] {
     if (since === undefined || since === 'now') return [];
     const held = this.#held;
     const wanted = eventPlaceOf(since);
@@ -117,7 +117,7 @@ export class EventLog {
       : [this.#gap('this monitor has not come so far yet; events may come twice')];
   }
 
-  #allHeld(): readonly (CellEvent | EventToCome)[] {
+  #allHeld(): readonly (CellEvent | LazyEvent)[] {
     return [this.#gap('older events are no longer held'), ...this.#held.slice(-EVENTS_MAX)];
   }
 
@@ -147,6 +147,6 @@ async function* each(items: readonly Item[]): AsyncGenerator<Item> {
   yield* items;
 }
 
-function inWords(event: CellEvent | EventToCome): CellEvent | null {
-  return 'tell' in event ? event.tell() : event;
+function inWords(event: CellEvent | LazyEvent): CellEvent | null {
+  return 'tell' in event ? event.event() : event;
 }

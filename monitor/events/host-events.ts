@@ -1,20 +1,20 @@
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { HostChange, HostSight } from '../../src/runtime/reports/cell-view.ts';
+import type { HostChange, HostFreshness } from '../../src/runtime/reports/cell-view.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import { eventOfReport } from './cell-events.ts';
-import type { EventToCome } from './events.ts';
+import type { LazyEvent } from './events.ts';
 
 /** What hosts say, as events of the cell: only what is news, since every host begins with all that it has. */
-export class HostNews {
+export class HostEvents {
   readonly #self: string;
   readonly #clock: Clock;
-  readonly #tell: (event: CellEvent | EventToCome | null) => void;
+  readonly #tell: (event: CellEvent | LazyEvent | null) => void;
   /** Hosts whose first words are behind us: what they say from now on is news. */
   readonly #introduced = new Set<string>();
   #told = 0;
 
-  constructor(self: string, clock: Clock, tell: (event: CellEvent | EventToCome | null) => void) {
+  constructor(self: string, clock: Clock, tell: (event: CellEvent | LazyEvent | null) => void) {
     this.#self = self;
     this.#clock = clock;
     this.#tell = tell;
@@ -23,13 +23,13 @@ export class HostNews {
   report(
     report: AllocationReport,
     previous: AllocationReport | undefined,
-    sight: HostSight | undefined,
+    sight: HostFreshness | undefined,
   ): void {
     if (sight === undefined || !this.#introduced.has(report.host)) return;
     this.#tell(eventOfReport(report, previous, sight, this.#clock.nowMs()));
   }
 
-  host({ host }: HostSight, what: HostChange): void {
+  host({ host }: HostFreshness, what: HostChange): void {
     const isKnown = this.#introduced.has(host);
     if (what === 'left') this.#introduced.delete(host);
     else if (what !== 'silent') this.#introduced.add(host);

@@ -8,7 +8,7 @@ import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
 import { SCHEDULER_EVENT_KINDS } from '../../src/wire/api/scheduler-api.ts';
 
-export interface SchedulerWatchDeps {
+export interface SchedulerEventsDeps {
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -39,14 +39,14 @@ interface Watching {
 }
 
 /** Follows what each living scheduler says it did, and passes on every event once. */
-export class SchedulerWatch {
-  readonly #deps: SchedulerWatchDeps;
+export class SchedulerEvents {
+  readonly #deps: SchedulerEventsDeps;
   readonly #watching = new Map<string, Watching>();
   /** By scheduler, also of those that left: who comes back tells again what it kept. */
   readonly #heard = new Map<string, Heard>();
   #closed = false;
 
-  constructor(deps: SchedulerWatchDeps) {
+  constructor(deps: SchedulerEventsDeps) {
     this.#deps = deps;
   }
 

@@ -1,15 +1,15 @@
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
-import type { Expected, Verdict, Verdicts } from './eligibility.ts';
+import type { Expected, EligibilityChange, EligibilityWriter } from './eligibility.ts';
 
 export interface OwnVerdictsDeps {
   readonly self: string;
-  readonly verdicts: Verdicts;
+  readonly verdicts: EligibilityWriter;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
 /** Verdicts that a monitor gives of its own accord, look after look: one at a time for a host, and a failed one is no news. */
-export class OwnVerdicts {
+export class EligibilityActions {
   readonly #deps: OwnVerdictsDeps;
   readonly #acting = new Set<string>();
 
@@ -17,13 +17,13 @@ export class OwnVerdicts {
     this.#deps = deps;
   }
 
-  give(host: string, verdict: Omit<Verdict, 'by'>, expected: Expected): void {
+  set(host: string, verdict: Omit<EligibilityChange, 'by'>, expected: Expected): void {
     if (this.#acting.has(host)) return;
     this.#acting.add(host);
     const { verdicts, log, metrics, self } = this.#deps;
     const { state } = verdict;
     verdicts
-      .give(host, { ...verdict, by: self }, expected)
+      .set(host, { ...verdict, by: self }, expected)
       .then(
         () => metrics.count('moorage_monitor_verdicts_total', { state }),
         (error: unknown) =>

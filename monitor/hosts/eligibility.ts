@@ -6,7 +6,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import { eligibilityCodec, ledgerCodec } from '../../src/wire/records/records.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
 
-export interface Verdict {
+export interface EligibilityChange {
   readonly state: EligibilityState;
   readonly reason: string;
   readonly by: string;
@@ -25,7 +25,7 @@ const TRIES_MAX = 32;
  * commit compares the ledger, so none can place on the host without having seen the verdict (I62). The counter grows with
  * each verdict and is the second half of the fencing epoch.
  */
-export class Verdicts {
+export class EligibilityWriter {
   readonly #deps: { readonly store: CellStore; readonly keys: CellKeys; readonly clock: Clock };
 
   constructor(deps: { readonly store: CellStore; readonly keys: CellKeys; readonly clock: Clock }) {
@@ -36,7 +36,7 @@ export class Verdicts {
    * @param expected what it is to replace: another one is left alone and returned; absent: it replaces all
    * @returns the verdict in force: this one, or what stood in its way
    */
-  async give(host: string, verdict: Verdict, expected?: Expected): Promise<Eligibility> {
+  async set(host: string, verdict: EligibilityChange, expected?: Expected): Promise<Eligibility> {
     const { store, keys } = this.#deps;
     const [verdictKey, ledgerKey] = [keys.eligibilityOf(host), keys.ledger(host)];
     let found = (await store.read([verdictKey, ledgerKey])).entries;
@@ -64,7 +64,7 @@ export class Verdicts {
     throw refuse(503, 'contended', `${host} is too busy to be given a verdict; try again`);
   }
 
-  #next(known: Eligibility, ledgerEntry: Entry | undefined, verdict: Verdict) {
+  #next(known: Eligibility, ledgerEntry: Entry | undefined, verdict: EligibilityChange) {
     const ledger = ledgerEntry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(ledgerEntry.value);
     const counter = Math.max(known.counter, ledger.counter) + 1;
     const { drainDeadlineMs: _deadline, silentMs: _silent, ...kept } = known;
@@ -81,7 +81,7 @@ export class Verdicts {
 
 const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, counter: 0 };
 
-function isSame(known: Eligibility, verdict: Verdict): boolean {
+function isSame(known: Eligibility, verdict: EligibilityChange): boolean {
   return (
     known.state === verdict.state &&
     known.drainDeadlineMs === verdict.drainDeadlineMs &&

@@ -7,8 +7,8 @@ import { SILENCE_MS } from '../../src/runtime/reports/reports.ts';
 import type { CellCopy } from '../view/view.ts';
 import { every } from '../../src/runtime/wait/periodic.ts';
 import { suspectHosts } from './mass-loss.ts';
-import { OwnVerdicts } from './eligibility-actions.ts';
-import type { Verdicts } from './eligibility.ts';
+import { EligibilityActions } from './eligibility-actions.ts';
+import type { EligibilityWriter } from './eligibility.ts';
 
 /** From the end of a host's session in the store to the verdict: time to come back from a restart or a short cut. */
 export const LOST_AFTER_MS = 30_000;
@@ -20,7 +20,7 @@ export interface HostWatchDeps {
   readonly self: string;
   readonly copy: CellCopy;
   readonly view: CellView;
-  readonly verdicts: Verdicts;
+  readonly verdicts: EligibilityWriter;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -41,13 +41,13 @@ export class HostWatch {
   readonly #deps: HostWatchDeps;
   /** Since when each host's session is gone, on our monotonic clock. */
   readonly #missing = new Map<string, number>();
-  readonly #verdicts: OwnVerdicts;
+  readonly #verdicts: EligibilityActions;
   readonly #stop: () => void;
   #heldBack = 0;
 
   constructor(deps: HostWatchDeps) {
     this.#deps = deps;
-    this.#verdicts = new OwnVerdicts(deps);
+    this.#verdicts = new EligibilityActions(deps);
     this.#stop = every(deps.clock, LOOK_MS, () => this.look());
   }
 
@@ -65,7 +65,7 @@ export class HostWatch {
       const dueMs = sinceMs + this.#deps.lostAfterMs + this.#turn(host) * LOOK_MS * 2;
       if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;
       const silentMs = Math.round(nowMs - sinceMs);
-      this.#verdicts.give(host, { state: 'lost', reason: 'no session and no report', silentMs }, isNotLost);
+      this.#verdicts.set(host, { state: 'lost', reason: 'no session and no report', silentMs }, isNotLost);
     }
   }
 
@@ -99,7 +99,7 @@ export class HostWatch {
       const sight = this.#deps.view.host(host);
       const heard = sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
       if (heard && this.#turn(host) === 0)
-        this.#verdicts.give(host, { state: 'ready', reason: 'it is back' }, isLost);
+        this.#verdicts.set(host, { state: 'ready', reason: 'it is back' }, isLost);
     }
   }
 
@@ -115,12 +115,12 @@ export class HostWatch {
 
   /** This monitor's place in line for the host. */
   #turn(host: string): number {
-    return turnOf(this.#deps.copy, this.#deps.self, host);
+    return monitorRank(this.#deps.copy, this.#deps.self, host);
   }
 }
 
 /** Place of `self` among the living monitors for something: 0 acts first. */
-export function turnOf(copy: CellCopy, self: string, what: string): number {
+export function monitorRank(copy: CellCopy, self: string, what: string): number {
   const own = rendezvousScore(what, self);
   let before = 0;
   for (const [, { value }] of copy.roles.rows()) {

@@ -4,9 +4,9 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { CellCopy } from '../view/view.ts';
 import { every } from '../../src/runtime/wait/periodic.ts';
-import { turnOf } from './hosts.ts';
-import { OwnVerdicts } from './eligibility-actions.ts';
-import type { Verdicts } from './eligibility.ts';
+import { monitorRank } from './hosts.ts';
+import { EligibilityActions } from './eligibility-actions.ts';
+import type { EligibilityWriter } from './eligibility.ts';
 
 /**
  * How long a host must have been closed by leaks before what runs there is moved, and clean before it is used again. A host
@@ -22,7 +22,7 @@ export const LEAK_REASON = 'leaking: moved away before it fails';
 export interface LeakWatchDeps {
   readonly self: string;
   readonly copy: CellCopy;
-  readonly verdicts: Verdicts;
+  readonly verdicts: EligibilityWriter;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -37,12 +37,12 @@ export class LeakWatch {
   readonly #deps: LeakWatchDeps;
   /** Since when hosts say something else than their verdict, on our monotonic clock. */
   readonly #since = new Map<string, number>();
-  readonly #verdicts: OwnVerdicts;
+  readonly #verdicts: EligibilityActions;
   readonly #stop: () => void;
 
   constructor(deps: LeakWatchDeps) {
     this.#deps = deps;
-    this.#verdicts = new OwnVerdicts(deps);
+    this.#verdicts = new EligibilityActions(deps);
     this.#stop = every(deps.clock, LOOK_MS, () => this.look());
   }
 
@@ -64,7 +64,7 @@ export class LeakWatch {
       else if (!this.#hasSettled(host)) continue;
       else if (isClosed) due.push(host);
       else if (this.#isMyTurn(host))
-        this.#verdicts.give(host, { state: 'ready', reason: 'clean again' }, isOurs);
+        this.#verdicts.set(host, { state: 'ready', reason: 'clean again' }, isOurs);
     }
     for (const host of this.#since.keys()) if (copy.hosts.get(host) === undefined) this.#since.delete(host);
     const room = Math.max(0, Math.max(1, Math.floor(copy.hosts.size * DRAINED_FRACTION)) - drained);
@@ -72,7 +72,7 @@ export class LeakWatch {
     // All monitors choose the same ones, and each acts for those whose turn is its own.
     for (const host of due.sort().slice(0, room))
       if (this.#isMyTurn(host))
-        this.#verdicts.give(
+        this.#verdicts.set(
           host,
           { state: 'draining', reason: LEAK_REASON },
           ({ state }) => state === 'ready',
@@ -80,7 +80,7 @@ export class LeakWatch {
   }
 
   #isMyTurn(host: string): boolean {
-    return turnOf(this.#deps.copy, this.#deps.self, host) === 0;
+    return monitorRank(this.#deps.copy, this.#deps.self, host) === 0;
   }
 
   /** Has it been closed, or clean, against what its verdict says, for long enough to be believed? */

@@ -1,7 +1,7 @@
 import { onAbort } from '../../src/ports/on-abort.ts';
 
 /** Wakes those who wait for news of one job: a long poll, a log relay before the start. */
-export class JobWatch {
+export class JobChanges {
   readonly #waiting = new Map<string, Set<() => void>>();
 
   /** Something about the job changed, desired or observed. */

@@ -20,7 +20,7 @@ import type { CellCopy } from '../view/view.ts';
  * Desired and observed of a job, side by side. What a job has come to is decided by the schedulers' own rule
  * (`core/slots.ts`), so that the two never tell people different things.
  */
-export class JobBook {
+export class JobStatuses {
   readonly #copy: CellCopy;
   readonly #view: CellView;
   /** By job; dropped when anything about the job changes. */

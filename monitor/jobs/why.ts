@@ -9,7 +9,7 @@ import type { CellCopy } from '../view/view.ts';
 const ASK_TIMEOUT_MS = 2_000;
 
 /** Asks the schedulers themselves: what they do and why is known to them alone. */
-export class SchedulerQuestions {
+export class SchedulerQueries {
   readonly #copy: CellCopy;
   readonly #http: HttpClient;
 

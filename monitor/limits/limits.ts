@@ -7,7 +7,7 @@ import { outcomeUnknown } from '../refusals.ts';
  * @returns the revision at which it holds
  * @throws ProblemError 503 when the store did not say whether it was written
  */
-export async function writeWord(store: CellStore, write: Write): Promise<number> {
+export async function writeLimit(store: CellStore, write: Write): Promise<number> {
   const reply = await store.attempt({ compares: [], writes: [write], readBack: [] });
   if (reply.outcome === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
   return reply.revision;

@@ -7,7 +7,7 @@ import type { CellStore } from '../../src/ports/cell-store.ts';
 import { QUOTAS_MAX } from '../../src/wire/values/bounds.ts';
 import type { QuotaStatus } from '../../src/wire/api/quota-api.ts';
 import { quotaCodec } from '../../src/wire/records/records.ts';
-import { writeWord } from './limits.ts';
+import { writeLimit } from './limits.ts';
 import { refuse } from '../refusals.ts';
 
 /** Operators' words on what namespaces may use. They are read when they are asked for: monitors need none of them. */
@@ -53,11 +53,11 @@ export class Quotas {
       });
     if (before !== undefined && canonicalJson(decoded(before)) === canonicalJson(quota)) return;
     const key = this.#keys.quota(quota.namespace);
-    await writeWord(this.#store, { kind: 'put', key, value: quotaCodec.encode(quota) });
+    await writeLimit(this.#store, { kind: 'put', key, value: quotaCodec.encode(quota) });
   }
 
   async remove(namespace: string): Promise<void> {
-    await writeWord(this.#store, { kind: 'delete', key: this.#keys.quota(namespace) });
+    await writeLimit(this.#store, { kind: 'delete', key: this.#keys.quota(namespace) });
   }
 
   /** The records by namespace, in its order. */

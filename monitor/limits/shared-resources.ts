@@ -7,7 +7,7 @@ import { SHARED_RESOURCES_MAX } from '../../src/wire/values/bounds.ts';
 import type { PoolStatus, SharedStatus } from '../../src/wire/api/cell-api.ts';
 import { sharedResourceCodec } from '../../src/wire/records/records.ts';
 import type { CellCopy } from '../view/view.ts';
-import { writeWord } from './limits.ts';
+import { writeLimit } from './limits.ts';
 import { refuse } from '../refusals.ts';
 
 /** What hosts share, as people see it: definitions with what is taken of each pool. */
@@ -87,11 +87,11 @@ export class SharedResources {
       });
     const value = sharedResourceCodec.encode(resource);
     if (known !== undefined && isSame(known.value, resource)) return revision;
-    return writeWord(this.#store, { kind: 'put', key, value });
+    return writeLimit(this.#store, { kind: 'put', key, value });
   }
 
   async remove(name: string): Promise<number> {
-    return writeWord(this.#store, { kind: 'delete', key: this.#keys.sharedResource(name) });
+    return writeLimit(this.#store, { kind: 'delete', key: this.#keys.sharedResource(name) });
   }
 }
 

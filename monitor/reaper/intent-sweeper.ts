@@ -8,7 +8,7 @@ import type { Random } from '../../src/ports/random.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import { sweepIntent } from '../../src/runtime/commit/gang-intent.ts';
 import type { CellCopy } from '../view/view.ts';
-import { turnOf } from '../hosts/hosts.ts';
+import { monitorRank } from '../hosts/hosts.ts';
 
 export interface IntentSweeperDeps {
   readonly self: string;
@@ -57,7 +57,7 @@ export class IntentSweeper {
       const seenMs = this.#firstSeenMs.get(name) ?? nowMs;
       this.#firstSeenMs.set(name, seenMs);
       const isOver = nowMs - seenMs >= intent.ttlMs || this.#orphanedForMs(name, intent, nowMs) >= ORPHAN_MS;
-      if (!isOver || turnOf(copy, self, name) !== 0) continue;
+      if (!isOver || monitorRank(copy, self, name) !== 0) continue;
       try {
         await sweepIntent(this.#deps, intent, (releases) => this.#deps.release(releases), this.#stop.signal);
         metrics.count('moorage_monitor_reaped_total', { what: 'intent' });

@@ -19,9 +19,9 @@ import type { StopRequest } from '../../src/wire/api/host-api.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
 import type { CellCopy } from '../view/view.ts';
 import { every } from '../../src/runtime/wait/periodic.ts';
-import { turnOf } from '../hosts/hosts.ts';
+import { monitorRank } from '../hosts/hosts.ts';
 import { IntentSweeper } from './intent-sweeper.ts';
-import type { JobBook } from '../jobs/jobs.ts';
+import type { JobStatuses } from '../jobs/jobs.ts';
 import type { Row } from '../view/record-cache.ts';
 
 export interface ReaperTimes {
@@ -48,7 +48,7 @@ export interface ReaperDeps {
   readonly keys: CellKeys;
   readonly copy: CellCopy;
   readonly view: CellView;
-  readonly book: JobBook;
+  readonly book: JobStatuses;
   readonly hosts: HostClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -101,7 +101,7 @@ export class Reaper {
   async sweep(): Promise<void> {
     await this.#intents.sweep();
     for (const jobKey of this.#nextJobs()) {
-      if (turnOf(this.#deps.copy, this.#deps.self, jobKey) !== 0) continue;
+      if (monitorRank(this.#deps.copy, this.#deps.self, jobKey) !== 0) continue;
       try {
         await this.#look(jobKey);
       } catch (error) {

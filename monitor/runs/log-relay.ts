@@ -8,10 +8,10 @@ import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { CellCopy } from '../view/view.ts';
-import type { JobWatch } from '../jobs/job-changes.ts';
+import type { JobChanges } from '../jobs/job-changes.ts';
 import type { LogQuery, LogTarget } from './log-target.ts';
 import { logTarget } from './log-target.ts';
-import { patience } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/deadline.ts';
 import { refuse } from '../refusals.ts';
 
 /** A follower whose allocation has not started is asked to ask again after this; proxies cut what says nothing. */
@@ -21,7 +21,7 @@ const RECONNECT = { firstMs: 50, maxMs: 2_000 };
 export interface LogRelayDeps {
   readonly copy: CellCopy;
   readonly view: CellView;
-  readonly watch: JobWatch;
+  readonly watch: JobChanges;
   readonly hosts: HostClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -54,7 +54,7 @@ export class LogRelay {
    * @throws ProblemError 404 without `follow` when it has not started; 410 when the host no longer has the record
    */
   async open(query: LogQuery, caller: AbortSignal): Promise<OpenLog | null> {
-    const wait = patience(this.#deps.clock, LOG_START_WAIT_MS, caller);
+    const wait = withDeadline(this.#deps.clock, LOG_START_WAIT_MS, caller);
     const backoff = new Backoff(RECONNECT, this.#deps.random);
     try {
       while (!wait.signal.aborted) {

@@ -6,7 +6,7 @@ import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { StoreStatus } from '../../src/wire/api/cell-api.ts';
 import type { CellCopy } from '../view/view.ts';
 import { every } from '../../src/runtime/wait/periodic.ts';
-import { turnOf } from '../hosts/hosts.ts';
+import { monitorRank } from '../hosts/hosts.ts';
 
 /** How long the store's past is kept: a watch that was cut can be resumed, and `moorage check` can look back. */
 export const HISTORY_KEPT_MS = 10 * 60_000;
@@ -90,7 +90,7 @@ export class StoreKeeper {
       metrics.gauge('moorage_store_in_use_bytes', size.inUseBytes);
       metrics.gauge('moorage_store_full', size.isFull ? 1 : 0);
       this.#warn(size);
-      if (turnOf(copy, self, 'store') !== 0) return;
+      if (monitorRank(copy, self, 'store') !== 0) return;
       if (size.isFull) await this.#makeRoom(size);
       else await this.#forget(size);
     } catch (error) {

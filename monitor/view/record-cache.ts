@@ -20,7 +20,7 @@ export interface RowChange<T> {
   readonly ordinal: number;
 }
 
-export interface RoomOptions<T> {
+export interface RecordCacheOptions<T> {
   readonly name: string;
   readonly prefix: string;
   /** Keep records as text, and read one when somebody asks for it: most of them nobody ever does. */
@@ -32,12 +32,12 @@ export interface RoomOptions<T> {
 }
 
 /** A live copy of one kind of record. Fed by `CellCopy`, which sees all kinds in the order of their revisions. */
-export class Room<T> {
+export class RecordCache<T> {
   readonly prefix: string;
-  readonly #options: RoomOptions<T>;
+  readonly #options: RecordCacheOptions<T>;
   readonly #rows = new Map<string, Row<T>>();
 
-  constructor(options: RoomOptions<T>) {
+  constructor(options: RecordCacheOptions<T>) {
     this.prefix = options.prefix;
     this.#options = options;
   }
@@ -48,7 +48,7 @@ export class Room<T> {
 
   get(name: string): Row<T> | undefined {
     const row = this.#rows.get(name);
-    return row instanceof UnreadRow && !row.isRead ? this.#read(name, row as UnreadRow<T>) : row;
+    return row instanceof LazyRow && !row.isRead ? this.#read(name, row as LazyRow<T>) : row;
   }
 
   /** Is there a record of the name? It may turn out to be unreadable. */
@@ -106,11 +106,11 @@ export class Room<T> {
   }
 
   #unread(entry: Entry, before: Row<T> | undefined): Row<T> {
-    return new UnreadRow(entry, this.#options.decode, lastRead(before));
+    return new LazyRow(entry, this.#options.decode, lastRead(before));
   }
 
   /** An unreadable record leaves what was there before it. */
-  #read(name: string, row: UnreadRow<T>): Row<T> | undefined {
+  #read(name: string, row: LazyRow<T>): Row<T> | undefined {
     try {
       row.read();
       return row;
@@ -124,7 +124,7 @@ export class Room<T> {
 }
 
 /** A record that is read when its value is asked for. */
-class UnreadRow<T> implements Row<T> {
+class LazyRow<T> implements Row<T> {
   readonly createRevision: number;
   readonly modRevision: number;
   /** The last row before this one that was read; forgotten when this one is. */
@@ -162,5 +162,5 @@ class UnreadRow<T> implements Row<T> {
 }
 
 function lastRead<T>(row: Row<T> | undefined): Row<T> | undefined {
-  return row instanceof UnreadRow && !row.isRead ? (row as UnreadRow<T>).before : row;
+  return row instanceof LazyRow && !row.isRead ? (row as LazyRow<T>).before : row;
 }

@@ -1,7 +1,7 @@
 import type { Row } from './record-cache.ts';
 
 /** Rows by a group key and an id within it: an index that costs one lookup, whatever the size of the cell. */
-export class Grouped<T> {
+export class RecordIndex<T> {
   readonly #groups = new Map<string, Map<string, Row<T>>>();
 
   of(group: string): ReadonlyMap<string, Row<T>> {

@@ -1,7 +1,7 @@
 import type { HostReport } from '../../src/core/host/report.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
-import type { HostChange, HostSight } from '../../src/runtime/reports/cell-view.ts';
+import type { HostChange, HostFreshness } from '../../src/runtime/reports/cell-view.ts';
 import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
 import { REPORT_BEAT_MS } from '../../src/runtime/reports/reports.ts';
@@ -39,7 +39,7 @@ export class ReportRelay {
     if (message.kind !== 'beat') this.#send(message);
   }
 
-  onHost(sight: HostSight, what: HostChange): void {
+  onHost(sight: HostFreshness, what: HostChange): void {
     const { host, incarnation, seq } = sight;
     if (what === 'left') this.#send({ kind: 'left', host });
     else if (what === 'silent') this.#send(this.#silentFrame(sight));
@@ -107,11 +107,11 @@ export class ReportRelay {
   }
 
   /** Nothing of a host that is heard. */
-  #silentLine(sight: HostSight | undefined): string {
+  #silentLine(sight: HostFreshness | undefined): string {
     return sight === undefined || sight.staleSinceMs === null ? '' : ndjsonLine(this.#silentFrame(sight));
   }
 
-  #silentFrame(sight: HostSight): ReportFrame {
+  #silentFrame(sight: HostFreshness): ReportFrame {
     const silentMs = Math.max(0, this.#clock.nowMs() - (sight.staleSinceMs ?? this.#clock.nowMs()));
     return { kind: 'silent', host: sight.host, silentMs };
   }

@@ -25,12 +25,12 @@ import {
   runCodec,
   sharedResourceCodec,
 } from '../../src/wire/records/records.ts';
-import { Grouped } from './record-index.ts';
+import { RecordIndex } from './record-index.ts';
 import type { Row, RowChange } from './record-cache.ts';
-import { Room } from './record-cache.ts';
+import { RecordCache } from './record-cache.ts';
 
 /** The kinds of record that a monitor keeps, with what each holds. */
-export interface Rooms {
+export interface RecordKinds {
   readonly hosts: Host;
   readonly alive: true;
   readonly eligibility: Eligibility;
@@ -48,9 +48,9 @@ export interface Rooms {
   readonly pools: Pool;
 }
 
-export type RoomName = keyof Rooms;
+export type RecordKind = keyof RecordKinds;
 
-export type CellChange = { [K in RoomName]: { readonly room: K } & RowChange<Rooms[K]> }[RoomName];
+export type CellChange = { [K in RecordKind]: { readonly room: K } & RowChange<RecordKinds[K]> }[RecordKind];
 
 export interface CellCopyHandlers {
   /** @param listed a snapshot shows it: its ordinal is not that of the change in its revision */
@@ -70,34 +70,34 @@ export interface CellCopyHandlers {
  * outcome that takes its place are never both missing.
  */
 export class CellCopy {
-  readonly hosts: Room<Host>;
-  readonly alive: Room<true>;
-  readonly eligibility: Room<Eligibility>;
-  readonly ledgers: Room<Ledger>;
-  readonly allocations: Room<Allocation>;
-  readonly jobs: Room<JobRecord>;
-  readonly versions: Room<JobRecord>;
-  readonly owners: Room<Owner>;
-  readonly outcomes: Room<Outcome>;
-  readonly intents: Room<Intent>;
-  readonly runs: Room<RunRecord>;
-  readonly roles: Room<RoleRecord>;
+  readonly hosts: RecordCache<Host>;
+  readonly alive: RecordCache<true>;
+  readonly eligibility: RecordCache<Eligibility>;
+  readonly ledgers: RecordCache<Ledger>;
+  readonly allocations: RecordCache<Allocation>;
+  readonly jobs: RecordCache<JobRecord>;
+  readonly versions: RecordCache<JobRecord>;
+  readonly owners: RecordCache<Owner>;
+  readonly outcomes: RecordCache<Outcome>;
+  readonly intents: RecordCache<Intent>;
+  readonly runs: RecordCache<RunRecord>;
+  readonly roles: RecordCache<RoleRecord>;
   /** What operators say that hosts share, and what is taken of it by `<resource>/<value>`. */
-  readonly shared: Room<SharedResource>;
-  readonly pools: Room<Pool>;
+  readonly shared: RecordCache<SharedResource>;
+  readonly pools: RecordCache<Pool>;
   /** One record, of no name. */
-  readonly meta: Room<CellMeta>;
+  readonly meta: RecordCache<CellMeta>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
-  readonly allocationsByJob = new Grouped<Allocation>();
-  readonly allocationsByHost = new Grouped<Allocation>();
-  readonly outcomesByJob = new Grouped<Outcome>();
-  readonly runsByJob = new Grouped<RunRecord>();
+  readonly allocationsByJob = new RecordIndex<Allocation>();
+  readonly allocationsByHost = new RecordIndex<Allocation>();
+  readonly outcomesByJob = new RecordIndex<Outcome>();
+  readonly runsByJob = new RecordIndex<RunRecord>();
   readonly ready: Promise<void>;
   readonly #handlers: CellCopyHandlers;
   readonly #log: Log;
-  readonly #rooms: readonly Room<unknown>[];
+  readonly #rooms: readonly RecordCache<unknown>[];
   /** By what follows the cell's root in their keys, where that is one word, with its slash. */
-  readonly #roomByWord: ReadonlyMap<string, Room<unknown>>;
+  readonly #roomByWord: ReadonlyMap<string, RecordCache<unknown>>;
   readonly #rootLength: number;
   readonly #following: Following;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
@@ -130,7 +130,7 @@ export class CellCopy {
       ...[this.hosts, this.alive, this.eligibility, this.ledgers, this.allocations, this.jobs],
       ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles, this.meta],
       ...[this.shared, this.pools],
-    ] as readonly Room<unknown>[];
+    ] as readonly RecordCache<unknown>[];
     this.#rootLength = keys.root.length;
     this.#roomByWord = new Map(this.#rooms.map((room) => [room.prefix.slice(keys.root.length), room]));
     this.#following = store.follow(keys.root, {
@@ -185,13 +185,13 @@ export class CellCopy {
   }
 
   /** @param lazy for what comes by the thousand and is seldom asked for */
-  #room<K extends RoomName>(
+  #room<K extends RecordKind>(
     room: K,
     prefix: string,
-    decode: (text: string) => Rooms[K],
+    decode: (text: string) => RecordKinds[K],
     lazy = false,
-  ): Room<Rooms[K]> {
-    return new Room<Rooms[K]>({
+  ): RecordCache<RecordKinds[K]> {
+    return new RecordCache<RecordKinds[K]>({
       name: room,
       prefix,
       lazy,
@@ -268,7 +268,7 @@ export class CellCopy {
     }
   }
 
-  #roomOf(key: string): Room<unknown> | undefined {
+  #roomOf(key: string): RecordCache<unknown> | undefined {
     const from = this.#rootLength;
     const end = key.indexOf('/', from);
     const room = this.#roomByWord.get(key.slice(from, end < 0 ? key.length : end + 1));

@@ -101,7 +101,7 @@ export class Reports {
   async learn(jobKey: string): Promise<boolean> {
     this.#lacking.add(jobKey);
     if (this.#isDirect) return false;
-    const isAll = await this.#merged.learn(jobKey);
+    const isAll = await this.#merged.fetchJob(jobKey);
     if (isAll) this.#lacking.delete(jobKey);
     return isAll;
   }

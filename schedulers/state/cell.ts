@@ -79,7 +79,7 @@ export class PrivateCell {
     });
     const pools = new PoolFeed(store, keys, this.state.pools, {
       onBadRecord,
-      onRoom: (resource) => listener.onSharedRoom(resource),
+      onCapacityFreed: (resource) => listener.onSharedRoom(resource),
     });
     this.#tables = [hosts, alive, ledgers, this.#eligibility, pools];
     const readies = [hosts.ready, alive.ready, ledgers.ready, pools.ready, this.#eligibility.ready];

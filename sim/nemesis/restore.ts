@@ -1,5 +1,5 @@
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
-import { renewed } from '../../src/runtime/cell-state/cell-meta.ts';
+import { renewedMeta } from '../../src/runtime/cell-state/cell-meta.ts';
 import { metaCodec } from '../../src/wire/records/records.ts';
 import { WALL_START_MS } from '../agenda/virtual-clock.ts';
 import type { Ground } from '../actor/environment.ts';
@@ -39,7 +39,7 @@ function renewCell({ store, keys, agenda, random }: Ground): void {
   const known = store.cell.get(keys.meta);
   const meta = known === undefined ? undefined : metaCodec.decode(known.value);
   const value = metaCodec.encode(
-    renewed(meta, { nowMs: Math.floor(WALL_START_MS + agenda.nowMs), makeUuid }),
+    renewedMeta(meta, { nowMs: Math.floor(WALL_START_MS + agenda.nowMs), makeUuid }),
   );
   store.apply('operator', {
     compares: [{ key: keys.meta, target: 'modRevision', equals: known?.modRevision ?? 0 }],

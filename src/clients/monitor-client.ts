@@ -23,7 +23,7 @@ import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
 import type { MonitorAddresses, MonitorCall } from './monitor-failover.ts';
-import { MonitorRound } from './monitor-failover.ts';
+import { MonitorFailover } from './monitor-failover.ts';
 import type { EventsCall, LogCall, LogPart } from './monitor-streams.ts';
 import { readEvents, readLogs } from './monitor-streams.ts';
 import { bodyOf } from './clients.ts';
@@ -47,13 +47,13 @@ const CALL_TIMEOUT_MS = 15_000;
  * All methods throw ProblemError for an answer that refuses, and HttpError when no monitor answers.
  */
 export class MonitorClient {
-  readonly #round: MonitorRound;
+  readonly #round: MonitorFailover;
   readonly #urls: readonly string[];
   readonly #signal: AbortSignal | undefined;
 
   /** @param signal ends every call that has none of its own */
   constructor(http: HttpClient, addresses: MonitorAddresses, signal?: AbortSignal) {
-    this.#round = new MonitorRound(http, addresses);
+    this.#round = new MonitorFailover(http, addresses);
     this.#urls = addresses.urls;
     this.#signal = signal;
   }

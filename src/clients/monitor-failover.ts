@@ -30,7 +30,7 @@ export interface MonitorAddresses {
 const BUSY: ReadonlySet<number> = new Set([408, 503]);
 
 /** One round over the monitors for each call; whichever answered last is asked first. */
-export class MonitorRound {
+export class MonitorFailover {
   readonly #http: HttpClient;
   readonly #addresses: MonitorAddresses;
   #preferred = 0;

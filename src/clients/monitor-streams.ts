@@ -7,7 +7,7 @@ import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/api/monitor-api.
 import { ProblemError } from '../wire/api/problem.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
-import type { MonitorRound } from './monitor-failover.ts';
+import type { MonitorFailover } from './monitor-failover.ts';
 
 export interface LogCall {
   readonly stream: LogStream;
@@ -76,7 +76,7 @@ const GET = { method: 'GET', repeatable: true } as const;
  * @throws ProblemError, HttpError
  */
 export async function* readLogs(
-  round: MonitorRound,
+  round: MonitorFailover,
   ref: JobRef,
   call: LogCall,
   signal: AbortSignal | undefined,
@@ -127,7 +127,7 @@ export async function* readLogs(
  * @throws ProblemError, HttpError
  */
 export async function* readEvents(
-  round: MonitorRound,
+  round: MonitorFailover,
   since: string,
   call: EventsCall,
   signal: AbortSignal | undefined,

@@ -62,7 +62,7 @@ export async function renewMeta(store: CellStore, keys: CellKeys, maker: MetaMak
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const found = (await store.read([keys.meta])).entries.get(keys.meta);
     const known = found === undefined ? undefined : checked(metaCodec.decode(found.value));
-    const meta = renewed(known, maker);
+    const meta = renewedMeta(known, maker);
     const reply = await store.attempt({
       compares: [{ key: keys.meta, target: 'modRevision', equals: found?.modRevision ?? 0 }],
       writes: [{ kind: 'put', key: keys.meta, value: metaCodec.encode(meta) }],
@@ -74,7 +74,7 @@ export async function renewMeta(store: CellStore, keys: CellKeys, maker: MetaMak
 }
 
 /** The record of a cell that goes on after a restore. */
-export function renewed(known: CellMeta | undefined, { nowMs, makeUuid }: MetaMaker): CellMeta {
+export function renewedMeta(known: CellMeta | undefined, { nowMs, makeUuid }: MetaMaker): CellMeta {
   const { createdAtMs = nowMs } = known ?? {};
   return { ...known, schema: SCHEMA_VERSION, incarnation: makeUuid(), createdAtMs, restoredAtMs: nowMs };
 }

@@ -8,7 +8,7 @@ import { Table } from './cell-state.ts';
 
 export interface PoolFeedOptions {
   /** More may be free of a pool of the resource than before. */
-  readonly onRoom: (resource: string) => void;
+  readonly onCapacityFreed: (resource: string) => void;
   readonly onBadRecord: (error: RecordError, key: string) => void;
 }
 
@@ -19,7 +19,7 @@ export class PoolFeed {
   readonly #resources: Table<SharedResource>;
 
   constructor(store: CellStore, keys: CellKeys, book: PoolBook, options: PoolFeedOptions) {
-    const { onRoom, onBadRecord } = options;
+    const { onCapacityFreed: onRoom, onBadRecord } = options;
     this.#resources = new Table(store, keys.shared, sharedResourceCodec, {
       onBadRecord,
       onChange: (name, now) => {

@@ -5,7 +5,7 @@ import type { Ledger } from '../../core/fit/ledger.ts';
 import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
 import type { Attempt, CellStore, Compare, Entry, Write } from '../../ports/cell-store.ts';
 import { allocationCodec, ledgerCodec, outcomeCodec, poolCodec } from '../../wire/records/records.ts';
-import type { Doubt, Settled } from './read-back.ts';
+import type { UnknownWrite, ReadBackResult } from './read-back.ts';
 
 /**
  * A draft in the store's words.
@@ -69,7 +69,7 @@ export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Foun
  * The doubt about a draft whose reply never came: fenced by the first ledger that it compares, and told by the allocations
  * that it writes or deletes.
  */
-export function doubtOf(draft: TransactionDraft, keys: CellKeys): Doubt {
+export function unknownWriteOf(draft: TransactionDraft, keys: CellKeys): UnknownWrite {
   const [first] = draft.ledgers;
   if (first === undefined) throw new Error('a transaction without a ledger was sent');
   const key = keys.ledger(first.host);
@@ -97,7 +97,11 @@ export interface AppliedAt {
  *
  * @returns null: no sign of it. For a draft with places that is not yet the answer: see `wasCreated`.
  */
-export function appliedAt(draft: TransactionDraft, settled: Settled, keys: CellKeys): AppliedAt | null {
+export function appliedAt(
+  draft: TransactionDraft,
+  settled: ReadBackResult,
+  keys: CellKeys,
+): AppliedAt | null {
   if (settled.fenced) return null;
   const places = placesOf(draft);
   for (const place of places) {

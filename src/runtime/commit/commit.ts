@@ -22,7 +22,7 @@ import { CommitQueue } from './queue.ts';
 import type { CommitterStats } from './tally.ts';
 import { CommitTally } from './tally.ts';
 import { CommitWindow } from './window.ts';
-import { LedgerNews } from './replies.ts';
+import { LedgerReplies } from './replies.ts';
 import { readPool, readResource } from './pool-replies.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
 import { sleep } from '../wait/wait.ts';
@@ -82,7 +82,7 @@ export class Committer {
   readonly #deps: CommitterDeps;
   readonly #queue: CommitQueue;
   readonly #tally = new CommitTally();
-  readonly #news: LedgerNews;
+  readonly #news: LedgerReplies;
   readonly #pools: PoolBook;
   readonly #backoff: Backoff;
   readonly #window: CommitWindow;
@@ -99,7 +99,7 @@ export class Committer {
     this.#deps = deps;
     this.#backoff = new Backoff(STORE_AWAY, deps.random);
     this.#window = new CommitWindow(deps.options.inFlightMax);
-    this.#news = new LedgerNews(deps.book, deps.log, deps.onLedger);
+    this.#news = new LedgerReplies(deps.book, deps.log, deps.onLedger);
     this.#pools = deps.pools ?? new PoolBook();
     this.#queue = new CommitQueue({
       knowledge: {
@@ -173,7 +173,7 @@ export class Committer {
     }
     for (const unit of units) {
       const pending = new PendingUnit(open, unit);
-      if (this.#deps.options.conflictCheck === 'version') pending.see(this.#deps.book);
+      if (this.#deps.options.conflictCheck === 'version') pending.noteRevisions(this.#deps.book);
       this.#queue.push(pending);
     }
     if (units.length === 0) open.finish();
@@ -188,7 +188,7 @@ export class Committer {
   }
 
   #endLost(): void {
-    for (const pending of this.#queue.lost()) pending.open.fail(sessionLost());
+    for (const pending of this.#queue.ofLostSession()) pending.open.fail(sessionLost());
     this.#queue.dropFailed();
     this.#pumpSoon();
   }
@@ -281,7 +281,7 @@ export class Committer {
     });
   }
 
-  #answered({ outcome }: AttemptReply, { draft, leftOthers }: Batch, startedMs: number): void {
+  #answered({ outcome }: AttemptReply, { draft, queueLeft: leftOthers }: Batch, startedMs: number): void {
     const { clock, metrics } = this.#deps;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - startedMs;
@@ -317,7 +317,7 @@ export class Committer {
       this.#failed(units, error);
     } finally {
       this.#inFlight -= 1;
-      this.#queue.free(hosts, pools);
+      this.#queue.release(hosts, pools);
       for (const host of hosts) this.#deps.book.sent(host);
       this.#pumpSoon();
     }
@@ -362,8 +362,8 @@ export class Committer {
   #learn(draft: TransactionDraft, revision: number, listings: number): void {
     const { book, options } = this.#deps;
     for (const { host, before, after } of draft.ledgers) {
-      this.#news.known(host, after, revision);
-      if (options.conflictCheck === 'version') this.#queue.followOwn(host, before.revision, revision);
+      this.#news.observe(host, after, revision);
+      if (options.conflictCheck === 'version') this.#queue.followOwnCommit(host, before.revision, revision);
     }
     book.committed(revision, listings);
     for (const { pool, after } of draft.pools) this.#pools.observe(pool, after, revision);
@@ -419,7 +419,7 @@ export class Committer {
     else {
       const [first] = batch.draft.ledgers;
       if (fencedAt !== null && first !== undefined)
-        this.#news.known(first.host, first.before.ledger, fencedAt);
+        this.#news.observe(first.host, first.before.ledger, fencedAt);
       this.#again(batch.units);
     }
   }

@@ -6,12 +6,12 @@ import type { AttemptReply, Compare, Write } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import { allocationCodec, intentCodec } from '../../wire/records/records.ts';
 import { Backoff } from '../wait/backoff.ts';
-import type { Waiting } from './read-back.ts';
-import { settleDoubt } from './read-back.ts';
+import type { RetryPorts } from './read-back.ts';
+import { readBack } from './read-back.ts';
 import { sleep } from '../wait/wait.ts';
 
 /** The steps of an intent's life in the store; see `core/intent.ts`. All ask until the store answers. */
-export interface IntentDeps extends Waiting {
+export interface IntentDeps extends RetryPorts {
   readonly keys: CellKeys;
 }
 
@@ -90,7 +90,7 @@ export async function makeEffective(
       },
       evidence: [key, member],
     };
-    const settled = await settleDoubt(deps, doubt, deps.session);
+    const settled = await readBack(deps, doubt, deps.session);
     if (settled === null) return false;
     // Whoever makes it void releases the members before the intent goes: one that is there without it is effective.
     if (!settled.fenced) return !settled.found.has(key) && settled.found.has(member);

@@ -102,17 +102,17 @@ export class PendingUnit {
     return operationsMax >> Math.min(halvings, 30);
   }
 
-  see(book: LedgerBook): void {
+  noteRevisions(book: LedgerBook): void {
     this.#seen = new Map(this.unit.parts.map(({ host }) => [host, book.get(host).revision]));
   }
 
   /** Our own commit moved the ledger: that is no news to a plan made on the revision before. */
-  followOwn(host: string, from: number, to: number): void {
+  followOwnCommit(host: string, from: number, to: number): void {
     if (this.#seen?.get(host) === from) this.#seen.set(host, to);
   }
 
   /** Places on hosts whose ledger somebody else has moved since the plan was made. */
-  movedSinceSeen(revisionOf: (host: string) => number): Verdicts {
+  movedSinceNoted(revisionOf: (host: string) => number): Verdicts {
     if (this.#seen === null) return NO_VERDICTS;
     const verdicts = new Map<string, ConflictReason>();
     for (const part of this.unit.parts) {

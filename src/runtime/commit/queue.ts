@@ -12,7 +12,7 @@ export interface Batch {
   readonly draft: TransactionDraft;
   readonly units: PendingUnit[];
   /** Others stayed in the queue. */
-  readonly leftOthers: boolean;
+  readonly queueLeft: boolean;
 }
 
 export interface CommitQueueParts {
@@ -53,7 +53,7 @@ export class CommitQueue {
   }
 
   /** Units that wait, and whose session is lost. */
-  lost(): readonly PendingUnit[] {
+  ofLostSession(): readonly PendingUnit[] {
     return this.#waiting.filter(({ open }) => open.session?.aborted === true);
   }
 
@@ -62,8 +62,8 @@ export class CommitQueue {
   }
 
   /** Our own commit moved the host's ledger: that is no news to plans that were made on the revision before. */
-  followOwn(host: string, from: number, to: number): void {
-    for (const pending of this.#waiting) pending.followOwn(host, from, to);
+  followOwnCommit(host: string, from: number, to: number): void {
+    for (const pending of this.#waiting) pending.followOwnCommit(host, from, to);
   }
 
   /** No other transaction takes the hosts and the pools until they are free again. */
@@ -72,7 +72,7 @@ export class CommitQueue {
     for (const pool of pools) this.#busyPools.add(pool);
   }
 
-  free(hosts: readonly string[], pools: readonly string[]): void {
+  release(hosts: readonly string[], pools: readonly string[]): void {
     for (const host of hosts) this.#busy.delete(host);
     for (const pool of pools) this.#busyPools.delete(pool);
   }
@@ -106,13 +106,13 @@ export class CommitQueue {
       roomLeft = added !== 'full';
     }
     this.#waiting.splice(0, scanned, ...waiting);
-    return batch.units.length === 0 ? null : { ...batch, leftOthers: this.#waiting.length > 0 };
+    return batch.units.length === 0 ? null : { ...batch, queueLeft: this.#waiting.length > 0 };
   }
 
   #addTo(batch: Omit<Batch, 'leftOthers'>, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
     const { book, refresh, tally } = this.#parts;
     for (;;) {
-      const stale = pending.movedSinceSeen(
+      const stale = pending.movedSinceNoted(
         (host) => batch.draft.comparedRevision(host) ?? book.get(host).revision,
       );
       if (stale.size > 0 && !tally.refuse(pending, stale)) return 'gone';

@@ -17,7 +17,7 @@ import { sleep } from '../wait/wait.ts';
 const WAIT = { firstMs: 20, maxMs: 2_000 };
 
 /** A write whose reply never came. */
-export interface Doubt {
+export interface UnknownWrite {
   /**
    * One of the attempt's own compares on a mod revision, and a put of that key which changes nothing but the revision.
    */
@@ -26,13 +26,13 @@ export interface Doubt {
   readonly evidence: readonly string[];
 }
 
-export type Settled =
+export type ReadBackResult =
   /** The attempt was not applied, and can never be any more. */
   | { readonly fenced: true; readonly revision: number }
   /** The fence key had moved; `found` holds the evidence, read in one revision. The attempt can not land after it. */
   | { readonly fenced: false; readonly revision: number; readonly found: ReadonlyMap<string, Entry> };
 
-export interface Waiting {
+export interface RetryPorts {
   readonly store: CellStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -57,11 +57,11 @@ export interface Waiting {
  * @returns null: the session is lost, and only the store knows
  * @throws StoreError that is not retryable
  */
-export async function settleDoubt(
-  { store, clock, random }: Waiting,
-  doubt: Doubt,
+export async function readBack(
+  { store, clock, random }: RetryPorts,
+  doubt: UnknownWrite,
   session?: AbortSignal,
-): Promise<Settled | null> {
+): Promise<ReadBackResult | null> {
   const attempt: Attempt = {
     compares: [doubt.fence.compare],
     writes: [doubt.fence.write],
@@ -98,7 +98,7 @@ export type Created =
  *
  * @throws StoreError that is not retryable
  */
-export async function createOnce({ store, clock, random }: Waiting, creation: Creation): Promise<Created> {
+export async function createOnce({ store, clock, random }: RetryPorts, creation: Creation): Promise<Created> {
   const { key, value, session } = creation;
   const attempt: Attempt = {
     compares: [{ key, target: 'createRevision', equals: 0 }, ...(creation.compares ?? [])],

@@ -7,7 +7,7 @@ import { RecordError } from '../../wire/codec/codec.ts';
 import { ledgerCodec } from '../../wire/records/records.ts';
 
 /** What the replies to commits tell of ledgers: into the book, and on to whoever wants to know. */
-export class LedgerNews {
+export class LedgerReplies {
   readonly #book: LedgerBook;
   readonly #log: Log;
   readonly #onLedger: (host: string, ledger: Ledger, revision: number) => void;
@@ -24,10 +24,10 @@ export class LedgerNews {
 
   /** What was read of a host's ledger at the revision; undefined: there was none. */
   read(host: string, entry: Entry | undefined, revision: number): void {
-    if (entry === undefined) this.known(host, null, revision);
+    if (entry === undefined) this.observe(host, null, revision);
     else if (entry.modRevision > this.#book.get(host).revision) {
       try {
-        this.known(host, ledgerCodec.decode(entry.value), entry.modRevision);
+        this.observe(host, ledgerCodec.decode(entry.value), entry.modRevision);
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
         // The host stays as it was known; its commits go on being refused, until somebody repairs the record.
@@ -36,7 +36,7 @@ export class LedgerNews {
     }
   }
 
-  known(host: string, ledger: Ledger | null, revision: number): void {
+  observe(host: string, ledger: Ledger | null, revision: number): void {
     if (!this.#book.observe(host, ledger, revision)) return;
     if (ledger === null) this.#onLedger(host, EMPTY_LEDGER, 0);
     else this.#onLedger(host, ledger, revision);

@@ -3,15 +3,15 @@ import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import { Backoff } from '../wait/backoff.ts';
 import type { AppliedAt } from './attempt.ts';
-import { appliedAt, doubtOf, wasCreated } from './attempt.ts';
-import type { Waiting } from './read-back.ts';
-import { settleDoubt } from './read-back.ts';
+import { appliedAt, unknownWriteOf, wasCreated } from './attempt.ts';
+import type { RetryPorts } from './read-back.ts';
+import { readBack } from './read-back.ts';
 import { sleep } from '../wait/wait.ts';
 
 /** The history is asked again soon, then every few seconds, while the store is away. */
 const STORE_AWAY = { firstMs: 50, maxMs: 5_000 };
 
-export interface Doubtless {
+export interface ResolvedCommit {
   /** null: not applied, and it never will be. */
   readonly applied: AppliedAt | null;
   /** The revision of the fence that keeps it from landing late; null: the ledger had moved anyway. */
@@ -27,13 +27,13 @@ export interface Doubtless {
  * @throws StoreError that is not retryable
  */
 export async function resolveCommit(
-  waiting: Waiting,
+  waiting: RetryPorts,
   keys: CellKeys,
   draft: TransactionDraft,
   sentAfter: number,
   session?: AbortSignal,
-): Promise<Doubtless | null> {
-  const settled = await settleDoubt(waiting, doubtOf(draft, keys), session);
+): Promise<ResolvedCommit | null> {
+  const settled = await readBack(waiting, unknownWriteOf(draft, keys), session);
   if (settled === null) return null;
   if (settled.fenced) return { applied: null, fencedAt: settled.revision };
   const applied = appliedAt(draft, settled, keys);
@@ -43,11 +43,11 @@ export async function resolveCommit(
 
 /** The last doubt: it may have landed, and what it placed may be gone again. The history knows, as far as it is kept. */
 async function createdSince(
-  { store, clock, random }: Waiting,
+  { store, clock, random }: RetryPorts,
   keys: CellKeys,
   { draft, sentAfter }: { readonly draft: TransactionDraft; readonly sentAfter: number },
   session?: AbortSignal,
-): Promise<Doubtless | null> {
+): Promise<ResolvedCommit | null> {
   const backoff = new Backoff(STORE_AWAY, random);
   while (session?.aborted !== true) {
     try {

@@ -4,7 +4,7 @@ import { HostView } from '../../core/host/merge.ts';
 import type { AllocationReport, HostReport } from '../../core/host/report.ts';
 
 /** What is known of one host, and since when. */
-export interface HostSight {
+export interface HostFreshness {
   readonly host: string;
   /** −1 before the host was heard. */
   readonly incarnation: number;
@@ -26,8 +26,8 @@ export interface CellView {
   ofJob(jobKey: string): Iterable<AllocationReport>;
   /** Every allocation that the host reports. */
   on(host: string): Iterable<AllocationReport>;
-  host(host: string): HostSight | undefined;
-  hosts(): IterableIterator<HostSight>;
+  host(host: string): HostFreshness | undefined;
+  hosts(): IterableIterator<HostFreshness>;
   /** How many allocations are known, of those that are kept. */
   readonly size: number;
   /** Every known host has reported or timed out; false until the first list of hosts is there. */
@@ -47,7 +47,7 @@ export interface ReportHandlers {
   onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
   /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */
   onGone?(previous: AllocationReport): void;
-  onHost?(sight: HostSight, what: HostChange): void;
+  onHost?(sight: HostFreshness, what: HostChange): void;
   /** A message that was news was merged: for those who hand messages on. */
   onMessage?(message: HostReport): void;
   /** `view.complete` became true or false. */
@@ -55,7 +55,7 @@ export interface ReportHandlers {
 }
 
 /** When a host was last heard, on both clocks. */
-export interface Heard {
+export interface Instant {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
@@ -63,10 +63,10 @@ export interface Heard {
 export interface HostEntry {
   readonly view: HostView;
   /** Since when we want to hear of it. */
-  readonly known: Heard;
-  heard: Heard | null;
+  readonly knownAt: Instant;
+  heardAt: Instant | null;
   /** When a silence began, as found by the last look; null while it is heard. */
-  silentSince: Heard | null;
+  silentSince: Instant | null;
 }
 
 /** The hosts' merged views with the index by allocation. Knows no clock: the follower says what is silent. */
@@ -111,21 +111,21 @@ export class ViewIndex {
   }
 
   /** The host's entry, made when it is new. */
-  expect(host: string, now: Heard): HostEntry {
+  expect(host: string, now: Instant): HostEntry {
     let entry = this.#hosts.get(host);
     if (entry === undefined) {
-      entry = { view: new HostView(host), known: now, heard: null, silentSince: null };
+      entry = { view: new HostView(host), knownAt: now, heardAt: null, silentSince: null };
       this.#hosts.set(host, entry);
     }
     return entry;
   }
 
   /** @returns whether the message was news */
-  apply(message: HostReport, now: Heard): boolean {
+  apply(message: HostReport, now: Instant): boolean {
     return this.expect(message.host, now).view.apply(message, this.#sink);
   }
 
-  learn(host: string, reports: readonly AllocationReport[], mark: Mark, now: Heard): void {
+  addPart(host: string, reports: readonly AllocationReport[], mark: Mark, now: Instant): void {
     this.expect(host, now).view.learn(reports, mark, this.#sink);
   }
 

@@ -6,7 +6,7 @@ import type { HostReport } from '../../core/host/report.ts';
  * What is heard while somebody is asked for reports that went by: an answer from before it must bring back nothing that
  * is over since.
  */
-export class HeardMeanwhile {
+export class ChangesDuringRead {
   /** By host that was heard: how old an answer may be. */
   readonly #stands = new Map<string, Mark>();
   readonly #gone = new Set<string>();
@@ -23,7 +23,7 @@ export class HeardMeanwhile {
   }
 
   /** Where the host stood when nothing was heard that an older answer could undo; undefined: it was not heard. */
-  standOf(host: string): Mark | undefined {
+  markBefore(host: string): Mark | undefined {
     return this.#stands.get(host);
   }
 

@@ -9,7 +9,7 @@ import { SourceError } from './stream-reader.ts';
 /** Until it begins to answer: a monitor has what is asked for in memory. Whoever gets no answer can ask the hosts. */
 const ANSWER_MS = 1_000;
 
-export interface ReportQuestionsParts {
+export interface JobQueriesParts {
   readonly clock: Clock;
   readonly reader: ReportReader;
   readonly merged: MergedView;
@@ -17,7 +17,7 @@ export interface ReportQuestionsParts {
   source(): ReportSource | null;
 }
 
-interface Question {
+interface JobQuery {
   readonly answered: Promise<boolean>;
   readonly answer: (isAll: boolean) => void;
 }
@@ -26,14 +26,14 @@ interface Question {
  * Asks the monitor in use for what hosts report of single jobs, some jobs in one request and one request at a time: those
  * who keep reports of their own jobs alone come to own jobs of which they have let all reports go by.
  */
-export class ReportQuestions {
-  readonly #parts: ReportQuestionsParts;
-  readonly #waiting = new Map<string, Question>();
+export class JobQueries {
+  readonly #parts: JobQueriesParts;
+  readonly #waiting = new Map<string, JobQuery>();
   #stop: AbortController | null = null;
   #isAsking = false;
   #isClosed = false;
 
-  constructor(parts: ReportQuestionsParts) {
+  constructor(parts: JobQueriesParts) {
     this.#parts = parts;
   }
 
@@ -41,7 +41,7 @@ export class ReportQuestions {
   ask(jobKey: string): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     let question = this.#waiting.get(jobKey);
-    if (question === undefined) this.#waiting.set(jobKey, (question = newQuestion()));
+    if (question === undefined) this.#waiting.set(jobKey, (question = newQuery()));
     void this.#askAll();
     return question.answered;
   }
@@ -80,14 +80,14 @@ export class ReportQuestions {
     const take = (frame: ReportFrame): void => {
       cancel();
       if (frame.kind === 'part') {
-        if (!merged.learn(frame)) for (const key of jobsOf(frame)) behind.add(key);
+        if (!merged.addPart(frame)) for (const key of jobsOf(frame)) behind.add(key);
       } else if (frame.kind === 'view' && frame.synced) isComplete = frame.complete;
       else throw new SourceError(`${monitor.name} does not answer for single jobs`);
     };
-    merged.beginLearning();
+    merged.beginRead();
     await reader.read(monitor, `?jobs=${encodeURIComponent(jobKeys.join(','))}`, stop.signal, take);
     cancel();
-    merged.endLearning();
+    merged.endRead();
     return { isComplete, behind };
   }
 }
@@ -96,8 +96,8 @@ function jobsOf({ allocations }: PartFrame): readonly string[] {
   return allocations.map(({ namespace, job }) => jobKeyOf(namespace, job));
 }
 
-function newQuestion(): Question {
-  let answer: Question['answer'] = () => undefined;
+function newQuery(): JobQuery {
+  let answer: JobQuery['answer'] = () => undefined;
   const answered = new Promise<boolean>((resolve) => (answer = resolve));
   return { answered, answer };
 }

@@ -2,14 +2,14 @@ import type { HostReport } from '../../core/host/report.ts';
 import { isAfter, NO_MARK } from '../../core/host/merge.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { PartFrame } from '../../wire/api/report-frames.ts';
-import type { CellView, Heard, HostEntry, HostSight, ReportHandlers } from './cell-view.ts';
+import type { CellView, Instant, HostEntry, HostFreshness, ReportHandlers } from './cell-view.ts';
 import { ViewIndex } from './cell-view.ts';
-import { HeardMeanwhile } from './changes-during-read.ts';
+import { ChangesDuringRead } from './changes-during-read.ts';
 
 /** A monitor through which all hosts are heard. */
-export interface Relay {
+export interface Upstream {
   /** Its last word; null: none yet. */
-  heard: Heard | null;
+  heardAt: Instant | null;
   /** What it said of its own view. */
   complete: boolean;
 }
@@ -19,17 +19,17 @@ export class MergedView {
   readonly #clock: Clock;
   readonly #silenceMs: number;
   readonly #handlers: ReportHandlers;
-  readonly #relay: Relay | null;
+  readonly #relay: Upstream | null;
   readonly #index: ViewIndex;
   /** Hosts that have neither reported nor timed out. */
   readonly #awaited = new Set<string>();
   #started = false;
   #complete = false;
-  #meanwhile: HeardMeanwhile | null = null;
+  #meanwhile: ChangesDuringRead | null = null;
   readonly view: CellView;
 
   /** @param relay null: every host speaks for itself */
-  constructor(clock: Clock, silenceMs: number, handlers: ReportHandlers, relay: Relay | null) {
+  constructor(clock: Clock, silenceMs: number, handlers: ReportHandlers, relay: Upstream | null) {
     this.#clock = clock;
     this.#silenceMs = silenceMs;
     this.#handlers = handlers;
@@ -68,8 +68,8 @@ export class MergedView {
     const { mark } = entry.view;
     const before = mark.incarnation;
     this.#meanwhile?.note(message, mark);
-    const wasSilent = entry.heard === null || entry.silentSince !== null;
-    entry.heard = now;
+    const wasSilent = entry.heardAt === null || entry.silentSince !== null;
+    entry.heardAt = now;
     entry.silentSince = null;
     if (wasSilent) this.#awaited.delete(message.host);
     const news = this.#index.apply(message, now);
@@ -84,26 +84,26 @@ export class MergedView {
   }
 
   /** Somebody else is asked for what his view holds of some jobs; to be ended with `endLearning`. */
-  beginLearning(): void {
-    this.#meanwhile = new HeardMeanwhile();
+  beginRead(): void {
+    this.#meanwhile = new ChangesDuringRead();
   }
 
   /**
    * Takes in what his view holds of one host.
    * @returns false: it is older than what is known of the host, ask again; true also where nobody waits for the host any more
    */
-  learn({ host, incarnation, seq, allocations }: PartFrame): boolean {
+  addPart({ host, incarnation, seq, allocations }: PartFrame): boolean {
     const mark = { incarnation, seq };
     const newest = this.#index.get(host)?.view.mark ?? NO_MARK;
     if (this.#meanwhile?.hasLeft(host) === true) return true;
-    if (isAfter(this.#meanwhile?.standOf(host) ?? newest, mark))
+    if (isAfter(this.#meanwhile?.markBefore(host) ?? newest, mark))
       return this.#handlers.isLost?.(host) ?? false;
     const living = allocations.filter(({ id }) => this.#meanwhile?.isGone(id) !== true);
-    this.#index.learn(host, living, mark, this.now());
+    this.#index.addPart(host, living, mark, this.now());
     return true;
   }
 
-  endLearning(): void {
+  endRead(): void {
     this.#meanwhile = null;
   }
 
@@ -151,10 +151,10 @@ export class MergedView {
   }
 
   /** Where every host speaks for itself: finds those that have become silent; streams alone do not tell, since a lost host has none. */
-  look(): void {
+  findSilent(): void {
     const now = this.#clock.monotonicMs();
     for (const entry of this.#index.entries()) {
-      const last = entry.heard ?? entry.known;
+      const last = entry.heardAt ?? entry.knownAt;
       if (entry.silentSince !== null || now - last.monotonicMs <= this.#silenceMs) continue;
       entry.silentSince = last;
       this.#awaited.delete(entry.view.host);
@@ -170,24 +170,24 @@ export class MergedView {
     this.#handlers.onComplete?.(complete);
   }
 
-  now(): Heard {
+  now(): Instant {
     return { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
   }
 
   #staleSinceMs(entry: HostEntry): number | null {
     if (entry.silentSince !== null) return entry.silentSince.wallMs;
-    const last = this.#relay === null ? (entry.heard ?? entry.known) : this.#relay.heard;
+    const last = this.#relay === null ? (entry.heardAt ?? entry.knownAt) : this.#relay.heardAt;
     const isStale = last !== null && this.#clock.monotonicMs() - last.monotonicMs > this.#silenceMs;
     return isStale ? last.wallMs : null;
   }
 
   #asOfMs(entry: HostEntry): number | null {
-    if (entry.heard === null) return null;
-    if (this.#relay === null) return entry.heard.wallMs;
-    return entry.silentSince?.wallMs ?? this.#relay.heard?.wallMs ?? entry.heard.wallMs;
+    if (entry.heardAt === null) return null;
+    if (this.#relay === null) return entry.heardAt.wallMs;
+    return entry.silentSince?.wallMs ?? this.#relay.heardAt?.wallMs ?? entry.heardAt.wallMs;
   }
 
-  #sightOf(entry: HostEntry): HostSight {
+  #sightOf(entry: HostEntry): HostFreshness {
     return {
       host: entry.view.host,
       incarnation: entry.view.mark.incarnation,
@@ -200,7 +200,7 @@ export class MergedView {
 
   #makeView(): CellView {
     const index = this.#index;
-    const sightOf = (entry: HostEntry): HostSight => this.#sightOf(entry);
+    const sightOf = (entry: HostEntry): HostFreshness => this.#sightOf(entry);
     const isComplete = (): boolean => this.#complete;
     return {
       get: (host, id) => index.get(host)?.view.get(id),

@@ -11,7 +11,7 @@ const BLIND_SPREAD_MS = 10_000;
 const TRY_ANOTHER = { firstMs: 60_000, maxMs: 600_000 };
 
 /** Which hosts the monitor in use hears, and whether another one is worth a try. */
-export class MonitorSight {
+export class MonitorReachability {
   readonly #known = new Set<string>();
   readonly #silent = new Set<string>();
   readonly #random: Random;
@@ -37,7 +37,7 @@ export class MonitorSight {
     return this.#known.has(host);
   }
 
-  heard(host: string): void {
+  reporting(host: string): void {
     this.#known.add(host);
     this.#silent.delete(host);
     if (!this.#hearsFew()) this.#blindAtMs = null;
@@ -58,7 +58,7 @@ export class MonitorSight {
    * The view is complete; one that is not yet there lacks those that will be found silent.
    * @param nowMs monotonic
    */
-  look(nowMs: number): void {
+  observe(nowMs: number): void {
     if (this.#hearsFew()) {
       this.#blindAtMs ??= nowMs + BLIND_AFTER_MS + this.#random.below(BLIND_SPREAD_MS);
       return;
@@ -74,7 +74,7 @@ export class MonitorSight {
    * Is another monitor to be asked instead? Having said so, it does not again for a while, unless most hosts were heard.
    * @param nowMs monotonic, as told to `look` just before
    */
-  isBlind(nowMs: number): boolean {
+  isCutOff(nowMs: number): boolean {
     if (this.#blindAtMs === null || nowMs < this.#blindAtMs || nowMs < this.#nextTryMs) return false;
     this.#nextTryMs = nowMs + this.#tries.nextMs();
     return true;

@@ -1,8 +1,8 @@
 import { Backoff } from '../wait/backoff.ts';
 import type { StreamParts } from './host-streams.ts';
 import { RECONNECT } from './host-streams.ts';
-import type { Relay } from './merged-view.ts';
-import { MonitorSight } from './monitor-reachability.ts';
+import type { Upstream } from './merged-view.ts';
+import { MonitorReachability } from './monitor-reachability.ts';
 import type { ReportSource } from './stream-reader.ts';
 import { SourceError } from './stream-reader.ts';
 import { sleep } from '../wait/wait.ts';
@@ -11,18 +11,18 @@ import { Waker } from '../wait/waker.ts';
 /** One monitor's stream with all hosts in it; when it ends, or hears few hosts for long, another monitor's. */
 export class MonitorStream {
   readonly #parts: StreamParts;
-  readonly #relay: Relay;
+  readonly #relay: Upstream;
   readonly #stop = new AbortController();
   readonly #changed = new Waker();
-  readonly #sight: MonitorSight;
+  readonly #sight: MonitorReachability;
   /** The stream in use; a signal of its own, since whoever reads under one may keep a word with it for as long as it lives. */
   #stream: { readonly source: ReportSource; readonly stop: AbortController } | null = null;
   #ended: Promise<void> | null = null;
 
-  constructor(parts: StreamParts, relay: Relay) {
+  constructor(parts: StreamParts, relay: Upstream) {
     this.#parts = parts;
     this.#relay = relay;
-    this.#sight = new MonitorSight(parts.random);
+    this.#sight = new MonitorReachability(parts.random);
   }
 
   /** The monitor whose stream is in use; null while there is none. */
@@ -81,7 +81,7 @@ export class MonitorStream {
     sight.begin();
     await reader.read(source, '', signal, (frame) => {
       onFirst();
-      relay.heard = merged.now();
+      relay.heardAt = merged.now();
       switch (frame.kind) {
         case 'view':
           if (frame.synced && !synced) this.#forgetOthers();
@@ -101,7 +101,7 @@ export class MonitorStream {
         case 'part':
           throw new SourceError(`${source.name} answers what it was not asked`);
         default:
-          sight.heard(frame.host);
+          sight.reporting(frame.host);
           if (frame.kind === 'full') inOrder.add(frame.host);
           // A later start of the host is not in order before its own `full`: a beat of it settles nothing.
           else if (frame.incarnation > this.#incarnationOf(frame.host)) inOrder.delete(frame.host);
@@ -115,8 +115,8 @@ export class MonitorStream {
     const parts = this.#parts;
     if (!this.#relay.complete) return;
     const nowMs = parts.clock.monotonicMs();
-    this.#sight.look(nowMs);
-    if (parts.sources().some((source) => source.name !== name) && this.#sight.isBlind(nowMs))
+    this.#sight.observe(nowMs);
+    if (parts.sources().some((source) => source.name !== name) && this.#sight.isCutOff(nowMs))
       throw new SourceError(`${name} hears few of the hosts`);
   }
 

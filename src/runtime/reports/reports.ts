@@ -6,11 +6,11 @@ import type { Log } from '../../ports/telemetry.ts';
 import type { PartFrame } from '../../wire/api/report-frames.ts';
 import type { CellView, ReportHandlers } from './cell-view.ts';
 import { HostStreams } from './host-streams.ts';
-import type { Relay } from './merged-view.ts';
+import type { Upstream } from './merged-view.ts';
 import { MergedView } from './merged-view.ts';
 import { MonitorStream } from './monitor-stream.ts';
 import type { ReportSource } from './stream-reader.ts';
-import { ReportQuestions } from './job-queries.ts';
+import { JobQueries } from './job-queries.ts';
 import { ReportReader } from './stream-reader.ts';
 
 export interface ReportFollowerDeps {
@@ -51,7 +51,7 @@ export class ReportFollower {
   readonly #merged: MergedView;
   readonly #reader: ReportReader;
   readonly #streams: HostStreams | MonitorStream;
-  readonly #questions: ReportQuestions;
+  readonly #questions: JobQueries;
   #state: 'new' | 'following' | 'closed' = 'new';
   #cancelLook: () => void = () => undefined;
 
@@ -61,13 +61,13 @@ export class ReportFollower {
     this.#mode = options.mode;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
     this.#reader = new ReportReader(deps.http, deps.log, this.#silenceMs);
-    const relay: Relay | null = options.mode === 'all' ? null : { heard: null, complete: false };
+    const relay: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
     const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, relay);
     const parts = { clock, random, merged, reader: this.#reader, sources: () => deps.sources() };
     this.#merged = merged;
     this.#streams = relay === null ? new HostStreams(parts) : new MonitorStream(parts, relay);
     const streams = this.#streams;
-    this.#questions = new ReportQuestions({
+    this.#questions = new JobQueries({
       ...{ clock, merged, reader: this.#reader },
       source: () => (streams instanceof MonitorStream ? streams.source : null),
     });
@@ -96,7 +96,7 @@ export class ReportFollower {
    * Mode `any-one`: brings into the view what the monitor in use knows of a job whose reports were not kept as they came by.
    * @returns false: it did not say, does not yet know of every host, or hosts were heard of meanwhile
    */
-  learn(jobKey: string): Promise<boolean> {
+  fetchJob(jobKey: string): Promise<boolean> {
     return this.#questions.ask(jobKey);
   }
 
@@ -127,7 +127,7 @@ export class ReportFollower {
   }
 
   #look(): void {
-    this.#merged.look();
+    this.#merged.findSilent();
     this.#cancelLook = this.#clock.after(this.#silenceMs / 3, () => this.#look());
   }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Room } from '../../../../monitor/view/record-cache.ts';
+import { RecordCache } from '../../../../monitor/view/record-cache.ts';
 
 function roomOf() {
   const seen = { decoded: 0, bad: [] as string[], changes: 0 };
-  const room = new Room<string>({
+  const room = new RecordCache<string>({
     name: 'jobs',
     prefix: 'jobs/',
     lazy: true,

@@ -209,7 +209,7 @@ describe('the merged view as a source', () => {
     expect([...follower.view.on('h1')].map(({ id }) => id)).toEqual(['web-1']);
     expect(follower.view.host('h1')).toMatchObject({ seq: 2, allocations: 1 });
     ours.add('default/sum');
-    expect(await follower.learn('default/sum')).toBe(true);
+    expect(await follower.fetchJob('default/sum')).toBe(true);
     expect([...follower.view.ofJob('default/sum')].map(({ id }) => id)).toEqual(['sum-1']);
     ours.delete('default/sum');
     follower.drop('default/sum');
@@ -227,10 +227,10 @@ describe('the merged view as a source', () => {
     const sources = [{ name: 'm1', url: address }];
     const follower = follow(() => sources, [], new Set(['default/web']));
     await until(() => follower.view.host('h1') !== undefined);
-    expect(await follower.learn('default/web')).toBe(false);
+    expect(await follower.fetchJob('default/web')).toBe(false);
     await pass(5, []);
-    expect(await follower.learn('default/web')).toBe(true);
-    expect(await follow(() => [], [], new Set()).learn('default/web')).toBe(false);
+    expect(await follower.fetchJob('default/web')).toBe(true);
+    expect(await follow(() => [], [], new Set()).fetchJob('default/web')).toBe(false);
   });
 
   it('I48 I50 who keeps some jobs alone sees of them what the monitor sees, however jobs come and go', async () => {
@@ -244,7 +244,7 @@ describe('the merged view as a source', () => {
     const random = seededRandom(seed);
     const learning = new Set<Promise<unknown>>();
     const learn = async (key: string): Promise<void> => {
-      while (ours.has(key) && !(await follower.learn(key))) await settle();
+      while (ours.has(key) && !(await follower.fetchJob(key))) await settle();
     };
     for (let step = 0; step < 400; step++) {
       const host = hosts[random.below(hosts.length)] as ReportingHost;

@@ -144,7 +144,10 @@ async function run(settings: Settings): Promise<Result> {
     const operators = await plain.list(keys.shared);
     for (const name of SHARED) readResource(pools, keys, name, operators);
     if (settings.follows)
-      await new PoolFeed(plain, keys, pools, { onRoom: () => undefined, onBadRecord: () => undefined }).ready;
+      await new PoolFeed(plain, keys, pools, {
+        onCapacityFreed: () => undefined,
+        onBadRecord: () => undefined,
+      }).ready;
     const world = committerWorld({
       pools,
       ...{ store: store.store, keys, hosts, clock, random, inFlightMax: 1 + random.below(4) },

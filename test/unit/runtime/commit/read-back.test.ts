@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { Attempt } from '../../../../src/ports/cell-store.ts';
-import { createOnce, settleDoubt } from '../../../../src/runtime/commit/read-back.ts';
+import { createOnce, readBack } from '../../../../src/runtime/commit/read-back.ts';
 import type { AttemptFault } from '../../../support/faulty-store.ts';
 import { FaultyStore } from '../../../support/faulty-store.ts';
 import { InstantClock } from '../../../support/instant-clock.ts';
@@ -38,7 +38,7 @@ describe('settling a doubt', () => {
   it('finds what was applied', async () => {
     const { inner, lost, doubt, waiting } = await world();
     await inner.attempt(lost);
-    const settled = await settleDoubt(waiting, doubt);
+    const settled = await readBack(waiting, doubt);
     expect(settled).toMatchObject({ fenced: false });
     expect(settled?.fenced === false && settled.found.get('/mine')?.value).toBe('x');
     expect(inner.cell.get('/ledger')?.value).toBe('two');
@@ -46,7 +46,7 @@ describe('settling a doubt', () => {
 
   it('keeps out what was not applied, even if it comes later', async () => {
     const { inner, lost, doubt, waiting } = await world();
-    expect(await settleDoubt(waiting, doubt)).toMatchObject({ fenced: true });
+    expect(await readBack(waiting, doubt)).toMatchObject({ fenced: true });
     expect((await inner.attempt(lost)).outcome).toBe('refused');
     expect(inner.cell.get('/ledger')?.value).toBe('one');
   });
@@ -54,7 +54,7 @@ describe('settling a doubt', () => {
   it('needs no fence where the key has moved already', async () => {
     const { inner, lost, doubt, put, waiting } = await world();
     await put('/ledger', 'three');
-    const settled = await settleDoubt(waiting, doubt);
+    const settled = await readBack(waiting, doubt);
     expect(settled?.fenced === false && settled.found.size).toBe(0);
     expect((await inner.attempt(lost)).outcome).toBe('refused');
   });
@@ -63,7 +63,7 @@ describe('settling a doubt', () => {
     const { inner, faulty, lost, doubt, waiting } = await world();
     const faults: AttemptFault[] = ['unavailable', 'request-lost', 'reply-lost'];
     faulty.next = () => faults.shift() ?? null;
-    const settled = await settleDoubt(waiting, doubt);
+    const settled = await readBack(waiting, doubt);
     // The lost reply was that of the fence: it holds, though it looks like somebody else's write.
     expect(settled?.fenced === false && settled.found.size).toBe(0);
     expect((await inner.attempt(lost)).outcome).toBe('refused');
@@ -79,9 +79,9 @@ describe('settling a doubt', () => {
       return 'request-lost';
     };
     const before = inner.cell.revision;
-    expect(await settleDoubt(waiting, doubt, session.signal)).toBeNull();
+    expect(await readBack(waiting, doubt, session.signal)).toBeNull();
     expect([asked, inner.cell.revision]).toEqual([3, before]);
-    expect(await settleDoubt(waiting, doubt, session.signal)).toBeNull();
+    expect(await readBack(waiting, doubt, session.signal)).toBeNull();
     expect(asked).toBe(3);
   });
 });

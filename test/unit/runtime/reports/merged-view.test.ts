@@ -42,36 +42,36 @@ describe('what is learnt of reports that went by', () => {
     const view = viewOf(mine);
     say(view, 4, { full: ['a', 'b'] });
     mine.add('b');
-    view.beginLearning();
-    expect(view.learn(part(4, 'b'))).toBe(true);
+    view.beginRead();
+    expect(view.addPart(part(4, 'b'))).toBe(true);
     expect(idsIn(view)).toEqual(['a', 'b']);
   });
 
   it('I50 does not bring back what the host forgot meanwhile', () => {
     const mine = new Set(['a', 'b', 'c']);
     const view = viewOf(mine);
-    view.beginLearning();
+    view.beginRead();
     say(view, 5, { gone: 'b' });
-    expect(view.learn(part(4, 'b', 'c'))).toBe(true);
-    view.endLearning();
+    expect(view.addPart(part(4, 'b', 'c'))).toBe(true);
+    view.endRead();
     expect(idsIn(view)).toEqual(['c']);
   });
 
   it('I50 does not bring back an older word on what was heard meanwhile', () => {
     const view = viewOf(new Set(['b']));
-    view.beginLearning();
+    view.beginRead();
     say(view, 5, { change: 'b' });
-    expect(view.learn(part(4, 'b'))).toBe(true);
+    expect(view.addPart(part(4, 'b'))).toBe(true);
     expect(view.view.get('h', 'b')?.state).toBe('complete');
   });
 
   it('I50 is nothing from a view that had not come so far when it was asked, or before all that the host told anew', () => {
     const view = viewOf(new Set(['b']));
     say(view, 4, { full: [] });
-    view.beginLearning();
-    expect(view.learn(part(3, 'b'))).toBe(false);
+    view.beginRead();
+    expect(view.addPart(part(3, 'b'))).toBe(false);
     say(view, 6, { full: [] });
-    expect(view.learn(part(5, 'b'))).toBe(false);
+    expect(view.addPart(part(5, 'b'))).toBe(false);
     expect(idsIn(view)).toEqual([]);
   });
 
@@ -79,19 +79,19 @@ describe('what is learnt of reports that went by', () => {
     const lost = new Set<string>();
     const view = viewOf(new Set(['b']), lost);
     say(view, 4, { full: [] });
-    view.beginLearning();
-    expect(view.learn(part(3, 'b'))).toBe(false);
+    view.beginRead();
+    expect(view.addPart(part(3, 'b'))).toBe(false);
     lost.add('h');
-    expect(view.learn(part(3, 'b'))).toBe(true);
+    expect(view.addPart(part(3, 'b'))).toBe(true);
     expect(idsIn(view)).toEqual([]);
   });
 
   it('does not bring back a host that has left meanwhile', () => {
     const view = viewOf(new Set(['b']));
     say(view, 4, { full: ['b'] });
-    view.beginLearning();
+    view.beginRead();
     view.forget('h');
-    expect(view.learn(part(4, 'b'))).toBe(true);
+    expect(view.addPart(part(4, 'b'))).toBe(true);
     expect([...view.view.hosts()]).toEqual([]);
   });
 

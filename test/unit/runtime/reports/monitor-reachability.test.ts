@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../src/core/random/random.ts';
-import { MonitorSight } from '../../../../src/runtime/reports/monitor-reachability.ts';
+import { MonitorReachability } from '../../../../src/runtime/reports/monitor-reachability.ts';
 
 /** Longest from the first look that found few hosts heard to the word that the monitor is to be left. */
 const BLIND_MS = 20_000;
 const HOSTS = ['h1', 'h2', 'h3'];
 
 class Watched {
-  readonly sight = new MonitorSight(seededRandom(1));
+  readonly sight = new MonitorReachability(seededRandom(1));
   nowMs = 0;
 
   constructor() {
     this.sight.begin();
-    for (const host of HOSTS) this.sight.heard(host);
+    for (const host of HOSTS) this.sight.reporting(host);
   }
 
   all(how: 'heard' | 'silent'): void {
@@ -23,8 +23,8 @@ class Watched {
   look(forMs: number): number[] {
     const said: number[] = [];
     for (const endMs = this.nowMs + forMs; this.nowMs < endMs; this.nowMs += 1_000) {
-      this.sight.look(this.nowMs);
-      if (this.sight.isBlind(this.nowMs)) said.push(this.nowMs);
+      this.sight.observe(this.nowMs);
+      if (this.sight.isCutOff(this.nowMs)) said.push(this.nowMs);
     }
     return said;
   }
@@ -49,12 +49,12 @@ it('a monitor that has heard few hosts for 10 to 20 s is left, and others ever m
 
 it('not all who follow it leave it at the same time', () => {
   const leaves = Array.from({ length: 8 }, (_, seed) => {
-    const sight = new MonitorSight(seededRandom(seed));
+    const sight = new MonitorReachability(seededRandom(seed));
     sight.begin();
     for (const host of HOSTS) sight.silent(host);
     for (let nowMs = 0; ; nowMs += 1_000) {
-      sight.look(nowMs);
-      if (sight.isBlind(nowMs)) return nowMs;
+      sight.observe(nowMs);
+      if (sight.isCutOff(nowMs)) return nowMs;
     }
   });
   expect(new Set(leaves).size).toBeGreaterThan(3);
