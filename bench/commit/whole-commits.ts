@@ -116,7 +116,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
       state.setLedger(host, ledger, revision);
     },
   });
-  const noSharing = { onRoom: () => undefined, onBadRecord: () => undefined };
+  const noSharing = { onCapacityFreed: () => undefined, onBadRecord: () => undefined };
   const pools = options.shared === undefined ? null : new PoolFeed(store, keys, state.pools, noSharing);
   await Promise.all([ledgers.ready, pools?.ready]);
   const committer = new Committer({

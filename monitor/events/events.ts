@@ -148,5 +148,5 @@ async function* each(items: readonly Item[]): AsyncGenerator<Item> {
 }
 
 function inWords(event: CellEvent | LazyEvent): CellEvent | null {
-  return 'tell' in event ? event.event() : event;
+  return 'event' in event ? event.event() : event;
 }

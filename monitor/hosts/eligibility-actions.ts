@@ -3,7 +3,7 @@ import type { Expected, EligibilityChange, EligibilityWriter } from './eligibili
 
 export interface OwnVerdictsDeps {
   readonly self: string;
-  readonly verdicts: EligibilityWriter;
+  readonly eligibility: EligibilityWriter;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -20,9 +20,9 @@ export class EligibilityActions {
   set(host: string, verdict: Omit<EligibilityChange, 'by'>, expected: Expected): void {
     if (this.#acting.has(host)) return;
     this.#acting.add(host);
-    const { verdicts, log, metrics, self } = this.#deps;
+    const { eligibility, log, metrics, self } = this.#deps;
     const { state } = verdict;
-    verdicts
+    eligibility
       .set(host, { ...verdict, by: self }, expected)
       .then(
         () => metrics.count('moorage_monitor_verdicts_total', { state }),

@@ -20,7 +20,7 @@ export interface HostWatchDeps {
   readonly self: string;
   readonly copy: CellCopy;
   readonly view: CellView;
-  readonly verdicts: EligibilityWriter;
+  readonly eligibility: EligibilityWriter;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;

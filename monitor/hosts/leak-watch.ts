@@ -22,7 +22,7 @@ export const LEAK_REASON = 'leaking: moved away before it fails';
 export interface LeakWatchDeps {
   readonly self: string;
   readonly copy: CellCopy;
-  readonly verdicts: EligibilityWriter;
+  readonly eligibility: EligibilityWriter;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;

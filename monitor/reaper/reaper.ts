@@ -48,7 +48,7 @@ export interface ReaperDeps {
   readonly keys: CellKeys;
   readonly copy: CellCopy;
   readonly view: CellView;
-  readonly book: JobStatuses;
+  readonly statuses: JobStatuses;
   readonly hosts: HostClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -292,9 +292,9 @@ export class Reaper {
 
   /** A finished one-off run past its retention goes: records on hosts, outcomes, then the job and its key together. */
   async #dropRun(jobKey: string): Promise<void> {
-    const { copy, book, clock, times, store, keys } = this.#deps;
+    const { copy, statuses, clock, times, store, keys } = this.#deps;
     const row = copy.jobs.get(jobKey);
-    const phase = book.summary(jobKey)?.phase;
+    const phase = statuses.summary(jobKey)?.phase;
     if (row === undefined || phase === undefined || phase === 'pending' || phase === 'running') return;
     if (copy.allocationsByJob.of(jobKey).size > 0) return;
     const outcomes = [...copy.outcomesByJob.of(jobKey).values()].map((outcome) => outcome.value);

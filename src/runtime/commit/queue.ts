@@ -109,7 +109,7 @@ export class CommitQueue {
     return batch.units.length === 0 ? null : { ...batch, queueLeft: this.#waiting.length > 0 };
   }
 
-  #addTo(batch: Omit<Batch, 'leftOthers'>, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
+  #addTo(batch: Omit<Batch, 'queueLeft'>, pending: PendingUnit): 'added' | 'waits' | 'full' | 'gone' {
     const { book, refresh, tally } = this.#parts;
     for (;;) {
       const stale = pending.movedSinceNoted(

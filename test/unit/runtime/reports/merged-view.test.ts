@@ -12,7 +12,7 @@ const part = (seq: number, ...ids: string[]): PartFrame => ({
 
 /** A view that lets everything go by that is not `mine`. */
 function viewOf(mine: Set<string>, lost = new Set<string>()): MergedView {
-  const relay = { heard: null, complete: true };
+  const relay = { heardAt: null, complete: true };
   const handlers = {
     keeps: ({ id }: { id: string }) => mine.has(id),
     isLost: (host: string) => lost.has(host),

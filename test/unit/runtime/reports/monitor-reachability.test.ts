@@ -7,24 +7,24 @@ const BLIND_MS = 20_000;
 const HOSTS = ['h1', 'h2', 'h3'];
 
 class Watched {
-  readonly sight = new MonitorReachability(seededRandom(1));
+  readonly reachability = new MonitorReachability(seededRandom(1));
   nowMs = 0;
 
   constructor() {
-    this.sight.begin();
-    for (const host of HOSTS) this.sight.reporting(host);
+    this.reachability.begin();
+    for (const host of HOSTS) this.reachability.reporting(host);
   }
 
-  all(how: 'heard' | 'silent'): void {
-    for (const host of HOSTS) this.sight[how](host);
+  all(how: 'reporting' | 'silent'): void {
+    for (const host of HOSTS) this.reachability[how](host);
   }
 
   /** Looked at each second for so long. @returns when it was said to be blind */
   look(forMs: number): number[] {
     const said: number[] = [];
     for (const endMs = this.nowMs + forMs; this.nowMs < endMs; this.nowMs += 1_000) {
-      this.sight.observe(this.nowMs);
-      if (this.sight.isCutOff(this.nowMs)) said.push(this.nowMs);
+      this.reachability.observe(this.nowMs);
+      if (this.reachability.isCutOff(this.nowMs)) said.push(this.nowMs);
     }
     return said;
   }
@@ -32,7 +32,7 @@ class Watched {
 
 it('a monitor that hears most hosts is kept', () => {
   const watched = new Watched();
-  watched.sight.silent('h1');
+  watched.reachability.silent('h1');
   expect(watched.look(60_000)).toEqual([]);
 });
 
@@ -64,7 +64,7 @@ it('the time begins anew when most were heard meanwhile, also where nobody looke
   const watched = new Watched();
   watched.all('silent');
   watched.look(1_000);
-  watched.all('heard');
+  watched.all('reporting');
   watched.all('silent');
   watched.nowMs = 600_000;
   expect(watched.look(10_000)).toEqual([]);
@@ -75,7 +75,7 @@ it('once most hosts were heard another one is tried as soon as at first', () => 
   const watched = new Watched();
   watched.all('silent');
   watched.look(3_600_000);
-  watched.all('heard');
+  watched.all('reporting');
   watched.look(1_000);
   watched.all('silent');
   const fromMs = watched.nowMs;
@@ -87,7 +87,7 @@ it('a monitor that knows of no host does not count as one that hears most', () =
   const watched = new Watched();
   watched.all('silent');
   const before = watched.look(3_600_000).at(-1) ?? 0;
-  watched.sight.begin();
+  watched.reachability.begin();
   watched.look(1_000);
   watched.all('silent');
   const [next = Infinity] = watched.look(3_600_000);
