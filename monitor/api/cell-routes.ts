@@ -2,7 +2,7 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { withDeadline } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { sharedList, SharedResources, sharedStatus } from '../limits/shared-resources.ts';
 import type { StoreKeeper } from '../store/store.ts';
 

@@ -1,6 +1,6 @@
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { withDeadline } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/wait.ts';
 
 /** A store that takes longer than this to answer one read is no store to work with. */
 const STORE_CHECK_MS = 1_000;

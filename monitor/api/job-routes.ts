@@ -7,7 +7,7 @@ import type { ProblemError } from '../../src/wire/api/problem.ts';
 import type { BulkResult, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { withDeadline } from '../../src/runtime/wait/deadline.ts';
+import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { countIn, jobKeyIn, namespaceIn, noSuchJob, problemOfPart, refuse } from '../refusals.ts';
 

@@ -3,7 +3,7 @@ import { Broadcast } from '../../src/runtime/stream/stream.ts';
 import type { EventPlace } from '../../src/wire/api/event-position.ts';
 import { behind, eventPlaceOf, isBefore } from '../../src/wire/api/event-position.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
-import { every } from '../../src/runtime/wait/periodic.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 
 /** Events held for those who come later; some megabytes, and minutes of a busy cell. */
 export const EVENTS_MAX = 10_000;

@@ -5,7 +5,7 @@ import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { SILENCE_MS } from '../../src/runtime/reports/reports.ts';
 import type { CellCopy } from '../view/view.ts';
-import { every } from '../../src/runtime/wait/periodic.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 import { suspectHosts } from './mass-loss.ts';
 import { EligibilityActions } from './eligibility-actions.ts';
 import type { EligibilityWriter } from './eligibility.ts';

@@ -3,7 +3,7 @@ import { LEAKS_MAX, leaksOf } from '../../src/core/host/leaks.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { CellCopy } from '../view/view.ts';
-import { every } from '../../src/runtime/wait/periodic.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 import { monitorRank } from './hosts.ts';
 import { EligibilityActions } from './eligibility-actions.ts';
 import type { EligibilityWriter } from './eligibility.ts';

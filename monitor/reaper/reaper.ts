@@ -18,7 +18,7 @@ import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { StopRequest } from '../../src/wire/api/host-api.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
 import type { CellCopy } from '../view/view.ts';
-import { every } from '../../src/runtime/wait/periodic.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 import { monitorRank } from '../hosts/hosts.ts';
 import { IntentSweeper } from './intent-sweeper.ts';
 import type { JobStatuses } from '../jobs/jobs.ts';

@@ -5,13 +5,12 @@ import { HttpError } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
-import { sleep } from '../../src/runtime/wait/wait.ts';
+import { sleep, withDeadline } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { CellCopy } from '../view/view.ts';
 import type { JobChanges } from '../jobs/job-changes.ts';
 import type { LogQuery, LogTarget } from './log-target.ts';
 import { logTarget } from './log-target.ts';
-import { withDeadline } from '../../src/runtime/wait/deadline.ts';
 import { refuse } from '../refusals.ts';
 
 /** A follower whose allocation has not started is asked to ask again after this; proxies cut what says nothing. */

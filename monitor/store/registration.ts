@@ -5,8 +5,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
-import { sleep } from '../../src/runtime/wait/wait.ts';
-import { untilAborted } from '../../src/runtime/wait/until-aborted.ts';
+import { sleep, untilAborted } from '../../src/runtime/wait/wait.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 
 export interface RegistrationDeps {

@@ -5,7 +5,7 @@ import type { StoreSize, StoreUpkeep } from '../../src/ports/store-upkeep.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { StoreStatus } from '../../src/wire/api/cell-api.ts';
 import type { CellCopy } from '../view/view.ts';
-import { every } from '../../src/runtime/wait/periodic.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 import { monitorRank } from '../hosts/hosts.ts';
 
 /** How long the store's past is kept: a watch that was cut can be resumed, and `moorage check` can look back. */

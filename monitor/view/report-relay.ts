@@ -6,7 +6,7 @@ import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
 import { REPORT_BEAT_MS } from '../../src/runtime/reports/reports.ts';
 import type { ReportFrame } from '../../src/wire/api/report-frames.ts';
-import { every } from '../../src/runtime/wait/periodic.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 
 /** Batches that one reader may be behind before it is cut off and must begin anew. */
 export const RELAY_QUEUE_MAX = 10_000;

@@ -1,19 +1,19 @@
 export interface Abandonable {
   /** The role cannot go on. Later calls do nothing. */
   readonly abandon: (error: Error) => void;
-  /** Ends as `ended` does, or rejects with what was given up for. Whoever does not wait for it is not disturbed by it. */
+  /** Settles as `ended` does, or rejects with the error of `abandon`. A rejection that no caller awaits is no fault. */
   readonly or: (ended: Promise<void>) => Promise<void>;
 }
 
-/** The end of a role that something below it brings about, such as a store that is not the one it knew. */
+/** Lets an adapter end the role above it, such as the store's client when another store answers than before. */
 export function abandonable(): Abandonable {
-  let giveUp: (error: Error) => void = () => undefined;
-  const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
-  givenUp.catch(() => undefined);
+  let abandon: (error: Error) => void = () => undefined;
+  const abandoned = new Promise<never>((_, reject) => (abandon = reject));
+  abandoned.catch(() => undefined);
   return {
-    abandon: giveUp,
+    abandon,
     or: (ended) => {
-      const either = Promise.race([ended, givenUp]);
+      const either = Promise.race([ended, abandoned]);
       either.catch(() => undefined);
       return either;
     },

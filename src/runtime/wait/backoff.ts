@@ -6,7 +6,7 @@ export interface BackoffOptions {
 }
 
 /**
- * Delays that double up to a bound, each drawn from its upper half, so that those who failed together do not return
+ * Delays that double up to a bound, each drawn from its upper half, so that processes that failed together do not retry
  * together.
  */
 export class Backoff {

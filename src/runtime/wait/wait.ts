@@ -1,7 +1,17 @@
+/**
+ * Waiting, on the clock port: the simulator runs roles on virtual time, so that neither Node's timers nor
+ * `AbortSignal.timeout` may be used.
+ *
+ * - `wait.ts`: waits for a time (`sleep`), for signals (`untilAborted`), with a deadline (`withDeadline`), and calls work
+ *   periodically (`every`)
+ * - `backoff.ts`: delays between retries
+ * - `waker.ts`: a loop sleeps until it is woken
+ * - `abandon.ts`: ends a role from below
+ */
 import type { Clock } from '../../ports/clock.ts';
 import { onAbort } from '../../ports/on-abort.ts';
 
-/** Resolves after `delayMs`, or at once when the signal is or becomes aborted. Never rejects: callers look at the signal. */
+/** Resolves after `delayMs`, or at once when the signal is or becomes aborted. Never rejects: callers check the signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {
@@ -13,4 +23,50 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
     const cancel = clock.after(delayMs, finish);
     const forget = signal === undefined ? undefined : onAbort(signal, finish);
   });
+}
+
+/** Resolves with the first of the signals. Signals that live longer keep no listener of it. */
+export function untilAborted(...signals: readonly AbortSignal[]): Promise<void> {
+  if (signals.some((signal) => signal.aborted)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const forgets = signals.map((signal) =>
+      onAbort(signal, () => {
+        for (const forget of forgets) forget();
+        resolve();
+      }),
+    );
+  });
+}
+
+export interface Deadline {
+  /** Aborted after the time, or with the caller's signal. */
+  readonly signal: AbortSignal;
+  /** Stops the timer; to be called when the work is done. */
+  done(): void;
+}
+
+export function withDeadline(clock: Clock, ms: number, caller: AbortSignal): Deadline {
+  const timer = new AbortController();
+  const done = clock.after(ms, () => timer.abort());
+  return { signal: AbortSignal.any([timer.signal, caller]), done };
+}
+
+/**
+ * Calls `work` again and again, `periodMs` after it last returned; never twice at once.
+ * @returns stops it
+ */
+export function every(clock: Clock, periodMs: number, work: () => void): () => void {
+  let cancel: () => void = () => undefined;
+  let stopped = false;
+  const plan = (): void => {
+    cancel = clock.after(periodMs, () => {
+      work();
+      if (!stopped) plan();
+    });
+  };
+  plan();
+  return () => {
+    stopped = true;
+    cancel();
+  };
 }

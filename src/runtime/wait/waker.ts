@@ -1,8 +1,8 @@
 import { onAbort } from '../../ports/on-abort.ts';
 
 /**
- * Joins edge and level: anybody may `wake` it any number of times, the loop that waits sees one. A wake that comes while
- * the loop works is not lost; the next `wait` returns at once.
+ * Any number of calls of `wake` wake the one loop that waits once. A wake that comes while the loop works is not lost: the
+ * next `wait` returns at once.
  */
 export class Waker {
   #woken = false;

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from 'vitest';
-import { untilAborted } from '../../../../src/runtime/wait/until-aborted.ts';
+import { untilAborted } from '../../../../src/runtime/wait/wait.ts';
 
 /** Waits that were neither told nor taken back. */
 const open = vi.hoisted(() => ({ waits: 0 }));
