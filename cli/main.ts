@@ -7,22 +7,22 @@ let interrupts = 0;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
     interrupts += 1;
-    // The first asks the command to end in order; whoever asks again means now.
+    // The first signal ends the command in order, the second at once.
     if (interrupts === 1) interrupt.abort();
     else process.exit(130);
   });
 
-/** Why what was said did not get out; null: it did. */
-let unsaid: NodeJS.ErrnoException | null = null;
+/** Why output was lost; null: it was not. */
+let lostOutput: NodeJS.ErrnoException | null = null;
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    unsaid ??= error;
-    // Nobody reads on: the command ends in order, as by an interrupt, and a run of its own ends with it.
+    lostOutput ??= error;
+    // The reader is gone: the command ends in order, as by an interrupt, and its one-off run is stopped.
     interrupts = Math.max(interrupts, 1);
     interrupt.abort();
   });
 
-/** What a reader that has stopped reading is given after an interrupt. */
+/** How long a reader that has stopped reading may take after an interrupt. */
 const UNREAD_MAX_MS = 300;
 
 /** Everything written has left the process. Writes to files and pipes have by then; to a socket they have not. */
@@ -39,13 +39,13 @@ async function written(stream: NodeJS.WriteStream): Promise<void> {
 
 const code = await runCli(process.argv.slice(2), processTerminal(), interrupt.signal);
 await Promise.all([written(process.stdout), written(process.stderr)]);
-// A write that failed just now is told in the next turn.
+// A write that failed just now is reported in the next turn of the event loop.
 await new Promise((resolve) => setImmediate(resolve));
 // Sockets that are kept for a next call would keep the process.
-process.exit(unsaid === null ? code : await codeOfUnsaid(unsaid));
+process.exit(lostOutput === null ? code : await codeOfLost(lostOutput));
 
-/** A reader that has seen enough (`| head`) is no failure of ours; output that is lost is one. */
-async function codeOfUnsaid(error: NodeJS.ErrnoException): Promise<number> {
+/** A reader that closed the pipe (`| head`) is no failure; a full disk is. */
+async function codeOfLost(error: NodeJS.ErrnoException): Promise<number> {
   if (error.code === 'EPIPE') return 0;
   const { fileFault, writeExitCode } = await import('./command/file-fault.ts');
   process.stderr.write(`moorage: the output could not be written: ${fileFault(error)}\n`);

@@ -1,19 +1,29 @@
 import { Command } from 'commander';
 import { addCellVerbs } from './cell/cell.ts';
+import type { ProgramInput } from './command/command.ts';
+import { globalOptions } from './command/command.ts';
+import { addDevVerb } from './dev/dev.ts';
 import { addJobVerbs } from './jobs/jobs.ts';
+import { addOperatorVerbs } from './operator/operator.ts';
+import { addReplayVerb } from './replay/replay.ts';
+import { addRoleVerbs } from './roles/roles.ts';
 import { addSimVerbs } from './sim/sim.ts';
 import { addToolVerbs } from './tools/tools.ts';
-import { addRoleVerbs } from './roles/roles.ts';
-import type { Runner } from './command/command.ts';
-import { globalOptions } from './command/command.ts';
 
-export interface ProgramInput {
-  readonly run: Runner;
-  /** What stood behind `--`: null when there was none. */
-  readonly command: readonly string[] | null;
-}
-
-/** All verbs and flags. Nothing is loaded for a verb before it is used. */
+/**
+ * The command line. `main.ts` is the process: signals, and what becomes of output that no reader takes. It calls `run-cli.ts`,
+ * which runs one command line and turns every error into a message and an exit code. This file lists the verbs, room by room;
+ * what a verb does is loaded when it is called, so that `moorage help` stays quick.
+ *
+ * - `jobs/`: submit jobs, follow them, ask why they wait, stop them. `tasks/`: output, commands, input and files inside a task.
+ * - `cell/`: hosts, quotas, shared resources, schedulers, events.
+ * - `operator/`: check and repair of the store, ticket keys. `tools/`: completion, fail-points, version.
+ * - `sim/`: simulations in virtual time. `replay/`: a real trace on a real cell; `openb/` reads the trace's files.
+ * - `roles/`: the processes of a cell. `dev/`: a development cell; `local-cell/` starts its processes, as for a replay.
+ *
+ * All of them use `command/` (options, context, exit codes, files), `output/` (tables, JSON and YAML) and `names/` (what job or
+ * allocation a typed name means).
+ */
 export function buildProgram(input: ProgramInput): Command {
   const program = new Command('moorage')
     .description('A cluster scheduler with shared state and no leader.')
@@ -24,10 +34,18 @@ export function buildProgram(input: ProgramInput): Command {
     .version('moorage', '-V, --version', 'see also: moorage version')
     .exitOverride();
   globalOptions(program);
+  program.commandsGroup('Jobs:');
   addJobVerbs(program, input);
+  program.commandsGroup('Cell:');
   addCellVerbs(program, input);
+  program.commandsGroup('Tools:');
+  addOperatorVerbs(program, input);
+  addReplayVerb(program, input);
   addToolVerbs(program, input);
+  program.commandsGroup('Simulation:');
   addSimVerbs(program, input);
+  program.commandsGroup('Roles:');
+  addDevVerb(program, input);
   addRoleVerbs(program, input);
   return program;
 }

@@ -7,8 +7,7 @@ import { buildProgram } from './program.ts';
 import type { Terminal } from './command/terminal.ts';
 
 /**
- * One command line from its words to its exit code. Nothing is thrown: what goes wrong is said on standard error, with
- * what to type next.
+ * Runs one command line. @returns its exit code; nothing is thrown: an error goes to standard error, with what to type next
  */
 export async function runCli(
   args: readonly string[],
@@ -50,15 +49,15 @@ export async function runCli(
   }
 }
 
-/** What a command is still given to say after an interrupt. */
-const LAST_WORDS_MS = 700;
+/** How long a command may still print after an interrupt. */
+const LAST_OUTPUT_MS = 700;
 
-/** Resolves soon after the interrupt, unless told never to. */
+/** `now` resolves soon after the interrupt, unless `never` was called. */
 function leaving(terminal: Terminal, interrupted: AbortSignal): { now: Promise<number>; never: () => void } {
   const never = new AbortController();
   const now = new Promise<number>((resolve) => {
     const leave = async (): Promise<void> => {
-      await terminal.sleep(LAST_WORDS_MS, never.signal);
+      await terminal.sleep(LAST_OUTPUT_MS, never.signal);
       if (!never.signal.aborted) resolve(EXIT.signalBase + 2);
     };
     if (interrupted.aborted) void leave();
@@ -90,7 +89,7 @@ function nameOf(command: Command): string {
 }
 
 async function report(error: unknown, terminal: Terminal, interrupted: AbortSignal): Promise<number> {
-  // What commander found wrong it has said already; what a verb found wrong with its words it has not.
+  // Commander has printed its own errors already, but not those of an option's parser.
   if (error instanceof CommanderError && !(error instanceof InvalidArgumentError))
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const explained = await explain(error);

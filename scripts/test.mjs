@@ -3,10 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { prepare } from './prepare.mjs';
 
 const root = prepare();
-const { findEtcd } = await import(join(root, 'dist', 'src', 'adapters', 'etcd', 'find-etcd.js'));
+const { findEtcd } = await import(
+  pathToFileURL(join(root, 'dist', 'src', 'adapters', 'etcd', 'find-etcd.js')).href
+);
 const etcd = await findEtcd({ env: process.env });
 process.stdout.write(
   [

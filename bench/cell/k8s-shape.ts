@@ -1,22 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { ProcessGroup } from '../../cli/local-cell/processes.ts';
-import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
-import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
+import { startBed } from '../testbed/testbed.ts';
 import { makeRawWriter } from '../commit/raw-commits.ts';
+import { BenchCell } from './cell.ts';
 
 /**
  * The shape of the Kubernetes scheduler's own benchmark (`SchedulingBasic/5000Nodes_10000Pods` of its scheduler_perf): a
@@ -55,32 +49,14 @@ const MEASURED = 'default';
 /** As often as a node of Kubernetes renews its lease, and as patient as its controller; that benchmark has no nodes at all. */
 const BEAT = '10s';
 const SILENCE = '40s';
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Starts are no part of the figure; they are looked at for so long. */
 const STARTS_MAX_MS = values['placed-only'] ? 0 : 30_000;
 
-/** Longer than a scheduler waits before it rehearses. */
-const REST_MS = 2_500;
-const REST_LOOK_MS = 500;
-/** Of a processor, for each: what hosts report goes on. */
-const REST_BUSY_MAX = 0.3;
-
-const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
-const found = await findEtcd({ env: process.env });
-const etcd = await startEtcd({ binary: found.path, dataFolder: join(folder, 'etcd') });
-const processes = new ProcessGroup({
-  cliPath: fileURLToPath(new URL('../../cli/main.js', import.meta.url)),
-  logFolder: join(folder, 'logs'),
-  onEvent: (line) => process.stderr.write(`${line}\n`),
-});
-const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
+const bed = await startBed();
+const { etcd, store } = bed;
+const cell = new BenchCell(bed, CELL);
 const http = undiciClient();
-
-function role(kind: string, more: readonly string[], number = 1) {
-  const id = `${kind}-${String(number)}`;
-  const common = ['--cell', CELL, '--etcd', etcd.clientUrl, '--id', id, '--listen', '127.0.0.1:0'];
-  return processes.start(id, [kind, ...common, '--log-level', 'warn', ...more]);
-}
 
 /** Watches how many allocations of a namespace are durable. */
 function watchCommits(namespace: string): {
@@ -131,24 +107,6 @@ async function submit(client: MonitorClient, namespace: string, jobs: number): P
   await Promise.all(Array.from({ length: CALLS_AT_ONCE }, lane));
 }
 
-/** Processor seconds that each process of the cell has used, by its name. */
-function cpuSeconds(): ReadonlyMap<string, number> {
-  const pids: readonly (readonly [string, number])[] = [
-    ...([
-      ['etcd', etcd.pid],
-      ['bench', process.pid],
-    ] as const),
-    ...processes.members.map(({ name, pid }) => [name.replace('-1', ''), pid] as const),
-  ];
-  return new Map(
-    pids.map(([name, pid]) => {
-      const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
-      const fields = stat.split(') ')[1]?.split(' ') ?? [];
-      return [name, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND];
-    }),
-  );
-}
-
 /** Microseconds that each process took for one job, and all together. */
 function cpuText(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): string {
   let sum = 0;
@@ -158,24 +116,6 @@ function cpuText(before: ReadonlyMap<string, number>, after: ReadonlyMap<string,
     return `${name}:${us.toFixed(0)}`;
   });
   return `${sum.toFixed(0)} (${parts.join(' ')})`;
-}
-/** Linux has counted in hundredths for as long as there is `/proc`. */
-const TICKS_PER_SECOND = 100;
-
-/**
- * As a cell is that was left alone for some seconds: its schedulers have rehearsed when they had nothing else to do (decision 165).
- * Looks at nothing but their processor time.
- */
-async function untilSchedulersRest(deadlineMs: number): Promise<void> {
-  const used = (): number =>
-    [...cpuSeconds()].reduce((sum, [name, seconds]) => sum + (name.startsWith('scheduler') ? seconds : 0), 0);
-  let before = used();
-  for (let restedMs = 0; restedMs < REST_MS; before = used()) {
-    if (performance.now() > deadlineMs) throw new Error('the schedulers did not come to rest in time');
-    await new Promise((resolve) => setTimeout(resolve, REST_LOOK_MS));
-    const isResting = (used() - before) * 1_000 < REST_LOOK_MS * REST_BUSY_MAX * schedulers;
-    restedMs = isResting ? restedMs + REST_LOOK_MS : 0;
-  }
 }
 
 /** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
@@ -190,25 +130,25 @@ async function untilRunning(
     const running = jobs.reduce((sum, job) => sum + job.counts.running, 0);
     const atMs = performance.now();
     if (running >= jobsWanted || atMs > deadlineMs) return { running, atMs };
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await sleep(POLL_MS);
   }
 }
 
 try {
-  const keys = join(folder, 'keys');
+  const keys = join(bed.folder, 'keys');
   await makeKeyFiles(keys);
-  if (tickets) await role('arbiter', ['--keys', keys]);
+  if (tickets) await cell.role('arbiter', ['--keys', keys]);
   const signed = tickets ? ['--keys', keys] : ['--no-tickets'];
   const size = ['--count', values.hosts, '--cpu', '4', '--memory', '32Gi'];
-  await role('hollow', [...size, '--beat', BEAT, ...signed]);
-  const monitor = await role('monitor', ['--silence', SILENCE]);
+  await cell.role('hollow', [...size, '--beat', BEAT, ...signed]);
+  const monitor = await cell.role('monitor', ['--silence', SILENCE]);
   const batch = [
     '--kind',
     'batch',
     ...(tickets ? [] : ['--no-tickets']),
     ...(values.cold ? ['--rehearse', 'never'] : []),
   ];
-  for (let number = 1; number <= schedulers; number++) await role('scheduler', batch, number);
+  for (let number = 1; number <= schedulers; number++) await cell.role('scheduler', batch, number);
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
   const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
   // A job beforehand: everybody is connected, and every path has been taken once.
@@ -217,10 +157,10 @@ try {
   await untilHostsAreHeard(client, deadlineMs);
   await submit(client, 'init', init);
   await untilRunning(client, 'init', init);
-  if (!values.cold) await untilSchedulersRest(deadlineMs);
+  if (!values.cold) await cell.untilSchedulersRest(deadlineMs);
   const startMs = performance.now();
   const startRevision = (await store.read([])).revision;
-  const startCpu = cpuSeconds();
+  const startCpu = cell.cpuSeconds();
   await submit(client, MEASURED, tasks);
   const submittedMs = performance.now();
   const late = setTimeout(
@@ -231,12 +171,12 @@ try {
     Number(values.timeout) * 1_000,
   );
   const committedMs = await commits.done;
-  const committedCpu = cpuSeconds();
+  const committedCpu = cell.cpuSeconds();
   const transactions = (await store.read([])).revision - startRevision;
   clearTimeout(late);
   commits.close();
   const { running, atMs: runningMs } = await untilRunning(client, MEASURED, tasks);
-  const runningCpu = cpuSeconds();
+  const runningCpu = cell.cpuSeconds();
   const { schedulers: told } = await client.schedulers();
   const perSecond = tasks / ((committedMs - startMs) / 1_000);
   const seconds = (untilMs: number): string => ((untilMs - startMs) / 1_000).toFixed(2);
@@ -246,17 +186,15 @@ try {
   const raw = await rawPerSecond();
   console.log(
     `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=${values.schedulers} tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
-      ` etcd=${found.version} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
+      ` etcd=${bed.etcdVersion} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
       ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
       ` ratio_to_${String(KUBERNETES_PER_SECOND)}=${(perSecond / KUBERNETES_PER_SECOND).toFixed(1)} wanted=>=${String(WANTED_RATIO)}`,
   );
 } finally {
   await http.close();
-  await processes.stopAll();
-  await store.close();
-  await etcd.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await cell.processes.stopAll();
+  await bed.close();
 }
 
 async function untilComplete(client: MonitorClient, deadlineMs: number): Promise<void> {
@@ -285,7 +223,7 @@ async function hasEnded(client: MonitorClient): Promise<boolean> {
 async function untilHostsAreHeard(client: MonitorClient, deadlineMs: number): Promise<void> {
   while ((await client.hosts({ timeoutMs: 60_000 })).incomplete) {
     if (performance.now() > deadlineMs) throw new Error('the monitor did not hear all hosts in time');
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await sleep(POLL_MS);
   }
 }
 

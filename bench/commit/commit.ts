@@ -1,16 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
-import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { systemRandom } from '../../src/adapters/system/random.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { makeDirectWriter } from './direct-commits.ts';
+import { startBed } from '../testbed/testbed.ts';
 import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { makeRawWriter } from './raw-commits.ts';
@@ -21,7 +16,7 @@ import { makeWholePath } from './whole-commits.ts';
  * How many durable placements a second one scheduler makes, beside what is written to the same etcd with no scheduling at
  * all. The three ways take turns in one run, there and back (raw, direct, whole, whole, direct, raw), since the machine drifts;
  * what counts is the ratios. Before each turn memory is warmed: what the server's heap grows by must not cost one way more
- * than another (decision 133).
+ * than another.
  *
  * - `raw`: a plain program on `etcd3`, which nothing of ours slows down: `client.kv.txn` with keys of the ledgers and
  *   values of all records made before the measurement.
@@ -33,7 +28,11 @@ import { makeWholePath } from './whole-commits.ts';
  * Each sends the same number of transactions at once, and each transaction has the same parts: for each of `together`
  * placements one compare and one put of a ledger and one put of an allocation, one compare of the job's owner, and in the
  * branch for a refusal the read-back of all that was compared. Keys and values are of the same length, and the hosts of
- * one transaction lie apart in the key space, as a scheduler's do.
+ * one transaction lie apart in the key space, as a scheduler's do. The three ways are `raw-commits.ts`, `direct-commits.ts` and
+ * `whole-commits.ts`.
+ *
+ * `contend.ts` is the other bench of this room: several scheduler processes (`contend-worker.ts`) on one cell
+ * (`contend-cell.ts`), which `half-full.ts` fills.
  */
 const { values } = parseArgs({
   options: {
@@ -58,13 +57,9 @@ const together = Number(values.together);
 const inFlight = Number(values.inFlight);
 const seed = Number(values.seed);
 
-const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
-const found = await findEtcd({ env: process.env });
-const etcd = await startEtcd({ binary: found.path, dataFolder: folder });
-const endpoints = [etcd.clientUrl];
 /** The same transactions in all three ways: what the server takes beyond its default is not used. */
-const limits = DEFAULT_STORE_LIMITS;
-const store = new EtcdCellStore({ endpoints, clock: systemClock, log: silentLog, limits });
+const bed = await startBed({ limits: DEFAULT_STORE_LIMITS });
+const { etcd, endpoints, store } = bed;
 const raw = makeRawWriter({ endpoints, keys: cellKeys('plain'), hosts, together, inFlight, seed });
 const direct = makeDirectWriter({ store, keys: cellKeys('store'), hosts, together, inFlight, seed });
 const whole = await makeWholePath({
@@ -96,7 +91,7 @@ try {
     const cpuUs = median(way, (turn) => turn.cpuUsEach).toFixed(1);
     const etcdUs = median(way, (turn) => turn.etcdCpuUsEach).toFixed(1);
     console.log(
-      `commit ${way} ${sizes} etcd=${found.version} seed=${String(seed)} per_second=${perSecond} ` +
+      `commit ${way} ${sizes} etcd=${bed.etcdVersion} seed=${String(seed)} per_second=${perSecond} ` +
         `client_cpu_us_each=${cpuUs} etcd_cpu_us_each=${etcdUs}`,
     );
   }
@@ -116,9 +111,7 @@ try {
 } finally {
   await whole.close();
   raw.close();
-  await store.close();
-  await etcd.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await bed.close();
 }
 
 interface Turn {

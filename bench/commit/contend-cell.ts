@@ -2,8 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import type { EtcdProcess } from '../../src/adapters/etcd/server/server.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { allocationCodec, sharedResourceCodec } from '../../src/wire/records/records.ts';
@@ -15,6 +13,7 @@ import type {
   WorkerOrder,
   WorkerReport,
 } from './contend-worker.ts';
+import type { Bed } from '../testbed/testbed.ts';
 import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
 import { fillHalf } from './half-full.ts';
 import { warmMemory } from '../testbed/warm-memory.ts';
@@ -32,12 +31,6 @@ export interface ContendOptions {
   readonly strangers: boolean;
   /** Every placement takes some of one pool, which the whole cell shares. */
   readonly pool: boolean;
-}
-
-/** The store in which the cells of one round lie. */
-export interface Ground {
-  readonly etcd: EtcdProcess;
-  readonly store: EtcdCellStore;
 }
 
 /** What all processes of one cell did together while the time was taken. */
@@ -71,31 +64,31 @@ const MEMORY_MIB = 512;
 
 /** A half-full cell and the scheduler processes that place on it. They rest unless they are told otherwise. */
 export class ContendCell {
-  readonly #ground: Ground;
+  readonly #bed: Bed;
   readonly #name: string;
   readonly #workers: readonly Worker[];
 
-  private constructor(ground: Ground, name: string, workers: readonly Worker[]) {
-    this.#ground = ground;
+  private constructor(bed: Bed, name: string, workers: readonly Worker[]) {
+    this.#bed = bed;
     this.#name = name;
     this.#workers = workers;
   }
 
   /** Fills the cell, starts the processes and lets them run until each is warm. */
-  static async start(ground: Ground, processes: number, options: ContendOptions): Promise<ContendCell> {
+  static async start(bed: Bed, processes: number, options: ContendOptions): Promise<ContendCell> {
     const name = `contend-${String(processes)}`;
     const keys = cellKeys(name);
-    await fillHalf(ground.store, keys, options.hosts, options.seed);
+    await fillHalf(bed.store, keys, options.hosts, options.seed);
     if (options.pool) {
       const key = keys.sharedResource(POOL.name);
       const writes = [{ kind: 'put', key, value: sharedResourceCodec.encode(POOL) }] as const;
-      await ground.store.attempt({ compares: [], writes, readBack: [] });
+      await bed.store.attempt({ compares: [], writes, readBack: [] });
     }
     const workers = Array.from({ length: processes }, (_, part) => {
       const { strangers, pool, ...rest } = options;
       return new Worker({
         ...rest,
-        ...{ endpoints: [ground.etcd.clientUrl], cell: name, name: `contend-${String(part + 1)}` },
+        ...{ endpoints: [bed.etcd.clientUrl], cell: name, name: `contend-${String(part + 1)}` },
         seed: options.seed * 1000 + part + 1,
         shared: pool ? { [POOL.name]: 1 } : null,
         part: strangers ? null : { part, parts: processes },
@@ -105,11 +98,11 @@ export class ContendCell {
     // All run until the last is warm: each is to learn how it is among the others.
     await Promise.all(workers.map((worker) => worker.ask('go', 'warm')));
     await Promise.all(workers.map((worker) => worker.ask('rest', 'rested')));
-    return new ContendCell(ground, name, workers);
+    return new ContendCell(bed, name, workers);
   }
 
   async slice(): Promise<Slice> {
-    const { etcd } = this.#ground;
+    const { etcd } = this.#bed;
     warmMemory(MEMORY_MIB);
     const etcdBeforeUs = etcdCpuUs(etcd);
     for (const worker of this.#workers) worker.order('go');
@@ -131,7 +124,7 @@ export class ContendCell {
   async end(): Promise<CellEnd> {
     const told = await Promise.all(this.#workers.map((worker) => worker.ask('end', 'report')));
     const reports = told.map(({ report }): WorkerReport => report);
-    const { store } = this.#ground;
+    const { store } = this.#bed;
     const keys = cellKeys(this.#name);
     const { entries } = await store.list(keys.allocations);
     const stored = new Set<string>();

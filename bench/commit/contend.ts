@@ -1,13 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
-import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { silentLog } from '../../src/adapters/telemetry/silent.ts';
-import type { CellEnd, ContendOptions, Ground, Slice } from './contend-cell.ts';
+import type { Bed } from '../testbed/testbed.ts';
+import { startBed } from '../testbed/testbed.ts';
+import type { CellEnd, ContendOptions, Slice } from './contend-cell.ts';
 import { ContendCell } from './contend-cell.ts';
 import { percentile } from '../testbed/percentile.ts';
 
@@ -49,33 +43,29 @@ const counts = values.processes.split(',').map(Number);
 
 /** One round's slices and ends, by number of processes. */
 interface Round {
+  readonly etcdVersion: string;
   readonly slices: ReadonlyMap<number, readonly Slice[]>;
   readonly ends: ReadonlyMap<number, CellEnd>;
 }
 
-const found = await findEtcd({ env: process.env });
 const rounds: Round[] = [];
-for (let n = 1; n <= Number(values.rounds); n++) rounds.push(await onNewStore(runRound));
+for (let n = 1; n <= Number(values.rounds); n++) rounds.push(await runRound());
 for (const count of counts) reportOn(count);
 for (const count of counts) if (count !== 1) reportRatio(count);
 
 /** Each round has an etcd of its own: one that holds what the ones before wrote takes twice the time for a write. */
-async function onNewStore<T>(work: (ground: Ground) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
-  const etcd = await startEtcd({ binary: found.path, dataFolder: folder });
-  const store = new EtcdCellStore({ endpoints: [etcd.clientUrl], clock: systemClock, log: silentLog });
+async function runRound(): Promise<Round> {
+  const bed = await startBed();
   try {
-    return await work({ etcd, store });
+    return await runRoundOn(bed);
   } finally {
-    await store.close();
-    await etcd.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await bed.close();
   }
 }
 
-async function runRound(ground: Ground): Promise<Round> {
+async function runRoundOn(bed: Bed): Promise<Round> {
   const cells = new Map<number, ContendCell>();
-  for (const count of counts) cells.set(count, await ContendCell.start(ground, count, options));
+  for (const count of counts) cells.set(count, await ContendCell.start(bed, count, options));
   const slices = new Map<number, Slice[]>(counts.map((count) => [count, []]));
   for (let turn = 1; turn <= Number(values.turns); turn++)
     for (const count of [...counts, ...counts.toReversed()])
@@ -92,7 +82,7 @@ async function runRound(ground: Ground): Promise<Round> {
     ends.set(count, end);
     check(count, end);
   }
-  return { slices, ends };
+  return { etcdVersion: bed.etcdVersion, slices, ends };
 }
 
 function check(count: number, { commits, lost, unclaimed, history }: CellEnd): void {
@@ -114,7 +104,7 @@ function reportOn(count: number): void {
   const durations = slices.flatMap((slice) => slice.durationsMs);
   console.log(
     `contend processes=${String(count)} hosts=${values.hosts} together=${values.together} in_flight=${values.inFlight} ` +
-      `strangers=${String(values.strangers)} pool=${String(values.pool)} etcd=${found.version} seed=${values.seed} ` +
+      `strangers=${String(values.strangers)} pool=${String(values.pool)} etcd=${rounds[0]?.etcdVersion ?? ''} seed=${values.seed} ` +
       `per_second=${of((one) => one.perSecond).toFixed(0)} ` +
       `slices=${spread(slices.map((one) => one.perSecond))} ` +
       `cpu_us_each=${of((one) => one.cpuUsEach).toFixed(1)} ` +

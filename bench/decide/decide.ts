@@ -16,7 +16,9 @@ import { makeGroup } from '../testbed/plain-group.ts';
  * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
  * the host and counting its claim in the private state, as before a commit. The cell is half full at the start.
  * Searches begin where those of a scheduler that packs do, at a few places; with `--anywhere` each draws from all hosts.
+ * `decide-cells.ts` makes the cells and the requests.
  */
+
 const DECISIONS = 20_000;
 const IDENTICAL = 100_000;
 const EVICTIONS = 4_000;

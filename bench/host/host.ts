@@ -15,6 +15,9 @@ import { soak } from './soak/soak.ts';
 /**
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
  * task holds, and how soon a new agent has taken all tasks over.
+ * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
+ * `--kills` the bench runs `soak/` instead: an agent that is killed again and again.
+ *
  * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--agents 1] [--seed 1]`
  */
 const { values } = parseArgs({
@@ -179,6 +182,6 @@ async function measure(): Promise<void> {
 if (Number(values.starts) > 0) await measure();
 if (Number(values.kills) > 0) {
   const [kills, agents, seed] = [Number(values.kills), Number(values.agents), Number(values.seed)];
-  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
-  if (!(await soak({ kills, agents, seed, say, tell }))) process.exitCode = 1;
+  const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
+  if (!(await soak({ kills, agents, seed, print: say, onProgress }))) process.exitCode = 1;
 }

@@ -1,17 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
-import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
+import { startBed } from '../testbed/testbed.ts';
 import { fillLarge } from '../testbed/large-cell.ts';
 import type { MemoryReport } from './memory-report.ts';
 import type { MemoryOrder } from './memory-worker.ts';
@@ -23,7 +16,10 @@ import { measureDatabase, measureLag } from './store-scale.ts';
 /**
  * What a large cell takes, in a real etcd that holds all of it: the memory of a scheduler's private copy alone, and of a
  * whole scheduler that reads what all hosts report besides; how long changes take to those who follow the cell; and the
- * store's database before and after its history is forgotten.
+ * store's database before and after its history is compacted.
+ *
+ * `memory-worker.ts` is the process with the private copy, `scheduler-memory-worker.ts` that of the whole scheduler, and
+ * `relay-server.ts` the monitor that it reads; both report by `memory-report.ts`. `store-scale.ts` measures the store.
  */
 const { values } = parseArgs({
   options: {
@@ -39,12 +35,9 @@ const { hosts, allocations, commits, seed } = Object.fromEntries(
 const CELL = 'large';
 const keys = cellKeys(CELL);
 
-const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
-const found = await findEtcd({ env: process.env });
-const etcd = await startEtcd({ binary: found.path, dataFolder: folder, autoCompaction: 'off' });
-const endpoints = [etcd.clientUrl];
-const store = new EtcdCellStore({ endpoints, clock: systemClock, log: silentLog });
-const sizes = `hosts=${String(hosts)} allocations=${String(allocations)} etcd=${found.version} seed=${String(seed)}`;
+const bed = await startBed({ autoCompaction: 'off' });
+const { endpoints, store } = bed;
+const sizes = `hosts=${String(hosts)} allocations=${String(allocations)} etcd=${bed.etcdVersion} seed=${String(seed)}`;
 try {
   const startMs = performance.now();
   await fillLarge(store, keys, { hosts, allocations, seed });
@@ -70,9 +63,7 @@ try {
       `compact_ms=${database.compactMs.toFixed(0)} defragment_ms=${database.defragmentMs.toFixed(0)}`,
   );
 } finally {
-  await store.close();
-  await etcd.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await bed.close();
 }
 
 /** A whole scheduler, with a monitor that tells it what every host reports. */

@@ -25,6 +25,8 @@ import { makeGroup } from '../testbed/plain-group.ts';
  *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
  *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
  *                                      what keeps the rest out
+ *
+ * `openb.ts` reads the hosts, lists and published results; `pack-split.ts` deals a list out to competing schedulers.
  */
 const { values } = parseArgs({
   options: {

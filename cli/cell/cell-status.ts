@@ -1,17 +1,15 @@
 import type { CellStatus, StoreStatus } from '../../src/wire/api/cell-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { mebibytes, percent, plural } from '../output/words.ts';
 import { POOL_COLUMNS, poolRows } from './shared.ts';
 
 /** The cell as a whole: how much there is of it, how full its store is, and what hosts share. */
 export async function cellStatus(context: Context): Promise<number> {
-  const { terminal, output } = context;
   const answer = await (await context.api()).cell();
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else terminal.out(render(answer));
+  await printAnswer(context, answer, { text: () => render(answer) });
   return EXIT.ok;
 }
 

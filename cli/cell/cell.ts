@@ -1,28 +1,34 @@
 import type { Command } from 'commander';
-import type { HostVerb, JudgeOptions } from './host-eligibility.ts';
+import type { HostVerb, EligibilityOptions } from './host-eligibility.ts';
 import type { GlobalOptions } from '../command/context.ts';
-import type { ProgramInput } from '../program.ts';
 import type { Runner } from '../command/command.ts';
+import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, collect, wholeNumber } from '../command/command.ts';
 import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
 import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
 
-/** Verbs about the cell: hosts, schedulers, what happens. */
+/**
+ * Verbs about the cell as a whole:
+ *
+ * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one.
+ * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
+ * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
+ * - `cell-status.ts` is `moorage status` without a job.
+ */
 export function addCellVerbs(program: Command, { run }: ProgramInput): void {
-  program.commandsGroup('Cell:');
   cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('./hosts.ts')).hosts(context)),
   );
   addQuotaVerbs(program, run);
   addSharedVerbs(program, run);
   const host = program.command('host').description('give a verdict on one host: drain, cordon, ready');
-  const verdicts: readonly (readonly [HostVerb, string])[] = [
+  const states: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],
     ['cordon', 'no new work; what runs there stays'],
     ['ready', 'take new work again'],
   ];
-  for (const [name, description] of verdicts) {
+  for (const [name, description] of states) {
     const verb = cellVerb(host, `${name} <host>`, description).option(
       '--reason <text>',
       'kept with the verdict',
@@ -33,9 +39,9 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
         .option('--deadline <duration>', 'then all that is left goes at once, batch tasks too')
         .option('--wait', 'end when nothing runs there any more')
         .option('--dry-run', 'only say what would move');
-    verb.action((id: string, options: GlobalOptions & JudgeOptions) =>
+    verb.action((id: string, options: GlobalOptions & EligibilityOptions) =>
       run(options, async (context) =>
-        (await import('./host-eligibility.ts')).judgeHost(context, name, id, options),
+        (await import('./host-eligibility.ts')).setEligibility(context, name, id, options),
       ),
     );
   }

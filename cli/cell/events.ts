@@ -19,17 +19,17 @@ export interface EventsOptions {
 }
 
 const RETRY_MS = 500;
-/** What a role numbered, as `batch-1:17`. */
-const SAID_BY_ROLE = /^[\w.-]+:[\w.-]+$/;
+/** An id that a role gave, as `batch-1:17`. */
+const ROLE_EVENT_ID = /^[\w.-]+:[\w.-]+$/;
 
-/** What happened in the cell, one line each; goes on at another monitor after the last one seen. */
+/** Prints the events of the cell, one line each; continues at another monitor after the last one seen. */
 export async function events(context: Context, options: EventsOptions): Promise<number> {
   const { terminal, interrupted } = context;
   const api = await context.api();
   // Without following, what is held is what was asked for; a follower wants what comes.
   const start = readSince(options.since ?? (options.follow ? 'now' : '0'), terminal.nowMs());
   const cursor = new EventCursor(start.since);
-  const others = new Set<string>();
+  const otherKinds = new Set<string>();
   let shown = 0;
   while (!interrupted.aborted) {
     try {
@@ -40,10 +40,10 @@ export async function events(context: Context, options: EventsOptions): Promise<
         if (wanted(event, options)) {
           shown += 1;
           terminal.out(render(event, context));
-        } else others.add(event.kind);
+        } else otherKinds.add(event.kind);
       }
       if (!options.follow) {
-        if (shown === 0) terminal.err(`${nothingOf(options, others)}\n`);
+        if (shown === 0) terminal.err(`${nothingOf(options, otherKinds)}\n`);
         return 0;
       }
     } catch (error) {
@@ -57,7 +57,7 @@ export async function events(context: Context, options: EventsOptions): Promise<
 
 /** @returns the id to read after, and from which time on what it gives is shown */
 function readSince(text: string, nowMs: number): { since: string; fromMs: number } {
-  if (text === 'now' || eventPlaceOf(text) !== null || SAID_BY_ROLE.test(text))
+  if (text === 'now' || eventPlaceOf(text) !== null || ROLE_EVENT_ID.test(text))
     return { since: text, fromMs: 0 };
   const reading = readDuration(text);
   if (reading.ok) return { since: '0', fromMs: nowMs - reading.value };
@@ -67,14 +67,14 @@ function readSince(text: string, nowMs: number): { since: string; fromMs: number
   );
 }
 
-/** An empty answer to a name that was mistyped looks like that of a quiet cell. */
-function nothingOf({ job, kind }: EventsOptions, others: ReadonlySet<string>): string {
-  if (others.size === 0) return 'no events are held';
+/** A mistyped name would otherwise look like a quiet cell. */
+function nothingOf({ job, kind }: EventsOptions, otherKinds: ReadonlySet<string>): string {
+  if (otherKinds.size === 0) return 'no events are held';
   const asked = [
     ...(kind === undefined ? [] : [`kind ${kind}`]),
     ...(job === undefined ? [] : [`job ${job}`]),
   ];
-  return `none of ${asked.join(' and ')}; there are: ${[...others].sort().join(', ')}`;
+  return `none of ${asked.join(' and ')}; there are: ${[...otherKinds].sort().join(', ')}`;
 }
 
 function wanted(event: CellEvent, options: EventsOptions): boolean {

@@ -5,12 +5,12 @@ import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 
-const VERDICTS = { drain: 'draining', ready: 'ready', cordon: 'cordoned' } as const;
-export type HostVerb = keyof typeof VERDICTS;
+const STATES = { drain: 'draining', ready: 'ready', cordon: 'cordoned' } as const;
+export type HostVerb = keyof typeof STATES;
 
-export interface JudgeOptions {
+export interface EligibilityOptions {
   readonly reason: string;
   /** Of a drain: how long batch tasks may go on, and services may take to move one by one. */
   readonly deadline?: string;
@@ -21,19 +21,18 @@ export interface JudgeOptions {
 
 const POLL_MS = 300;
 
-/** Gives a verdict on a host: whether it takes new work, and whether what runs there should move away. */
-export async function judgeHost(
+/** Sets the eligibility of a host: whether it takes new allocations, and whether its allocations move away. */
+export async function setEligibility(
   context: Context,
   verb: HostVerb,
   host: string,
-  options: JudgeOptions,
+  options: EligibilityOptions,
 ): Promise<number> {
-  const { terminal, output } = context;
   const api = await context.api();
   if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
   if (options.dryRun === true) return showWhatMoves(context, api, host, options.deadline !== undefined);
   const body: EligibilityRequest = {
-    state: VERDICTS[verb],
+    state: STATES[verb],
     reason: options.reason,
     ...(options.deadline === undefined ? {} : { deadlineMs: readDeadline(options.deadline) }),
   };
@@ -41,10 +40,10 @@ export async function judgeHost(
     if (!(error instanceof ProblemError) || error.problem.status !== 404) throw error;
     throw await noSuchHost(api, host, error);
   });
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else if (output === 'name') terminal.out(`${host}\n`);
-  else terminal.out(`${host} is ${VERDICTS[verb]}\n`);
-  return options.wait === true ? untilEmpty(context, api, host, answer.eligibility?.counter ?? 0) : EXIT.ok;
+  await printAnswer(context, answer, { name: host, text: () => `${host} is ${STATES[verb]}\n` });
+  return options.wait === true
+    ? waitUntilEmpty(context, api, host, answer.eligibility?.counter ?? 0)
+    : EXIT.ok;
 }
 
 async function noSuchHost(api: MonitorClient, host: string, cause?: Error): Promise<CliError> {
@@ -63,7 +62,7 @@ function readDeadline(text: string): number {
   throw usageError(`--deadline: ${reading.text}`, 'moorage host drain --help');
 }
 
-/** Its jobs' kinds say how each allocation would leave. */
+/** How each allocation would leave depends on the type of its job. */
 async function showWhatMoves(
   { terminal }: Context,
   api: MonitorClient,
@@ -99,10 +98,10 @@ function leaving(type: string, hasDeadline: boolean): string {
 }
 
 /**
- * Says what is still there whenever that changes; may be ended and begun again at any time.
- * @param counter of our verdict: a monitor that has not seen it has not seen all that was placed before it either
+ * Prints how many allocations are left whenever that changes.
+ * @param counter of our eligibility record: a monitor that has not seen it has not seen all earlier placements either
  */
-async function untilEmpty(
+async function waitUntilEmpty(
   context: Context,
   api: MonitorClient,
   host: string,

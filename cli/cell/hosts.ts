@@ -6,16 +6,16 @@ import type { Column } from '../output/table.ts';
 import { ago, cores, gpus, percent, size } from '../output/words.ts';
 
 export async function hosts(context: Context): Promise<number> {
-  const { terminal, output } = context;
+  const { terminal } = context;
   const answer = await (await context.api()).hosts();
-  await printList(terminal, output, {
+  await printList(context, {
     answer,
     rows: answer.hosts,
     columns: [...columns(terminal.nowMs()), ...(context.wide ? WIDE : [])],
     nameOf: (row) => row.host.id,
     empty: 'no hosts; start one with: moorage agent --etcd ADDRESS',
   });
-  if (answer.incomplete && output === 'table')
+  if (answer.incomplete && context.output === 'table')
     terminal.err('incomplete: this monitor started a moment ago and has not heard of every host yet\n');
   return 0;
 }
@@ -45,8 +45,8 @@ const WIDE: readonly Column<HostStatus>[] = [
 const LIMITS = 'limits.';
 
 /**
- * What tasks are counted for and not held to by the kernel: `cpu,disk (watched)`. `watched`: who takes too much is ended when
- * that is noticed. Unknown when the host does not say.
+ * Limits that the kernel does not enforce, such as `cpu,disk (watched)`. `watched`: a task over its limit is ended when the
+ * agent notices. Unknown when the host reports no limits.
  */
 function notEnforced({ host }: HostStatus): string {
   const limits = Object.entries(host.attributes).filter(([name]) => name.startsWith(LIMITS));
@@ -67,13 +67,13 @@ function attributesOf({ host }: HostStatus): string {
 }
 
 function stateOf(row: HostStatus): string {
-  const verdict = row.eligibility?.state ?? 'ready';
+  const state = row.eligibility?.state ?? 'ready';
   const marks = [
-    verdict === 'draining' && row.allocations === 0 ? 'empty' : '',
+    state === 'draining' && row.allocations === 0 ? 'empty' : '',
     row.alive ? '' : 'silent',
     row.staleSinceMs === null ? '' : 'stale',
   ].filter((mark) => mark !== '');
-  return marks.length === 0 ? verdict : `${verdict} (${marks.join(', ')})`;
+  return marks.length === 0 ? state : `${state} (${marks.join(', ')})`;
 }
 
 function used(

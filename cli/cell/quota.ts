@@ -4,14 +4,14 @@ import { readCpu, readMemory } from '../../src/wire/values/units.ts';
 import { QUOTA_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
-import { printList, printNamed } from '../output/output.ts';
+import { printAnswer, printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { cores, gpus, percent, size } from '../output/words.ts';
 
 /** What namespaces may use, and what their allocations hold. */
 export async function quotas(context: Context): Promise<number> {
   const answer = await (await context.api()).quotas();
-  await printList(context.terminal, context.output, {
+  await printList(context, {
     answer,
     rows: answer.quotas,
     columns: COLUMNS,
@@ -48,7 +48,7 @@ export interface SetQuotaOptions {
   readonly allocations?: number;
 }
 
-/** Says what a namespace may use, in place of what was said before. */
+/** Replaces the quota of a namespace. */
 export async function setQuota(
   context: Context,
   namespace: string,
@@ -66,7 +66,7 @@ export async function setQuota(
       `moorage quota set ${namespace} --cpu 10   (to take one back: moorage quota rm ${namespace})`,
     );
   const answer = await (await context.api()).setQuota(namespace, body);
-  await printNamed(context.terminal, context.output, { name: namespace, answer });
+  await printAnswer(context, answer, { text: () => `${namespace}\n` });
   return EXIT.ok;
 }
 

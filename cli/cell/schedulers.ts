@@ -5,9 +5,9 @@ import type { Column } from '../output/table.ts';
 
 /** The competing schedulers side by side: what they did, how often they met, how busy they are. */
 export async function schedulers(context: Context): Promise<number> {
-  const { terminal, output } = context;
+  const { terminal } = context;
   const answer = await (await context.api()).schedulers();
-  await printList(terminal, output, {
+  await printList(context, {
     answer,
     rows: answer.schedulers,
     columns: SCHEDULER_COLUMNS,

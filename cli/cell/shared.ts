@@ -1,11 +1,11 @@
 import type { PoolStatus, SharedResourceRequest, SharedStatus } from '../../src/wire/api/cell-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
-import { printList, printNamed } from '../output/output.ts';
+import { printAnswer, printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { percent } from '../output/words.ts';
 
-/** A pool with what its resource says. */
+/** A pool with its resource. */
 export interface PoolRow extends PoolStatus {
   readonly resource: SharedStatus;
 }
@@ -13,7 +13,7 @@ export interface PoolRow extends PoolStatus {
 /** What hosts share, pool by pool. */
 export async function shared(context: Context): Promise<number> {
   const { shared: resources } = await (await context.api()).cell();
-  await printList(context.terminal, context.output, {
+  await printList(context, {
     answer: { shared: resources },
     rows: poolRows(resources),
     columns: POOL_COLUMNS,
@@ -51,9 +51,8 @@ export interface SetSharedOptions {
   readonly of: readonly string[];
 }
 
-/** Says what there is of something that hosts share, in place of what was said before. */
+/** Replaces the definition of a shared resource. */
 export async function setShared(context: Context, name: string, options: SetSharedOptions): Promise<number> {
-  const { terminal, output } = context;
   const { by = null, capacity, unit } = options;
   if (by === null && options.of.length > 0)
     throw usageError(
@@ -62,11 +61,11 @@ export async function setShared(context: Context, name: string, options: SetShar
     );
   const body: SharedResourceRequest = { by, capacity, unit, capacities: capacitiesOf(options.of) };
   const answer = await (await context.api()).setShared(name, body);
-  await printNamed(terminal, output, { name, answer });
+  await printAnswer(context, answer, { text: () => `${name}\n` });
   return EXIT.ok;
 }
 
-/** What was placed keeps its share until it ends; jobs that ask for it wait. */
+/** Allocations keep their share until they end; jobs that ask for it wait. */
 export async function removeShared(context: Context, name: string): Promise<number> {
   await (await context.api()).removeShared(name);
   context.terminal.out(`${name}\n`);

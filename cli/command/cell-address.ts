@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
 import { CliError, EXIT } from './exit.ts';
 
-/** What `moorage dev` writes beside its data: see `cli/local-cell/data-folder.ts`. */
+/** `cell.json`, which `moorage dev` writes beside its data. */
 export interface RunningCell {
   readonly cell: string;
   readonly pid: number;
@@ -77,7 +77,7 @@ function readCell(file: string): RunningCell | null {
   }
 }
 
-/** A file that a killed cell left behind names nobody any more. */
+/** The pid in a file that a killed cell left behind is of no process any more. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -2,11 +2,31 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Context, GlobalOptions } from './context.ts';
 
-/** What a verb's action is given to run with: the parsed options and where to report the code. */
+/**
+ * What every command works with. This file defines verbs and their common options. A verb's action gets a `context.ts`, which
+ * has:
+ *
+ * - `terminal.ts`: where it reads and writes;
+ * - the client of a monitor at one of the addresses that `cell-address.ts` finds;
+ * - the form of the output.
+ *
+ * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are
+ * read and written with `read-text.ts` and `write-text.ts`, whose errors `file-fault.ts` words. `version.ts` is the version of
+ * this program; `parent-gone.ts` reports the end of the parent process.
+ */
+
+/** Runs a verb's action in a context made from the parsed options; the action returns the exit code. */
 export type Runner = (
   options: GlobalOptions,
   action: (context: Context) => Promise<number> | number,
 ) => Promise<void>;
+
+/** With what a room adds its verbs. */
+export interface ProgramInput {
+  readonly run: Runner;
+  /** The words behind `--`; null: there was no `--`. */
+  readonly command: readonly string[] | null;
+}
 
 /** Beyond this many addresses something is wrong with the command line. */
 const REPEATS_MAX = 128;
@@ -50,7 +70,7 @@ export function cellVerb(program: Command, definition: string, description: stri
     .option(...NAMESPACE);
 }
 
-/** A verb about jobs that take an end: all the flags of a whole number are read here. */
+/** Parses a flag that takes a whole number. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

@@ -1,6 +1,5 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import { outputOf } from '../output/output.ts';
-import type { Output } from '../output/output.ts';
+import { CliError, EXIT } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that every command has. */
@@ -8,6 +7,16 @@ export interface GlobalOptions {
   readonly address?: readonly string[];
   readonly namespace?: string;
   readonly output?: string;
+}
+
+export const OUTPUTS = ['table', 'json', 'yaml', 'name'] as const;
+export type Output = (typeof OUTPUTS)[number];
+
+export function outputOf(text: string): Output {
+  const found = OUTPUTS.find((output) => output === text);
+  if (found === undefined)
+    throw new CliError(EXIT.usage, `-o ${text}: expected one of ${OUTPUTS.join(', ')}`, 'moorage help');
+  return found;
 }
 
 /** What a command works with. */

@@ -1,4 +1,7 @@
-/** What an exit code says to the shell that called us. The codes of a one-off run are the child's own. */
+import { constants } from 'node:os';
+import type { Exit } from '../../src/core/cell/allocation.ts';
+
+/** Exit codes. A one-off run that ends exits with the code of its command. */
 export const EXIT = {
   ok: 0,
   /** The job ran and failed. */
@@ -13,7 +16,7 @@ export const EXIT = {
   usage: 64,
   /** The job file or another input is wrong (sysexits: EX_DATAERR). */
   badSpec: 65,
-  /** A one-off run failed by our own fault, as docker says it. */
+  /** A one-off run failed in Moorage, not in its command (as `docker run`). */
   ownFault: 125,
   /** Added to the number of a signal, as shells do. */
   signalBase: 128,
@@ -32,7 +35,7 @@ export class CliError extends Error {
   }
 }
 
-/** What went wrong while an order to end was being obeyed: said like any other fault, with the status of what failed. */
+/** An error while stopping: reported like any other, with the exit code of a failure. */
 export function inLeaving(error: unknown): CliError {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof CliError ? error.hint : null;
@@ -41,4 +44,10 @@ export function inLeaving(error: unknown): CliError {
 
 export function usageError(message: string, hint: string): CliError {
   return new CliError(EXIT.usage, message, hint);
+}
+
+/** 128 and the signal's number, as shells have it. */
+export function signalCode(exit: Exit): number {
+  const number = (constants.signals as Readonly<Record<string, number>>)[exit.signal ?? ''];
+  return number === undefined ? EXIT.ownFault : EXIT.signalBase + number;
 }

@@ -8,15 +8,17 @@ export function fileFault(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a file or a folder that could not be written says to the shell: was the wrong one named, is it refused, or is there no room? */
+/**
+ * The exit code when a file or a folder cannot be written: 64 for a name that cannot be right, 4 for one that is refused
+ * (permission, read-only), 1 for a write that failed (no space, a broken disk), which another name would not help.
+ */
 export function writeExitCode(error: unknown): number {
   const { code = '' } = error as NodeJS.ErrnoException;
-  if (NO_ROOM.has(code)) return EXIT.workloadFailed;
+  if (NO_SPACE.has(code)) return EXIT.workloadFailed;
   return DENIED.has(code) ? EXIT.unreachable : EXIT.usage;
 }
 
-/** Another name would do no better: what was asked for failed. */
-const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']);
+const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']);
 const DENIED = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 const FAULTS: Readonly<Record<string, string>> = {

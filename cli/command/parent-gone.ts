@@ -1,6 +1,6 @@
 /**
- * Calls, at least once, when whoever started this process is gone, if it asked for that with `MOORAGE_STOP_WITH_PARENT`: our standard
- * input is then a pipe from it to which nothing is ever written, and which closes with it however it dies.
+ * Calls `gone`, at least once, when the parent process is gone, if that one set `MOORAGE_STOP_WITH_PARENT`: standard input is
+ * then a pipe from the parent, which closes however the parent dies. Nothing is ever written to it.
  */
 export function onParentGone(env: Readonly<Record<string, string | undefined>>, gone: () => void): void {
   if (env.MOORAGE_STOP_WITH_PARENT === undefined) return;

@@ -2,9 +2,9 @@
 export interface Terminal {
   out(text: string | Uint8Array): void;
   err(text: string | Uint8Array): void;
-  /** Colours are wanted: a terminal, and nobody said no. */
+  /** Standard output is a terminal and `NO_COLOR` is not set, or `FORCE_COLOR` is. */
   readonly colour: boolean;
-  /** Somebody looks at standard error. */
+  /** Standard error is a terminal. */
   readonly interactive: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

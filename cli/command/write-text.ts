@@ -4,8 +4,8 @@ import { CliError } from './exit.ts';
 import { fileFault, writeExitCode } from './file-fault.ts';
 
 /**
- * Writes a file as a whole: whoever reads it, or ends us meanwhile, finds the old one or the new one, and two that write the
- * same file do not mix. A device or a pipe is written as it is.
+ * Writes a file as a whole: a reader finds the old text or the new one, even if this process is killed meanwhile, and two
+ * writers of one file do not mix. A device or a pipe is written in place.
  *
  * @param hint what to do when that fails
  * @throws CliError naming the file and why; nothing is left of the half
@@ -19,7 +19,7 @@ export async function writeText(file: string, text: string, hint: string): Promi
   }
 }
 
-/** @throws CliError when the file could not be written: told before hours of work are spent on what it should hold */
+/** @throws CliError when the file could not be written; called before hours of work are spent on its content */
 export async function mustBeWritable(file: string, hint: string): Promise<void> {
   try {
     if (!(await isPlain(file))) {
@@ -57,7 +57,7 @@ async function replace(file: string, text: string): Promise<void> {
   }
 }
 
-/** Beside it, and nobody else's. */
+/** Beside it, with a name that no other process uses. */
 const partOf = (file: string): string => `${file}.${randomUUID()}.part`;
 
 function unwritable(file: string, error: unknown, hint: string): CliError {

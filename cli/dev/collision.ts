@@ -5,15 +5,15 @@ import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 export interface CollisionOptions {
   readonly monitors: readonly string[];
   readonly http: HttpClient;
-  /** The host that everybody wants. */
+  /** The host that all jobs want. */
   readonly host: string;
-  /** Tells its jobs from those of an earlier demonstration: what has ended once does not run again. */
+  /** In the names of the jobs: a job of an earlier demonstration has ended and would not run again. */
   readonly tag: string;
 }
 
 export interface Collision {
   readonly conflict: CellEvent;
-  /** The placement that took the room; absent when its event came through another monitor too late. */
+  /** The placement that took the capacity; absent when its event arrived too late. */
   readonly winner: CellEvent | undefined;
   readonly story: readonly string[];
 }
@@ -46,7 +46,7 @@ export async function collide(options: CollisionOptions): Promise<Collision> {
       await Promise.all(names.map((name, n) => submit(options, name, n)));
       await Promise.race([events.until((seen) => allEnded(seen, names)), listened]);
       const conflict = events.seen.find((event) => event.kind === 'conflict' && event.host === options.host);
-      if (conflict !== undefined) return tell(conflict, events.seen, round);
+      if (conflict !== undefined) return storyOf(conflict, events.seen, round);
     }
   } finally {
     listening.abort();
@@ -78,11 +78,11 @@ function allEnded(seen: readonly CellEvent[], names: readonly string[]): boolean
   return names.every((name) => ended.has(name));
 }
 
-function tell(conflict: CellEvent, seen: readonly CellEvent[], round: number): Collision {
-  const others = seen.filter(
+function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number): Collision {
+  const rivals = seen.filter(
     (event) => event.kind === 'placed' && event.host === conflict.host && event.source !== conflict.source,
   );
-  const winner = others.filter((event) => event.atMs <= conflict.atMs).at(-1) ?? others[0];
+  const winner = rivals.filter((event) => event.atMs <= conflict.atMs).at(-1) ?? rivals[0];
   const later = seen.find(
     (event) => event.kind === 'placed' && event.job === conflict.job && event.atMs > conflict.atMs,
   );
@@ -99,25 +99,25 @@ function tell(conflict: CellEvent, seen: readonly CellEvent[], round: number): C
   return { conflict, winner, story };
 }
 
-/** All events since the start, and those who wait for something in them. */
+/** All events since the start; `until` waits for a condition on them. */
 class EventLog {
   readonly seen: CellEvent[] = [];
   readonly #waiting = new Set<() => void>();
 
   add(event: CellEvent): void {
     this.seen.push(event);
-    for (const look of this.#waiting) look();
+    for (const check of this.#waiting) check();
   }
 
   until(holds: (seen: readonly CellEvent[]) => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const look = (): void => {
+      const check = (): void => {
         if (!holds(this.seen)) return;
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         resolve();
       };
-      this.#waiting.add(look);
-      look();
+      this.#waiting.add(check);
+      check();
     });
   }
 }

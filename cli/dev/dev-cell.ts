@@ -6,7 +6,7 @@ export interface DevCellOptions extends Omit<LocalCellOptions, 'compaction'> {
   readonly monitors: number;
 }
 
-/** What the schedulers of a development cell are: two of one kind, so that there is somebody to compete with. */
+/** Two schedulers are of one kind, so that they compete. */
 const SCHEDULERS = [
   { id: 'service-1', args: ['--kind', 'service'] },
   { id: 'batch-1', args: ['--kind', 'batch'] },

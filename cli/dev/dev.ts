@@ -1,23 +1,22 @@
 import type { Command } from 'commander';
 import type { GlobalOptions } from '../command/context.ts';
-import type { ProgramInput } from '../program.ts';
+import type { ProgramInput } from '../command/command.ts';
 import { verb, wholeNumber } from '../command/command.ts';
-import { onParentGone } from '../command/parent-gone.ts';
+import type { DevOptions } from './run-dev.ts';
 
-interface DevFlags extends GlobalOptions {
-  readonly once: boolean;
-  readonly demo: boolean;
-  readonly hosts: number;
-  readonly monitors: number;
-  readonly name: string;
-  readonly fresh: boolean;
-}
+/**
+ * `moorage dev`: a development cell, all roles on this machine.
+ *
+ * - `run-dev.ts` is the verb: it brings the cell up, shows the demonstration, and stays until it is interrupted.
+ * - `dev-cell.ts` says what is in the cell: hosts, schedulers, monitors, an arbiter; `cli/local-cell` starts them.
+ * - `demonstration.ts` shows a job, a one-off run and a conflict; `collision.ts` provokes the conflict.
+ * - `running-cells.ts` lists and stops the cells of this folder: `moorage dev status`, `moorage dev stop`.
+ */
 
 /** More processes than these do not fit a developer's machine. */
 const HOSTS_MAX = 32;
 const MONITORS_MAX = 8;
 
-/** The development cell: all roles on this machine. */
 export function addDevVerb(program: Command, { run }: ProgramInput): void {
   const dev = verb(
     program,
@@ -30,14 +29,8 @@ export function addDevVerb(program: Command, { run }: ProgramInput): void {
     .option('--monitors <n>', 'monitors', wholeNumber(1, MONITORS_MAX), 2)
     .option('--name <name>', 'name of the cell and of its folder under .moorage/cells', 'dev')
     .option('--fresh', 'forget the data of the last start', false)
-    .action((options: DevFlags) =>
-      run(options, async (context) => {
-        context.endInOrder();
-        const gone = new AbortController();
-        onParentGone(context.terminal.env, () => gone.abort());
-        const interrupted = AbortSignal.any([context.interrupted, gone.signal]);
-        return (await import('./run-dev.ts')).dev({ ...options, base: process.cwd() }, interrupted);
-      }),
+    .action((options: DevOptions & GlobalOptions) =>
+      run(options, async (context) => (await import('./run-dev.ts')).dev(context, options)),
     );
   dev
     .command('stop')

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { relative } from 'node:path';
 import { undiciClient } from '../../src/adapters/http/client.ts';
+import type { Context } from '../command/context.ts';
 import { inLeaving } from '../command/exit.ts';
+import { onParentGone } from '../command/parent-gone.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { Steps } from '../local-cell/steps.ts';
 import { devCell } from './dev-cell.ts';
@@ -15,22 +18,25 @@ export interface DevOptions {
   readonly name: string;
   /** Forgets the data of the last start. */
   readonly fresh: boolean;
-  /** Where `.moorage/` is, or will be made. */
-  readonly base: string;
 }
 
-/**
- * `moorage dev`: a whole cell on this machine until `interrupted`, or until the demonstration is over.
- * @returns the exit code
- */
-export async function dev(options: DevOptions, interrupted: AbortSignal): Promise<number> {
+/** `moorage dev`: a whole cell on this machine until it is interrupted, or until the demonstration is over. */
+export async function dev(context: Context, options: DevOptions): Promise<number> {
+  context.endInOrder();
+  const gone = new AbortController();
+  onParentGone(context.terminal.env, () => gone.abort());
+  return runCell(options, process.cwd(), AbortSignal.any([context.interrupted, gone.signal]));
+}
+
+/** @param base where `.moorage/` is, or will be made */
+async function runCell(options: DevOptions, base: string, interrupted: AbortSignal): Promise<number> {
   const steps = new Steps((text) => void process.stdout.write(text));
   // A cell that is to leave nothing behind must not touch the data of one that is to stay.
   const name = options.once ? `once-${String(process.pid)}` : options.name;
   const startMs = performance.now();
   const { cell, start } = devCell(
     {
-      base: options.base,
+      base,
       name,
       fresh: options.fresh,
       hosts: options.hosts,
@@ -46,7 +52,7 @@ export async function dev(options: DevOptions, interrupted: AbortSignal): Promis
     await start();
     if (interrupted.aborted) return 0;
     steps.line(
-      `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(options.base, cell.folder.path)}`,
+      `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(base, cell.folder.path)}`,
     );
     if (options.demo) await show(cell, steps, interrupted);
     if (!options.once) await stay(cell, steps, interrupted);
@@ -68,11 +74,8 @@ export async function dev(options: DevOptions, interrupted: AbortSignal): Promis
 
 async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
   const http = undiciClient();
-  const left = new Promise<void>((resolve) =>
-    interrupted.addEventListener('abort', () => resolve(), { once: true }),
-  );
   try {
-    await Promise.race([demonstrate(cell, http, steps), left]);
+    await Promise.race([demonstrate(cell, http, steps), once(interrupted, 'abort')]);
   } finally {
     await http.close();
   }
@@ -89,8 +92,6 @@ async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Pr
   );
   steps.line('Ctrl-C stops it.');
   if (interrupted.aborted) return;
-  await new Promise<void>((resolve) =>
-    interrupted.addEventListener('abort', () => resolve(), { once: true }),
-  );
+  await once(interrupted, 'abort');
   steps.line('');
 }

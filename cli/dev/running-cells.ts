@@ -9,9 +9,9 @@ const STOP_MAX_MS = 60_000;
 const LOOK_EVERY_MS = 100;
 
 /** `moorage dev status` */
-export async function listCells({ terminal, output }: Context): Promise<number> {
-  const cells = cellsUnder(terminal.cwd);
-  await printList(terminal, output, {
+export async function listCells(context: Context): Promise<number> {
+  const cells = cellsUnder(context.terminal.cwd);
+  await printList(context, {
     answer: { cells },
     rows: cells,
     columns: [

@@ -9,7 +9,7 @@ import { jobJsonSchema } from '../../src/wire/job-file/json-schema.ts';
 import { didYouMean } from '../../src/wire/values/suggest.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer, valueText } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 
 /**
@@ -19,12 +19,11 @@ import { formatTable } from '../output/table.ts';
 export async function explain(context: Context, written: string): Promise<number> {
   const { terminal, output } = context;
   if (written === 'job' && output !== 'table') {
-    await printValue(terminal, output === 'yaml' ? 'yaml' : 'json', jobJsonSchema());
+    terminal.out(await valueText(output === 'yaml' ? 'yaml' : 'json', jobJsonSchema()));
     return 0;
   }
   const found = find(written);
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, found);
-  else terminal.out(render(written, found));
+  await printAnswer(context, found, { text: () => render(written, found) });
   return 0;
 }
 

@@ -3,8 +3,20 @@ import type { RunFileOptions } from './run-file.ts';
 import type { RunOnceOptions } from './run-once.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
-import type { ProgramInput } from '../program.ts';
+import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import { addTaskVerbs } from '../tasks/tasks.ts';
+
+/**
+ * Verbs about jobs, in the order of a job's life:
+ *
+ * - `validate.ts` checks job files; `explain.ts` prints what their fields mean.
+ * - `run-file.ts` submits a file and follows the job; `run-once.ts` runs one command as if it ran here.
+ * - `ps.ts` lists jobs and allocations, `top.ts` what they use; `status.ts` shows one job, `why.ts` why it is not placed.
+ * - `stop.ts` stops jobs, `wait.ts` waits for a phase.
+ *
+ * `logs`, `exec`, `attach` and `cp`, which stand between `why` and `stop`, are in `cli/tasks`.
+ */
 
 /** Versions count submissions of one job. */
 const VERSION_MAX = 999_999_999;
@@ -25,7 +37,7 @@ const OF_COMMANDS = [
   'moorage explain job   (and write it into the file)',
 ] as const;
 
-/** What was typed is either obeyed or refused. @throws CliError */
+/** A flag is obeyed or refused, never ignored. @throws CliError */
 function refuseFlags(verb: Command, flags: ReadonlySet<string>, why: string, next: string): void {
   for (const option of verb.options) {
     const name = option.attributeName();
@@ -34,9 +46,7 @@ function refuseFlags(verb: Command, flags: ReadonlySet<string>, why: string, nex
   }
 }
 
-/** Verbs about jobs: from the file to the end. */
 export function addJobVerbs(program: Command, { run, command }: ProgramInput): void {
-  program.commandsGroup('Jobs:');
   cellVerb(
     program,
     'run [file]',
@@ -116,8 +126,7 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     (job: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./why.ts')).why(context, job)),
   );
-  addLogsVerb(program, run);
-  addInsideVerbs(program, { run, command });
+  addTaskVerbs(program, { run, command });
   cellVerb(program, 'stop <jobs...>', 'stop jobs')
     .option('-w, --wait', 'return when nothing of them is placed any more', false)
     .option('--timeout <time>', 'with --wait: give up after this time')
@@ -133,66 +142,5 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     .option('--timeout <time>', 'give up after this time')
     .action((job: string, options: GlobalOptions & { for: string; timeout?: string }) =>
       run(options, async (context) => (await import('./wait.ts')).wait(context, job, options)),
-    );
-}
-
-type InsideFlags = GlobalOptions & { interactive: boolean; tty: boolean; task?: string };
-
-/** Verbs about what runs inside one allocation: a job with one, `web[2]`, or an allocation's id. */
-function addInsideVerbs(program: Command, { run, command }: ProgramInput): void {
-  cellVerb(
-    program,
-    'exec <allocation>',
-    'run a command inside: exec web[2] -- ls /; a job with one, or an id',
-  )
-    .option('-i, --interactive', 'give it what is typed here', false)
-    .option('-t, --tty', 'give it a terminal', false)
-    .option('--task <name>', 'inside this task; the first that is no sidecar without it')
-    .action((allocation: string, options: InsideFlags) =>
-      run(options, async (context) => {
-        if (command === null || command.length === 0)
-          throw usageError('name a command behind --', 'moorage exec web[0] -- ps');
-        return (await import('../tasks/exec.ts')).exec(context, allocation, command, options);
-      }),
-    );
-  cellVerb(program, 'attach <allocation>', 'output and, where the task has `stdin: true`, input of what runs')
-    .option('--task <name>', 'this task; the first that is no sidecar without it')
-    .option('--no-stdin', 'only output')
-    .option('--take', 'type into it though somebody else does, who then no longer can', false)
-    .action((allocation: string, options: InsideFlags & { stdin: boolean; take: boolean }) =>
-      run(options, async (context) =>
-        (await import('../tasks/attach.ts')).attach(context, allocation, options),
-      ),
-    );
-  cellVerb(
-    program,
-    'cp <from> <to>',
-    'copy a file or a folder: web[2]:/etc/hosts here, or ./file web[2]:/tmp',
-  )
-    .option('--task <name>', 'inside this task; the first that is no sidecar without it')
-    .action((from: string, to: string, options: InsideFlags) =>
-      run(options, async (context) => (await import('../tasks/cp/cp.ts')).cp(context, from, to, options)),
-    );
-}
-
-type LogsFlags = GlobalOptions & {
-  follow: boolean;
-  stream?: string;
-  group?: string;
-  index?: string;
-  allocation?: string;
-  task?: string;
-};
-
-function addLogsVerb(program: Command, run: ProgramInput['run']): void {
-  cellVerb(program, 'logs <job>', 'output of a job, all its allocations; `web[2]` for one')
-    .option('-f, --follow', 'go on until the job ends', false)
-    .option('--stream <name>', 'stdout or stderr; both without it')
-    .option('--group <name>', 'allocations of this group')
-    .option('--index <n>', 'the allocation with this index')
-    .option('--allocation <id>', 'this allocation')
-    .option('--task <name>', 'this task; the first that is no sidecar without it')
-    .action((job: string, options: LogsFlags) =>
-      run(options, async (context) => (await import('../tasks/logs.ts')).logs(context, job, options)),
     );
 }

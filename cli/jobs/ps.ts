@@ -16,7 +16,7 @@ export async function ps(
 }
 
 async function listJobs(context: Context, everywhere: boolean): Promise<number> {
-  const { terminal, output, namespace } = context;
+  const { terminal, namespace } = context;
   const api = await context.api();
   const answer = await api.jobs(everywhere ? undefined : checkedNamespace(namespace));
   const usual = everywhere ? '' : namespace;
@@ -33,7 +33,7 @@ async function listJobs(context: Context, everywhere: boolean): Promise<number> 
     { title: 'OWNER', cell: (job) => job.owner ?? '' },
     { title: 'AGE', cell: (job) => ago(terminal.nowMs(), job.submittedAtMs) },
   ];
-  await printList(terminal, output, {
+  await printList(context, {
     answer,
     rows: answer.jobs,
     columns,
@@ -47,11 +47,11 @@ async function listAllocations(context: Context, written: string): Promise<numbe
   const api = await context.api();
   const { name, answer } = await withJob(api, jobName(written, context.namespace), async (job) => {
     const listed = await api.allocations(job);
-    // An empty list may mean that there is no such job: then the status says so.
+    // An empty list may mean that there is no such job: then `status` fails with that.
     if (listed.allocations.length === 0) await api.status(job);
     return listed;
   });
-  await printList(context.terminal, context.output, {
+  await printList(context, {
     answer,
     rows: answer.allocations,
     columns: allocationColumns(context.terminal.nowMs()),

@@ -5,7 +5,7 @@ import type { JobStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import { clockTime } from '../output/words.ts';
 import { followLogs } from '../tasks/logs.ts';
 import { readJobFile } from './validate.ts';
@@ -36,9 +36,7 @@ export async function runFile(context: Context, file: string, options: RunFileOp
   );
   const name = { namespace: answer.namespace, job: answer.name };
   if (options.detach) {
-    if (context.output === 'json' || context.output === 'yaml')
-      await printValue(context.terminal, context.output, answer);
-    else context.terminal.out(`${answer.name}\n`);
+    await printAnswer(context, answer, { text: () => `${answer.name}\n` });
     if (!answer.changed) await tellUnchanged(context, api, name, file);
     return EXIT.ok;
   }
@@ -47,7 +45,7 @@ export async function runFile(context: Context, file: string, options: RunFileOp
   return await followJob(context, api, name, { timeoutMs, logs: options.logs });
 }
 
-/** Who submits a file again may expect that it runs again. */
+/** A user who submits a file again may expect that it runs again. */
 async function tellUnchanged(
   context: Context,
   api: MonitorClient,
@@ -89,7 +87,7 @@ async function followJob(
     : Promise.resolve();
   try {
     const code = await new Progress(context, api, name, options.timeoutMs).untilSettled(signal);
-    // What it wrote last is still on its way; the logs end by themselves when the job has ended.
+    // The last output is still on its way; the logs end when the job has ended.
     if (options.logs && code !== EXIT.unplaceable)
       await Promise.race([logs, context.terminal.sleep(5_000, signal)]);
     return code;
@@ -99,13 +97,13 @@ async function followJob(
   }
 }
 
-/** Says each change of a job once, with its time. */
+/** Prints each change of a job once, with its time. */
 class Progress {
   readonly #context: Context;
   readonly #api: MonitorClient;
   readonly #name: JobRef;
   readonly #timeoutMs: number | null;
-  #said = '';
+  #printed = '';
   #why = '';
 
   constructor(context: Context, api: MonitorClient, name: JobRef, timeoutMs: number | null) {
@@ -136,7 +134,7 @@ class Progress {
     const line =
       `${phase}: placed ${String(counts.placed)}/${String(counts.desired)}, running ${String(counts.running)}, ` +
       `complete ${String(counts.complete)}, failed ${String(counts.failed)}`;
-    if (line !== this.#said) say(this.#context, (this.#said = line));
+    if (line !== this.#printed) say(this.#context, (this.#printed = line));
   }
 
   async #tellWhy(): Promise<void> {
@@ -166,7 +164,7 @@ class Progress {
   }
 }
 
-/** The exit code of a job that will not change by itself any more; null while it may. */
+/** The exit code of a settled job; null while its state may still change. */
 function settled({ summary, outcomes }: JobStatus): number | null {
   if (summary.phase === 'complete') return EXIT.ok;
   if (summary.phase === 'failed') {

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:os';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
-import type { Exit } from '../../src/core/cell/allocation.ts';
 import type { Job } from '../../src/core/cell/job.ts';
 import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file/job-file.ts';
 import { HttpError } from '../../src/ports/http.ts';
@@ -10,7 +8,7 @@ import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { RunExit } from '../../src/wire/api/monitor-api.ts';
 import type { LogStream } from '../../src/wire/api/host-api.ts';
 import type { Context } from '../command/context.ts';
-import { CliError, EXIT } from '../command/exit.ts';
+import { CliError, EXIT, signalCode } from '../command/exit.ts';
 import type { LogPlace, LogSource, RelayOptions } from '../tasks/relay.ts';
 import { relay, relayRest } from '../tasks/relay.ts';
 
@@ -30,18 +28,18 @@ export interface RunOnceOptions {
 
 /** One question to the monitor about the end; it answers earlier when the run ends earlier. */
 const EXIT_WAIT_MS = 20_000;
-/** How long no monitor at all may answer before the command gives up; the run itself goes on. */
+/** How long no monitor may answer before the command fails; the run itself is not stopped. */
 const OUTAGE_MAX_MS = 60_000;
 const RETRY_MS = 500;
-/** A run that starts at once needs no word; one that waits does. */
+/** When and how often a run that waits for a place is explained. */
 const WHY_AFTER_MS = 2_000;
 const WHY_EVERY_MS = 5_000;
-/** After the end is known its output is there; a host that is lost may never say that it was all. */
+/** How long the rest of the output may take once the run has ended: a lost host never ends its stream. */
 const OUTPUT_GRACE_MS = 5_000;
 /** A stream that ended although the run did not: its monitor stopped, and another one has the rest. */
 const REOPEN_MS = 200;
 
-/** Said of one allocation's output, not of the run. */
+/** Problems of one allocation's output, not of the run. */
 const OUTPUT_LOST: ReadonlySet<string> = new Set(['log-gone', 'host-unreachable', 'no-such-allocation']);
 
 /** Runs a command somewhere in the cell as if it ran here: its output, its exit code. */
@@ -58,7 +56,7 @@ export async function runOnce(
     return EXIT.ok;
   }
   try {
-    // The first interrupt stops the run, and its end is still to be told; the second leaves.
+    // The first interrupt stops the run and waits for its end; the second exits.
     context.endInOrder();
     return await new Attached(context, api, answer).follow();
   } catch (error) {
@@ -86,7 +84,7 @@ function oneOffJob(context: Context, command: readonly string[], options: RunOnc
     ...given('waitMax', options.waitMax),
     ...given('priority', options.priority === undefined ? undefined : Number(options.priority)),
     ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
-    // A command is run once: whoever typed it decides whether to type it again.
+    // A command runs once: the user decides whether it runs again.
     restart: { attempts: 0, on: 'never' },
     reschedule: { attempts: 0 },
   };
@@ -110,14 +108,14 @@ function splitEnv(text: string): [string, string] {
   throw new CliError(EXIT.usage, `--env ${text}: write it as NAME=value`, 'moorage run --help');
 }
 
-/** The command's end of a run: relays both streams, waits for the end, says why when nothing happens. */
+/** Follows one run: relays both streams, waits for the end, explains why it waits. */
 class Attached {
   readonly #context: Context;
   readonly #api: MonitorClient;
   readonly #name: JobRef;
   readonly #done = new AbortController();
   #ended = false;
-  #heard = false;
+  #hasOutput = false;
 
   constructor(context: Context, api: MonitorClient, name: JobRef) {
     this.#context = context;
@@ -162,7 +160,7 @@ class Attached {
         this.#ended = true;
         return end;
       } catch (error) {
-        // All monitors may be away for a while; the run goes on without them.
+        // The run does not need the monitors: all of them may be down for a while.
         const away = isAway(error) && terminal.nowMs() - heardMs < OUTAGE_MAX_MS;
         if (!away || this.#done.signal.aborted) throw error;
       }
@@ -174,7 +172,7 @@ class Attached {
     const { terminal } = this.#context;
     const source = { name: this.#name, call: { stream } };
     const write = (chunk: Uint8Array): void => {
-      this.#heard = true;
+      this.#hasOutput = true;
       if (stream === 'stdout') terminal.out(chunk);
       else terminal.err(chunk);
     };
@@ -184,7 +182,7 @@ class Attached {
       onGap: (bytes: number) => this.#note(`${String(bytes)} bytes of ${stream} were dropped by the host`),
     };
     const place: LogPlace = { allocation: null, offset: 0 };
-    // A stream may end because its monitor stops: only the end of the run says that it was all.
+    // A stream also ends when its monitor stops: the output is complete only when the run has ended.
     while (!this.#done.signal.aborted) {
       const wasEnded = this.#ended;
       await this.#relay(source, { ...options, place, follow: !wasEnded });
@@ -196,8 +194,8 @@ class Attached {
   }
 
   /**
-   * An allocation's output may be lost with its host, said to us before its first byte or after: the run is placed again, and
-   * its next output comes from its beginning. What became of the run is told by its end alone.
+   * An allocation's output may be lost with its host, before or after its first byte. The run is placed again then, and the
+   * output of its next allocation is read from offset 0. The run's result is its exit answer, not the state of its streams.
    */
   async #relay(source: LogSource, options: RelayOptions & { readonly place: LogPlace }): Promise<void> {
     try {
@@ -208,15 +206,15 @@ class Attached {
     }
   }
 
-  /** While nothing comes, asks why, and says it each time that it changes. */
+  /** While there is no output, prints why the run waits, whenever the reason changes. */
   async #explain(): Promise<void> {
     const { terminal } = this.#context;
-    let said = '';
+    let printed = '';
     await terminal.sleep(WHY_AFTER_MS, this.#done.signal);
-    while (!this.#done.signal.aborted && !this.#heard) {
+    while (!this.#done.signal.aborted && !this.#hasOutput) {
       const why = await this.#api.why(this.#name, { signal: this.#done.signal }).catch(() => null);
       const waits = why !== null && why.groups.some((group) => group.pending > 0);
-      if (waits && why.summary !== said && !this.#done.signal.aborted) this.#note((said = why.summary));
+      if (waits && why.summary !== printed && !this.#done.signal.aborted) this.#note((printed = why.summary));
       await terminal.sleep(WHY_EVERY_MS, this.#done.signal);
     }
   }
@@ -225,7 +223,7 @@ class Attached {
     this.#note(`stopping ${this.#name.job}; interrupt again to leave it`);
     await this.#api
       .stop(this.#name, { signal: this.#done.signal })
-      // It ended in the meantime: that is told.
+      // It ended in the meantime: its end is printed.
       .catch((error: unknown) => this.#done.signal.aborted || this.#note(`not stopped: ${faultOf(error)}`));
   }
 
@@ -236,7 +234,7 @@ class Attached {
   #codeOf(end: RunExit): number {
     const { exit } = end;
     if (exit?.code !== undefined) {
-      // A deadline or a stop that the command answered with a code of its own is worth a word.
+      // After a deadline or a stop the command may still exit with a code of its own.
       if (end.state !== 'complete' && end.state !== 'failed') this.#note(`${end.state}: ${end.reason}`);
       return exit.code;
     }
@@ -259,10 +257,4 @@ function faultOf(error: unknown): string {
 
 function isAway(error: unknown): boolean {
   return error instanceof HttpError || (error instanceof ProblemError && error.problem.status >= 500);
-}
-
-/** 128 and the signal's number, as shells have it. */
-export function signalCode(exit: Exit): number {
-  const number = (constants.signals as Readonly<Record<string, number>>)[exit.signal ?? ''];
-  return number === undefined ? EXIT.ownFault : EXIT.signalBase + number;
 }

@@ -3,7 +3,7 @@ import { slotName } from '../../src/core/cell/ids.ts';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { jobName, shownName } from '../names/names.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { formatTable } from '../output/table.ts';
 import { ago, duration, exitText, plural } from '../output/words.ts';
@@ -14,12 +14,12 @@ import { allocationColumns } from './ps.ts';
 const OUTCOMES_SHOWN_MAX = 20;
 
 export async function status(context: Context, written: string): Promise<number> {
-  const { terminal, output } = context;
   const api = await context.api();
   const { name, answer } = await withJob(api, jobName(written, context.namespace), (job) => api.status(job));
-  if (output === 'name') terminal.out(`${shownName(name.namespace, name.job, context.namespace)}\n`);
-  else if (output !== 'table') await printValue(terminal, output, answer);
-  else terminal.out(render(answer, terminal.nowMs(), name.job));
+  await printAnswer(context, answer, {
+    name: shownName(name.namespace, name.job, context.namespace),
+    text: () => render(answer, context.terminal.nowMs(), name.job),
+  });
   return 0;
 }
 

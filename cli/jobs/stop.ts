@@ -3,27 +3,25 @@ import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { withJob } from '../names/find-job.ts';
 import { jobName } from '../names/names.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import { readTimeout } from './run-file.ts';
 
 const POLL_MS = 300;
 
-/** Tells jobs to stop; with `wait`, until nothing of them is placed any more. */
+/** Stops jobs; with `wait` it returns when none of their allocations is placed any more. */
 export async function stop(
   context: Context,
   jobs: readonly string[],
   options: { readonly wait: boolean; readonly timeout?: string },
 ): Promise<number> {
-  const { terminal, output } = context;
+  const { terminal } = context;
   const api = await context.api();
   const names = jobs.map((job) => jobName(job, context.namespace));
   const stopping: JobRef[] = [];
   for (const written of names) {
     const { name, answer } = await withJob(api, written, (job) => api.stop(job));
     stopping.push(name);
-    if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-    else if (output === 'name') terminal.out(`${name.job}\n`);
-    else terminal.out(`${name.job} is told to stop\n`);
+    await printAnswer(context, answer, { name: name.job, text: () => `${name.job} is told to stop\n` });
   }
   if (!options.wait) return EXIT.ok;
   const deadlineMs =

@@ -8,11 +8,11 @@ import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { cores, percent, size } from '../output/words.ts';
 
-/** CPU is a rate: what was used between two looks that lie this far apart. */
+/** CPU is a rate: what was used between two readings this far apart. */
 const BETWEEN_MS = 1_000;
 const MIB = 1024 * 1024;
 
-/** One allocation: what it asked for, and what it uses. Null: its host cannot tell, or does not answer. */
+/** What one allocation requested and uses. Null: its host does not measure it, or does not answer. */
 export interface TopRow {
   readonly name: string;
   readonly allocation: string;
@@ -30,14 +30,14 @@ export async function top(
   job: string | undefined,
   options: { all: boolean },
 ): Promise<number> {
-  const { terminal, output } = context;
+  const { terminal } = context;
   const which = await whichOf(context, job, options.all);
   const api = await context.api();
   const before = await api.usage(which);
   await terminal.sleep(BETWEEN_MS, context.interrupted);
   const [after, { allocations }] = await Promise.all([api.usage(which), api.allocations(which)]);
   const rows = topRows(allocations, before, after);
-  await printList(terminal, output, {
+  await printList(context, {
     answer: { allocations: rows, unreachable: after.unreachable },
     rows,
     columns: COLUMNS,

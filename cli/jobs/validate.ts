@@ -3,23 +3,24 @@ import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
 import { formatProblem, jobToFile, parseJobText } from '../../src/wire/job-file/job-file.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import { plural } from '../output/words.ts';
 import { readText } from '../command/read-text.ts';
 
-/** Reads and checks job files; says nothing of the cell. */
+/** Checks job files; no cell is asked. */
 export async function validate(context: Context, files: readonly string[]): Promise<number> {
-  const { terminal, output } = context;
+  const { terminal } = context;
   let wrong = 0;
   for (const file of files) {
     const reading = parseJobText(await readText(file), file);
     if (!reading.ok) {
       wrong += reading.problems.length;
       terminal.err(`${linesOf(reading.problems)}\n`);
-    } else if (output === 'json' || output === 'yaml')
-      await printValue(terminal, output, jobToFile(reading.job));
-    else if (output === 'name') terminal.out(`${reading.job.name}\n`);
-    else terminal.out(`${file}: ${describe(reading.job)}\n`);
+    } else
+      await printAnswer(context, jobToFile(reading.job), {
+        name: reading.job.name,
+        text: () => `${file}: ${describe(reading.job)}\n`,
+      });
   }
   return wrong === 0 ? EXIT.ok : EXIT.badSpec;
 }

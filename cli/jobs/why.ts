@@ -2,19 +2,17 @@ import type { Shortfall } from '../../src/core/cell/resources.ts';
 import type { HostRefusal, Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { Context } from '../command/context.ts';
 import { jobName } from '../names/names.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { cores, duration, gpus, plural, size } from '../output/words.ts';
 import { withJob } from '../names/find-job.ts';
 
 /** Why a job is not where it should be: one line, then which check refused how many hosts, then host by host. */
 export async function why(context: Context, written: string): Promise<number> {
-  const { terminal, output } = context;
   const api = await context.api();
   const { answer } = await withJob(api, jobName(written, context.namespace), (job) => api.why(job));
-  if (output === 'name') terminal.out(`${answer.summary}\n`);
-  else if (output !== 'table') await printValue(terminal, output, answer);
-  else terminal.out(renderWhy(answer, terminal.nowMs()));
+  const text = (): string => renderWhy(answer, context.terminal.nowMs());
+  await printAnswer(context, answer, { name: answer.summary, text });
   return 0;
 }
 

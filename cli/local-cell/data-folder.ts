@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
+import type { RunningCell } from '../command/cell-address.ts';
 import { CliError, usageError } from '../command/exit.ts';
 import { fileFault, writeExitCode } from '../command/file-fault.ts';
 
@@ -16,19 +17,10 @@ export interface DataFolder {
   /** What other commands need to find the running cell. */
   readonly cellFile: string;
   host(id: string): string;
-  /** Forgets what an earlier cell of this name left. */
+  /** Removes what an earlier cell of this name left. */
   wipe(): void;
-  /** Gives the folder free for another start; with `erase` its contents go too. */
+  /** Unlocks the folder for another start; with `erase` it is removed. */
   release(erase: boolean): void;
-}
-
-/** What `cell.json` says of a running development cell. */
-export interface CellFile {
-  readonly cell: string;
-  readonly pid: number;
-  readonly etcd: readonly string[];
-  readonly monitors: readonly string[];
-  readonly startedAtMs: number;
 }
 
 /** How many cells may run side by side from one folder; the bound only ends a search that would never end. */
@@ -75,8 +67,8 @@ function describe(name: string, path: string): DataFolder {
     cellFile: join(path, 'cell.json'),
     host: (id) => join(path, 'hosts', id),
     wipe: () => {
-      for (const room of ['etcd', 'hosts', 'keys', 'logs'])
-        rmSync(join(path, room), { recursive: true, force: true, maxRetries: 5 });
+      for (const part of ['etcd', 'hosts', 'keys', 'logs'])
+        rmSync(join(path, part), { recursive: true, force: true, maxRetries: 5 });
     },
     release: (erase) => {
       rmSync(join(path, 'cell.json'), { force: true });
@@ -121,6 +113,6 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-export function writeCellFile(folder: DataFolder, file: CellFile): void {
+export function writeCellFile(folder: DataFolder, file: RunningCell): void {
   writeFileSync(folder.cellFile, `${JSON.stringify(file, null, 2)}\n`);
 }

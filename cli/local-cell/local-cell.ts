@@ -10,6 +10,16 @@ import type { RunningProcess } from './processes.ts';
 import { ANY_PORT, ProcessGroup } from './processes.ts';
 import type { Steps } from './steps.ts';
 
+/**
+ * A whole cell on this machine, every role a process of its own on a free port. The caller starts the hosts: real ones for a
+ * development cell, hollow ones for a replay.
+ *
+ * - `data-folder.ts` locks a folder for the cell's data.
+ * - `processes.ts` starts the roles' processes and restarts those that end; `role-process.ts` is one process, from its start to
+ *   its end, and `restarts.ts` the delay before the next start.
+ * - `steps.ts` prints the steps of the start.
+ */
+
 export interface LocalCellOptions {
   /** Where `.moorage/` is, or will be made. */
   readonly base: string;
@@ -32,10 +42,6 @@ export interface SchedulerStart {
 /** The built command line that every role process is started with. */
 const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
 
-/**
- * A whole cell on this machine, every role a process of its own on a free port, with its data in one folder. What its
- * hosts are is the caller's: real ones for a development cell, hollow ones for a replay.
- */
 export class LocalCell {
   readonly folder: DataFolder;
   /** There is nothing of an earlier start in its folder. */
@@ -68,7 +74,7 @@ export class LocalCell {
     return this.#monitors.map((monitor) => monitor.ready.address);
   }
 
-  /** Starts one role on this cell; it is started again when it ends without having been told to. */
+  /** Starts one role on this cell; it is started again when it ends without an order to stop. */
   role(kind: string, id: string, more: readonly string[]): Promise<RunningProcess> {
     const common = ['--cell', this.folder.name, '--etcd', this.etcd, '--id', id, '--listen', ANY_PORT];
     return this.processes.start(id, [kind, ...common, ...more], { keepUp: true });
@@ -115,7 +121,9 @@ export class LocalCell {
     await this.#options.steps.step(
       'schedulers',
       () =>
-        Promise.all(schedulers.map(({ id, args }) => this.role('scheduler', id, [...args, ...UNREHEARSED]))),
+        Promise.all(
+          schedulers.map(({ id, args }) => this.role('scheduler', id, [...args, ...WITHOUT_WARM_UP])),
+        ),
       idsOf,
     );
   }
@@ -139,10 +147,10 @@ export class LocalCell {
   }
 }
 
-/** How a step tells of the roles that it started. */
+/** The text of a step that started roles. */
 export function idsOf(roles: readonly RunningProcess[]): string {
   return roles.map((role) => role.name).join(', ');
 }
 
-/** Its schedulers share a few processors with all else, and bursts are not what it is for. */
-const UNREHEARSED = ['--rehearse', 'never'];
+/** The schedulers share a few processors with all other roles, and a local cell has no large bursts. */
+const WITHOUT_WARM_UP = ['--rehearse', 'never'];

@@ -16,7 +16,7 @@ export interface RunningProcess {
 
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Start it again whenever it ends without having been told to. */
+  /** Start it again whenever it ends without an order to stop. */
   readonly keepUp?: boolean;
 }
 
@@ -35,7 +35,7 @@ const STOP_GRACE_MS = 10_000;
 
 /**
  * Role processes of one cell: started through the same command line that an operator would use, stopped in reverse order,
- * and in between kept up as an operator's supervisor would: none is given up.
+ * and in between restarted as an operator's supervisor would, however often they end.
  */
 export class ProcessGroup {
   readonly #options: ProcessGroupOptions;
@@ -115,7 +115,7 @@ class Member implements RunningProcess {
     return this.#process;
   }
 
-  /** A process that is started again keeps its address: others have written it down. */
+  /** A restarted process keeps its address: other processes have recorded it. */
   #argsOfLaunch(): readonly string[] {
     if (this.#ready === null) return this.args;
     const { hostname, port } = new URL(this.#ready.address);
@@ -126,21 +126,21 @@ class Member implements RunningProcess {
     for (let process = first; ;) {
       const end = await process.ended;
       if (this.#isStopping()) return;
-      if (this.#options.keepUp !== true) return this.#tell(`ended (${end.how}); its log: ${this.#logFile}`);
-      await this.#putOff(process, end);
+      if (this.#options.keepUp !== true) return this.#print(`ended (${end.how}); its log: ${this.#logFile}`);
+      await this.#delayRestart(process, end);
       if (this.#isStopping()) return;
       process = this.#launch();
       await this.#tellWhenUp(process, end);
     }
   }
 
-  /** A process that never lives long waits before its next start, and whoever looks on is told what it says. */
-  async #putOff({ lastLines }: RoleProcess, { how, livedMs }: RoleEnd): Promise<void> {
+  /** A process that never lives long waits before its next start; the end of its log is printed meanwhile. */
+  async #delayRestart({ lastLines }: RoleProcess, { how, livedMs }: RoleEnd): Promise<void> {
     const waitMs = this.#restarts.ended(livedMs);
     if (waitMs === 0) return;
     const head = `ended (${how}), ${String(this.#restarts.early)} times in a row soon after its start`;
     const next = `it is started again in ${String(waitMs / 1000)} s; its log, ${this.#logFile}, ends with:`;
-    this.#tell([`${head}; ${next}`, ...lastLines.map((line) => `  ${line}`)].join('\n'));
+    this.#print([`${head}; ${next}`, ...lastLines.map((line) => `  ${line}`)].join('\n'));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, waitMs);
       this.#cancelWait = () => {
@@ -154,18 +154,17 @@ class Member implements RunningProcess {
     const startedMs = performance.now();
     try {
       await process.ready;
-      this.#tell(`ended (${how}) and is up again after ${(performance.now() - startedMs).toFixed(0)} ms`);
+      this.#print(`ended (${how}) and is up again after ${(performance.now() - startedMs).toFixed(0)} ms`);
     } catch {
-      // It has ended, or is about to: that is told as every end is.
+      // It has ended, or is about to: every end is printed.
     }
   }
 
-  /** Asked again after every wait. */
   #isStopping(): boolean {
     return this.#stopping;
   }
 
-  #tell(text: string): void {
+  #print(text: string): void {
     this.#group.onEvent?.(`${this.name} ${text}`);
   }
 }

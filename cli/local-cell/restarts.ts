@@ -1,9 +1,9 @@
-/** A process that ends sooner than this after its start may end again as soon: the next start is put off. */
+/** A process that ends sooner than this after its start may end again as soon: the next start is delayed. */
 const EARLY_MS = 5_000;
 const DELAY_FIRST_MS = 250;
 /**
- * Whatever was missing may come back at any time (a file, a port, the store), so nobody is ever given up; but a role that
- * cannot start costs a start of Node only so often.
+ * What is missing may come back at any time (a file, a port, the store), so restarts never end; but a role that cannot start
+ * costs a start of Node only so often.
  */
 const DELAY_MAX_MS = 15_000;
 

@@ -28,8 +28,8 @@ export interface RoleEnd {
 }
 
 const READY_TIMEOUT_MS = 30_000;
-/** All that it said is read by then; only what it left running may hold its pipes for longer, and that is logged too. */
-const LAST_WORDS_MS = 500;
+/** Its output is read by then; only processes that it left running hold the pipes for longer, and they are logged too. */
+const LAST_OUTPUT_MS = 500;
 /** Of its log, in the message about its end. */
 const LINES_TOLD = 5;
 
@@ -61,7 +61,7 @@ export class RoleProcess {
       child.once('error', (error) => over(`could not be started: ${error.message}`));
       child.once('exit', (code, signal) => {
         const ended = (): void => over(signal ?? `exit code ${String(code)}`);
-        const timer = setTimeout(ended, LAST_WORDS_MS);
+        const timer = setTimeout(ended, LAST_OUTPUT_MS);
         child.once('close', () => {
           clearTimeout(timer);
           ended();
@@ -70,7 +70,7 @@ export class RoleProcess {
     });
     this.#keepLog(child.stderr, options.logFile);
     this.ready = this.#waitUntilReady(options.name, child.stdout);
-    // Who waits for its end alone learns there what became of it.
+    // A caller that awaits only `ended` learns there what became of it.
     this.ready.catch(() => undefined);
   }
 
@@ -97,7 +97,7 @@ export class RoleProcess {
       log.write(`${line}\n`);
       this.#lastLines = [...this.#lastLines.slice(1 - LINES_TOLD), line];
     });
-    // Not when the process ends: what it left running may hold the pipe, must not block on it, and can still say something.
+    // Not when the process ends: processes that it left running may still write, and must not block on the pipe.
     stderr.once('close', () => log.end());
   }
 

@@ -10,7 +10,7 @@ export class Steps {
     this.#write(`${text}\n`);
   }
 
-  /** Runs the step and prints its name, its time and what it says of itself. */
+  /** Runs the step and prints its name, its time and what `describe` makes of its result. */
   async step<T>(name: string, act: () => Promise<T>, describe: (result: T) => string): Promise<T> {
     const startMs = performance.now();
     const result = await act();

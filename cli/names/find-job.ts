@@ -4,7 +4,7 @@ import { isId } from '../../src/core/cell/ids.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { CliError, EXIT } from '../command/exit.ts';
 
-/** Candidates that an error names; more of them help nobody. */
+/** Candidates that an error lists. */
 const CANDIDATES_MAX = 8;
 
 /** What was asked about a job, and its whole name. */

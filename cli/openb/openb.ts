@@ -6,6 +6,10 @@ import { readCsv, wholeIn, wrong } from './csv.ts';
 const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'];
 const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli'];
 
+/**
+ * Reads the host and pod lists of the openb-2023 trace, and makes jobs of the pods. `csv.ts` reads the files.
+ */
+
 /** A host of the trace. */
 export interface TraceHost {
   readonly id: string;

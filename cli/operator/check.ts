@@ -13,29 +13,22 @@ import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { StoreSize } from '../../src/ports/store-upkeep.ts';
 import type { HostListing } from '../../src/wire/api/host-api.ts';
 import { hostCodec } from '../../src/wire/records/records.ts';
-import { runningCell } from '../command/cell-address.ts';
 import type { Context } from '../command/context.ts';
-import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { CliError, EXIT } from '../command/exit.ts';
+import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { mebibytes, plural } from '../output/words.ts';
-
-export interface CheckOptions {
-  readonly etcd: readonly string[];
-  readonly cell?: string;
-}
+import type { StoreFlags } from './store-flags.ts';
+import { storeOf } from './store-flags.ts';
 
 /** Hosts that are asked at once. */
 const HOSTS_IN_FLIGHT = 16;
 
 /** Replays the cell's history from etcd and compares it with what the hosts hold. */
-export async function check(context: Context, options: CheckOptions): Promise<number> {
+export async function check(context: Context, options: StoreFlags): Promise<number> {
   const { etcd, cell } = storeOf(context, options, 'check');
   const found = await checkCell(etcd, cell);
-  const { terminal, output } = context;
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, found);
-  else if (output === 'name') terminal.out(`${found.report.verdict}\n`);
-  else terminal.out(renderCheck(found));
+  await printAnswer(context, found, { name: found.report.verdict, text: () => renderCheck(found) });
   return exitOf(found);
 }
 
@@ -45,26 +38,9 @@ export interface CheckedCell {
   readonly silentHosts: readonly string[];
 }
 
-/** Anything but `holds` fails: a check that looked at nothing has proved nothing. */
+/** Only `holds` is a success: a check of an empty history has proved nothing. */
 export function exitOf({ report }: CheckedCell): number {
   return report.verdict === 'holds' ? EXIT.ok : EXIT.workloadFailed;
-}
-
-/** The store that the options name, or that of the cell that runs here. @param verb which asks @throws CliError */
-export function storeOf(
-  context: Context,
-  options: CheckOptions,
-  verb: 'check' | 'restored',
-): { etcd: readonly string[]; cell: string } {
-  const running = runningCell(context.terminal.cwd);
-  const etcd = options.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
-  if (etcd.length > 0) return { etcd, cell: options.cell ?? running?.cell ?? 'default' };
-  if (running === null)
-    throw usageError(
-      'name the store: --etcd http://host:port',
-      `moorage ${verb} --etcd http://127.0.0.1:2379 --cell NAME`,
-    );
-  return { etcd: running.etcd, cell: options.cell ?? running.cell };
 }
 
 /** @throws StoreError */

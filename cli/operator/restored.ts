@@ -6,11 +6,14 @@ import { cellKeys } from '../../src/core/cell/keys.ts';
 import { renewMeta } from '../../src/runtime/cell-state/cell-meta.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
-import type { CheckOptions } from './check.ts';
-import { storeOf } from './check.ts';
+import type { StoreFlags } from './store-flags.ts';
+import { storeOf } from './store-flags.ts';
 
-/** Tells the cell that its store is not what it was: see docs/restoring.md. */
-export async function restored(context: Context, options: CheckOptions): Promise<number> {
+/**
+ * Gives the cell a new incarnation after its store was restored or made anew. Only an operator can tell an empty store from a
+ * new cell. See docs/restoring.md.
+ */
+export async function restored(context: Context, options: StoreFlags): Promise<number> {
   const { etcd, cell } = storeOf(context, options, 'restored');
   const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
   try {

@@ -5,7 +5,7 @@ const BAR_WIDTH = 24;
 /** A line that changes more often than this cannot be read. */
 const REDRAW_MS = 200;
 
-/** A line at the foot of a terminal that says how far something is. Where there is no terminal, nothing is drawn. */
+/** A progress bar on the last line of a terminal. Without a terminal nothing is drawn. */
 export class Bar {
   readonly #terminal: Terminal;
   readonly #beganMs: number;

@@ -1,4 +1,4 @@
-/** Colours that can be read on light and dark ground: green, yellow, blue, magenta, cyan. */
+/** Colours that can be read on a light and a dark background: green, yellow, blue, magenta, cyan. */
 const NAME_COLOURS = [32, 33, 34, 35, 36] as const;
 
 export function coloured(text: string, code: number, colour: boolean): string {

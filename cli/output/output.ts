@@ -1,48 +1,43 @@
-import { CliError, EXIT } from '../command/exit.ts';
-import type { Terminal } from '../command/terminal.ts';
+import type { Context } from '../command/context.ts';
 import type { Column } from './table.ts';
 import { formatTable } from './table.ts';
 
-export const OUTPUTS = ['table', 'json', 'yaml', 'name'] as const;
-export type Output = (typeof OUTPUTS)[number];
-
-export function outputOf(text: string): Output {
-  const found = OUTPUTS.find((output) => output === text);
-  if (found === undefined)
-    throw new CliError(EXIT.usage, `-o ${text}: expected one of ${OUTPUTS.join(', ')}`, 'moorage help');
-  return found;
-}
-
-/** A list in the asked form: JSON and YAML are the API's own answer, unchanged. */
+/**
+ * How a command prints its answer: in the form that `--output` asks for. JSON and YAML are the API's own answer, unchanged.
+ *
+ * - `table.ts` makes plain columns, and writes control characters as escapes.
+ * - `words.ts` makes the short texts in cells: durations, sizes, shares, exit codes.
+ * - `colour.ts` colours names and alarms on a terminal.
+ * - `bar.ts` draws a progress bar on a terminal.
+ */
 export async function printList<T>(
-  terminal: Terminal,
-  output: Output,
+  { terminal, output }: Context,
   list: {
     readonly answer: unknown;
     readonly rows: readonly T[];
     readonly columns: readonly Column<T>[];
     readonly nameOf: (row: T) => string;
-    /** Said instead of a table without rows. */
+    /** Printed instead of a table without rows. */
     readonly empty: string;
   },
 ): Promise<void> {
   if (output === 'name') for (const row of list.rows) terminal.out(`${list.nameOf(row)}\n`);
-  else if (output !== 'table') await printValue(terminal, output, list.answer);
+  else if (output !== 'table') terminal.out(await valueText(output, list.answer));
   else if (list.rows.length === 0) terminal.err(`${list.empty}\n`);
   else terminal.out(formatTable(list.columns, list.rows));
 }
 
-/** What a name was given or said: the API's own answer where that is asked for, else the name alone. */
-export async function printNamed(
-  terminal: Terminal,
-  output: Output,
-  { name, answer }: { readonly name: string; readonly answer: unknown },
+/** @param name a line for `-o name`; null: `text` serves there too */
+export async function printAnswer(
+  { terminal, output }: Context,
+  answer: unknown,
+  { name = null, text }: { readonly name?: string | null; readonly text: () => string },
 ): Promise<void> {
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else terminal.out(`${name}\n`);
+  if (output === 'json' || output === 'yaml') terminal.out(await valueText(output, answer));
+  else terminal.out(output === 'name' && name !== null ? `${name}\n` : text());
 }
 
-export async function printValue(terminal: Terminal, output: 'json' | 'yaml', value: unknown): Promise<void> {
-  if (output === 'json') terminal.out(`${JSON.stringify(value, null, 2)}\n`);
-  else terminal.out((await import('yaml')).stringify(value, { aliasDuplicateObjects: false }));
+export async function valueText(form: 'json' | 'yaml', value: unknown): Promise<string> {
+  if (form === 'json') return `${JSON.stringify(value, null, 2)}\n`;
+  return (await import('yaml')).stringify(value, { aliasDuplicateObjects: false });
 }

@@ -32,7 +32,7 @@ function formatLine<T>(
   return padded.join(GAP).trimEnd();
 }
 
-/** What others wrote must not move the cursor or break the line. */
+/** Text of jobs and hosts must not move the cursor or break the line. */
 export function clean(text: string): string {
   const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (char) => escapeOf(char));
   return plain === '' ? '-' : plain;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
@@ -9,7 +10,7 @@ import type { Context } from '../command/context.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { Steps } from '../local-cell/steps.ts';
 import { CliError, EXIT } from '../command/exit.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import type { TraceHost, TracePod } from '../openb/openb.ts';
 import { readHosts, readPods, shuffled } from '../openb/openb.ts';
 import { ownCell } from './own-cell.ts';
@@ -38,12 +39,12 @@ export interface ReplayOptions {
 
 const SAY_EVERY_MS = 5_000;
 
-/** Loads a trace onto a cell and says what became of every pod. */
+/** Loads a trace onto a cell and reports what became of every pod. */
 export async function replay(context: Context, folder: string, options: ReplayOptions): Promise<number> {
   const pods = choosePods(folder, options);
   context.endInOrder();
   if (options.address.length > 0) {
-    // A cell that others use may hold an earlier replay's jobs.
+    // A shared cell may hold the jobs of an earlier replay.
     const namespace = `replay-${randomUUID().slice(0, 8)}`;
     return await run(context, await context.api(), { folder, pods, options, namespace });
   }
@@ -137,9 +138,7 @@ async function run(context: Context, api: MonitorClient, load: Load): Promise<nu
     givenAway: givenAway(hosts.hosts),
     schedulers: batch,
   };
-  if (context.output === 'json' || context.output === 'yaml')
-    await printValue(terminal, context.output, report);
-  else terminal.out(renderReport(report));
+  await printAnswer(context, report, { text: () => renderReport(report) });
   if (report.placed + report.waiting + report.refused !== report.pods) {
     terminal.err(
       `moorage: ${String(report.pods - report.placed - report.waiting - report.refused)} pods are unaccounted for\n`,
@@ -162,10 +161,7 @@ async function stay(context: Context, cell: LocalCell, steps: Steps): Promise<vo
   steps.line(`check:     moorage check --etcd ${cell.etcd} --cell ${cell.folder.name}`);
   steps.line('Ctrl-C stops it.');
   const { interrupted } = context;
-  if (interrupted.aborted) return;
-  await new Promise<void>((resolve) =>
-    interrupted.addEventListener('abort', () => resolve(), { once: true }),
-  );
+  if (!interrupted.aborted) await once(interrupted, 'abort');
 }
 
 function choosePods(folder: string, options: ReplayOptions): TracePod[] {

@@ -24,7 +24,7 @@ export interface SettleOptions {
 
 const POLL_MS = 2_000;
 const LIST_TIMEOUT_MS = 60_000;
-/** Nothing was placed, refused or tried in vain for this long: who still waits, waits for room. */
+/** Nothing was placed for this long: the pods that still wait, wait for capacity. */
 const QUIET_MS = 12_000;
 
 /** Until every pod has a place, or none of the waiting ones gets one any more. */
@@ -33,7 +33,7 @@ export async function untilSettled(api: MonitorClient, options: SettleOptions): 
   let last = '';
   let quietSinceMs = startMs;
   for (;;) {
-    const seen = await look(api, options);
+    const seen = await poll(api, options);
     if (seen === null) {
       if (options.nowMs() - startMs > options.timeoutMs)
         throw new CliError(EXIT.unreachable, 'the monitors are too busy to answer', 'moorage replay --help');
@@ -54,8 +54,8 @@ export async function untilSettled(api: MonitorClient, options: SettleOptions): 
   }
 }
 
-/** @returns null while every monitor is too busy to say; they are given as long as the placing itself */
-async function look(
+/** @returns null while every monitor is too busy to answer; they get as long as the placing itself */
+async function poll(
   api: MonitorClient,
   options: SettleOptions,
 ): Promise<readonly [JobListAnswer, SchedulerListAnswer] | null> {
@@ -79,13 +79,13 @@ function split(jobs: readonly JobSummary[]): Omit<Settled, 'inTime'> {
   return { placed: placedNames.length, placedNames, waitingNames };
 }
 
-/** Changes whenever a scheduler achieved something; decisions in vain change nothing for anybody. */
+/** Changes with each commit; decisions without a commit do not count. */
 function markOf(placed: number, { schedulers }: SchedulerListAnswer): string {
   const sums = schedulers.map((one) => one.committed + one.rebased);
   return [placed, ...sums].join(' ');
 }
 
-/** Questions under way at once: each makes a scheduler look at every host. */
+/** Questions under way at once: for each a scheduler goes through all hosts. */
 const WHY_IN_FLIGHT = 4;
 
 /** How many wait for which reason, commonest first. */

@@ -21,7 +21,7 @@ function readPart(text: string): string[] {
   if (size > 2 * ADDRESSES_MAX) throw wrong(text);
   const own = bytes.reduce((sum, byte) => sum * 256 + byte, 0);
   const first = own - (own % size);
-  // Two or one have no room for such.
+  // A network of two addresses or one has neither.
   const edge = size > 2 ? 1 : 0;
   return Array.from({ length: size - 2 * edge }, (_, n) => textOf(first + edge + n));
 }

@@ -56,7 +56,7 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
   return serveRole(context, basics, { needsStore: false, check, start: () => runAgent(options) });
 }
 
-/** Slashes around it say nothing, and the root is no name at all. */
+/** Slashes around the name do not count; `.` and `..` are refused. */
 function readGroup(text: string): string {
   const group = text.replaceAll(/^\/+|\/+$/g, '');
   if (group.split('/').some((part) => part === '.' || part === '..'))
@@ -73,7 +73,7 @@ function readRuntime(text: string): OciRuntimeName {
   throw usageError(`--oci-runtime ${text}: name ${OCI_RUNTIMES.join(' or ')}`, 'moorage agent --help');
 }
 
-/** The amounts that were named; the machine says the rest. */
+/** The amounts that were typed; the agent measures the others. */
 export function amounts(
   flags: Pick<AgentFlags, 'cpu' | 'memory' | 'disk'>,
   role: string,

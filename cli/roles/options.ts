@@ -60,7 +60,7 @@ export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
   };
 }
 
-/** Where it listens, and what others are told of it. */
+/** Where it listens, and the address that it registers. */
 function serving(
   { listen: text, advertise, plainOutsideLoopback = false }: RoleFlags,
   component: string,
@@ -155,7 +155,7 @@ export function keysFolder(flag: string | undefined, role: string): string {
   throw usageError('name the folder with the ticket keys: --keys FOLDER', `moorage ${role} --keys FOLDER`);
 }
 
-/** What a host needs to check tickets, or the word that it wants none. */
+/** What a host needs to check tickets; nothing with `--no-tickets`. */
 export function pinnedKeys(
   flags: { readonly keys?: string; readonly tickets: boolean },
   role: string,

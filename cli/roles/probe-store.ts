@@ -9,12 +9,12 @@ import type { Terminal } from '../command/terminal.ts';
 import type { RoleBasics } from './options.ts';
 
 /** How long a role that cannot work without the store waits for it at its start; a supervisor may try again then. */
-const PATIENCE_MS = 10_000;
+const DEADLINE_MS = 10_000;
 const RETRY_MS = 500;
 
 /**
- * Looks at the store once before a role starts, so that a wrong address, a server that is too old or a cell of another
- * schema is said in one line and at once, not by a role that waits for ever.
+ * Asks the store once before a role starts: a wrong address, a server that is too old or a cell of another schema ends the
+ * start with one line, instead of a role that waits for ever.
  *
  * @param needed false: an agent starts without its store too, since its tasks must not wait for etcd (I16)
  * @throws CliError, SchemaError
@@ -36,7 +36,7 @@ export async function probeStore(terminal: Terminal, basics: RoleBasics, needed:
           basics.log.warn({ etcd: where, reason: error.message }, 'the store does not answer yet');
           return;
         }
-        if (terminal.nowMs() - startMs > PATIENCE_MS) throw unreachable(where, error);
+        if (terminal.nowMs() - startMs > DEADLINE_MS) throw unreachable(where, error);
         await terminal.sleep(RETRY_MS);
       }
     }

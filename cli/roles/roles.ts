@@ -1,14 +1,23 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { ProgramInput } from '../program.ts';
 import type { AgentFlags } from './agent.ts';
 import type { ArbiterFlags } from './arbiter.ts';
 import type { HollowFlags } from './hollow.ts';
 import type { MonitorFlags } from './monitor.ts';
 import type { SchedulerFlags } from './scheduler.ts';
 import { SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
+import type { ProgramInput } from '../command/command.ts';
 import { collect, wholeNumber } from '../command/command.ts';
-import { addDevVerb } from '../dev/dev.ts';
+
+/**
+ * Each role of a cell as a verb. A role's file turns its flags into the options of its `main.ts`: `agent.ts`, `hollow.ts`
+ * (many hosts in one process, which run nothing), `scheduler.ts`, `monitor.ts`, `arbiter.ts`.
+ *
+ * 1. `options.ts` reads the flags that all roles have; `addresses.ts` reads `--addresses`.
+ * 2. `serve.ts` starts the role, prints its ready line and keeps it until it is stopped.
+ * 3. Before that, `probe-store.ts` asks the store once.
+ * 4. `faults.ts` words what keeps a role from starting.
+ */
 
 /** The largest cell that the design speaks of. */
 const HOLLOW_MAX = 100_000;
@@ -16,11 +25,7 @@ const HOLLOW_MAX = 100_000;
 const IN_FLIGHT_MAX = 64;
 const SLICE_MAX = 100_000;
 
-/** The roles of a cell as verbs, and the development cell that starts them all. */
-export function addRoleVerbs(program: Command, input: ProgramInput): void {
-  const { run } = input;
-  program.commandsGroup('Roles:');
-  addDevVerb(program, input);
+export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
   roleVerb(program, 'agent', 'runs tasks on this host')
     .option('--data <folder>', 'what must outlive the agent; one agent for each')
     .option('--keys <folder>', 'holds the pinned public keys of the arbiters')

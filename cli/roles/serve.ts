@@ -16,17 +16,17 @@ export interface RunningRole {
 
 /** How a role comes up, when its flags were read. */
 export interface RoleStart {
-  /** Reads what the flags name: what is wrong with it is told before anything is connected. */
+  /** Reads the files that the flags name, before anything is connected. */
   readonly check?: () => Promise<unknown>;
   /** Default true; false: it starts while the store is away too. */
   readonly needsStore?: boolean;
   readonly start: () => Promise<RunningRole>;
 }
 
-/** What a role that was told to stop while it was starting is given to come up, so that it can take back what it began. */
+/** How long a role that is stopped during its start may take to come up, so that it can undo what it began. */
 const START_MAX_MS = 1_000;
 
-/** A role that has not stopped by then is left behind: what it holds runs out by itself. */
+/** A role that has not stopped by then is left as it is: its leases expire. */
 const STOP_MAX_MS = 10_000;
 
 /**
@@ -38,10 +38,9 @@ const INLINED_BYTES_MAX = 400;
 /**
  * Starts a role, prints its ready line, and keeps it until SIGTERM or Ctrl-C, or until it ends by itself.
  *
- * The ready line is one JSON object on standard output: whoever started the process waits for it. With
- * `MOORAGE_STOP_WITH_PARENT` in the environment the role also stops when its standard input closes, so that it cannot
- * outlive a parent that was killed. Both hold from the first moment on: a start that waits, say for a store that does not answer,
- * is given up, and nothing is left but what runs out by itself.
+ * The ready line is one JSON object on standard output, for the process that started this one. With `MOORAGE_STOP_WITH_PARENT`
+ * in the environment the role also stops when its standard input closes, so that it cannot outlive a parent that was killed.
+ * Both hold from the first moment: a start that waits, say for the store, is abandoned with exit code 0 after `START_MAX_MS`.
  */
 export async function serveRole(
   context: Context,
@@ -100,7 +99,7 @@ export async function started(
   const left = leave.then(() => null);
   const first = await Promise.race([starting, left]);
   if (first !== null) return first;
-  const patience = terminal.sleep(START_MAX_MS).then(() => null);
-  // Nobody tells the start of the order: what it throws is its own fault, and no consequence of the order.
-  return Promise.race([starting.catch((error: CliError) => Promise.reject(inLeaving(error))), patience]);
+  const deadline = terminal.sleep(START_MAX_MS).then(() => null);
+  // The start does not know of the order: an error in it is no consequence of the order.
+  return Promise.race([starting.catch((error: CliError) => Promise.reject(inLeaving(error))), deadline]);
 }

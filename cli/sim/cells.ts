@@ -28,7 +28,7 @@ export async function simCells(context: Context): Promise<number> {
     ...{ name, title, hosts: cell.hosts.reduce((sum, { count }) => sum + count, 0) },
     ...{ batch: summary(load.batch), service: summary(load.service) },
   }));
-  await printList(context.terminal, context.output, {
+  await printList(context, {
     ...{ answer: { cells: rows, distributions: CELLS }, rows, columns: COLUMNS },
     ...{ nameOf: (row: CellRow) => row.name, empty: 'no cells' },
   });

@@ -24,7 +24,7 @@ export interface SimRunOptions extends RunFlags, WorkloadOptions {
   readonly resume: boolean;
 }
 
-/** Runs one workload under each of the designs, tells the numbers and writes the report. */
+/** Runs one workload under each of the designs, prints the numbers and writes the report. */
 export async function simRun(
   context: Context,
   path: string,
@@ -64,9 +64,9 @@ export async function simRun(
   return EXIT.signalBase + 2;
 }
 
-async function print({ terminal, output }: Context, results: readonly NamedResult[]): Promise<void> {
+async function print(context: Context, results: readonly NamedResult[]): Promise<void> {
   const rows = results.flatMap(({ label, result }) => summaryRows(label, result));
-  await printList(terminal, output, {
+  await printList(context, {
     ...{ answer: { runs: results }, rows, columns: SUMMARY_COLUMNS, empty: 'nothing was finished' },
     nameOf: (row: SummaryRow) => row.label,
   });

@@ -4,9 +4,19 @@ import type { OmegaOptions } from './figures.ts';
 import type { SimRunOptions } from './run.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { ALL } from './workload/trace-choice.ts';
-import type { ProgramInput } from '../program.ts';
 import { addSeedVerbs } from './seeds/seeds.ts';
+import type { ProgramInput } from '../command/command.ts';
 import { collect, verb, wholeNumber } from '../command/command.ts';
+
+/**
+ * Verbs that simulate in virtual time, without a cell.
+ *
+ * - `cells.ts` lists the cells of Omega's experiments; `figures.ts` runs the experiments behind its figures.
+ * - `run.ts` runs a workload under one design or several; `run-spec.ts` makes the simulator's input of the flags.
+ * - `workload/` reads workloads and traces, `sweep/` runs points on several threads and keeps their results, `report/` writes
+ *   tables and plots.
+ * - `seeds/` runs the production roles in the simulated world.
+ */
 
 const SEED_MAX = 2 ** 32 - 1;
 const THREADS_MAX = 64;
@@ -20,9 +30,7 @@ const CELLS = ['A', 'B', 'C', 'D', 'example'];
 const DESIGNS = ['monolithic', 'multi-path', 'two-level', 'shared-state'] as const;
 const LARGEST = 1e9;
 
-/** Verbs that simulate: no cell is needed, and time is virtual. */
 export function addSimVerbs(program: Command, { run }: ProgramInput): void {
-  program.commandsGroup('Simulation:');
   const sim = program.command('sim').description('simulate cells in virtual time').enablePositionalOptions();
   verb(sim, 'cells', "the cells that Omega's experiments run on").action((options: GlobalOptions) =>
     run(options, async (context) => (await import('./cells.ts')).simCells(context)),

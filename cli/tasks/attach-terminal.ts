@@ -7,20 +7,19 @@ import type { AttachTarget } from '../../src/clients/attach-session.ts';
 import { AttachSession } from '../../src/clients/attach-session.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { AttachEnd } from '../../src/wire/api/attach-frames.ts';
-import { signalCode } from '../jobs/run-once.ts';
 import type { Context } from '../command/context.ts';
-import { EXIT } from '../command/exit.ts';
+import { EXIT, signalCode } from '../command/exit.ts';
 
 export interface AttachOptions {
-  /** What is typed here goes there, unless somebody else types. `take`: also then, and they no longer. */
+  /** `free`: this terminal is the input unless another client holds it. `take`: it takes the input over. */
   readonly input: 'none' | 'free' | 'take';
-  /** It has a terminal: keys go there as they are pressed, and it is told how large the window is. */
+  /** The command has a terminal: it gets each key as it is pressed, and the size of the window. */
   readonly terminal: boolean;
 }
 
 const HELD = `moorage: somebody else types into it, and what you type here goes nowhere from now on\nnext: end this, then: moorage attach --take …\n`;
 
-/** After a second interrupt, or when a signal does not end it. */
+/** How long after the first interrupt this command exits even if the task runs on. */
 const LEAVE_MS = 5_000;
 /** The commands of shells for what cannot be run at all. */
 const NOT_FOUND = 127;
@@ -64,7 +63,7 @@ function codeOf({ exit, execErrno }: AttachEnd): number {
   return exit.signal === undefined ? EXIT.ownFault : signalCode(exit);
 }
 
-/** Whoever reads our output slowly holds the host up, through all that lies between. */
+/** A slow reader of our output slows the host down, through every buffer in between. */
 async function write(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
   if (!stream.write(bytes)) await once(stream, 'drain');
 }

@@ -3,12 +3,16 @@ import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import { findAllocation } from '../names/find-allocation.ts';
 
+export interface AttachFlags {
+  readonly task?: string;
+  /** False: only output. */
+  readonly stdin: boolean;
+  /** Takes the input over from the client that holds it. */
+  readonly take: boolean;
+}
+
 /** Joins this terminal to a task that runs. Its end is ours; leaving it ends nothing. @returns its exit code */
-export async function attach(
-  context: Context,
-  written: string,
-  options: { readonly task?: string; readonly stdin: boolean; readonly take: boolean },
-): Promise<number> {
+export async function attach(context: Context, written: string, options: AttachFlags): Promise<number> {
   const api = await context.api();
   const allocation = await findAllocation(context, api, written);
   const { task, stdin, take } = options;

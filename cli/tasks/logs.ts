@@ -30,7 +30,7 @@ interface Following {
 }
 
 const POLL_MS = 500;
-/** Streams that are read at once; the rest of a large job waits its turn. */
+/** Streams that are read at once; the others of a large job wait. */
 const STREAMS_MAX = 64;
 
 /** The output of a job's allocations, merged by line with their names, the ended ones included. */

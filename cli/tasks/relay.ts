@@ -23,11 +23,11 @@ export interface RelayOptions {
   readonly write: (chunk: Uint8Array) => void;
   /** How far the output was written already; moved on as more is. Default: nothing of it was. */
   readonly place?: LogPlace;
-  /** Older bytes were given up by the host: this many are missing. */
+  /** The host dropped this many older bytes. */
   readonly onGap?: (bytes: number) => void;
 }
 
-/** How long no stream may begin before the command gives up. */
+/** How long no monitor may open the stream before the relay fails. */
 const OUTAGE_MAX_MS = 60_000;
 const RETRY_MS = 250;
 
@@ -43,7 +43,7 @@ export async function relay(
   { name, call }: LogSource,
   { follow, signal, place = { allocation: null, offset: 0 }, write, onGap }: RelayOptions,
 ): Promise<void> {
-  const goOn = patientOver(terminal, signal);
+  const goOn = retryUntilOutage(terminal, signal);
   const from = { offset: place.offset, ...(place.allocation === null ? {} : { offsetOf: place.allocation }) };
   for await (const piece of api.logs(name, { ...call, follow, signal, ...from, goOn })) {
     if (piece.allocation !== null && piece.allocation !== place.allocation) {
@@ -56,8 +56,11 @@ export async function relay(
   }
 }
 
-/** All monitors may be away for a while; what a task wrote waits for them. */
-function patientOver(terminal: Terminal, signal: AbortSignal): (trouble: LogTrouble) => Promise<boolean> {
+/** All monitors may be down for a while; the host keeps what a task wrote. */
+function retryUntilOutage(
+  terminal: Terminal,
+  signal: AbortSignal,
+): (trouble: LogTrouble) => Promise<boolean> {
   let failingSinceMs: number | null = null;
   return async ({ wasOpen }) => {
     const nowMs = terminal.nowMs();
@@ -69,7 +72,7 @@ function patientOver(terminal: Terminal, signal: AbortSignal): (trouble: LogTrou
   };
 }
 
-/** The rest of a log of something that has ended; a host that has forgotten it has no rest. */
+/** The rest of the log of an ended allocation; nothing, where the host has removed it. */
 export async function relayRest(
   api: MonitorClient,
   terminal: Terminal,

@@ -2,20 +2,16 @@ import type { VersionAnswer } from '../../src/wire/api/monitor-api.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Context } from '../command/context.ts';
-import { printValue } from '../output/output.ts';
+import { printAnswer } from '../output/output.ts';
 import { VERSION } from '../command/version.ts';
 
 /** This program's version, and that of the monitor if one answers. */
 export async function version(context: Context): Promise<number> {
-  const { terminal, output } = context;
   const server = await serverVersion(context);
   const answer = { client: { version: VERSION, node: process.version }, server };
-  if (output === 'json' || output === 'yaml') await printValue(terminal, output, answer);
-  else {
-    terminal.out(`moorage ${VERSION} (node ${process.version})\n`);
-    if (output === 'table')
-      terminal.out(`monitor ${server === null ? 'does not answer' : `${server.version} (${server.id})`}\n`);
-  }
+  const own = `moorage ${VERSION} (node ${process.version})`;
+  const monitor = server === null ? 'does not answer' : `${server.version} (${server.id})`;
+  await printAnswer(context, answer, { name: own, text: () => `${own}\nmonitor ${monitor}\n` });
   return 0;
 }
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { CellFile } from '../../cli/local-cell/data-folder.ts';
+import type { RunningCell } from '../../cli/command/cell-address.ts';
 
 export const PROJECT_ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** The built command line. */
@@ -93,7 +93,7 @@ export function testFolder(): { readonly path: string; [Symbol.dispose](): void 
 
 export interface DevCellProcess {
   readonly folder: string;
-  readonly file: CellFile;
+  readonly file: RunningCell;
   /** All that it printed so far. */
   output(): string;
   /** Resolves when the output holds the text. */
@@ -126,7 +126,7 @@ async function startDev(
   const cellFile = /data: (.*)$/m.exec(output())?.[1] ?? '';
   const path = join(folder, cellFile, 'cell.json');
   if (!existsSync(path)) throw new Error(`no cell file at ${path}:\n${output()}`);
-  const file = JSON.parse(readFileSync(path, 'utf8')) as CellFile;
+  const file = JSON.parse(readFileSync(path, 'utf8')) as RunningCell;
   return {
     folder,
     file,

@@ -6,6 +6,14 @@ import type { KillsResult } from './agent-kills.ts';
 import { isExact, killAgents } from './agent-kills.ts';
 import { EXIT_CODE } from './echo.ts';
 
+/**
+ * How often may an agent die at any moment before a byte, a signal or an end is lost or doubled? This file runs several such
+ * hosts side by side and prints what each found.
+ *
+ * - `agent-kills.ts` is one host: a task, its clients, and an agent that is killed again and again.
+ * - `lives.ts` decides when each agent dies, and starts the next one.
+ * - `echo.ts` is the task, which repeats its input, and the check of what it wrote.
+ */
 export interface SoakOptions {
   /** Of all agents together. */
   readonly kills: number;
@@ -13,10 +21,10 @@ export interface SoakOptions {
   readonly agents: number;
   /** Of the first host; the others count on from it. */
   readonly seed: number;
-  /** For what is measured. */
-  readonly say: (line: string) => void;
-  /** For how far it is. */
-  readonly tell: (line: string) => void;
+  /** Prints a result. */
+  readonly print: (line: string) => void;
+  /** Prints progress. */
+  readonly onProgress: (line: string) => void;
 }
 
 /** Each host has its kills, however slow the others are. */
@@ -24,16 +32,15 @@ const LINES_PER_LIFE = 400;
 const SIGNALS_PER_LIFE = 12;
 
 /**
- * How often may an agent die at any moment before a byte, a signal or an end is lost or doubled? Told to stop (Ctrl-C), it
- * ends the kills, compares what there was, and says so; told again, it ends at once.
+ * The first Ctrl-C ends the kills and compares what there was, the second ends the process.
  * @returns whether all was exact, and all kills were made
  */
 export async function soak(options: SoakOptions): Promise<boolean> {
-  const { kills, agents, seed, say, tell } = options;
+  const { kills, agents, seed, print, onProgress } = options;
   const stop = new AbortController();
   const onSignal = (): void => {
     if (stop.signal.aborted) process.exit(1);
-    tell('host soak is to stop: no more kills, all is compared');
+    onProgress('host soak is to stop: no more kills, all is compared');
     stop.abort();
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
@@ -48,17 +55,17 @@ export async function soak(options: SoakOptions): Promise<boolean> {
         made += one.kills - before;
         before = one.kills;
         const minutes = (performance.now() - startMs) / 60_000;
-        tell(
+        onProgress(
           `host soak kill ${String(made)}/${String(kills)} seed=${String(hostSeed)} at=${one.moment} ` +
             `lines=${String(one.lines)} signals=${String(one.signals)} retries=${String(one.retries)} ` +
             `per-minute=${(made / minutes).toFixed(0)}`,
         );
       },
     ).catch((error: unknown) => {
-      say(`host soak seed=${String(hostSeed)} FAILED: ${String(error)}`);
+      print(`host soak seed=${String(hostSeed)} FAILED: ${String(error)}`);
       return null;
     });
-    if (found !== null) say(lineOf(found, hostSeed));
+    if (found !== null) print(lineOf(found, hostSeed));
     return found;
   });
   const all = await Promise.all(runs);
@@ -67,7 +74,7 @@ export async function soak(options: SoakOptions): Promise<boolean> {
   const exact = found.filter(isExact).length;
   const total = found.reduce((sum, one) => sum + one.kills, 0);
   const minutes = (performance.now() - startMs) / 60_000;
-  say(
+  print(
     `host soak agents=${String(agents)} kills=${String(total)} of=${String(kills)} ` +
       `exact=${String(exact)}/${String(agents)} minutes=${minutes.toFixed(1)}`,
   );

@@ -10,7 +10,7 @@ export interface NamedResult {
   readonly result: PointResult;
 }
 
-/** What there is of each task, in their order; of one that was stopped the label says how far it is. */
+/** The results, in the order of the tasks; the label of a stopped run says how far it came. */
 export function namedResults(tasks: readonly NamedTask[], { points, stopped }: Swept): NamedResult[] {
   return tasks.flatMap((task): NamedResult[] => {
     const key = keyOf(task);

@@ -4,6 +4,15 @@ import type { Heat } from './plot/heat.ts';
 import { heatSvg } from './plot/heat.ts';
 import { escape, plotSvg } from './plot/plot.ts';
 
+/**
+ * The report of a simulation: one HTML file, without scripts. Plots are text made with d3's scales, since `sim` imports no
+ * packages.
+ *
+ * - `run-page.ts` is the report of one workload; that of Omega's figures is made in `cli/sim/figures.ts`.
+ * - `named-runs.ts` labels the results, `summary.ts` makes table rows of them, `csv.ts` the CSV files.
+ * - `footnotes.ts` explains the words; `plot/` draws the plots.
+ */
+
 /** One experiment of a report. */
 export interface Section {
   readonly id: string;
@@ -15,14 +24,14 @@ export interface Section {
   readonly verdicts: readonly Verdict[];
   /** Lines under the plots: sizes, seeds, how much of it is there. */
   readonly notes: readonly string[];
-  /** A table after the verdicts; absent where the plots say it all. */
+  /** A table after the verdicts. */
   readonly table?: { readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] };
 }
 
 export interface Page {
   readonly title: string;
   readonly lead: string;
-  /** Said at the top when the run was interrupted. */
+  /** A sentence at the top when the run was interrupted. */
   readonly partial: string | null;
   /** The findings in a line each, before the sections; absent or empty: none. */
   readonly summary?: readonly string[];

@@ -38,7 +38,7 @@ export interface SimReplayOptions {
   readonly whole: boolean;
 }
 
-/** Runs one seed again and tells what happened in it. */
+/** Runs one seed again and prints its timeline. */
 export async function simReplay(context: Context, seed: number, options: SimReplayOptions): Promise<number> {
   const { terminal } = context;
   const out = options.out === undefined ? null : resolve(terminal.cwd, options.out);
@@ -68,7 +68,7 @@ export async function replayOf(options: WorldOptions, whole = false): Promise<Re
     const { history, report } = result;
     const head = headOf(options, `, ${plural(result.events, 'event')}, trace ${result.traceHash}`);
     const text = `${head}\n${report === null ? '' : timeline(history, report, whole)}`;
-    return { text, ...verdictOf(result) };
+    return { text, ...resultOf(result) };
   } catch (error) {
     const thrown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const summary = `threw ${thrown.split('\n', 1)[0] ?? ''}`;
@@ -90,7 +90,7 @@ function headOf(options: WorldOptions, run: string): string {
   return `${lines.join('\n')}\n`;
 }
 
-function verdictOf({ violations, report, work }: WorldResult): Omit<Replay, 'text'> {
+function resultOf({ violations, report, work }: WorldResult): Omit<Replay, 'text'> {
   const done = `(${plural(work.started, 'start')}, ${plural(work.outcomes, 'outcome')})`;
   const failure = failureIn({ violations, thrown: null, tooLittle: report?.tooLittle ?? [] });
   if (failure === null) return { summary: `all invariants hold ${done}`, failed: false };

@@ -22,11 +22,11 @@ export interface SimSeedsOptions {
   readonly out?: string;
 }
 
-/** Failed seeds that are shrunk: each takes seconds, and the first ones of a kind tell all. */
+/** Failed seeds that are shrunk: each takes seconds, and one of a kind is enough. */
 const SHRUNK_MAX = 5;
 const SEEDS_MAX = 10_000_000;
 
-/** Runs a range of seeds on all cores until one bound is reached, and says what failed. Ctrl-C: what there is. */
+/** Runs a range of seeds on all cores until the range, the time or Ctrl-C ends it, and prints what failed. */
 export async function simSeeds(context: Context, range: string, options: SimSeedsOptions): Promise<number> {
   const { from, to } = rangeOf(range);
   const { terminal, interrupted } = context;

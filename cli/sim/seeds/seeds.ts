@@ -1,24 +1,17 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { GlobalOptions } from '../../command/context.ts';
-import type { ProgramInput } from '../../program.ts';
+import type { ProgramInput } from '../../command/command.ts';
 import { verb, wholeNumber } from '../../command/command.ts';
+import type { SimReplayOptions } from './replay-seed.ts';
+import type { SimSeedsOptions } from './run-seeds.ts';
 
-interface ReplayFlags extends GlobalOptions {
-  readonly shrink: boolean;
-  readonly whole: boolean;
-  readonly theme?: string;
-  readonly every?: number;
-  readonly calm?: boolean;
-  readonly faults?: string;
-  readonly out?: string;
-}
-
-interface SeedsFlags extends GlobalOptions {
-  readonly theme?: string;
-  readonly minutes?: number;
-  readonly out?: string;
-}
+/**
+ * `moorage sim replay` and `moorage sim seeds`: the production roles in the simulated world, checked against the invariants.
+ *
+ * - `run-seeds.ts` runs a range of seeds on all cores, counts what failed and writes what each failed run leaves.
+ * - `replay-seed.ts` runs one seed again, shrinks it if asked to, and prints its timeline.
+ */
 
 const SEED_MAX = 2 ** 48;
 const EVERY_MAX_MS = 3_600_000;
@@ -28,7 +21,6 @@ const THEME = [
 ] as const;
 const MINUTES_MAX = 7 * 24 * 60;
 
-/** The production roles in a hostile world, seed by seed, against the invariants. */
 export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
   verb(sim, 'replay', 'run one seed again, and tell what happened in it')
     .argument('<seed>', 'of the run', wholeNumber(0, SEED_MAX))
@@ -39,14 +31,14 @@ export function addSeedVerbs(sim: Command, run: ProgramInput['run']): void {
     .option('--faults <file>', 'these faults (JSON) in place of those that the seed draws')
     .option('--out <file>', 'write the timeline there')
     .option('--whole', 'the whole timeline, not only what is about the violations', false)
-    .action((seed: number, options: ReplayFlags) =>
+    .action((seed: number, options: SimReplayOptions & GlobalOptions) =>
       run(options, async (context) => (await import('./replay-seed.ts')).simReplay(context, seed, options)),
     );
   verb(sim, 'seeds <from..to>', 'run many seeds, and check the invariants in each')
     .option(...THEME)
     .option('--minutes <m>', 'stop after this time', wholeNumber(1, MINUTES_MAX))
     .option('--out <folder>', 'leave seed, shrunk faults and timeline of failed runs there')
-    .action((range: string, options: SeedsFlags) =>
+    .action((range: string, options: SimSeedsOptions & GlobalOptions) =>
       run(options, async (context) => (await import('./run-seeds.ts')).simSeeds(context, range, options)),
     );
 }

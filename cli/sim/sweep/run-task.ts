@@ -3,7 +3,7 @@ import { runPoint } from '../../../sim/omega/point/point.ts';
 import type { FinishedPoint, PointTask } from './task.ts';
 import { openTrace } from '../workload/trace.ts';
 
-/** Runs the task to its end, or until it is told to stop. */
+/** Runs the task to its end, or until it is stopped. */
 export async function runTask(
   { spec, trace }: PointTask,
   options: Pick<RunOptions, 'onProgress' | 'stops'> = {},

@@ -1,4 +1,4 @@
-/** Says to threads that never look at their messages, since they compute, that they are to end with what they have. */
+/** Stops threads that compute without reading their messages: they end with what they have. */
 export class StopFlag {
   readonly shared: SharedArrayBuffer;
   readonly #word: Int32Array;

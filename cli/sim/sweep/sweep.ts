@@ -6,7 +6,15 @@ import { Progress } from './progress.ts';
 import type { FinishedPoint, PointTask } from './task.ts';
 import { keyOf } from './task.ts';
 
-/** A task and what to call it when it is done. */
+/**
+ * Runs the points of an experiment:
+ *
+ * 1. `task.ts` names a point by a hash of its input; a point that `out-folder.ts` has of an earlier run is not run again.
+ * 2. `pool.ts` gives the others to threads. Each thread is a `worker.ts`, which calls `run-task.ts`.
+ * 3. `progress.ts` prints how far the sweep is; an interrupt stops the threads by `stop-flag.ts`.
+ */
+
+/** A task and its name in messages. */
 export interface NamedTask extends PointTask {
   readonly name: string;
 }
@@ -51,7 +59,7 @@ export async function sweep(
   const todo = [...byKey].filter(([key]) => !points.has(key)).map(([key, task]) => ({ ...task, key }));
   if (taken > 0) context.terminal.err(`${String(taken)} of ${String(byKey.size)} points are there already\n`);
   const progress = new Progress(context.terminal, todo.length);
-  // Whoever is stopped before it began, or has all points already, still gets what is there.
+  // Interrupted before the first point, or with all points kept: the report is made of what is there.
   if (!context.interrupted.aborted && todo.length > 0) {
     const forget = onAbort(context.interrupted, () => progress.say(STOPPING));
     await runAll(todo, {

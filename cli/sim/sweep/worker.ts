@@ -3,7 +3,7 @@ import { runTask } from './run-task.ts';
 import { StopFlag } from './stop-flag.ts';
 import type { ThreadOrder } from './task.ts';
 
-// A thread that runs one point after the other. The simulation never yields: it looks at the flag instead.
+// A thread that runs one point after the other. The simulation never yields to the event loop, so it polls the flag.
 const port = parentPort;
 if (port === null) throw new Error('this is a worker thread of: moorage sim');
 port.on('message', ({ task, stop }: ThreadOrder) => {

@@ -1,2 +1,2 @@
-/** What is taken of openb-2023 if nothing else is said. */
+/** The lists of openb-2023 that are read by default. */
 export const ALL = { list: 'default', nodes: 'all' } as const;

@@ -4,11 +4,12 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { listedJobs } from '../../../sim/omega/workload/listed-jobs.ts';
 import { readSwf } from '../../../sim/omega/workload/swf.ts';
-import type { HostKind, JobSource, SimJob } from '../../../sim/omega/workload/workload.ts';
+import type { JobSource } from '../../../sim/omega/workload/workload.ts';
 import { didYouMean } from '../../../src/wire/values/suggest.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
 import { fileFault } from '../../command/file-fault.ts';
 import { readHosts } from '../../openb/openb.ts';
+import type { ListedJobs } from './job-lines.ts';
 import { readJobLines } from './job-lines.ts';
 import { readOpenbJobs } from './openb-jobs.ts';
 
@@ -27,9 +28,8 @@ export interface TraceRef {
   readonly scale: number;
 }
 
-export interface Trace {
-  readonly hosts: readonly HostKind[];
-  readonly jobs: readonly SimJob[];
+export interface Trace extends ListedJobs {
+  /** Lines without work, which are left out. */
   readonly skipped: number;
 }
 
@@ -48,7 +48,7 @@ export async function readTrace(ref: TraceRef): Promise<Trace> {
   };
   let trace: Trace;
   try {
-    trace = ref.kind === 'swf' ? readSwf(text, jobsMax) : readJobLines(text, jobsMax);
+    trace = ref.kind === 'swf' ? readSwf(text, jobsMax) : { ...readJobLines(text, jobsMax), skipped: 0 };
   } catch (error) {
     throw wrong(error);
   }

@@ -11,14 +11,18 @@ import { ALL } from './trace-choice.ts';
 import type { TraceRef } from './trace.ts';
 import { readTrace } from './trace.ts';
 
-/** What is to be run: hosts, and where the jobs come from. */
+/**
+ * What a simulation runs: hosts, and where the jobs come from. A workload file is read here; for a trace, `trace.ts` reads the
+ * hosts and jobs: NDJSON by `job-lines.ts`, pods of openb-2023 by `openb-jobs.ts`, SWF logs by `sim/omega`.
+ * `trace-choice.ts` has the default lists of openb-2023, which the options of the verb need too.
+ */
 export interface Workload {
   readonly name: string;
   readonly cell: CellShape;
   readonly load: DrawnLoad | null;
   readonly trace: TraceRef | null;
   readonly horizonSeconds: number;
-  /** Worth telling whoever runs it. */
+  /** Printed before the run. */
   readonly note: string;
 }
 

@@ -7,7 +7,7 @@ import type { Inside } from './script.ts';
 import { askScript, runScript } from './script.ts';
 import { targetOf } from './unpack.ts';
 
-/** Less than a host keeps of one command's output, so that none is given up before it is read. */
+/** Less than a host keeps of one command's output, so that no byte is dropped before it is read. */
 const PART_BYTES = 4 * 1024 * 1024;
 
 export interface Copied {

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { basename } from 'node:path';
 import type { AttachSession } from '../../../src/clients/attach-session.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
-import { ByteQueue } from './byte-queue.ts';
 import type { Inside } from './script.ts';
 import { runScript } from './script.ts';
 import { readTar, TarError } from './tar-reader.ts';
@@ -11,8 +10,8 @@ import type { Unpacked } from './unpack.ts';
 import { targetOf, unpack } from './unpack.ts';
 
 /**
- * The archive comes in pieces, one for each line of input: a host keeps only so much of a command's output, and what is not
- * asked for is not written. `dd` says how long each piece was.
+ * The archive comes in pieces, one for each line of input: a host keeps only so much of a command's output, and a piece that is
+ * not asked for is not written. `dd` prints how long each piece was.
  */
 const PACK = `command -v tar >/dev/null && command -v dd >/dev/null || { echo 'there is no tar and dd inside' >&2; exit 1; }
 cd "$1" || exit 1
@@ -27,13 +26,12 @@ mkdir -p "$to" && tar -xopf - -C "$to"`;
 /** A folder out of an allocation, with all that is in it. @returns where it went, and what came */
 export async function folderOut(place: Inside, to: string): Promise<Unpacked & { readonly to: string }> {
   const target = await targetOf(to, basename(place.path));
-  const stream = new ByteQueue();
-  const asking = new Asking();
-  const unpacked = unpack(readTar(stream), target).finally(() => {
-    stream.close();
-    asking.stop();
-  });
-  // It may fail while we are busy below.
+  // A write resolves when the reader has taken it; once the reader has stopped, writes fail, and the rest is dropped.
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const archive = writable.getWriter();
+  const asking = new PieceRequests();
+  const unpacked = unpack(readTar(readable), target).finally(() => asking.stop());
+  // Handled here, since it may fail while the script below runs.
   const failed = unpacked.then(
     () => null,
     (error: Error) => (error instanceof TarError ? new CliError(EXIT.ownFault, error.message) : error),
@@ -43,13 +41,13 @@ export async function folderOut(place: Inside, to: string): Promise<Unpacked & {
     text: PACK,
     feed: (session) => asking.run(session),
     onOutput: async (bytes) => {
-      await stream.push(bytes);
-      asking.came(bytes.length);
+      await archive.write(bytes).catch(() => undefined);
+      asking.received(bytes.length);
     },
-    onError: (text) => asking.heard(text),
+    onError: (text) => asking.readErrors(text),
   }).catch((error: Error) => (cut = error));
-  stream.end();
-  // What packs says best why nothing came.
+  await archive.close().catch(() => undefined);
+  // The script's own error says best why nothing came.
   const error = cut ?? (await failed) ?? asking.fault(place.path);
   if (error !== null) throw error;
   return { ...(await unpacked), to: target };
@@ -63,8 +61,8 @@ export async function folderIn(from: string, place: Inside): Promise<number> {
     args: [basename(from)],
     feed: async (session) => {
       const tar = spawn('tar', ['-C', from, '-cf', '-', '.'], { stdio: ['ignore', 'pipe', 'pipe'] });
-      let said = '';
-      tar.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      let errorText = '';
+      tar.stderr.on('data', (chunk: Buffer) => (errorText += chunk.toString()));
       const ended = once(tar, 'close');
       for await (const chunk of tar.stdout) {
         bytes += (chunk as Buffer).length;
@@ -72,22 +70,22 @@ export async function folderIn(from: string, place: Inside): Promise<number> {
       }
       const [code] = (await ended) as [number | null];
       session.endInput();
-      if (code !== 0) throw new CliError(EXIT.usage, `cannot read all of ${from}: ${said.trim()}`);
+      if (code !== 0) throw new CliError(EXIT.usage, `cannot read all of ${from}: ${errorText.trim()}`);
     },
   });
   return bytes;
 }
 
 /** Asks for pieces of the archive, so that no more is on its way than the host keeps. */
-class Asking {
+class PieceRequests {
   #session: AttachSession | null = null;
-  #told = '';
-  #tarSaid = '';
+  #partialLine = '';
+  #tarError = '';
   #tarEnded: number | null = null;
   #asked = 0;
   #written = 0;
-  #came = 0;
-  #over = false;
+  #received = 0;
+  #stopped = false;
   readonly #pieces: number[] = [];
 
   async run(session: AttachSession): Promise<void> {
@@ -97,31 +95,31 @@ class Asking {
 
   /** No more is wanted. */
   stop(): void {
-    this.#over = true;
+    this.#stopped = true;
     void this.#ask();
   }
 
-  /** Why what came is not all there was. */
+  /** Why the archive is not complete; null: it is. */
   fault(path: string): CliError | null {
     if (this.#tarEnded === 0) return null;
-    return new CliError(EXIT.ownFault, `not all of ${path} could be copied: ${this.#tarSaid}`);
+    return new CliError(EXIT.ownFault, `not all of ${path} could be copied: ${this.#tarError}`);
   }
 
-  came(bytes: number): void {
-    this.#came += bytes;
+  received(bytes: number): void {
+    this.#received += bytes;
     void this.#ask();
   }
 
-  /** What was written to the error output: among it how long each piece was, and how packing ended. */
-  heard(text: string): void {
-    const lines = (this.#told + text).split('\n');
-    this.#told = lines.pop() ?? '';
+  /** Reads the error output: the length of each piece, and how packing ended. */
+  readErrors(text: string): void {
+    const lines = (this.#partialLine + text).split('\n');
+    this.#partialLine = lines.pop() ?? '';
     for (const line of lines) {
       const piece = /^(\d+) bytes/.exec(line);
       if (piece !== null) this.#piece(Number(piece[1]));
       const end = /^tar ended with (\d+)$/.exec(line);
       if (end !== null) this.#tarEnded = Number(end[1]);
-      else if (line.includes('tar:')) this.#tarSaid = line;
+      else if (line.includes('tar:')) this.#tarError = line;
     }
     void this.#ask();
   }
@@ -129,15 +127,15 @@ class Asking {
   #piece(bytes: number): void {
     this.#written += bytes;
     this.#pieces.push(this.#written);
-    if (bytes === 0) this.#over = true;
+    if (bytes === 0) this.#stopped = true;
   }
 
   async #ask(): Promise<void> {
     const session = this.#session;
     if (session === null) return;
-    if (this.#over) return session.endInput();
-    const here = this.#pieces.filter((end) => end <= this.#came).length;
-    while (this.#asked - here < PIECES_AT_ONCE) {
+    if (this.#stopped) return session.endInput();
+    const complete = this.#pieces.filter((end) => end <= this.#received).length;
+    while (this.#asked - complete < PIECES_AT_ONCE) {
       this.#asked += 1;
       await session.write(new TextEncoder().encode('\n'));
     }

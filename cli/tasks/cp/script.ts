@@ -27,7 +27,7 @@ export interface Script {
 
 const LAST_CHARS_MAX = 4_096;
 
-/** @throws CliError with the last that it said when it fails */
+/** @throws CliError with the last line of its error output when it fails */
 export async function runScript(place: Inside, script: Script): Promise<void> {
   const { api, allocation, path, task } = place;
   const { text, args = [], feed, onOutput, onError } = script;
@@ -38,7 +38,7 @@ export async function runScript(place: Inside, script: Script): Promise<void> {
     ...(task === undefined ? {} : { task }),
     ...(feed === undefined ? {} : { input: true }),
   });
-  let said = '';
+  let errorText = '';
   const session = new AttachSession(
     { allocation, command: commandId },
     {
@@ -49,7 +49,7 @@ export async function runScript(place: Inside, script: Script): Promise<void> {
       onOutput: (stream, bytes) => {
         if (stream === 'stdout') return onOutput?.(Uint8Array.from(bytes));
         const words = Buffer.from(bytes).toString();
-        said = (said + words).slice(-LAST_CHARS_MAX);
+        errorText = (errorText + words).slice(-LAST_CHARS_MAX);
         onError?.(words);
       },
       onGap: (stream, bytes) => {
@@ -59,11 +59,11 @@ export async function runScript(place: Inside, script: Script): Promise<void> {
   );
   const [end] = await Promise.all([session.run(new AbortController().signal), feed?.(session)]);
   if (end?.exit.code === 0) return;
-  const why = said.trim().split('\n').at(-1) ?? '';
+  const why = errorText.trim().split('\n').at(-1) ?? '';
   throw new CliError(EXIT.ownFault, `cannot copy ${path}: ${why === '' ? 'it is not there' : why}`);
 }
 
-/** @returns all that it said, without the last line's end */
+/** @returns its whole output, trimmed */
 export async function askScript(place: Inside, text: string, args: readonly string[] = []): Promise<string> {
   const parts: Uint8Array[] = [];
   await runScript(place, { text, args, onOutput: (bytes) => void parts.push(bytes) });

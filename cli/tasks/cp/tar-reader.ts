@@ -23,10 +23,18 @@ const KINDS: Readonly<Record<string, TarEntry['kind']>> = {
   ...{ '0': 'file', '\0': 'file', '7': 'file', '5': 'folder', '2': 'link', '1': 'hard-link' },
 };
 
-/** @throws TarError */
+/** Closes the stream when it ends, or when no more entries are wanted. @throws TarError */
 export async function* readTar(stream: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void> {
   const bytes = new Blocks(stream);
-  let said: Partial<Record<'path' | 'linkpath' | 'size', string>> = {};
+  try {
+    yield* entriesOf(bytes);
+  } finally {
+    await bytes.close();
+  }
+}
+
+async function* entriesOf(bytes: Blocks): AsyncGenerator<TarEntry, void> {
+  let extra: Partial<Record<'path' | 'linkpath' | 'size', string>> = {};
   for (;;) {
     const header = await bytes.take(BLOCK);
     if (header.every((byte) => byte === 0)) {
@@ -37,14 +45,14 @@ export async function* readTar(stream: AsyncIterable<Uint8Array>): AsyncGenerato
     const field = (at: number, length: number): string => textOf(header.subarray(at, at + length));
     if (sumOf(header) !== octal(field(148, 8))) throw new TarError('what came is no tar archive');
     const type = String.fromCharCode(header[156] ?? 0);
-    const size = said.size === undefined ? sizeOf(header) : Number(said.size);
+    const size = extra.size === undefined ? sizeOf(header) : Number(extra.size);
     if ('LKxg'.includes(type)) {
       if (size > EXTRA_BYTES_MAX) throw new TarError('a name in the archive is too long');
-      const extra = await bytes.take(size);
+      const record = await bytes.take(size);
       await bytes.skip(padding(size));
-      if (type === 'L') said = { ...said, path: textOf(extra) };
-      else if (type === 'K') said = { ...said, linkpath: textOf(extra) };
-      else if (type === 'x') said = { ...said, ...paxOf(extra) };
+      if (type === 'L') extra = { ...extra, path: textOf(record) };
+      else if (type === 'K') extra = { ...extra, linkpath: textOf(record) };
+      else if (type === 'x') extra = { ...extra, ...paxOf(record) };
       continue;
     }
     const prefix = field(257, 5) === 'ustar' && header[262] === 0 ? field(345, 155) : '';
@@ -52,14 +60,14 @@ export async function* readTar(stream: AsyncIterable<Uint8Array>): AsyncGenerato
     const body = bytes.body(kind === 'file' || kind === 'other' ? size : 0);
     yield {
       kind,
-      path: said.path ?? (prefix === '' ? field(0, 100) : `${prefix}/${field(0, 100)}`),
+      path: extra.path ?? (prefix === '' ? field(0, 100) : `${prefix}/${field(0, 100)}`),
       mode: octal(field(100, 8)),
       size,
-      target: said.linkpath ?? field(157, 100),
+      target: extra.linkpath ?? field(157, 100),
       body,
     };
     for await (const _left of body) continue;
-    said = {};
+    extra = {};
   }
 }
 
@@ -72,7 +80,7 @@ function octal(text: string): number {
   return parseInt(text.trim() || '0', 8);
 }
 
-/** GNU writes sizes that have no room as octal digits in base 256. */
+/** GNU writes sizes that do not fit as octal digits in base 256. */
 function sizeOf(header: Uint8Array): number {
   const field = header.subarray(124, 136);
   if (((field[0] ?? 0) & 0x80) === 0) return octal(textOf(field));
@@ -119,6 +127,10 @@ class Blocks {
 
   async skip(size: number): Promise<void> {
     for await (const _part of this.#upTo(size)) continue;
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return?.();
   }
 
   async rest(): Promise<void> {

@@ -11,7 +11,7 @@ export interface Unpacked {
 }
 
 /**
- * Puts entries into the folder `root`, whoever made them: nothing is written outside it, and no link that is in it, from
+ * Puts entries into the folder `root`, from any archive: nothing is written outside it, and no link that is in it, from
  * this archive or from before, is gone through. What leads out is refused; a link that only points out is left out. Modes
  * are kept, but for those that give another's rights.
  * @throws TarError for a path that leaves the folder

@@ -1,5 +1,4 @@
-import type { Context } from '../../../cli/command/context.ts';
-import type { Output } from '../../../cli/output/output.ts';
+import type { Context, Output } from '../../../cli/command/context.ts';
 import type { Terminal } from '../../../cli/command/terminal.ts';
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../../src/ports/http.ts';
 import { onAbort } from '../../../src/ports/on-abort.ts';

@@ -5,7 +5,7 @@ import { formatProblem, parseJobText } from '../../../src/wire/job-file/job-file
 import { parseWorkloadText } from '../../../src/wire/workload/workload.ts';
 
 const WORKLOAD = 'workload.yaml';
-const folder = new URL('../../../examples/', import.meta.url).pathname;
+const folder = join(import.meta.dirname, '..', '..', '..', 'examples');
 const files = readdirSync(folder).filter((file) => file.endsWith('.yaml') && file !== WORKLOAD);
 
 test.each(files)('examples/%s is valid', (file) => {

@@ -2,6 +2,11 @@ import { extent } from 'd3-array';
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { line } from 'd3-shape';
 
+/**
+ * Plots as SVG. This file draws lines over two axes. `panels.ts` makes such plots of a figure's curves, `elastic.ts` those of the
+ * elastic jobs; `heat.ts` draws a surface seen from above. Colours are classes, so that the page decides on light or dark.
+ */
+
 /** One line of a plot. */
 export interface PlotSeries {
   readonly label: string;
@@ -44,7 +49,6 @@ const TICKS = 5;
 
 type Scale = ((value: number) => number) & { ticks(count?: number): number[]; domain(): number[] };
 
-/** A plot as SVG. Colours are classes, so that the page decides on light or dark. */
 export function plotSvg(plot: Plot): string {
   const x = scaleOf(
     plot.series.flatMap(({ points }) => points.map((point) => point.x)),

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
+import type { Bed } from '../testbed/testbed.ts';
+
+/**
+ * A whole cell for a bench, each role a process of its own on the test bed's etcd. This file starts the roles and reads how
+ * much processor time each has used.
+ *
+ * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it.
+ * - `oneoff.ts` measures one-off runs, on a development cell as `moorage dev` makes it.
+ */
+export class BenchCell {
+  readonly processes: ProcessGroup;
+  readonly #bed: Bed;
+  readonly #name: string;
+
+  constructor(bed: Bed, name: string) {
+    this.#bed = bed;
+    this.#name = name;
+    this.processes = new ProcessGroup({
+      cliPath: fileURLToPath(new URL('../../cli/main.js', import.meta.url)),
+      logFolder: join(bed.folder, 'logs'),
+      onEvent: (line) => process.stderr.write(`${line}\n`),
+    });
+  }
+
+  role(kind: string, more: readonly string[], number = 1) {
+    const id = `${kind}-${String(number)}`;
+    const common = [
+      '--cell',
+      this.#name,
+      '--etcd',
+      this.#bed.etcd.clientUrl,
+      '--id',
+      id,
+      '--listen',
+      ANY_PORT,
+    ];
+    return this.processes.start(id, [kind, ...common, '--log-level', 'warn', ...more]);
+  }
+
+  /** Processor seconds that each process of the cell has used, by its name. */
+  cpuSeconds(): ReadonlyMap<string, number> {
+    const pids: readonly (readonly [string, number])[] = [
+      ...([
+        ['etcd', this.#bed.etcd.pid],
+        ['bench', process.pid],
+      ] as const),
+      ...this.processes.members.map(({ name, pid }) => [name.replace('-1', ''), pid] as const),
+    ];
+    return new Map(
+      pids.map(([name, pid]) => {
+        const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+        const fields = stat.split(') ')[1]?.split(' ') ?? [];
+        return [name, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND];
+      }),
+    );
+  }
+
+  /** Waits until the schedulers use next to no processor: an idle scheduler warms up, and has done so by then. */
+  async untilSchedulersRest(deadlineMs: number): Promise<void> {
+    const schedulers = this.processes.members.filter(({ name }) => name.startsWith('scheduler')).length;
+    const used = (): number =>
+      [...this.cpuSeconds()].reduce(
+        (sum, [name, seconds]) => sum + (name.startsWith('scheduler') ? seconds : 0),
+        0,
+      );
+    let before = used();
+    for (let restedMs = 0; restedMs < REST_MS; before = used()) {
+      if (performance.now() > deadlineMs) throw new Error('the schedulers did not come to rest in time');
+      await sleep(REST_POLL_MS);
+      const isResting = (used() - before) * 1_000 < REST_POLL_MS * REST_BUSY_MAX * schedulers;
+      restedMs = isResting ? restedMs + REST_POLL_MS : 0;
+    }
+  }
+}
+
+/** Linux has counted in hundredths for as long as there is `/proc`. */
+const TICKS_PER_SECOND = 100;
+/** Longer than a scheduler is idle before it warms up. */
+const REST_MS = 2_500;
+const REST_POLL_MS = 500;
+/** Of a processor, for each scheduler: reports of the hosts go on. */
+const REST_BUSY_MAX = 0.3;

@@ -1,0 +1,43 @@
+import type { Command } from 'commander';
+import type { ProgramInput } from '../command/command.ts';
+import { collect, verb } from '../command/command.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import type { StoreFlags } from './store-flags.ts';
+
+/**
+ * Verbs with which an operator looks after the cell's store and keys. `check` and `restored` talk to etcd, not to a monitor.
+ *
+ * - `store-flags.ts` finds the store that `--etcd` and `--cell` name, or that of the development cell in this folder.
+ * - `check.ts` replays the history of the cell and compares it with what the hosts report; `replay` calls it too.
+ * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
+ * - `keys.ts` makes the key pair of the cell's tickets.
+ */
+export function addOperatorVerbs(program: Command, { run }: ProgramInput): void {
+  storeVerb(
+    program,
+    'check',
+    'verify the history of the cell in etcd, revision by revision, against its invariants',
+  ).action((options: GlobalOptions & StoreFlags) =>
+    run(options, async (context) => (await import('./check.ts')).check(context, options)),
+  );
+  storeVerb(
+    program,
+    'restored',
+    'say that the store was restored from a snapshot, or made anew after it was lost: hosts are asked what runs',
+  ).action((options: GlobalOptions & StoreFlags) =>
+    run(options, async (context) => (await import('./restored.ts')).restored(context, options)),
+  );
+  verb(
+    program,
+    'keys <folder>',
+    "make the keys of a cell's tickets: a secret one for its arbiters, a public one for its hosts",
+  ).action((folder: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./keys.ts')).keys(context, folder)),
+  );
+}
+
+function storeVerb(program: Command, name: string, description: string): Command {
+  return verb(program, name, description)
+    .option('--etcd <url>', 'the store; repeat it, or use commas, for several members', collect, [])
+    .option('--cell <name>', 'name of the cell');
+}
