@@ -1,7 +1,9 @@
 // `npm run mutants`: plants each bug of sim/mutants/planted/ in turn and lets the simulator's suite look for it. Ends with 1 when one is
 // missed: none of the invariants that it is meant to break is seen broken, or the run in which one is fails without it too; with 2
 // when a process breaks down.
-//   npm run mutants -- [name ...] [--seeds N] [--seconds S] [--first SEED]
+//   npm run mutants -- [name ...] [--seeds N] [--seconds S] [--first SEED] [--record]
+// `sim/mutants/found-by.json` holds for each bug the seed of a run that found it: that run comes first, so that nearly every bug takes one run.
+// A change of the sources may change what a seed does; then the search goes on from `--first`, and `--record` writes down what it found.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -21,6 +23,7 @@ const { positionals, values } = parseArgs({
     seeds: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '60' },
     first: { type: 'string', default: '1' },
+    record: { type: 'boolean', default: false },
   },
 });
 const { MUTANTS } = await import(pathToFileURL(join(root, 'dist', 'sim', 'mutants', 'mutants.js')).href);
@@ -28,6 +31,8 @@ const wanted = MUTANTS.filter(({ name }) => positionals.length === 0 || position
 const unknown = positionals.filter((name) => !MUTANTS.some((mutant) => mutant.name === name));
 if (unknown.length > 0) fail(`there is no mutant ${unknown.join(', ')}`);
 
+const seedsFile = join(root, 'sim', 'mutants', 'found-by.json');
+const seeds = JSON.parse(readFileSync(seedsFile, 'utf8'));
 folder = mkdtempSync(join(tmpdir(), 'moorage-mutants-'));
 const startedMs = performance.now();
 const missed = [];
@@ -36,19 +41,11 @@ const broken = [];
 /** The run in which each was found. */
 const foundIn = new Map();
 try {
-  // The unchanged sources first: what fails there is no mutant's doing.
-  const clean = await look('unchanged', { seeds: CLEAN_SEEDS, seconds: values.seconds });
-  if (clean?.found !== null) missed.push('unchanged');
-  else if (clean.seeds < CLEAN_SEEDS)
-    missed.push(`unchanged (only ${clean.seeds} of ${CLEAN_SEEDS} runs in the time)`);
-  if (clean !== null)
-    say('unchanged', clean, clean.found === null ? 'holds' : `BROKEN ${wordsOf(clean.found)}`);
-  const queue = [...wanted];
-  const work = async () => {
-    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) await judge(mutant);
-  };
-  await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work));
-  await demandThatTheyHoldUnchanged();
+  await inParallel([holdsUnchanged, ...wanted.map((mutant) => () => judge(mutant))]);
+  const runs = [...new Set([...foundIn.values()].map(({ theme, seed }) => `${theme}:${seed}`))];
+  const half = Math.ceil(runs.length / 2);
+  await inParallel([runs.slice(0, half), runs.slice(half)].map((part) => () => demandThatTheyHold(part)));
+  if (values.record) record();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -62,11 +59,31 @@ process.stdout.write(
 );
 process.exit(broken.length > 0 ? 2 : missed.length > 0 ? 1 : 0);
 
+/** On two cores at once. */
+async function inParallel(jobs) {
+  const queue = [...jobs];
+  const work = async () => {
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) await job();
+  };
+  await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work));
+}
+
+/** What fails in the unchanged sources is no mutant's doing. */
+async function holdsUnchanged() {
+  const clean = await look('unchanged', { seeds: CLEAN_SEEDS, seconds: values.seconds });
+  if (clean?.found !== null) missed.push('unchanged');
+  else if (clean.seeds < CLEAN_SEEDS)
+    missed.push(`unchanged (only ${clean.seeds} of ${CLEAN_SEEDS} runs in the time)`);
+  if (clean !== null)
+    say('unchanged', clean, clean.found === null ? 'holds' : `BROKEN ${wordsOf(clean.found)}`);
+}
+
 /** A bug is found when one of the invariants is broken that it is meant to break; whatever else it breaks on the way. */
 async function judge(mutant) {
   const result = await look(mutant.name, {
     hook: hookFor(mutant),
     ...{ theme: mutant.theme, first: values.first, seeds: values.seeds, seconds: values.seconds },
+    ...(seeds[mutant.name] === undefined ? {} : { known: seeds[mutant.name] }),
     wanted: mutant.breaks.join(','),
   });
   if (result === null) return;
@@ -82,8 +99,8 @@ async function judge(mutant) {
 }
 
 /** What is broken in a run without the bug as well was not found through it. */
-async function demandThatTheyHoldUnchanged() {
-  const open = new Set([...foundIn.values()].map(({ theme, seed }) => `${theme}:${seed}`));
+async function demandThatTheyHold(runs) {
+  const open = new Set(runs);
   while (open.size > 0) {
     const result = await look('unchanged', { runs: [...open].join(','), seconds: values.seconds });
     if (result === null) return;
@@ -99,6 +116,16 @@ async function demandThatTheyHoldUnchanged() {
       if (found.theme === theme && found.seed === seed && foundIn.delete(name)) missed.push(name);
     open.delete(`${theme}:${seed}`);
   }
+}
+
+/** Of bugs that were not looked for, or not found, what was known stays. */
+function record() {
+  const names = MUTANTS.map(({ name }) => name);
+  const lines = names.flatMap((name) => {
+    const seed = foundIn.get(name)?.seed ?? seeds[name];
+    return seed === undefined ? [] : [`  ${JSON.stringify(name)}: ${seed}`];
+  });
+  writeFileSync(seedsFile, `{\n${lines.join(',\n')}\n}\n`);
 }
 
 /** The command repeats the run, with the bug in the sources or without. */

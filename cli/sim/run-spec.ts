@@ -1,6 +1,6 @@
 import type { Atomicity, ConflictCheck } from '../../src/core/commit/plan.ts';
 import type { PointSpec } from '../../sim/omega/point/spec.ts';
-import { OMEGA_RETRY, PATIENT_RETRY } from '../../sim/omega/point/spec.ts';
+import { OMEGA_RETRY, PATIENT_RETRY } from '../../sim/omega/model/spec.ts';
 import type { Workload } from './workload/workload.ts';
 
 export const RUN_DESIGNS = ['monolithic', 'multi-path', 'two-level', 'shared-state'] as const;

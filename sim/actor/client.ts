@@ -10,12 +10,29 @@ import { SimNetwork } from '../network/network.ts';
 import type { LifePorts } from './actor.ts';
 import { Actor } from './actor.ts';
 import type { Ground } from './environment.ts';
-import type { Request, Verdict } from '../world/scenario.ts';
 
 /** A person asks again when nobody answered, or somebody had no time. */
 const AGAIN_MS = 1_000;
 /** Then gives up. */
 const TRIES_MAX = 20;
+
+/** One thing that a client asks for. `file` is a job file. */
+export interface Request {
+  readonly atMs: number;
+  readonly kind: 'submit' | 'run';
+  readonly name: string;
+  readonly file: Readonly<Record<string, unknown>>;
+  /** Asks for the job's end so long after it was accepted; null: never. */
+  readonly stopAfterMs: number | null;
+}
+
+/** What an operator says of a host. A drain may have a deadline, so long after it was said. */
+export interface Verdict {
+  readonly atMs: number;
+  readonly host: string;
+  readonly state: 'ready' | 'cordoned' | 'draining';
+  readonly deadlineMs?: number;
+}
 
 export interface ClientParts {
   readonly name: string;

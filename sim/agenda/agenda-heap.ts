@@ -1,4 +1,4 @@
-import type { AgendaEntry } from './agenda.ts';
+import type { AgendaEntry } from './life.ts';
 
 /** A binary heap of entries, the earliest first. */
 export class AgendaHeap {

@@ -1,19 +1,5 @@
 import { AgendaHeap } from './agenda-heap.ts';
-import type { Life } from './life.ts';
-
-/** Something that is to happen at an instant of virtual time. */
-export interface AgendaEntry {
-  readonly atMs: number;
-  /** Of two entries of one instant the one that was entered first happens first. */
-  readonly order: number;
-  readonly life: Life;
-  /** What it is, in one or two words: `timer`, `http request`, `disk append`. */
-  readonly kind: string;
-  /** What it carries, for the trace; empty for most. */
-  readonly note: string;
-  /** null: taken back. */
-  run: (() => void) | null;
-}
+import type { AgendaEntry, Life } from './life.ts';
 
 /**
  * Every instant is a multiple of a tick, which adds up without error, and every wait is at least one tick long: whoever

@@ -1,4 +1,16 @@
-import type { AgendaEntry } from './agenda.ts';
+/** Something that is to happen at an instant of virtual time. */
+export interface AgendaEntry {
+  readonly atMs: number;
+  /** Of two entries of one instant the one that was entered first happens first. */
+  readonly order: number;
+  readonly life: Life;
+  /** What it is, in one or two words: `timer`, `http request`, `disk append`. */
+  readonly kind: string;
+  /** What it carries, for the trace; empty for most. */
+  readonly note: string;
+  /** null: taken back. */
+  run: (() => void) | null;
+}
 
 /**
  * One incarnation of an actor: a role between its start and its crash, a machine between two boots. Everything that is to

@@ -1,5 +1,5 @@
 import type { LogFields } from '../../src/ports/telemetry.ts';
-import type { AgendaEntry } from './agenda.ts';
+import type { AgendaEntry } from './life.ts';
 
 /** Where a run is written down as it happens, for a person to read. */
 export interface TraceSink {

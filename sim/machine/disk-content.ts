@@ -7,6 +7,12 @@ interface FileState {
   synced: string | null;
 }
 
+/** What an append was about to add when the power went. */
+export interface Torn {
+  readonly path: string;
+  readonly text: string;
+}
+
 /** What lies on a machine's disk. Everything happens at once here; delay and refusal are the disk port's business. */
 export class DiskContent {
   readonly #files = new Map<string, FileState>();

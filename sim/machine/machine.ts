@@ -5,19 +5,11 @@ import type { Agenda } from '../agenda/agenda.ts';
 import { Life } from '../agenda/life.ts';
 import { Overlay } from '../agenda/overlay.ts';
 import { Timekeeper } from '../agenda/virtual-clock.ts';
+import type { Torn } from './disk-content.ts';
 import { DiskContent } from './disk-content.ts';
 import { DiskWeather } from './disk-faults.ts';
-import type { Torn } from './sim-disk.ts';
+import type { Platform, StartSettings } from './platform.ts';
 import { TaskTable } from './task-table.ts';
-
-interface StartSettings {
-  /** Chance that a task's process cannot be started. */
-  readonly failing: number;
-  /** How many times longer a start takes. */
-  readonly slowness: number;
-  /** The system has no room for another process. */
-  readonly refused: boolean;
-}
 
 /** Files whose last write is remembered; of those that are done nothing is needed. */
 const WRITES_KEPT = 256;
@@ -26,7 +18,7 @@ const WRITES_KEPT = 256;
  * A host below its agent: clocks, disk, processes. It lives from boot to boot; what was synced to its disk outlives even
  * that. Its life is named `<host>/machine`, that of its agent `<host>`.
  */
-export class Machine {
+export class Machine implements Platform {
   readonly host: string;
   readonly agenda: Agenda;
   readonly random: SeededRandom;

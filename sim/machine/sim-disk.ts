@@ -1,6 +1,7 @@
 import type { Disk, WriteOptions } from '../../src/ports/disk.ts';
 import { DiskError } from '../../src/ports/disk.ts';
 import type { Life } from '../agenda/life.ts';
+import type { Torn } from './disk-content.ts';
 import type { Machine } from './machine.ts';
 
 /**
@@ -126,12 +127,6 @@ export class SimDisk implements Disk {
       return () => reject(error instanceof DiskError ? error : new DiskError('io', String(error), error));
     }
   }
-}
-
-/** What an append was about to add when the power went. */
-export interface Torn {
-  readonly path: string;
-  readonly text: string;
 }
 
 const ENCODER = new TextEncoder();

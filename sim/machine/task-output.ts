@@ -1,6 +1,6 @@
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { segmentName } from '../../src/wire/host-files/attempt-files.ts';
-import type { Machine } from './machine.ts';
+import type { Platform } from './platform.ts';
 
 /**
  * One attempt's stdout as its shim keeps it (`host-agent/shim/segments.ts`): files of at most `segmentBytes`, each named by
@@ -8,7 +8,7 @@ import type { Machine } from './machine.ts';
  * does not take reads as zeros; where it takes not even those, or no new file, there is nothing until the next file.
  */
 export class TaskOutput {
-  readonly #machine: Machine;
+  readonly #machine: Platform;
   readonly #attempt: string;
   readonly #bounds: Pick<ShimLaunch, 'segmentBytes' | 'segmentsMax'>;
   /** Files that there are, the oldest first, each by its first offset. */
@@ -19,7 +19,7 @@ export class TaskOutput {
   #end: number;
   #lines = 0;
 
-  constructor(machine: Machine, attempt: string, launch: ShimLaunch) {
+  constructor(machine: Platform, attempt: string, launch: ShimLaunch) {
     this.#machine = machine;
     this.#attempt = attempt;
     this.#bounds = launch;

@@ -8,7 +8,7 @@ import {
   exitFile,
   startedFile,
 } from '../../src/wire/host-files/attempt-files.ts';
-import type { Machine } from './machine.ts';
+import type { Platform } from './platform.ts';
 import { TaskOutput } from './task-output.ts';
 
 /** What a task has a socket on from its start to its end. */
@@ -68,7 +68,7 @@ export function outputEveryMsOf(env: Readonly<Record<string, string>>): number {
  */
 export class TaskTable {
   readonly bootId: string;
-  readonly #machine: Machine;
+  readonly #machine: Platform;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(attempt: string) => void>();
   /** Ports bound by strangers. */
@@ -78,7 +78,7 @@ export class TaskTable {
   #pids = 100;
   #ticks = 0;
 
-  constructor(machine: Machine, bootId: string) {
+  constructor(machine: Platform, bootId: string) {
     this.#machine = machine;
     this.bootId = bootId;
   }

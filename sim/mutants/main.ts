@@ -5,12 +5,13 @@ import { suiteRun, THEMES } from '../suite/suite.ts';
 /**
  * What each process of `npm run mutants` runs: runs of the suite, until one of the invariants that are wanted is broken in one (without
  * any: until a run fails) or the time is over. Prints one line of JSON. `--runs` names exactly these (`lost:215,any:3`), else
- * they are those of `--theme` (`all`: in turn) from seed `--first` on.
+ * they are those of `--theme` (`all`: in turn) from seed `--first` on, and before them that of seed `--known`.
  */
 const { values } = parseArgs({
   options: {
     runs: { type: 'string' },
     theme: { type: 'string', default: 'all' },
+    known: { type: 'string' },
     first: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '60' },
@@ -39,6 +40,7 @@ function* runs(): Generator<Run> {
     return;
   }
   const themes = THEMES.filter((theme) => values.theme === 'all' || values.theme === theme);
+  if (values.known !== undefined) for (const theme of themes) yield { theme, seed: Number(values.known) };
   for (let n = 0; n < Number(values.seeds); n++) {
     const theme = themes[n % themes.length];
     if (theme === undefined) return;

@@ -1,7 +1,15 @@
 import type { NetworkSettings } from '../network/fault-profile.ts';
 import type { StoreSettings } from '../store/fault-profile.ts';
 import type { History } from '../history/history.ts';
-import type { FaultSettings } from '../world/options.ts';
+import type { NemesisSettings } from './fault-plan.ts';
+
+/** What goes wrong by chance, message by message. Empty: nothing. */
+export interface FaultSettings {
+  readonly network?: Partial<NetworkSettings>;
+  readonly store?: Partial<StoreSettings>;
+  /** Draws a plan of faults from the seed. */
+  readonly nemesis?: NemesisSettings;
+}
 
 /** Each setting by the name of the fault that does the same for a while; most of them are kinds of a plan. */
 const NETWORK: Readonly<Record<keyof NetworkSettings, string>> = {

@@ -1,15 +1,33 @@
 import { onAbort } from '../../src/ports/on-abort.ts';
 import type { HttpAnswer, HttpCall, HttpStream, RouteReply } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import type { Agenda } from '../agenda/agenda.ts';
 import { Life } from '../agenda/life.ts';
 import type { Answer, Letter } from './exchange.ts';
 import { answerOf, receivedOf } from './exchange.ts';
 import { Incoming } from './incoming.ts';
-import type { SimNetwork, Speaker } from './network.ts';
+import type { NetworkWeather } from './fault-profile.ts';
 import { Outgoing } from './outgoing.ts';
 
+/** Who speaks: a life, with the clock by which it measures its deadlines. */
+export interface Speaker {
+  readonly life: Life;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What a connection needs of the network that carries it. */
+interface Carrier {
+  readonly agenda: Agenda;
+  readonly weather: NetworkWeather;
+  lifeAt(actor: string): Life | null;
+  repeat(from: string, address: string, letter: Letter): void;
+}
+
 export interface ConnectionParts {
-  readonly network: SimNetwork;
+  readonly network: Carrier;
   readonly caller: Speaker;
   /** The actor that is called. */
   readonly peer: string;

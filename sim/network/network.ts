@@ -8,22 +8,14 @@ import type {
   ListenOptions,
   Route,
 } from '../../src/ports/http.ts';
-import type { Clock } from '../../src/ports/clock.ts';
 import { HttpError } from '../../src/ports/http.ts';
-import type { Log } from '../../src/ports/telemetry.ts';
 import type { Agenda } from '../agenda/agenda.ts';
 import type { Life } from '../agenda/life.ts';
+import type { Speaker } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { Letter } from './exchange.ts';
 import { handle, letterOf, partsOf } from './exchange.ts';
 import type { NetworkWeather } from './fault-profile.ts';
-
-/** Who speaks: a life, with the clock by which it measures its deadlines. */
-export interface Speaker {
-  readonly life: Life;
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 interface Listening {
   readonly speaker: Speaker;

@@ -4,7 +4,14 @@ import type { Change } from '../../src/ports/cell-store.ts';
 import type { ApiAnswer, ApiCall } from '../history/facts.ts';
 import type { History, OrderRecord, Stamp } from '../history/history.ts';
 import type { HostFact } from '../history/host-facts.ts';
-import type { Line } from './timeline.ts';
+
+/** One thing that happened, in words. */
+export interface Line {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly actor: string;
+  readonly text: string;
+}
 
 /** Everything that was recorded, in words and in order. */
 export function linesOf(history: History): readonly Line[] {

@@ -1,15 +1,8 @@
 import type { RunReport } from '../checkers/checkers.ts';
 import type { Violation } from '../checkers/replay/violations.ts';
 import type { History } from '../history/history.ts';
+import type { Line } from './lines.ts';
 import { linesOf } from './lines.ts';
-
-/** One thing that happened, in words. */
-export interface Line {
-  readonly seq: number;
-  readonly atMs: number;
-  readonly actor: string;
-  readonly text: string;
-}
 
 /** Lines that are left out of a long timeline say nothing about a violation: what is shown beside its evidence. */
 const AROUND_LINES = 12;

@@ -1,7 +1,7 @@
 import type { Change, Follower, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { NetworkWeather } from '../network/fault-profile.ts';
-import type { Speaker } from '../network/network.ts';
+import type { Speaker } from '../network/connection.ts';
 import type { StoreServer } from './server.ts';
 
 export interface SimFollowingParts {

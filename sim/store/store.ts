@@ -20,7 +20,7 @@ import type { StoreHeader } from '../../src/adapters/store/identity.ts';
 import { StoreWitness } from '../../src/adapters/store/identity.ts';
 import type { History } from '../history/history.ts';
 import type { NetworkWeather } from '../network/fault-profile.ts';
-import type { Speaker } from '../network/network.ts';
+import type { Speaker } from '../network/connection.ts';
 import type { StoreServer } from './server.ts';
 import { SimFollowing } from './following.ts';
 

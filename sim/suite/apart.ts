@@ -1,5 +1,5 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
-import type { Request } from '../world/scenario.ts';
+import type { Request } from '../actor/client.ts';
 
 /**
  * Two jobs of three want their allocations apart: one a host, one a rack (of which there are two), or dealt out over racks, evenly or

@@ -1,6 +1,7 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { numbered } from '../world/plan.ts';
-import type { Request, Scenario, Verdict } from '../world/scenario.ts';
+import type { Scenario } from '../world/scenario.ts';
+import type { Request, Verdict } from '../actor/client.ts';
 
 /**
  * An operator closes one host after the other while work is placed, with or without a deadline, and opens most of them again. Of two

@@ -1,5 +1,5 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
-import type { Request } from '../world/scenario.ts';
+import type { Request } from '../actor/client.ts';
 
 /** Of each host: two of a kind and one of another. */
 export const DEVICES: readonly string[] = ['T4', 'T4', 'A100'];

@@ -1,5 +1,5 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
-import type { Request } from '../world/scenario.ts';
+import type { Request } from '../actor/client.ts';
 import { addressed, sharing } from '../world/scenario.ts';
 
 const JOBS = 13;

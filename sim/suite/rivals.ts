@@ -1,6 +1,6 @@
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
-import type { Request } from '../world/scenario.ts';
+import type { Request } from '../actor/client.ts';
 
 const RIVALS_MAX = 6;
 

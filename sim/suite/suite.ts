@@ -1,9 +1,11 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { FaultKind } from '../nemesis/fault.ts';
-import type { FaultSettings, WorldOptions, WorldResult } from '../world/options.ts';
+import type { WorldOptions, WorldResult } from '../world/options.ts';
+import type { FaultSettings } from '../nemesis/random-faults.ts';
 import { runWorld } from '../world/run-world.ts';
-import type { Request, Scenario } from '../world/scenario.ts';
+import type { Scenario } from '../world/scenario.ts';
+import type { Request } from '../actor/client.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';

@@ -1,5 +1,6 @@
 import type { WorldOptions } from '../world/options.ts';
-import type { Request, Scenario } from '../world/scenario.ts';
+import type { Scenario } from '../world/scenario.ts';
+import type { Request } from '../actor/client.ts';
 
 /** Small, and every role once: whoever is killed, nobody stands in for it but its own next life. */
 const CELL: Scenario = {

@@ -1,20 +1,11 @@
 import type { RunReport } from '../checkers/checkers.ts';
 import type { Violation } from '../checkers/replay/violations.ts';
 import type { History } from '../history/history.ts';
-import type { NemesisSettings } from '../nemesis/fault-plan.ts';
 import type { Fault } from '../nemesis/fault.ts';
+import type { FaultSettings } from '../nemesis/random-faults.ts';
 import type { TraceSink } from '../agenda/trace.ts';
-import type { NetworkSettings } from '../network/fault-profile.ts';
-import type { StoreSettings } from '../store/fault-profile.ts';
-import type { Request, Scenario } from './scenario.ts';
-
-/** What goes wrong by chance, message by message. Empty: nothing. */
-export interface FaultSettings {
-  readonly network?: Partial<NetworkSettings>;
-  readonly store?: Partial<StoreSettings>;
-  /** Draws a plan of faults from the seed. */
-  readonly nemesis?: NemesisSettings;
-}
+import type { Scenario } from './scenario.ts';
+import type { Request } from '../actor/client.ts';
 
 /** Kills the actor just before the event of this index happens; it is started again after `downMs`. */
 export interface KillAt {

@@ -4,7 +4,8 @@ import type { Targets } from '../nemesis/fault-plan.ts';
 import { drawFaults } from '../nemesis/fault-plan.ts';
 import type { Fault } from '../nemesis/fault.ts';
 import type { WorldOptions } from './options.ts';
-import type { Request, Scenario } from './scenario.ts';
+import type { Scenario } from './scenario.ts';
+import type { Request } from '../actor/client.ts';
 import { isRead, requestsOf, writing } from './scenario.ts';
 
 /** All that happens to a run from outside: known before it begins, so that it can be repeated with less. */

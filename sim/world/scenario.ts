@@ -2,16 +2,9 @@ import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import type { Quota } from '../../src/core/quota/quota.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
+import type { Request, Verdict } from '../actor/client.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
 import { MISSING_COMMAND } from '../machine/task-table.ts';
-
-/** What an operator says of a host. A drain may have a deadline, so long after it was said. */
-export interface Verdict {
-  readonly atMs: number;
-  readonly host: string;
-  readonly state: 'ready' | 'cordoned' | 'draining';
-  readonly deadlineMs?: number;
-}
 
 /** What there is in a world, and what is asked of it. */
 export interface Scenario {
@@ -105,16 +98,6 @@ export function leastOf(scenario: Scenario, seed: number, turned: ReadonlySet<st
   const least = mustHear ? { events: EVENTS_LEAST, ...scenario.least } : scenario.least;
   const isAhead = [...turned].some((id) => id.startsWith('arbiter-'));
   return isAhead ? { ...least, started: 0, ended: 0 } : least;
-}
-
-/** One thing that a client asks for. `file` is a job file. */
-export interface Request {
-  readonly atMs: number;
-  readonly kind: 'submit' | 'run';
-  readonly name: string;
-  readonly file: Readonly<Record<string, unknown>>;
-  /** Asks for the job's end so long after it was accepted; null: never. */
-  readonly stopAfterMs: number | null;
 }
 
 /** The cell needs a moment before its monitors answer. */

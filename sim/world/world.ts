@@ -28,7 +28,8 @@ import type { WorldOptions } from './options.ts';
 import { outputReaderActor } from '../actor/output-reader.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
-import type { Request, Scenario } from './scenario.ts';
+import type { Scenario } from './scenario.ts';
+import type { Request } from '../actor/client.ts';
 import { gangMaxOf, isFollowed, isFollowedFromNow, isRead } from './scenario.ts';
 
 /** As in production, where a dead role's jobs and hosts are free for others within one such time. */

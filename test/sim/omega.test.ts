@@ -4,7 +4,7 @@ import type { ClassLoad } from '../../sim/omega/workload/workload.ts';
 import type { PointResult } from '../../sim/omega/point/result.ts';
 import { runPoint } from '../../sim/omega/point/point.ts';
 import type { PointSpec } from '../../sim/omega/point/spec.ts';
-import { OMEGA_RETRY } from '../../sim/omega/point/spec.ts';
+import { OMEGA_RETRY } from '../../sim/omega/model/spec.ts';
 
 // Small cells that are nearly full of large tasks, so that few jobs meet many conflicts. Every run has a fixed seed.
 

@@ -11,7 +11,7 @@ import type { Failure } from '../../sim/world/failure.ts';
 import { failureOf } from '../../sim/world/failure.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
-import type { Request } from '../../sim/world/scenario.ts';
+import type { Request } from '../../sim/actor/client.ts';
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 

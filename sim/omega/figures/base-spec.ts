@@ -2,7 +2,7 @@ import type { CellName } from '../workload/cells.ts';
 import { CELLS, closerToLife } from '../workload/cells.ts';
 import { RANDOM_FIRST_FIT } from '../model/placer.ts';
 import type { PointSpec } from '../point/spec.ts';
-import { OMEGA_RETRY } from '../point/spec.ts';
+import { OMEGA_RETRY } from '../model/spec.ts';
 import type { Curve, FigureSettings } from './figures.ts';
 
 export const DAY_SECONDS = 86_400;

@@ -5,7 +5,7 @@ import type { ClassMeter } from './meters.ts';
 import { Slices } from './meters.ts';
 import { NO_DEVICES } from './free-capacity.ts';
 import type { SharedCell } from './shared-cell.ts';
-import type { PointSpec } from '../point/spec.ts';
+import type { ModelSpec } from './spec.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** A job on its way: how much of it is placed, and how often it was tried. */
@@ -32,7 +32,7 @@ export type RoomListener = () => void;
 
 /** What schedulers of one run share beside the cell: time, chance, and the account of what happens. */
 export class World {
-  readonly spec: PointSpec;
+  readonly spec: ModelSpec;
   readonly time: VirtualTime;
   readonly cell: SharedCell;
   readonly random: SeededRandom;
@@ -44,7 +44,7 @@ export class World {
   #ends = 0;
 
   constructor(
-    spec: PointSpec,
+    spec: ModelSpec,
     parts: {
       readonly time: VirtualTime;
       readonly cell: SharedCell;

@@ -42,10 +42,11 @@ const PROGRESS_STEPS = 100;
 /** Simulates one point. The same spec gives the same result, whatever runs beside it, unless it is stopped on the way. */
 export function runPoint(spec: PointSpec, options: RunOptions = {}): PointResult {
   const random = seededRandom(spec.seed);
-  const world = worldOf(spec, random);
-  const { time, classes } = world;
-  prefill(world.world, random.split('prefill'));
-  const schedulers = schedulersOf(world.world, random, options.judgeAll ?? false);
+  const classes = { batch: new ClassMeter('batch'), service: new ClassMeter('service') };
+  const world = worldOf(spec, random, classes);
+  const { time } = world;
+  prefill(world, random.split('prefill'));
+  const schedulers = schedulersOf(world, random, options.judgeAll ?? false);
   const jobs =
     options.jobs ??
     drawnJobs(spec.load ?? { batch: null, service: null }, random, spec.cell.hostGroups, spec.arrivalScale);
@@ -55,12 +56,12 @@ export function runPoint(spec: PointSpec, options: RunOptions = {}): PointResult
     meter.tasksSubmitted += job.tasks;
     schedulers.route(job).submit({ job, unplaced: job.tasks, tries: 0 });
   });
-  const elastic =
-    spec.elastic === null ? null : addElastic(world.world, spec.elastic, random.split('elastic'));
+  const elastic = spec.elastic === null ? null : addElastic(world, spec.elastic, random.split('elastic'));
   const stopped = !runToHorizon(time, options);
-  world.world.countUse();
+  world.countUse();
   return resultOf(
-    world.world,
+    spec,
+    world,
     schedulers.all.map(({ meter }) => meter),
     [classes.batch, classes.service],
     elastic,
@@ -104,22 +105,15 @@ function sliceSecondsOf(horizonSeconds: number): number {
   return days >= 2 ? horizonSeconds / days : horizonSeconds / SLICES_OF_SHORT;
 }
 
-function worldOf(
-  spec: PointSpec,
-  random: SeededRandom,
-): { world: World; time: VirtualTime; classes: Record<WorkClass, ClassMeter> } {
+function worldOf(spec: PointSpec, random: SeededRandom, classes: Record<WorkClass, ClassMeter>): World {
   if (spec.cell.hostGroups > HOST_GROUPS_MAX)
     throw new Error(`at most ${String(HOST_GROUPS_MAX)} groups of hosts`);
   const groups = random.split('groups');
-  const cell = new SharedCell(
-    spec.cell,
-    () => groups.below(Math.max(1, spec.cell.hostGroups)),
-    spec.endsMove,
-  );
+  const groupOf = (): number => groups.below(Math.max(1, spec.cell.hostGroups));
+  const cell = new SharedCell(spec.cell, groupOf, spec.endsMove);
   const time = new VirtualTime(spec.horizonSeconds);
-  const classes = { batch: new ClassMeter('batch'), service: new ClassMeter('service') };
   const sliceSeconds = sliceSecondsOf(spec.horizonSeconds);
-  return { world: new World(spec, { time, cell, random, classes, sliceSeconds }), time, classes };
+  return new World(spec, { time, cell, random, classes, sliceSeconds });
 }
 
 interface Schedulers {

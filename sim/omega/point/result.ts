@@ -84,13 +84,14 @@ export function simulatedSeconds({ spec, stoppedAtSeconds }: PointResult): numbe
 
 /** @param stoppedAtSeconds null: the run went to its horizon */
 export function resultOf(
+  spec: PointSpec,
   world: World,
   schedulers: readonly SchedulerMeter[],
   classes: readonly ClassMeter[],
   elastic: ElasticMeter | null,
   stoppedAtSeconds: number | null,
 ): PointResult {
-  const { cell, spec } = world;
+  const { cell } = world;
   const span = { seconds: stoppedAtSeconds ?? spec.horizonSeconds, stoppedAtSeconds };
   return {
     spec,

@@ -3,7 +3,7 @@ import { Agenda } from '../../../../sim/agenda/agenda.ts';
 import { drive } from '../../../../sim/agenda/drive.ts';
 import { Life } from '../../../../sim/agenda/life.ts';
 import { VirtualClock } from '../../../../sim/agenda/virtual-clock.ts';
-import type { Speaker } from '../../../../sim/network/network.ts';
+import type { Speaker } from '../../../../sim/network/connection.ts';
 import { NetworkWeather } from '../../../../sim/network/fault-profile.ts';
 import { StoreServer } from '../../../../sim/store/server.ts';
 import { SimFollowing } from '../../../../sim/store/following.ts';

@@ -5,7 +5,7 @@ import type { SimJob } from '../../../../../sim/omega/workload/workload.ts';
 import { ANY_HOST } from '../../../../../sim/omega/workload/workload.ts';
 import { runPoint } from '../../../../../sim/omega/point/point.ts';
 import type { PointSpec } from '../../../../../sim/omega/point/spec.ts';
-import { PATIENT_RETRY } from '../../../../../sim/omega/point/spec.ts';
+import { PATIENT_RETRY } from '../../../../../sim/omega/model/spec.ts';
 
 const CORES = 8;
 const NO_TIME = { jobSeconds: 1e-6, taskSeconds: 0 };

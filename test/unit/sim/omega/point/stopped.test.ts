@@ -3,7 +3,7 @@ import { CELLS } from '../../../../../sim/omega/workload/cells.ts';
 import { simulatedSeconds } from '../../../../../sim/omega/point/result.ts';
 import { runPoint } from '../../../../../sim/omega/point/point.ts';
 import type { PointSpec } from '../../../../../sim/omega/point/spec.ts';
-import { OMEGA_RETRY } from '../../../../../sim/omega/point/spec.ts';
+import { OMEGA_RETRY } from '../../../../../sim/omega/model/spec.ts';
 
 const { cell, load } = CELLS.B;
 const decision = { jobSeconds: 0.1, taskSeconds: 0.005 };
