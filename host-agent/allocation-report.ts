@@ -1,6 +1,6 @@
 import type { AllocationReport, TaskReport } from '../src/core/host/report.ts';
 import type { ObservedState } from '../src/core/host/states.ts';
-import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-files/host-files.ts';
+import type { AllocationSpec, OutcomeRecord, StopReasonRecord } from '../src/wire/host-files/host-files.ts';
 import type { TaskRun } from './task-run.ts';
 
 /** All that a host knows of one allocation. */
@@ -8,7 +8,7 @@ export interface AllocationFacts {
   readonly spec: AllocationSpec;
   readonly state: ObservedState;
   readonly released: boolean;
-  readonly verdict: VerdictRecord | null;
+  readonly verdict: StopReasonRecord | null;
   readonly outcome: OutcomeRecord | null;
   readonly tasks: readonly TaskRun[];
 }

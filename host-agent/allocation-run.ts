@@ -2,7 +2,7 @@ import type { Allocation } from '../src/core/cell/allocation.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
 import type { ObservedState } from '../src/core/host/states.ts';
 import { isTerminal, mayMove } from '../src/core/host/states.ts';
-import type { AllocationSpec, OutcomeRecord, VerdictRecord } from '../src/wire/host-files/host-files.ts';
+import type { AllocationSpec, OutcomeRecord, StopReasonRecord } from '../src/wire/host-files/host-files.ts';
 import { outcomeFile } from '../src/wire/host-files/host-files.ts';
 import { DiskError } from '../src/ports/disk.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
@@ -142,7 +142,7 @@ export class AllocationRun {
    * Records why it is to end, durably, then begins to end it. The first verdict stands.
    * @throws DiskError when it is not recorded: it is carried out all the same, and recorded when the disk takes it
    */
-  async stop(verdict: VerdictRecord): Promise<void> {
+  async stop(verdict: StopReasonRecord): Promise<void> {
     if (this.ended) return;
     try {
       await this.#verdict.give(verdict);
@@ -154,7 +154,7 @@ export class AllocationRun {
   }
 
   /** As `stop`, without the time that tasks have to end by themselves. @throws DiskError as `stop` does */
-  kill(verdict: VerdictRecord): Promise<void> {
+  kill(verdict: StopReasonRecord): Promise<void> {
     this.#hurry = true;
     return this.stop(verdict);
   }
@@ -291,7 +291,7 @@ export class AllocationRun {
   }
 
   /** A verdict of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
-  async #end(why: VerdictRecord['why'], cause: string): Promise<void> {
+  async #end(why: StopReasonRecord['why'], cause: string): Promise<void> {
     const atMs = Math.round(this.#ports.clock.nowMs());
     try {
       await this.#verdict.give({ why, cause, commandId: '', atMs });

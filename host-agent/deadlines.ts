@@ -1,6 +1,6 @@
 import type { Clock } from '../src/ports/clock.ts';
 import type { Launch } from '../src/wire/api/host-api.ts';
-import type { VerdictKind } from '../src/wire/host-files/host-files.ts';
+import type { StopReason } from '../src/wire/host-files/host-files.ts';
 import type { ExitRecord, ShimLaunch } from '../src/wire/host-files/attempt-files.ts';
 import type { Contact } from './contact.ts';
 
@@ -9,7 +9,7 @@ import type { Contact } from './contact.ts';
  * keeps both, and each shim too, for when there is no agent.
  */
 export interface Due {
-  readonly why: Extract<VerdictKind, 'deadline' | 'disconnected'>;
+  readonly why: Extract<StopReason, 'deadline' | 'disconnected'>;
   readonly inMs: number;
 }
 

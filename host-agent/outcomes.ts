@@ -1,7 +1,7 @@
 import type { Exit } from '../src/core/cell/allocation.ts';
 import type { Task } from '../src/core/cell/job.ts';
 import type { ObservedState } from '../src/core/host/states.ts';
-import type { VerdictRecord } from '../src/wire/host-files/host-files.ts';
+import type { StopReasonRecord } from '../src/wire/host-files/host-files.ts';
 import { formatMib } from '../src/wire/values/units.ts';
 import { VERDICT_OF } from './deadlines.ts';
 import type { TaskRun } from './task-run.ts';
@@ -24,7 +24,7 @@ const ERRNO_TEXT: Readonly<Record<number, string>> = {
 };
 
 /** How an allocation ended, all of whose tasks are done. Sidecars do not decide it. */
-export function endingOf(tasks: readonly TaskRun[], verdict: VerdictRecord | null): Ending {
+export function endingOf(tasks: readonly TaskRun[], verdict: StopReasonRecord | null): Ending {
   const mains = mainsOf(tasks);
   const failed = mains.find((run) => !run.succeeded && !run.stopped) ?? mains.find((run) => !run.succeeded);
   const record = (failed ?? mains[0])?.exit ?? null;
@@ -45,7 +45,7 @@ export function mainsOf(tasks: readonly TaskRun[]): readonly TaskRun[] {
   return mains.length > 0 ? mains : tasks;
 }
 
-const STATE_OF: Readonly<Record<VerdictRecord['why'], ObservedState>> = {
+const STATE_OF: Readonly<Record<StopReasonRecord['why'], ObservedState>> = {
   user: 'killed',
   evicted: 'killed',
   drain: 'killed',

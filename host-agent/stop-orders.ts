@@ -2,14 +2,14 @@ import type { AllocationReport } from '../src/core/host/report.ts';
 import { isTerminal } from '../src/core/host/states.ts';
 import { DiskError } from '../src/ports/disk.ts';
 import type { StopRequest } from '../src/wire/api/host-api.ts';
-import type { VerdictKind } from '../src/wire/host-files/host-files.ts';
+import type { StopReason } from '../src/wire/host-files/host-files.ts';
 import { ProblemError } from '../src/wire/api/problem.ts';
 import { attemptName, execName } from '../src/wire/host-files/attempt-files.ts';
 import type { AllocationRun } from './allocation-run.ts';
 import { attemptFolder } from './attempt.ts';
 import type { Desk } from './desk.ts';
 
-const WHY: Readonly<Record<StopRequest['mode'], VerdictKind>> = {
+const WHY: Readonly<Record<StopRequest['mode'], StopReason>> = {
   stop: 'user',
   remove: 'user',
   evict: 'evicted',

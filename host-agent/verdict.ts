@@ -1,6 +1,6 @@
 import { DiskError } from '../src/ports/disk.ts';
-import type { VerdictRecord } from '../src/wire/host-files/host-files.ts';
-import { verdictFile } from '../src/wire/host-files/host-files.ts';
+import type { StopReasonRecord } from '../src/wire/host-files/host-files.ts';
+import { stopReasonFile } from '../src/wire/host-files/host-files.ts';
 import type { AgentPorts } from './ports.ts';
 import { readRecord } from './records.ts';
 
@@ -8,7 +8,7 @@ import { readRecord } from './records.ts';
 export class Verdict {
   readonly #ports: AgentPorts;
   readonly #path: string;
-  #given: VerdictRecord | null = null;
+  #given: StopReasonRecord | null = null;
   /** It is carried out, and the disk would not take it. */
   #unrecorded = false;
 
@@ -17,13 +17,13 @@ export class Verdict {
     this.#path = `${folder}/verdict.json`;
   }
 
-  get given(): VerdictRecord | null {
+  get given(): StopReasonRecord | null {
     return this.#given;
   }
 
   /** What an earlier agent wrote. */
   async recover(): Promise<void> {
-    const found = await readRecord(this.#ports, this.#path, verdictFile);
+    const found = await readRecord(this.#ports, this.#path, stopReasonFile);
     if (found.kind === 'found') this.#given = found.value;
   }
 
@@ -31,7 +31,7 @@ export class Verdict {
    * Gives it where none stands, and records the one that stands where that is not done yet.
    * @throws DiskError when it stands, and is not recorded
    */
-  async give(verdict: VerdictRecord): Promise<void> {
+  async give(verdict: StopReasonRecord): Promise<void> {
     const mine = this.#given ?? verdict;
     if (this.#given !== null && !this.#unrecorded) return;
     let stands = mine;
@@ -47,11 +47,11 @@ export class Verdict {
   }
 
   /** @returns the one that stands: of two that come at once the first on disk */
-  async #record(verdict: VerdictRecord): Promise<VerdictRecord> {
-    const published = await this.#ports.disk.publish(this.#path, verdictFile.encode(verdict));
+  async #record(verdict: StopReasonRecord): Promise<StopReasonRecord> {
+    const published = await this.#ports.disk.publish(this.#path, stopReasonFile.encode(verdict));
     this.#unrecorded = false;
     if (published === 'published') return verdict;
-    const there = await readRecord(this.#ports, this.#path, verdictFile);
+    const there = await readRecord(this.#ports, this.#path, stopReasonFile);
     return there.kind === 'found' ? there.value : verdict;
   }
 }

@@ -1,5 +1,5 @@
 import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
-import { RehearsalStore } from '../src/adapters/etcd/warm-up-store.ts';
+import { WarmUpStore } from '../src/adapters/etcd/warm-up-store.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
@@ -95,8 +95,8 @@ function inIdleTime(options: SchedulerMainOptions, scheduler: Scheduler, signal:
   );
 }
 
-function rehearsalStore(mayGoOn?: () => Promise<void>): RehearsalStore {
-  return new RehearsalStore(systemClock, mayGoOn);
+function rehearsalStore(mayGoOn?: () => Promise<void>): WarmUpStore {
+  return new WarmUpStore(systemClock, mayGoOn);
 }
 
 /** What goes wrong in it is no reason not to begin, or to end. */

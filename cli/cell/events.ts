@@ -2,7 +2,7 @@ import { slotName } from '../../src/core/cell/ids.ts';
 import { EventCursor } from '../../src/clients/event-cursor.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
-import { eventPlaceOf } from '../../src/wire/api/event-position.ts';
+import { eventPositionOf } from '../../src/wire/api/event-position.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
@@ -57,7 +57,7 @@ export async function events(context: Context, options: EventsOptions): Promise<
 
 /** @returns the id to read after, and from which time on what it gives is shown */
 function readSince(text: string, nowMs: number): { since: string; fromMs: number } {
-  if (text === 'now' || eventPlaceOf(text) !== null || ROLE_EVENT_ID.test(text))
+  if (text === 'now' || eventPositionOf(text) !== null || ROLE_EVENT_ID.test(text))
     return { since: text, fromMs: 0 };
   const reading = readDuration(text);
   if (reading.ok) return { since: '0', fromMs: nowMs - reading.value };

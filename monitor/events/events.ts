@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
-import type { EventPlace } from '../../src/wire/api/event-position.ts';
-import { behind, eventPlaceOf, isBefore } from '../../src/wire/api/event-position.ts';
+import type { EventPosition } from '../../src/wire/api/event-position.ts';
+import { endOfRevision, eventPositionOf, isBefore } from '../../src/wire/api/event-position.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 
@@ -32,7 +32,7 @@ export class EventLog {
   /** Oldest first; cut to `EVENTS_MAX` now and then, not at every event. */
   #held: (CellEvent | LazyEvent)[] = [];
   /** Up to here something may be missing. It only grows: what was missed once does not come back. */
-  #floor: EventPlace = { revision: 0, ordinal: 0 };
+  #floor: EventPosition = { revision: 0, ordinal: 0 };
   #closed = false;
 
   /**
@@ -63,7 +63,7 @@ export class EventLog {
    * who read already; whoever comes later begins with a gap anyway.
    */
   missed(revision: number, detail: string, starts: boolean): void {
-    this.#raiseFloor(behind(revision));
+    this.#raiseFloor(endOfRevision(revision));
     if (!starts || this.#live.readers > 0) this.add(this.#gap(detail));
   }
 
@@ -100,7 +100,7 @@ export class EventLog {
   #heldAfter(since: string | undefined): readonly (CellEvent | LazyEvent)[] {
     if (since === undefined || since === 'now') return [];
     const held = this.#held;
-    const wanted = eventPlaceOf(since);
+    const wanted = eventPositionOf(since);
     // Also where an event of this name is held: what was told elsewhere up to it may be missing here.
     if (wanted !== null && isBefore(wanted, this.#floor)) return this.#allHeld();
     const position = held.findLastIndex((event) => event.id === since);
@@ -108,7 +108,7 @@ export class EventLog {
     if (wanted === null) return this.#allHeld();
     // An id that made no event here (another kind of change): everything of the store after it, and whatever else came.
     const next = held.findIndex((event) => {
-      const place = eventPlaceOf(event.id);
+      const place = eventPositionOf(event.id);
       return place !== null && isBefore(wanted, place);
     });
     if (next >= 0) return held.slice(next);
@@ -125,14 +125,14 @@ export class EventLog {
     const gone = this.#held.splice(0, this.#held.length - EVENTS_MAX);
     // The last of those that have a place, which mostly is the last of all.
     for (let at = gone.length - 1; at >= 0; at--) {
-      const place = eventPlaceOf(gone[at]!.id);
+      const place = eventPositionOf(gone[at]!.id);
       if (place === null) continue;
       this.#raiseFloor(place);
       return;
     }
   }
 
-  #raiseFloor(place: EventPlace): void {
+  #raiseFloor(place: EventPosition): void {
     if (isBefore(this.#floor, place)) this.#floor = place;
   }
 

@@ -14,10 +14,10 @@ import type {
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Applied } from '../../src/adapters/memory/cell.ts';
 import { snapshotOf } from '../../src/adapters/memory/following.ts';
-import { RenewedSession } from '../../src/adapters/memory/session.ts';
+import { RenewedSession } from '../../src/adapters/store/session.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
 import type { StoreHeader } from '../../src/adapters/store/identity.ts';
-import { StoreWitness } from '../../src/adapters/store/identity.ts';
+import { StoreIdentity } from '../../src/adapters/store/identity.ts';
 import type { History } from '../history/history.ts';
 import type { NetworkWeather } from '../network/fault-profile.ts';
 import type { Speaker } from '../network/connection.ts';
@@ -55,11 +55,11 @@ export class SimStore implements CellStore {
   readonly #followings = new Set<SimFollowing>();
   readonly #sessions = new Set<RenewedSession>();
   #closed = false;
-  readonly #witness: StoreWitness;
+  readonly #identity: StoreIdentity;
 
   constructor(parts: SimStoreParts) {
     this.#parts = parts;
-    this.#witness = new StoreWitness(parts.onWrongServer);
+    this.#identity = new StoreIdentity(parts.onWrongServer);
     this.limits = parts.limits ?? DEFAULT_STORE_LIMITS;
   }
 
@@ -93,7 +93,7 @@ export class SimStore implements CellStore {
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
     this.#checkOpen();
-    const onReply = this.#witness.asking();
+    const onReply = this.#identity.beginCall();
     const { history, speaker } = this.#parts;
     const from = history?.asking() ?? 0;
     const { value: reply, ...server } = await this.#send(attempt);
@@ -107,7 +107,7 @@ export class SimStore implements CellStore {
     const following = new SimFollowing(
       { ...this.#parts, list: (room) => this.list(room), ended: () => this.#followings.delete(following) },
       prefix,
-      this.#witness.following(follower),
+      this.#identity.following(follower),
     );
     this.#followings.add(following);
     return following;
@@ -152,7 +152,7 @@ export class SimStore implements CellStore {
   }
 
   async #reading(kind: string, of: readonly string[] | string, work: () => Snapshot): Promise<Snapshot> {
-    const onReply = this.#witness.asking();
+    const onReply = this.#identity.beginCall();
     const { history, speaker } = this.#parts;
     const from = history?.asking() ?? 0;
     const note = typeof of === 'string' ? of : of.join(' ');
@@ -163,7 +163,7 @@ export class SimStore implements CellStore {
   }
 
   async #known<T>(kind: string, note: string, work: () => T): Promise<T> {
-    const onReply = this.#witness.asking();
+    const onReply = this.#identity.beginCall();
     const { value, header } = await this.#asked(kind, note, work);
     if (header !== null) onReply(header);
     return value;

@@ -1,4 +1,4 @@
-import { eventPlaceOf } from '../wire/api/event-position.ts';
+import { eventPositionOf } from '../wire/api/event-position.ts';
 import type { CellEvent } from '../wire/api/monitor-api.ts';
 
 /**
@@ -20,10 +20,10 @@ export class EventCursor {
 
   /** A stream began while its monitor was at this place: whoever asked for `now` goes on from there. */
   began(place: string): void {
-    if (this.#since === 'now' && eventPlaceOf(place) !== null) this.#since = place;
+    if (this.#since === 'now' && eventPositionOf(place) !== null) this.#since = place;
   }
 
   saw({ id, kind }: CellEvent): void {
-    if (kind !== 'gap' && eventPlaceOf(id) !== null) this.#since = id;
+    if (kind !== 'gap' && eventPositionOf(id) !== null) this.#since = id;
   }
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { exitFile, stoppingFile } from '../../src/wire/host-files/attempt-files.ts';
-import { outcomeFile, verdictFile } from '../../src/wire/host-files/host-files.ts';
+import { outcomeFile, stopReasonFile } from '../../src/wire/host-files/host-files.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
@@ -60,7 +60,7 @@ describeNeeding(
         const report = await untilReport(client, agent.address, id, (one) => one.released);
         expect(report).toMatchObject({ state: 'failed', reason, restarts: 0, exit: { code: 3 } });
         told.set(id, report);
-        expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe(reason);
+        expect(stopReasonFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe(reason);
         expect(outcomeFile.decode(contentOf(`allocations/${id}/outcome.json`))).toMatchObject({ reason });
         const { chunks } = await client.logs(agent.address, id, {
           ...{ task: 'main', stream: 'stdout', offset: 0, follow: false },

@@ -7,7 +7,7 @@ import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
-import { verdictFile } from '../../src/wire/host-files/host-files.ts';
+import { stopReasonFile } from '../../src/wire/host-files/host-files.ts';
 import { exitFile, stoppingFile } from '../../src/wire/host-files/attempt-files.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
@@ -80,7 +80,7 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
     expect(await until(id, isReleased)).toMatchObject({
       ...{ state: 'failed', reason: 'deadline', restarts: 0, exit: { signal: 'SIGTERM' } },
     });
-    expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('deadline');
+    expect(stopReasonFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('deadline');
   });
 
   it('I16 a task that is to stop when cut off runs while the store is heard, and is stopped when it is not', async () => {
@@ -101,7 +101,7 @@ describeNeeding(compiled === null ? 'there is no C compiler' : null, 'deadlines 
     expect(await until(id, isReleased)).toMatchObject({
       ...{ state: 'failed', reason: 'disconnected', restarts: 0 },
     });
-    expect(verdictFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('disconnected');
+    expect(stopReasonFile.decode(contentOf(`allocations/${id}/verdict.json`)).why).toBe('disconnected');
     const other = await client.get(agent.address, stays.allocation.id);
     expect(other).toMatchObject({ state: 'running', reason: '' });
     await client.stop(agent.address, stays.allocation.id, someStop());

@@ -1,5 +1,5 @@
 import type { RehearsalParts } from '../../schedulers/warmup/warmup.ts';
-import { RehearsalStore } from '../../src/adapters/etcd/warm-up-store.ts';
+import { WarmUpStore } from '../../src/adapters/etcd/warm-up-store.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
@@ -34,8 +34,8 @@ export class WatchedRehearsal {
     },
   };
 
-  makeStore(mayGoOn?: () => Promise<void>): RehearsalStore {
-    const store = new RehearsalStore(this.clock, mayGoOn);
+  makeStore(mayGoOn?: () => Promise<void>): WarmUpStore {
+    const store = new WarmUpStore(this.clock, mayGoOn);
     const close = store.close.bind(store);
     this.open += 1;
     this.stores += 1;

@@ -1,5 +1,5 @@
 import type { CellKeys } from '../../../src/core/cell/keys.ts';
-import { eventPlaceOf } from '../../../src/wire/api/event-position.ts';
+import { eventPositionOf } from '../../../src/wire/api/event-position.ts';
 import type { CellEvent } from '../../../src/wire/api/monitor-api.ts';
 import type { EventFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
@@ -93,7 +93,7 @@ class Reader {
 
   /** With `now`, at a monitor that is at this place. Whoever says `now` again has forgotten where he was. */
   begins(place: string, at: Stamp): void {
-    const began = eventPlaceOf(place);
+    const began = eventPositionOf(place);
     if (began === null || this.#since !== null) return;
     this.#since = at;
     this.#partly = began.revision;
@@ -105,7 +105,7 @@ class Reader {
     this.#stream = stream;
     if (event.kind === 'gap') return this.#forget(at);
     this.#since ??= at;
-    const place = eventPlaceOf(event.id);
+    const place = eventPositionOf(event.id);
     const before = this.#inStream.get(event.id) ?? (place === null ? undefined : this.#told.get(event.id));
     if (before !== undefined)
       this.#prove(event.id, `${this.#client} was told twice: ${event.kind}`, [before, at]);

@@ -8,7 +8,7 @@ interface Waiting<T> {
  * Joins requests for the same slow thing, a sync: while one run is under way, all that come wait for the next, and share
  * it. So what a run is about was there before it began.
  */
-export class SharedRuns<T> {
+export class BatchRunner<T> {
   readonly #run: (items: readonly T[]) => Promise<void>;
   readonly #whenIdle: () => void;
   #waiting: Waiting<T>[] = [];

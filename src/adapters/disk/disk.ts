@@ -19,7 +19,7 @@ import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Disk, DiskErrorCode, WriteOptions } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
-import { SharedRuns } from './batch-runner.ts';
+import { BatchRunner } from './batch-runner.ts';
 
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
@@ -41,8 +41,8 @@ export function nodeDisk(root: string): Disk {
 
 class NodeDisk implements Disk {
   readonly #root: string;
-  readonly #appends = new Map<string, SharedRuns<string>>();
-  readonly #folderSyncs = new Map<string, SharedRuns<null>>();
+  readonly #appends = new Map<string, BatchRunner<string>>();
+  readonly #folderSyncs = new Map<string, BatchRunner<null>>();
   #temporary = 0;
   #free = { atMs: -Infinity, bytes: 0 };
 
@@ -185,13 +185,13 @@ class NodeDisk implements Disk {
 
 /** One queue for each thing that is synced, for as long as somebody waits for it. */
 function shared<T>(
-  queues: Map<string, SharedRuns<T>>,
+  queues: Map<string, BatchRunner<T>>,
   path: string,
   run: (items: readonly T[]) => Promise<void>,
-): SharedRuns<T> {
+): BatchRunner<T> {
   const known = queues.get(path);
   if (known !== undefined) return known;
-  const queue = new SharedRuns(run, () => queues.delete(path));
+  const queue = new BatchRunner(run, () => queues.delete(path));
   queues.set(path, queue);
   return queue;
 }

@@ -1,12 +1,12 @@
 import type { Etcd3 } from 'etcd3';
 import type { Clock } from '../../ports/clock.ts';
-import type { Asked } from '../store/identity.ts';
+import type { OnReply } from '../store/identity.ts';
 import { headerOf } from './client/txn-codec.ts';
 
 export interface CanaryOptions {
   readonly etcd: Etcd3;
   /** A canary is about to be written: what is told of the answer. */
-  readonly asking: () => Asked;
+  readonly asking: () => OnReply;
   readonly clock: Clock;
   readonly key: string;
   readonly intervalMs: number;

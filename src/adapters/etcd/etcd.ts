@@ -15,8 +15,8 @@ import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { checkAttempt } from '../store/store.ts';
-import type { Asked } from '../store/identity.ts';
-import { StoreWitness } from '../store/identity.ts';
+import type { OnReply } from '../store/identity.ts';
+import { StoreIdentity } from '../store/identity.ts';
 import { Canary } from './canary.ts';
 import type { EtcdClientOptions } from './client/client.ts';
 import { etcdClient } from './client/client.ts';
@@ -71,12 +71,12 @@ export class EtcdCellStore implements CellStore {
   readonly #canaryKey: string;
   readonly #canary: Canary;
   readonly #limit: TxnLimit;
-  readonly #witness: StoreWitness;
+  readonly #identity: StoreIdentity;
   #closed = false;
 
   constructor(options: EtcdStoreOptions) {
     this.#options = options;
-    this.#witness = new StoreWitness(options.onWrongServer);
+    this.#identity = new StoreIdentity(options.onWrongServer);
     this.#etcd = etcdClient(options);
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
     this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#asking());
@@ -150,7 +150,7 @@ export class EtcdCellStore implements CellStore {
 
   follow(prefix: string, follower: Follower): Following {
     if (this.#closed) throw new StoreError('closed', 'the store was closed', { retryable: false });
-    const following = new EtcdFollowing(prefix, this.#witness.following(follower), {
+    const following = new EtcdFollowing(prefix, this.#identity.following(follower), {
       etcd: this.#watching,
       clock: this.#options.clock,
       log: this.#options.log,
@@ -190,7 +190,7 @@ export class EtcdCellStore implements CellStore {
   }
 
   /** A read may be made again: the next member is asked when one does not answer. */
-  async #reading<T>(read: (onReply: Asked) => Promise<T>): Promise<T> {
+  async #reading<T>(read: (onReply: OnReply) => Promise<T>): Promise<T> {
     const onReply = this.#asking();
     try {
       return await askEach(this.#options.endpoints.length, () => read(onReply));
@@ -205,10 +205,10 @@ export class EtcdCellStore implements CellStore {
    * @returns what is to be told of its answers
    * @throws StoreError `wrong-server`, both
    */
-  #asking(): Asked {
-    const onReply = this.#witness.asking();
+  #asking(): OnReply {
+    const onReply = this.#identity.beginCall();
     return (header) => {
-      if (!this.#witness.isAcquainted && this.#options.limits === undefined) this.#limit.learn();
+      if (!this.#identity.isKnown && this.#options.limits === undefined) this.#limit.learn();
       onReply(header);
     };
   }

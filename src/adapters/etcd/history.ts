@@ -1,6 +1,6 @@
 import type { Revision } from '../../ports/cell-store.ts';
 import type { StoreError } from '../../ports/cell-store.ts';
-import type { Asked } from '../store/identity.ts';
+import type { OnReply } from '../store/identity.ts';
 import type { DirectEtcd } from './client/direct-client.ts';
 import { storeErrorOf } from './client/faults.ts';
 import { askEach } from './client/members.ts';
@@ -27,7 +27,7 @@ export async function* readHistory(
   etcd: DirectEtcd,
   prefix: string,
   fromRevision: number,
-  { members, asking }: { readonly members: number; readonly asking: () => Asked },
+  { members, asking }: { readonly members: number; readonly asking: () => OnReply },
 ): AsyncGenerator<Revision, void, undefined> {
   const mark = endOf(prefix);
   const onReply = asking();
@@ -83,7 +83,7 @@ function keyOf(change: Revision['changes'][number]): string {
 }
 
 /** The first revision after the last compaction: at the compacted revision itself, deletions are gone. */
-export async function readOldestRevision(etcd: DirectEtcd, key: string, onReply: Asked): Promise<number> {
+export async function readOldestRevision(etcd: DirectEtcd, key: string, onReply: OnReply): Promise<number> {
   try {
     onReply(headerOf(await etcd.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION })));
     return FIRST_REVISION;

@@ -1,7 +1,7 @@
 import type { Etcd3, ILeaseKeepAliveResponse } from 'etcd3';
 import type { Session } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Asked } from '../store/identity.ts';
+import type { OnReply } from '../store/identity.ts';
 import { storeErrorOf } from './client/faults.ts';
 import { headerOf } from './client/txn-codec.ts';
 
@@ -22,14 +22,14 @@ type Stream = Awaited<ReturnType<Etcd3['leaseClient']['leaseKeepAlive']>>;
 export class LeaseKeeper {
   readonly #etcd: Etcd3;
   readonly #clock: Clock;
-  readonly #asking: () => Asked;
+  readonly #asking: () => OnReply;
   readonly #sessions = new Map<string, EtcdSession>();
   #stream: Stream | null = null;
   #opening = false;
   #openedAtMs = 0;
 
   /** @param asking a lease is about to be asked for: what is told of the answer */
-  constructor(etcd: Etcd3, clock: Clock, asking: () => Asked) {
+  constructor(etcd: Etcd3, clock: Clock, asking: () => OnReply) {
     this.#etcd = etcd;
     this.#clock = clock;
     this.#asking = asking;

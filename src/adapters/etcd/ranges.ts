@@ -1,6 +1,6 @@
 import type { Etcd3, IKeyValue, IRangeResponse } from 'etcd3';
 import type { Entry, Snapshot } from '../../ports/cell-store.ts';
-import type { Asked } from '../store/identity.ts';
+import type { OnReply } from '../store/identity.ts';
 import type { DirectEtcd } from './client/direct-client.ts';
 import { isMessageTooLarge } from './client/faults.ts';
 import type { ListReply } from './client/txn-codec.ts';
@@ -32,7 +32,7 @@ function entryOf(kv: IKeyValue): Entry {
 export async function listPages(
   etcd: Etcd3,
   prefix: string,
-  onReply: Asked,
+  onReply: OnReply,
   options: { readonly pageKeysMax?: number | undefined; readonly atRevision?: number | undefined } = {},
 ): Promise<Snapshot> {
   const { key, range_end } = prefixRange(prefix);
@@ -70,7 +70,7 @@ export async function listShort(
   etcd: DirectEtcd,
   prefixes: readonly string[],
   operationsMax: number,
-  onReply: Asked,
+  onReply: OnReply,
 ): Promise<readonly Snapshot[]> {
   const lists: Snapshot[] = [];
   for (let at = 0; at < prefixes.length; at += operationsMax) {
@@ -106,7 +106,7 @@ export async function readKeys(
   etcd: Etcd3,
   keys: readonly string[],
   operationsMax: number,
-  onReply: Asked,
+  onReply: OnReply,
 ): Promise<Snapshot> {
   const entries = new Map<string, Entry>();
   let revision = 0;

@@ -9,7 +9,7 @@ import { decodeWatchReply } from './client/watch-codec.ts';
  * A watch over a cell in memory whose replies are bytes that were written and read, as those of a server are. What
  * happens until the process gets round to it comes in one reply.
  */
-export class RehearsalLink implements WatchLink {
+export class WarmUpLink implements WatchLink {
   readonly #cell: MemoryCell;
   readonly #turn: () => Promise<void>;
   #tell: (reply: WatchReply) => void = () => undefined;

@@ -17,7 +17,7 @@ import { MemoryCellStore } from '../memory/memory.ts';
 import { DEFAULT_STORE_LIMITS, checkAttempt } from '../store/store.ts';
 import { silentLog } from '../telemetry/silent.ts';
 import { EtcdFollowing } from './following.ts';
-import { RehearsalLink } from './warm-up-link.ts';
+import { WarmUpLink } from './warm-up-link.ts';
 import { encodeTxnReply } from './client/reply-codec.ts';
 import { decodeTxnReply, encodeTxn } from './client/txn-codec.ts';
 import { OPERATIONS_WANTED } from './txn-limit.ts';
@@ -32,7 +32,7 @@ const BEHIND_MAX = Number.MAX_SAFE_INTEGER;
  * adapter's own code, so that this code, and all that works on what it makes, is compiled for what a real store will bring.
  * Touches no network. Sessions never end, and nobody else writes.
  */
-export class RehearsalStore implements CellStore {
+export class WarmUpStore implements CellStore {
   readonly limits: StoreLimits = { ...DEFAULT_STORE_LIMITS, operationsMax: OPERATIONS_WANTED };
   readonly #clock: Clock;
   readonly #turn: () => Promise<void>;
@@ -77,7 +77,7 @@ export class RehearsalStore implements CellStore {
 
   follow(prefix: string, follower: Follower): Following {
     const following = new EtcdFollowing(prefix, follower, {
-      etcd: { watchLink: () => Promise.resolve(new RehearsalLink(this.#cell, this.#turn)) },
+      etcd: { watchLink: () => Promise.resolve(new WarmUpLink(this.#cell, this.#turn)) },
       clock: this.#clock,
       log: silentLog,
       canaryKey: '',

@@ -14,11 +14,11 @@ import type {
 import { StoreError } from '../../ports/cell-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store/store.ts';
-import type { Asked } from '../store/identity.ts';
-import { StoreWitness } from '../store/identity.ts';
+import type { OnReply } from '../store/identity.ts';
+import { StoreIdentity } from '../store/identity.ts';
 import { MemoryCell } from './cell.ts';
 import { MemoryFollowing, snapshotOf } from './following.ts';
-import { RenewedSession } from './session.ts';
+import { RenewedSession } from '../store/session.ts';
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;
@@ -42,7 +42,7 @@ export class MemoryCellStore implements CellStore {
   readonly #deliver: (tell: () => void) => void;
   readonly #followings = new Set<MemoryFollowing>();
   readonly #sessions = new Set<RenewedSession>();
-  readonly #witness: StoreWitness;
+  readonly #identity: StoreIdentity;
   #closed = false;
   #cutOff = false;
 
@@ -51,7 +51,7 @@ export class MemoryCellStore implements CellStore {
     this.limits = options.limits ?? DEFAULT_STORE_LIMITS;
     this.cell = options.cell ?? new MemoryCell({ clock: options.clock });
     this.#deliver = options.deliver ?? queueMicrotask;
-    this.#witness = new StoreWitness(options.onWrongServer);
+    this.#identity = new StoreIdentity(options.onWrongServer);
   }
 
   async read(keys: readonly string[]): Promise<Snapshot> {
@@ -90,7 +90,7 @@ export class MemoryCellStore implements CellStore {
   follow(prefix: string, follower: Follower): Following {
     if (this.#closed) throw closedError();
     const following = new MemoryFollowing(
-      ...([this.cell, prefix, this.#witness.following(follower), this.#deliver] as const),
+      ...([this.cell, prefix, this.#identity.following(follower), this.#deliver] as const),
       () => this.#followings.delete(following),
     );
     this.#followings.add(following);
@@ -147,10 +147,10 @@ export class MemoryCellStore implements CellStore {
   }
 
   /** @returns is to be told of an answer that is a later one */
-  #check(): Asked {
+  #check(): OnReply {
     if (this.#closed) throw closedError();
     if (this.#cutOff) throw new StoreError('unavailable', 'the store cannot be reached', { retryable: true });
-    const onReply = this.#witness.asking();
+    const onReply = this.#identity.beginCall();
     onReply({ cluster: CLUSTER, revision: this.cell.revision });
     return onReply;
   }

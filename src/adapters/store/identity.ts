@@ -1,7 +1,7 @@
 import type { Follower } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 
-/** What the head of every answer says of whoever gave it. */
+/** What the header of every reply says of the server. */
 export interface StoreHeader {
   /** The cluster's id. */
   readonly cluster: string;
@@ -9,85 +9,88 @@ export interface StoreHeader {
   readonly revision: number;
 }
 
-/** What was known when a call was made: its answer must be at least as new. */
-export type Asked = (header: StoreHeader) => void;
+/**
+ * Checks the header of each reply to one call.
+ * @throws StoreError `wrong-server`
+ */
+export type OnReply = (header: StoreHeader) => void;
 
 const REMEDY = 'restore it with a new --initial-cluster-token and say `moorage restored` (docs/restoring.md)';
 
 /**
- * Is it still the store that it was? Remembers the cluster's id and the newest revision that anybody in this process was
- * told. A store under another id, or one that has gone back, is of no use to whoever knew the former: its revisions
- * come a second time, and a compare against one that was remembered proves nothing.
+ * Checks that the store is still the one that this process knows: the same cluster id, and no revision behind the newest
+ * one seen. After a restore from a snapshot revisions come a second time, and a compare against a remembered one proves
+ * nothing: the store is refused from then on.
  *
- * Revisions are only evidence one way round. Any revision that was ever told was agreed on by the cluster, so what is asked
- * *afterwards*, of the cluster and not of one member alone, is answered with that one or a newer. What was asked before
- * may be overtaken, and a member that lags behind may tell followers older ones: neither proves anything.
+ * A revision is evidence in one direction only. The cluster agreed on every revision that was ever reported, so a call made
+ * *afterwards* is answered with that one or a newer one. A call made before may be overtaken, and a lagging member may
+ * report older revisions to a watch: neither proves anything.
  *
- * It does not see a store that went back and was written to, before this process asked it again, until its revision had
- * passed all that was known.
+ * Not detected: a store that was restored and then written to, before this process calls it again, until its revision has
+ * passed all that this process knows. `docs/decisions: Restore`
  */
-export class StoreWitness {
+export class StoreIdentity {
   readonly #onWrongServer: ((error: StoreError) => void) | undefined;
   #cluster: string | null = null;
   #newest = 0;
   #fault: StoreError | null = null;
 
-  /** @param onWrongServer told once; from then on every call is refused */
+  /** @param onWrongServer called once; from then on every call is refused */
   constructor(onWrongServer?: (error: StoreError) => void) {
     this.#onWrongServer = onWrongServer;
   }
 
   /** A store has answered before. */
-  get isAcquainted(): boolean {
+  get isKnown(): boolean {
     return this.#cluster !== null;
   }
 
   /**
-   * A call is about to be made.
-   * @returns takes the head of each of its answers; it throws as this does when they come from another store
-   * @throws StoreError `wrong-server` when one did already: nothing more is to be sent there
+   * To be called before each call to the store.
+   * @returns takes the header of each of its replies
+   * @throws StoreError `wrong-server` when an earlier reply came from another store
    */
-  asking(): Asked {
+  beginCall(): OnReply {
     if (this.#fault !== null) throw this.#fault;
     const known = this.#newest;
-    return (header) => this.#answered(header, known);
+    return (header) => this.#check(header, known);
   }
 
-  /** The same follower: what it is told counts as known, whichever member says it. */
+  /** The same follower; the revisions reported to it count as known. */
   following(follower: Follower): Follower {
     return {
       onSnapshot: (snapshot) => {
-        this.#told(snapshot.revision);
+        this.#see(snapshot.revision);
         follower.onSnapshot(snapshot);
       },
       onChanges: (changes, revision) => {
-        this.#told(revision);
+        this.#see(revision);
         follower.onChanges(changes, revision);
       },
-      // What a follower knows beforehand it knows from an answer, which was told already.
+      // The revisions that a follower knows beforehand came from replies, which were checked.
       ...(follower.knows === undefined
         ? null
         : { knows: (revision: number) => follower.knows?.(revision) === true }),
     };
   }
 
-  #told(revision: number): void {
+  #see(revision: number): void {
     if (revision > this.#newest) this.#newest = revision;
   }
 
-  #answered({ cluster, revision }: StoreHeader, known: number): void {
+  #check({ cluster, revision }: StoreHeader, known: number): void {
     this.#cluster ??= cluster;
     if (this.#cluster !== cluster)
-      this.#give('another cluster answers than before: if the store was restored, say `moorage restored`');
+      this.#refuse('another cluster answers than before: if the store was restored, say `moorage restored`');
     else if (revision < known)
-      this.#give(
+      this.#refuse(
         `the store has gone back from revision ${String(known)} to ${String(revision)} and kept its id: ${REMEDY}`,
       );
     if (this.#fault !== null) throw this.#fault;
-    this.#told(revision);
+    this.#see(revision);
   }
 
-  #give(message: string): void {
+  #refuse(message: string): void {
     if (this.#fault !== null) return;
     this.#fault = new StoreError('wrong-server', message, { retryable: false });
     this.#onWrongServer?.(this.#fault);

@@ -54,7 +54,7 @@ export interface AllocationSpec {
 }
 
 /** `user`, `evicted`, `drain`: orders from outside. The others are the host's own. */
-export const VERDICTS = [
+export const STOP_REASONS = [
   'user',
   'evicted',
   'drain',
@@ -64,10 +64,10 @@ export const VERDICTS = [
   'memory-pressure',
   'disk',
 ] as const;
-export type VerdictKind = (typeof VERDICTS)[number];
+export type StopReason = (typeof STOP_REASONS)[number];
 
-export interface VerdictRecord {
-  readonly why: VerdictKind;
+export interface StopReasonRecord {
+  readonly why: StopReason;
   readonly cause: string;
   readonly commandId: string;
   readonly atMs: number;
@@ -123,8 +123,8 @@ const specShape: z.ZodType<AllocationSpec> = z.object({
   acceptedAtMs: whole,
   addresses: z.exactOptional(z.array(line)),
 });
-const verdictShape: z.ZodType<VerdictRecord> = z.object({
-  why: z.enum(VERDICTS),
+const verdictShape: z.ZodType<StopReasonRecord> = z.object({
+  why: z.enum(STOP_REASONS),
   cause: line,
   commandId: line,
   atMs: whole,
@@ -169,7 +169,7 @@ export const identityFile = schemaCodec('identity', identityShape);
 export const incarnationFile = schemaCodec('incarnation', incarnationShape);
 export const lockFile = schemaCodec('lock', lockShape);
 export const specFile = schemaCodec('allocation', specShape);
-export const verdictFile = schemaCodec('verdict', verdictShape);
+export const stopReasonFile = schemaCodec('verdict', verdictShape);
 export const outcomeFile = schemaCodec('outcome', outcomeShape);
 export const journalLine = schemaCodec('journal', journalShape);
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { FileThread } from '../../../../src/adapters/file-thread/file-thread.ts';
 import { openFileThread } from '../../../../src/adapters/file-thread/file-thread.ts';
 import { nodeDisk } from '../../../../src/adapters/disk/disk.ts';
-import { SharedRuns } from '../../../../src/adapters/disk/batch-runner.ts';
+import { BatchRunner } from '../../../../src/adapters/disk/batch-runner.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import type { Disk } from '../../../../src/ports/disk.ts';
 
@@ -123,7 +123,7 @@ describe('the disk of a machine', () => {
     const runs: string[] = [];
     let fail = false;
     let idle = 0;
-    const queue = new SharedRuns<string>(
+    const queue = new BatchRunner<string>(
       async (items) => {
         runs.push(items.join(''));
         await Promise.resolve();

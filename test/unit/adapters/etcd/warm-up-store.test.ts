@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RehearsalStore } from '../../../../src/adapters/etcd/warm-up-store.ts';
+import { WarmUpStore } from '../../../../src/adapters/etcd/warm-up-store.ts';
 import { systemClock } from '../../../../src/adapters/system/system.ts';
 import type { Change, Write } from '../../../../src/ports/cell-store.ts';
 
 describe('the store of a rehearsal', () => {
-  let store: RehearsalStore;
-  beforeEach(() => (store = new RehearsalStore(systemClock)));
+  let store: WarmUpStore;
+  beforeEach(() => (store = new WarmUpStore(systemClock)));
   afterEach(() => store.close());
 
   const putting = (key: string, value: string): Write => ({ kind: 'put', key, value });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { StoreWitness } from '../../../../src/adapters/store/identity.ts';
+import { StoreIdentity } from '../../../../src/adapters/store/identity.ts';
 import type { StoreError } from '../../../../src/ports/cell-store.ts';
 
 const cluster = '7';
@@ -19,14 +19,14 @@ it('late answers, answers that overtake each other and members that lag behind a
   fc.assert(
     fc.property(happenings, (script) => {
       const faults: StoreError[] = [];
-      const witness = new StoreWitness((error) => faults.push(error));
-      const follower = witness.following(NOBODY);
+      const identity = new StoreIdentity((error) => faults.push(error));
+      const follower = identity.following(NOBODY);
       let revision = 1;
-      const asked: ReturnType<StoreWitness['asking']>[] = [];
+      const asked: ReturnType<StoreIdentity['beginCall']>[] = [];
       const served: (() => void)[] = [];
       for (const happening of script) {
         if (happening.kind === 'write') revision += 1;
-        else if (happening.kind === 'ask') asked.push(witness.asking());
+        else if (happening.kind === 'ask') asked.push(identity.beginCall());
         else if (happening.kind === 'serve') {
           const header = { cluster, revision };
           for (const answer of asked.splice(0)) served.push(() => answer(header));
@@ -47,15 +47,15 @@ it('what is asked after a revision was known, and answered with an older one, is
       fc.constantFrom('answer', 'snapshot', 'change'),
       (known, back, by) => {
         const faults: StoreError[] = [];
-        const witness = new StoreWitness((error) => faults.push(error));
-        const follower = witness.following(NOBODY);
-        if (by === 'answer') witness.asking()({ cluster, revision: known });
+        const identity = new StoreIdentity((error) => faults.push(error));
+        const follower = identity.following(NOBODY);
+        if (by === 'answer') identity.beginCall()({ cluster, revision: known });
         else if (by === 'change') follower.onChanges([], known);
         else follower.onSnapshot({ revision: known, entries: new Map() });
-        const [late, asked] = [witness.asking(), witness.asking()];
+        const [late, asked] = [identity.beginCall(), identity.beginCall()];
         const older = { cluster, revision: known - 1 - (back % (known - 1)) };
         expect(() => asked(older)).toThrow(/gone back from revision/);
-        for (const again of [() => witness.asking(), () => late({ cluster, revision: known + 1 })])
+        for (const again of [() => identity.beginCall(), () => late({ cluster, revision: known + 1 })])
           expect(again).toThrow(/gone back from revision/);
         expect(faults).toHaveLength(1);
         expect(faults[0]).toMatchObject({ code: 'wrong-server', retryable: false });
@@ -65,8 +65,8 @@ it('what is asked after a revision was known, and answered with an older one, is
 });
 
 it('another id is proof at any revision', () => {
-  const witness = new StoreWitness();
-  witness.asking()({ cluster, revision: 5 });
-  const asked = witness.asking();
+  const identity = new StoreIdentity();
+  identity.beginCall()({ cluster, revision: 5 });
+  const asked = identity.beginCall();
   expect(() => asked({ cluster: '8', revision: 500 })).toThrow(/another cluster/);
 });

@@ -3,22 +3,28 @@ import type { Clock } from '../../ports/clock.ts';
 
 /** Three renewals in a TTL: two may be lost without harm. */
 const RENEWALS_PER_TTL = 3;
-/** We give ourselves up this part of the TTL after the last renewal: before the store can do it. */
+/**
+ * The session is declared lost this part of the TTL after the last answered renewal, counted from when it was sent. The
+ * server counts from when the renewal arrived, and expires the lease later than the TTL: so the holder is always first.
+ */
 const OWN_DEADLINE_FRACTION = 0.8;
 
 export interface RenewedSessionParts {
   readonly id: string;
   readonly ttlMs: number;
-  /** By the holder's monotonic clock. */
+  /** When the lease was asked for, by the holder's monotonic clock. */
   readonly sentAtMs: number;
   readonly clock: Clock;
-  /** @returns false: the lease is gone. Rejects when the store cannot be reached. */
+  /**
+   * Resolves when a renewal that was sent at this call, or earlier, is answered; false: the lease is gone. May never settle.
+   * Rejects when the store cannot be reached.
+   */
   readonly renew: () => Promise<boolean>;
   readonly revoke: () => Promise<void>;
   readonly ended: () => void;
 }
 
-/** A lease that is renewed through calls that may be lost: of a store in memory, and of the simulated one. */
+/** A lease that this process renews, through calls that may be lost. */
 export class RenewedSession implements Session {
   readonly id: string;
   readonly #parts: RenewedSessionParts;
@@ -47,11 +53,11 @@ export class RenewedSession implements Session {
     try {
       await this.#parts.revoke();
     } catch {
-      // It cannot be reached: the keys go when the lease runs out.
+      // The store cannot be reached, or has ended the lease itself: either way the keys go when the lease expires.
     }
   }
 
-  /** Stops renewing, as if the process had died: the keys stay until the lease runs out. */
+  /** Stops renewing, as if the process had died: the keys stay until the lease expires. */
   abandon(): void {
     this.#cancelRenewal();
     this.#cancelDeadline();
@@ -69,9 +75,9 @@ export class RenewedSession implements Session {
 
   async #renew(sentAtMs: number): Promise<void> {
     try {
-      const there = await this.#parts.renew();
+      const isThere = await this.#parts.renew();
       if (this.#lost.signal.aborted) return;
-      if (there) this.#extend(sentAtMs);
+      if (isThere) this.#extend(sentAtMs);
       else this.abandon();
     } catch {
       // The next renewal tries again; until then the own deadline runs.
