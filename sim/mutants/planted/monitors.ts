@@ -110,7 +110,7 @@ export const IN_MONITORS: readonly Mutant[] = [
     theme: 'followed',
     slip: 'who follows from now on begins anew from now when the stream breaks before the store told anything',
     file: 'src/clients/event-cursor.ts',
-    find: "if (this.#since === 'now' && eventPlaceOf(place) !== null) this.#since = place;",
+    find: "if (this.#since === 'now' && eventPositionOf(place) !== null) this.#since = place;",
     replace: '',
     breaks: ['I52'],
   },

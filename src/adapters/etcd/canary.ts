@@ -5,19 +5,19 @@ import { headerOf } from './client/txn-codec.ts';
 
 export interface CanaryOptions {
   readonly etcd: Etcd3;
-  /** A canary is about to be written: what is told of the answer. */
-  readonly asking: () => OnReply;
+  /** Called before each write. */
+  readonly beginCall: () => OnReply;
   readonly clock: Clock;
   readonly key: string;
   readonly intervalMs: number;
-  /** Called one interval after a canary was written: whoever has not seen it by then is cut off. */
+  /** Called one interval after a canary was written: a watch that has not seen it by then is cut off. */
   readonly onDue: (value: string, writtenAtMs: number) => void;
 }
 
 /**
- * Writes a small key now and then that must come through every watch. A link that is open in one direction only gives no
- * event and no error; nothing else would tell it from a quiet cell. Its answer is also how whoever only follows learns
- * soon that it is another store than before.
+ * Writes a small key every interval that must come through every watch. A link that is open in one direction only gives no
+ * event and no error; nothing else distinguishes it from a quiet cell. A process that only follows also learns from the
+ * reply that another store answers.
  */
 export class Canary {
   readonly #options: CanaryOptions;
@@ -51,14 +51,14 @@ export class Canary {
     });
   }
 
-  /** @returns null: it could not be written (store away, or out of space), so nobody can be blamed for not seeing it */
+  /** @returns null when it could not be written (store away, or out of space): no watch can have seen it */
   async #write(): Promise<{ readonly value: string; readonly writtenAtMs: number } | null> {
     const writtenAtMs = this.#options.clock.monotonicMs();
     this.#count += 1;
     const value = `${this.#nonce}:${String(this.#count)}`;
     try {
-      const { asking, etcd, key } = this.#options;
-      const onReply = asking();
+      const { beginCall, etcd, key } = this.#options;
+      const onReply = beginCall();
       onReply(headerOf(await etcd.kv.put({ key: Buffer.from(key), value: Buffer.from(value) })));
       return { value, writtenAtMs };
     } catch {

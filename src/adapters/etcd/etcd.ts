@@ -25,10 +25,9 @@ import type { DirectEtcd } from './client/direct-client.ts';
 import { EtcdFollowing } from './following.ts';
 import { readHistory, readOldestRevision } from './history.ts';
 import { LeaseKeeper } from './leases.ts';
-import { askEach } from './client/members.ts';
+import { tryEachMember } from './client/members.ts';
 import { listPages, listShort, readKeys } from './ranges.ts';
-import type { ServerInfo } from './server-info.ts';
-import { readServerInfo } from './server-info.ts';
+import { versionWarning } from './server-version.ts';
 import type { TxnReply } from './client/txn-codec.ts';
 import { encodeTxn } from './client/txn-codec.ts';
 import { TxnLimit } from './txn-limit.ts';
@@ -38,15 +37,15 @@ export interface EtcdStoreOptions extends EtcdClientOptions {
   readonly log: Log;
   /** Instead of what the server is found to take: at most its own `--max-txn-ops` and `--max-request-bytes`. */
   readonly limits?: StoreLimits;
-  /** How often a key is written that every watch must see; only while something is followed. */
+  /** How often the canary key is written; only while something is followed. */
   readonly canaryIntervalMs?: number;
   /** Revisions that a watch may lie behind before it lists again. */
   readonly behindMax?: number;
   /** Keys in one page of a list. */
   readonly pageKeysMax?: number;
   /**
-   * Told once, when another cluster answers than before, or the same at an older revision, as after a restore from a
-   * snapshot: this store is of no use any more, and whoever holds it had better begin anew.
+   * Called once, when another cluster answers than before, or the same one at an older revision, as after a restore from a
+   * snapshot: every later call fails, and the process must begin anew.
    */
   readonly onWrongServer?: (error: StoreError) => void;
 }
@@ -54,16 +53,28 @@ export interface EtcdStoreOptions extends EtcdClientOptions {
 const CANARY_INTERVAL_MS = 2_000;
 /** Catching up with this much costs the server more than a new list of 10,000 keys. */
 const BEHIND_MAX = 20_000;
-/** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave no growing heap of them. */
+/** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave a bounded number of them. */
 const CANARY_KEYS = 64;
 
 /**
- * The cell store over etcd. Never connects by itself before it is used, and never gives up: while etcd is away calls fail
- * one by one, and follows come back by themselves.
+ * The cell store over etcd: reads, commits, follows and sessions. It connects when it is first used; while etcd is away
+ * calls fail one by one, and follows resume by themselves.
+ *
+ * A commit is encoded (`client/txn-codec.ts`), sent once, and ends as applied, refused or unknown. The rest:
+ *
+ * - `client/`: the connections, the encodings and what etcd's errors mean; `server/`: finds and starts an etcd.
+ * - `ranges.ts`: reads and lists. `history.ts`: past revisions.
+ * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
+ * - `leases.ts`: sessions, all renewed over one stream.
+ * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
+ * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
+ * - `warm-up-store.ts`, `warm-up-link.ts`: a store in memory that runs this code for the warm-up of a scheduler.
+ *
+ * `docs/decisions: Cell store and etcd`
  */
 export class EtcdCellStore implements CellStore {
   readonly #etcd: DirectEtcd;
-  /** For watches alone: twenty thousand events a second must not stand before a commit, nor a dead link between them. */
+  /** For watches alone: neither 20,000 events a second nor a dead link may delay a commit. */
   readonly #watching: DirectEtcd;
   readonly #options: EtcdStoreOptions;
   readonly #leases: LeaseKeeper;
@@ -79,14 +90,14 @@ export class EtcdCellStore implements CellStore {
     this.#identity = new StoreIdentity(options.onWrongServer);
     this.#etcd = etcdClient(options);
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
-    this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#asking());
+    this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#beginCall());
     const nonce = randomBytes(8);
     this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
     this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
     this.#canary = new Canary(
       {
         etcd: this.#etcd,
-        asking: () => this.#asking(),
+        beginCall: () => this.#beginCall(),
         clock: options.clock,
         key: this.#canaryKey,
         intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
@@ -98,19 +109,20 @@ export class EtcdCellStore implements CellStore {
     );
   }
 
-  /** They rise once, when a server has answered that takes more than etcd's default. */
+  /** Etcd's defaults, until a server has answered that takes more. */
   get limits(): StoreLimits {
     return this.#options.limits ?? this.#limit.limits;
   }
 
   /**
-   * Asks the server what it is, and logs what people should know of its version.
+   * Asks the server for its version, and logs a warning where it has known faults.
    * @throws StoreError
    */
-  async checkServer(): Promise<ServerInfo> {
-    const info = await readServerInfo(this.#etcd);
-    if (info.warning !== null) this.#options.log.warn({ version: info.version }, info.warning);
-    return info;
+  async checkServer(): Promise<{ readonly version: string }> {
+    const { version } = await this.#reading(() => this.#etcd.maintenance.status());
+    const warning = versionWarning(version);
+    if (warning !== null) this.#options.log.warn({ version }, warning);
+    return { version };
   }
 
   read(keys: readonly string[]): Promise<Snapshot> {
@@ -132,9 +144,9 @@ export class EtcdCellStore implements CellStore {
     return this.#transact(encodeTxn(attempt));
   }
 
-  /** Of the attempt only its bytes are kept while it is under way. */
+  /** A function of its own, so that of the attempt only its bytes are held while it is under way. */
   async #transact(request: Buffer): Promise<AttemptReply> {
-    const onReply = this.#asking();
+    const onReply = this.#beginCall();
     let reply: TxnReply;
     try {
       reply = await this.#etcd.transact(request);
@@ -155,7 +167,7 @@ export class EtcdCellStore implements CellStore {
       clock: this.#options.clock,
       log: this.#options.log,
       canaryKey: this.#canaryKey,
-      list: (room) => this.list(room),
+      list: (whole) => this.list(whole),
       behindMax: this.#options.behindMax ?? BEHIND_MAX,
       onClose: (closed) => {
         this.#followings.delete(closed);
@@ -173,7 +185,7 @@ export class EtcdCellStore implements CellStore {
 
   history(prefix: string, fromRevision: number): AsyncIterable<Revision> {
     const members = this.#options.endpoints.length;
-    return readHistory(this.#etcd, prefix, fromRevision, { members, asking: () => this.#asking() });
+    return readHistory(this.#etcd, prefix, fromRevision, { members, beginCall: () => this.#beginCall() });
   }
 
   oldestRevision(): Promise<number> {
@@ -189,23 +201,18 @@ export class EtcdCellStore implements CellStore {
     this.#watching.close();
   }
 
-  /** A read may be made again: the next member is asked when one does not answer. */
+  /** A read is repeated at the next member when one does not answer. */
   async #reading<T>(read: (onReply: OnReply) => Promise<T>): Promise<T> {
-    const onReply = this.#asking();
+    const onReply = this.#beginCall();
     try {
-      return await askEach(this.#options.endpoints.length, () => read(onReply));
+      return await tryEachMember(this.#options.endpoints.length, () => read(onReply));
     } catch (error) {
       throw storeErrorOf(this.#limit.faultOf(error));
     }
   }
 
-  /**
-   * A call is about to be made. Another cluster on the same address, or the same one gone back: its revisions mean nothing
-   * here, and a commit against it is a commit nowhere.
-   * @returns what is to be told of its answers
-   * @throws StoreError `wrong-server`, both
-   */
-  #asking(): OnReply {
+  /** @throws StoreError `wrong-server`; so does what it returns */
+  #beginCall(): OnReply {
     const onReply = this.#identity.beginCall();
     return (header) => {
       if (!this.#identity.isKnown && this.#options.limits === undefined) this.#limit.learn();

@@ -23,8 +23,7 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * A follow over etcd: list at revision R, watch from R+1, and after every end of the watch, whatever the cause, again from
- * the start.
+ * A follow over etcd: lists at revision R, watches from R+1, and lists again after every end of the watch.
  *
  *     listing ──► watching ──► (error · end · compaction · too far behind · canary missing) ──► waiting ──► listing
  */
@@ -48,7 +47,7 @@ export class EtcdFollowing implements Following {
     this.#follower = follower;
     this.#options = options;
     this.ready = new Promise((resolve, reject) => (this.#settleReady = { resolve, reject }));
-    // Not everybody waits for it; a following closed early must not end the process.
+    // An unhandled rejection would end the process when a following is closed early and its `ready` is not awaited.
     this.ready.catch(() => undefined);
     void this.#listAndWatch();
   }
@@ -62,7 +61,7 @@ export class EtcdFollowing implements Following {
     this.#options.onClose(this);
   }
 
-  /** The canary was written at that time, and has had long enough to come through: has it? If not, start again. */
+  /** Lists again unless this canary, written one interval ago, has come through. */
   expectCanary(value: string, writtenAtMs: number): void {
     if (this.#canary === value || this.#openSinceMs > writtenAtMs) return;
     this.#stream?.fail(new StoreError('timeout', 'the watch is silent', { retryable: true }));
@@ -83,7 +82,7 @@ export class EtcdFollowing implements Following {
     if (!this.#isClosed()) this.#watch(snapshot.revision + 1);
   }
 
-  /** A follower may close its own following while it is told something. */
+  /** A follower may close its own following within a call. */
   #isClosed(): boolean {
     return this.#closed;
   }

@@ -1,16 +1,15 @@
-import type { Revision } from '../../ports/cell-store.ts';
-import type { StoreError } from '../../ports/cell-store.ts';
+import type { Revision, StoreError } from '../../ports/cell-store.ts';
 import type { OnReply } from '../store/identity.ts';
 import type { DirectEtcd } from './client/direct-client.ts';
 import { storeErrorOf } from './client/faults.ts';
-import { askEach } from './client/members.ts';
+import { tryEachMember } from './client/members.ts';
 import { endOf, headerOf } from './client/txn-codec.ts';
 import { WatchStream } from './client/watch-stream.ts';
 
 /** Read ahead of the consumer; beyond it the stream is paused. */
 const QUEUE_REVISIONS_MAX = 10_000;
 const FIRST_REVISION = 1;
-/** Streams that end before they bring anything, for each member: the client draws whom it asks, and may draw a dead one again. */
+/** Streams that may end without an event, for each member: the client draws a member at random, and may draw a dead one twice. */
 const TRIES_A_MEMBER = 3;
 
 /**
@@ -20,18 +19,20 @@ const TRIES_A_MEMBER = 3;
  * is written at the first key after the prefix, and the watch reaches over it: one watcher gets its events in order, so
  * when the mark comes, everything before it has come.
  *
- * @param members so many there are to be asked
- * @param asking what is told of the answer to a call that is about to be made
+ * @param members how many the cluster has
+ * @param beginCall called before the call that writes the mark
  */
 export async function* readHistory(
   etcd: DirectEtcd,
   prefix: string,
   fromRevision: number,
-  { members, asking }: { readonly members: number; readonly asking: () => OnReply },
+  { members, beginCall }: { readonly members: number; readonly beginCall: () => OnReply },
 ): AsyncGenerator<Revision, void, undefined> {
   const mark = endOf(prefix);
-  const onReply = asking();
-  const reply = await askEach(members, () => etcd.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }));
+  const onReply = beginCall();
+  const reply = await tryEachMember(members, () =>
+    etcd.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }),
+  );
   onReply(headerOf(reply));
   const markRevision = Number(reply.header.revision);
   const queue: Revision[] = [];
@@ -53,7 +54,7 @@ export async function* readHistory(
       },
       onEnd: (cause) => {
         cuts += 1;
-        // The past does not change: it may be read on from another member.
+        // The past does not change: another member can send the rest.
         if (cause.code === 'unavailable' && cuts < members * TRIES_A_MEMBER) stream = open();
         else state.end = cause;
         wake();
@@ -91,7 +92,7 @@ export async function readOldestRevision(etcd: DirectEtcd, key: string, onReply:
     const fault = storeErrorOf(error);
     if (fault.code !== 'compacted') throw fault;
   }
-  // Reads do not say which revision was compacted; a watch that asks for too old a one is told.
+  // Reads do not report which revision was compacted; a watch from too old a revision does.
   return new Promise((resolve, reject) => {
     const stream: WatchStream = new WatchStream({
       etcd,

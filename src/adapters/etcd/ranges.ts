@@ -92,7 +92,7 @@ export async function listShort(
     }
     for (const [i, prefix] of part.entries()) {
       const list = replies?.[i];
-      // A long list is read later than the rest of its part; so what follows it must be read anew, after it.
+      // A long list is read again later than the rest of its part; the lists after it must be read after that.
       if (list === undefined || list.more) replies = null;
       if (replies === null || list === undefined) lists.push(await listPages(etcd, prefix, onReply));
       else lists.push({ revision, entries: list.entries });

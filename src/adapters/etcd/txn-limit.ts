@@ -6,14 +6,14 @@ import { isTooManyOperations } from './client/faults.ts';
 import { encodeTxn } from './client/txn-codec.ts';
 
 /**
- * Operations in one transaction that are used where the server takes them (`--max-txn-ops`). With four times etcd's own 128 a
- * burst of small jobs takes a third of the calls; many more would let one transaction hold up the others.
+ * Operations in one transaction, where the server allows them (`--max-txn-ops`). With four times etcd's own 128 a burst of
+ * small jobs takes a third of the calls; many more would let one transaction delay the others.
  */
 export const OPERATIONS_WANTED = 512;
 
 /**
- * How large a transaction may be. etcd does not tell its setting: so once, when a server has answered for the first time, it is
- * asked for nothing at all under `OPERATIONS_WANTED` conditions, which it refuses when it takes fewer.
+ * How large a transaction may be. etcd does not report its setting: after the first reply of a server an empty transaction
+ * with `OPERATIONS_WANTED` conditions is tried, which the server refuses when it takes fewer.
  */
 export class TxnLimit {
   readonly #etcd: DirectEtcd;
@@ -32,7 +32,7 @@ export class TxnLimit {
     return this.#limits;
   }
 
-  /** A server answers: how much does it take? Asked once; without an answer etcd's own default stands. */
+  /** Tries once what the server takes; without an answer etcd's own default stands. */
   learn(): void {
     if (this.#isAsked) return;
     this.#isAsked = true;
@@ -48,9 +48,8 @@ export class TxnLimit {
   }
 
   /**
-   * @returns what to tell of a transaction that failed: when one member of the cluster takes fewer operations than the one that
-   *   was asked, all are held to etcd's default from now on, and the same in smaller parts will do. Of several that were under
-   *   way each is told so.
+   * @returns the fault to report for a failed transaction. When one member of the cluster takes fewer operations than the one
+   *   that was tried, the limit falls to etcd's default, and each transaction under way is reported as retryable.
    */
   faultOf(error: unknown): unknown {
     if (!this.#wasRaised || !isTooManyOperations(error)) return error;

@@ -7,7 +7,7 @@ import { storeErrorOf } from './client/faults.ts';
 /** A member rewrites its whole database: 100 MiB in a second or so, and the quota allows some GiB. */
 const DEFRAGMENT_TIMEOUT_MS = 120_000;
 
-/** The upkeep of an etcd. Sizes and defragmentation are each member's own, so each has a client. */
+/** Upkeep of an etcd cluster. Sizes and defragmentation are per member, so each member has a client. */
 export class EtcdUpkeep implements StoreUpkeep {
   readonly #members;
 
@@ -35,7 +35,7 @@ export class EtcdUpkeep implements StoreUpkeep {
 
   compact(revision: number): Promise<void> {
     return asStoreError(async () => {
-      // Physical: what is forgotten is free for writing when the call is answered.
+      // Physical: the space is free for writing when the call is answered.
       await this.#first.kv.compact({ revision, physical: true });
     });
   }

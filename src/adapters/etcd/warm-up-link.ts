@@ -6,8 +6,8 @@ import type { WatchReply, WatchRequest } from './client/watch-codec.ts';
 import { decodeWatchReply } from './client/watch-codec.ts';
 
 /**
- * A watch over a cell in memory whose replies are bytes that were written and read, as those of a server are. What
- * happens until the process gets round to it comes in one reply.
+ * A watch over a cell in memory whose replies are encoded and decoded like a server's. All changes since the last reply come
+ * in the next one.
  */
 export class WarmUpLink implements WatchLink {
   readonly #cell: MemoryCell;
@@ -23,12 +23,12 @@ export class WarmUpLink implements WatchLink {
     this.#turn = turn;
   }
 
-  /** It neither ends nor fails by itself. */
+  /** It never ends or fails by itself. */
   on(event: 'data' | 'end' | 'error', listener: unknown): void {
     if (event === 'data') this.#tell = listener as (reply: WatchReply) => void;
   }
 
-  /** @param request one without a revision asks for canaries, which nobody writes here */
+  /** @param request one without a revision asks for canaries, which are not written here */
   write({ watchId, key, fromRevision }: WatchRequest): void {
     if (fromRevision === undefined) return;
     for (const past of this.#cell.past(key, fromRevision)) this.#add(watchId, past);

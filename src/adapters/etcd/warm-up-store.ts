@@ -28,9 +28,9 @@ const LEASE = '7587862094384829189';
 const BEHIND_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
- * A cell in memory that costs what etcd's adapter costs: transactions and watches are written and read as bytes by the
- * adapter's own code, so that this code, and all that works on what it makes, is compiled for what a real store will bring.
- * Touches no network. Sessions never end, and nobody else writes.
+ * A cell in memory whose transactions and watches go through the etcd adapter's own encoders and decoders, so that V8
+ * compiles them, and the code that works on their results, before the first real commit. Touches no network. Sessions never
+ * end, and there is no other writer.
  */
 export class WarmUpStore implements CellStore {
   readonly limits: StoreLimits = { ...DEFAULT_STORE_LIMITS, operationsMax: OPERATIONS_WANTED };
@@ -40,7 +40,7 @@ export class WarmUpStore implements CellStore {
   readonly #memory: MemoryCellStore;
   readonly #followings = new Set<EtcdFollowing>();
 
-  /** @param mayGoOn waited for before each answer and each message of a watch, by a rehearsal that gives way to other work */
+  /** @param mayGoOn awaited before each answer and each message of a watch: lets other work go first */
   constructor(clock: Clock, mayGoOn: () => Promise<void> = () => Promise.resolve()) {
     this.#clock = clock;
     this.#turn = async () => {
@@ -81,7 +81,7 @@ export class WarmUpStore implements CellStore {
       clock: this.#clock,
       log: silentLog,
       canaryKey: '',
-      list: (room) => this.list(room),
+      list: (whole) => this.list(whole),
       behindMax: BEHIND_MAX,
       onClose: (closed) => this.#followings.delete(closed),
     });

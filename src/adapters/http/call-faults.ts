@@ -1,6 +1,6 @@
 import { HttpError } from '../../ports/http.ts';
 
-/** `fetch` refuses the ports of some old services, in words only. */
+/** `fetch` refuses the ports of some old services, with a message and no code. */
 const BAD_PORT = 'bad port';
 
 /** Failures that come before any byte of the request could have left. */
@@ -39,13 +39,13 @@ function codeOf(error: unknown, depth = 0): string | null {
   return codeOf(cause, depth + 1) ?? codeOf(Array.isArray(errors) ? errors[0] : null, depth + 1);
 }
 
-/** What lies under an error that only says that something failed. */
+/** The message of the cause, where there is one: `fetch failed` says nothing. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
-/** Without the path: ids and queries do not belong into messages that people see. */
+/** Without the path: ids and queries do not belong into messages for users. */
 function originOf(url: string): string {
   return /^[a-z]+:\/\/[^/?#]+/.exec(url)?.[0] ?? 'call';
 }

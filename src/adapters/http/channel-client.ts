@@ -7,7 +7,7 @@ import { onAbort } from '../../ports/on-abort.ts';
 import { flatHeaders } from './request-values.ts';
 import { SocketChannel } from './socket-channel.ts';
 
-/** Talks over WebSocket. */
+/** Opens channels over WebSocket. */
 export function webSocketClient(): ChannelClient {
   return { open };
 }

@@ -11,7 +11,7 @@ import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.t
 import { flatHeaders } from './request-values.ts';
 import { SocketChannel } from './socket-channel.ts';
 
-/** Talks of one process; each holds a connection and some buffers. */
+/** Channels of one process; each holds a connection and some buffers. */
 const CHANNELS_MAX = 1_024;
 
 /** Takes the server's upgrades to WebSocket on these routes, and refuses every other upgrade. */
@@ -20,7 +20,7 @@ export function takeChannels(server: Server, routes: readonly ChannelRoute[], lo
   const open = new Set<Channel>();
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
-    // The server's own deadlines are for requests; a talk may be silent for long.
+    // The server's own deadlines are for requests; a channel may be silent for long.
     if ('setTimeout' in socket) (socket as unknown as { setTimeout(ms: number): void }).setTimeout(0);
     const caller = new AbortController();
     socket.once('close', () => caller.abort());
@@ -36,12 +36,12 @@ export function takeChannels(server: Server, routes: readonly ChannelRoute[], lo
       signal: caller.signal,
     };
     found.route.open(asked).then(
-      (talk) =>
+      (serve) =>
         sockets.handleUpgrade(request, socket, head, (ws) => {
           const channel = new SocketChannel(ws);
           open.add(channel);
-          talk(channel)
-            .catch((error: unknown) => log.debug({ route: found.route.path, error }, 'a talk broke off'))
+          serve(channel)
+            .catch((error: unknown) => log.debug({ route: found.route.path, error }, 'a channel broke off'))
             .finally(() => {
               channel.close();
               open.delete(channel);

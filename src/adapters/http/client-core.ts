@@ -4,7 +4,7 @@ import { httpErrorOf } from './call-faults.ts';
 import type { CallTimer } from './call-timer.ts';
 import { callTimer } from './call-timer.ts';
 
-/** One request as the two libraries below (undici, global fetch) are asked for it. */
+/** One request, as undici and the global fetch take it. */
 export interface Outgoing {
   readonly method: string;
   readonly headers: Record<string, string>;
@@ -18,22 +18,14 @@ export interface Incoming {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-export interface ClientCoreOptions {
-  /** An answer that is larger is cut off: no peer may fill our memory. */
-  readonly answerBytesMax?: number;
-}
-
-/** A listing of a whole cell is some tens of MiB; streams are not counted. */
+/** A larger answer is cut off. A listing of a whole cell is some tens of MiB; streams are not counted. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** The rules of the HttpClient port, over any way to send one request. */
 export function clientOver(
   send: (url: string, request: Outgoing) => Promise<Incoming>,
   close: () => Promise<void>,
-  options: ClientCoreOptions = {},
 ): HttpClient {
-  const answerBytesMax = options.answerBytesMax ?? ANSWER_BYTES_MAX;
-
   async function begin(call: HttpCall, timer: CallTimer): Promise<Incoming> {
     const headers: Record<string, string> = { ...call.headers };
     if (call.body !== undefined) headers['content-type'] = 'application/json';
@@ -49,7 +41,7 @@ export function clientOver(
       try {
         const incoming = await begin(call, timer);
         began = true;
-        const text = await readAll(incoming.chunks, answerBytesMax);
+        const text = await readAll(incoming.chunks);
         return { status: incoming.status, headers: incoming.headers, body: parsed(text, incoming.headers) };
       } catch (error) {
         throw httpErrorOf(faultOf(error, timer), call.url, began);
@@ -61,8 +53,8 @@ export function clientOver(
       const timer = callTimer(call.timeoutMs, call.signal);
       try {
         const incoming = await begin(call, timer);
-        // From here the deadline belongs to silence between chunks; it also ends a stream that nobody reads.
-        timer.rearm(call.idleTimeoutMs, silenceOf(call.idleTimeoutMs));
+        // From here the deadline limits the silence between chunks; it also ends a stream without a reader.
+        timer.rearm(call.idleTimeoutMs, silent(call.idleTimeoutMs));
         const chunks = watched(incoming.chunks, call, timer);
         return { status: incoming.status, headers: incoming.headers, chunks };
       } catch (error) {
@@ -82,7 +74,7 @@ async function* watched(
   try {
     for await (const chunk of chunks) {
       yield chunk;
-      timer.rearm(call.idleTimeoutMs, silenceOf(call.idleTimeoutMs));
+      timer.rearm(call.idleTimeoutMs, silent(call.idleTimeoutMs));
     }
   } catch (error) {
     throw httpErrorOf(faultOf(error, timer), call.url, true);
@@ -91,22 +83,22 @@ async function* watched(
   }
 }
 
-function silenceOf(idleTimeoutMs: number): string {
+function silent(idleTimeoutMs: number): string {
   return `silent for ${String(idleTimeoutMs)} ms`;
 }
 
-/** Libraries wrap the reason of an abort in errors of their own; ours says whether it was the deadline or the caller. */
+/** Libraries wrap the reason of an abort in errors of their own; the signal's reason is the deadline or the caller. */
 function faultOf(error: unknown, timer: CallTimer): unknown {
   return timer.signal.aborted ? timer.signal.reason : error;
 }
 
-async function readAll(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
+async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > bytesMax)
-      throw new HttpError(`an answer of more than ${String(bytesMax)} bytes`, { sent: true });
+    if (bytes > ANSWER_BYTES_MAX)
+      throw new HttpError(`an answer of more than ${String(ANSWER_BYTES_MAX)} bytes`, { sent: true });
     parts.push(chunk);
   }
   return Buffer.concat(parts).toString('utf8');

@@ -12,17 +12,27 @@ import { ProblemError } from '../../wire/api/problem.ts';
 import { takeChannels } from './channel-server.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
-import { refuseUnreadable } from './refusals.ts';
 import { sendStream } from './stream-reply.ts';
 
-/** How others reach a server. */
+/**
+ * The HTTP server of every role. A request passes: limits on its size and time → `readOnlyJson` → its route → JSON, or a
+ * stream (`stream-reply.ts`); whatever fails is answered with a problem (`problem-reply.ts`).
+ *
+ * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
+ * `channel-server.ts` takes upgrades, with `route-match.ts`, which the network in memory uses too; `channel-client.ts` opens
+ * channels. Calls: `client-core.ts` has the rules of a call (deadline, size, errors), over undici for roles (`client.ts`) or
+ * the built-in fetch for the command line (`fetch-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
+ * surely was not sent.
+ */
+
+/** How clients reach a server. */
 export interface Reach {
   /**
    * Listen beyond this machine without TLS. Off by default: an agent's API that anyone on the network can call is a
    * shell for anyone on the network.
    */
   readonly plainOutsideLoopback?: boolean;
-  /** Base URL that others are told, when it is another than where it listens. */
+  /** Base URL to publish, when it is not the one where the server listens. */
   readonly advertise?: string;
 }
 
@@ -87,7 +97,10 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
     frameworkErrors: (_error, _request, reply) => sendProblem(reply, problemOfStatus(400)),
   });
   app.server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
-  refuseUnreadable(app.server);
+  // Node would answer `Expect: 100-continue` before anything has read the length.
+  app.server.on('checkContinue', (_request, response) => {
+    response.writeHead(417, { connection: 'close' }).end();
+  });
   const open = new Set<AbortController>();
   readOnlyJson(app);
   app.addHook('onRequest', async (request) => {
@@ -108,7 +121,7 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   };
 }
 
-/** Bodies are checked by their routes. Fastify's own compilers would be loaded all the same, and take a tenth of a start. */
+/** Routes check their bodies. Fastify's own compilers would be loaded all the same, and take a tenth of a start. */
 const NO_COMPILERS = {
   compilersFactory: {
     buildValidator: () => () => () => true,
@@ -142,7 +155,7 @@ function mount(app: FastifyInstance, route: Route, open: Set<AbortController>, l
     url: route.path,
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     handler: async (request, reply) => {
-      // The request is here in full. From now on silence is ours: a long poll or a stream with nothing to say.
+      // The request is complete. From now on the server may be silent: a long poll, or a stream without news.
       request.raw.socket.setTimeout(0);
       const caller = new AbortController();
       open.add(caller);

@@ -5,7 +5,7 @@ import { ProblemError } from '../../wire/api/problem.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** What is wrong with a request before any route saw it, by status. */
+/** Problems of requests that reach no route, by status. */
 const CODES: Readonly<Record<number, readonly [code: string, detail: string]>> = {
   400: ['bad-request', 'the request cannot be read'],
   404: ['not-found', 'there is nothing here'],
@@ -23,8 +23,8 @@ export function problemOfStatus(status: number): Problem {
 }
 
 /**
- * The problem to answer with for whatever a route threw. Only a ProblemError speaks to the caller; of every other error
- * the caller learns that it happened, and the log learns the rest.
+ * The problem to answer with when a route threw. A ProblemError goes to the caller as it is; every other error goes to the
+ * log, and the caller gets status 500 without details.
  */
 export function problemOfError(error: unknown, log: Log, route: string): Problem {
   if (error instanceof ProblemError) return error.problem;

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { ProblemError } from '../../wire/api/problem.ts';
 
 /**
- * The query with one text for each name. A name that comes twice is refused: two readers could take two values.
+ * The query with one text for each name. A name that comes twice is refused: two readers could read two values.
  * @throws ProblemError
  */
 export function flatQuery(query: unknown): Readonly<Record<string, string>> {

@@ -35,7 +35,7 @@ export function matchRoute<R extends Matchable>(
   return { route: best.route, values: { params: best.params, query } };
 }
 
-/** The parts of every pattern that was ever asked for: as many as there are routes in the sources. */
+/** The parts of every pattern: bounded by the routes in the sources. */
 const PARTS = new Map<string, readonly string[]>();
 
 function partsOf(pattern: string): readonly string[] {

@@ -2,17 +2,21 @@ import type { RawData, WebSocket } from 'ws';
 import type { Channel } from '../../ports/http.ts';
 import { HttpError } from '../../ports/http.ts';
 
-/** Messages that came and were not read yet; then the peer is held up. */
+/** Unread messages; beyond them the socket is paused, which holds the peer up. */
 const WAITING_MAX = 16;
 /** A peer that answers no ping within this is gone, though its connection still looks whole. */
 const PING_MS = 10_000;
 
-const GOODBYE_MS = 1_000;
+/** How long the peer has to answer a close. */
+const CLOSE_MS = 1_000;
 
-/** The codes of RFC 6455 with which a talk ends in order. */
+/** The codes of RFC 6455 with which a connection ends in order. */
 const IN_ORDER = new Set([1000, 1001]);
 
-/** A WebSocket as the port's channel. */
+/**
+ * A WebSocket as the port's channel. `ws` has a stream over a socket (`createWebSocketStream`), which does not tell an end
+ * in order from a cut, and does not find a peer that is gone.
+ */
 export class SocketChannel implements Channel {
   readonly #socket: WebSocket;
   readonly #waiting: Uint8Array[] = [];
@@ -38,7 +42,7 @@ export class SocketChannel implements Channel {
     return new Promise((resolve, reject) => {
       this.#socket.send(message, { binary: true }, (error) => {
         if (error == null) resolve();
-        else reject(new HttpError('the talk was cut', { sent: true, cause: error }));
+        else reject(new HttpError('the channel was cut', { sent: true, cause: error }));
       });
     });
   }
@@ -49,8 +53,7 @@ export class SocketChannel implements Channel {
 
   close(): void {
     this.#socket.close(1000);
-    // A peer that does not say goodbye has had its time.
-    setTimeout(() => this.#socket.terminate(), GOODBYE_MS).unref();
+    setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
   }
 
   async *#read(): AsyncGenerator<Uint8Array> {
@@ -60,7 +63,7 @@ export class SocketChannel implements Channel {
         if (this.#waiting.length < WAITING_MAX / 2 && this.#socket.isPaused) this.#socket.resume();
         yield next;
       } else if (this.#end === 'ended') return;
-      else if (this.#end === 'cut') throw new HttpError('the talk was cut', { sent: true });
+      else if (this.#end === 'cut') throw new HttpError('the channel was cut', { sent: true });
       else await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
@@ -72,7 +75,7 @@ export class SocketChannel implements Channel {
   }
 
   #ping(): void {
-    // Held up by us: its answers wait behind what we have not read.
+    // While paused, the peer's pongs wait behind unread messages.
     if (this.#socket.isPaused || this.#socket.readyState !== this.#socket.OPEN) return;
     if (!this.#answered) return this.#socket.terminate();
     this.#answered = false;

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { RouteReply } from '../../ports/http.ts';
 
 /**
- * Writes a stream as the chunks come: head at once, each chunk at once, and no further chunk is asked for before the
- * socket took the last. A source that fails cuts the connection, so that the reader cannot take it for the end.
+ * Writes a stream chunk by chunk: head and chunks at once, and the next chunk is read when the socket took the last. A source
+ * that fails cuts the connection, so that the reader cannot take it for the end.
  */
 export async function sendStream(
   response: ServerResponse,

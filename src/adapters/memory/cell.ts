@@ -24,7 +24,7 @@ export interface SavedCell {
   readonly leaseTtlsMs: ReadonlyMap<string, number>;
 }
 
-/** A store to which nobody has written yet. */
+/** A new store. */
 const EMPTY: SavedCell = {
   ...{ revision: FIRST_REVISION, oldestRevision: FIRST_REVISION, base: new Map(), history: [] },
   ...{ leaseOf: new Map(), leaseTtlsMs: new Map() },
@@ -38,12 +38,11 @@ interface Lease {
 
 /**
  * A revisioned store in memory: the server side. Several `MemoryCellStore`s may share one, as several clients share an
- * etcd. Everything happens at once and in order; delay and loss are the clients' and the simulator's business.
+ * etcd. Everything happens at once and in order; delay and loss belong to the clients and the simulator.
  */
 export class MemoryCell {
   readonly #clock: Clock;
-  readonly #historyMax: number;
-  /** By folder (the key up to its last slash), so that listing a small room does not walk the large ones. */
+  /** By folder (the key up to its last slash), so that listing a small folder does not walk the large ones. */
   readonly #folders = new Map<string, Map<string, Entry>>();
   readonly #leaseOf = new Map<string, string>();
   readonly #leases = new Map<string, Lease>();
@@ -55,9 +54,8 @@ export class MemoryCell {
   #revision = FIRST_REVISION;
   #leaseCount = 0;
 
-  constructor(options: { clock: Clock; historyMax?: number }) {
+  constructor(options: { clock: Clock }) {
     this.#clock = options.clock;
-    this.#historyMax = options.historyMax ?? HISTORY_REVISIONS_MAX;
   }
 
   get revision(): number {
@@ -102,14 +100,14 @@ export class MemoryCell {
     return { applied: true, revision: this.#revision };
   }
 
-  /** Tells of every change under the prefix from now on, in the same turn. @returns stops it */
+  /** Reports every change under the prefix from now on, in the same turn. @returns stops it */
   listen(prefix: string, tell: CellListener): () => void {
     const listener = { prefix, tell };
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What was changed under the prefix from that revision up to now. */
+  /** Changes under the prefix from that revision up to now. */
   past(prefix: string, fromRevision: number): Revision[] {
     this.#checkKept(fromRevision);
     const revisions: Revision[] = [];
@@ -149,7 +147,7 @@ export class MemoryCell {
   /**
    * Becomes what was saved, as after `etcdctl snapshot restore`: keys have the revisions that they had, the next change makes
    * the revision after the saved one, and leases live once more for their whole time. Leases granted later are never
-   * named as one before. Listeners are not told: a server ends its watches first.
+   * named as one before. Listeners get nothing: a server ends its watches first.
    * @param saved null: nothing, as a new store
    * @param bumpedTo a revision from which to go on instead, with the past compacted (`--bump-revision --mark-compacted`)
    */
@@ -227,7 +225,7 @@ export class MemoryCell {
     if (changes.length === 0) return;
     this.#revision = revision;
     this.#history.push({ revision, changes });
-    if (this.#history.length > this.#historyMax)
+    if (this.#history.length > HISTORY_REVISIONS_MAX)
       this.compact(this.#history[this.#history.length >> 1]?.revision ?? revision);
     for (const { prefix, tell } of [...this.#listeners]) {
       const own = under(prefix, changes);

@@ -12,10 +12,10 @@ export class MemoryFollowing implements Following {
   readonly #cell: MemoryCell;
   readonly #prefix: string;
   readonly #follower: Follower;
-  readonly #deliver: (tell: () => void) => void;
+  readonly #deliver: (call: () => void) => void;
   readonly #ended: () => void;
   #stopListening: (() => void) | null = null;
-  /** Counts connections: what was on its way when a connection ended is not delivered. */
+  /** Counts connections: a call that was scheduled before a connection ended is dropped. */
   #connection = 0;
   #closed = false;
   #settleReady: { resolve: () => void; reject: (cause: Error) => void } | null = null;
@@ -24,7 +24,7 @@ export class MemoryFollowing implements Following {
     cell: MemoryCell,
     prefix: string,
     follower: Follower,
-    deliver: (tell: () => void) => void,
+    deliver: (call: () => void) => void,
     ended: () => void,
   ) {
     this.#cell = cell;
@@ -33,7 +33,7 @@ export class MemoryFollowing implements Following {
     this.#deliver = deliver;
     this.#ended = ended;
     this.ready = new Promise((resolve, reject) => (this.#settleReady = { resolve, reject }));
-    // Not everybody waits for it; a following closed early must not end the process.
+    // An unhandled rejection would end the process when a following is closed early and its `ready` is not awaited.
     this.ready.catch(() => undefined);
   }
 
@@ -41,7 +41,7 @@ export class MemoryFollowing implements Following {
     this.disconnect();
     if (this.#closed) return;
     this.#stopListening = this.#cell.listen(this.#prefix, (changes, revision) =>
-      this.#tell(changes, revision),
+      this.#report(changes, revision),
     );
     const snapshot = snapshotOf(this.#cell, this.#prefix);
     this.#hand(() => {
@@ -64,16 +64,16 @@ export class MemoryFollowing implements Following {
     this.#ended();
   }
 
-  #tell(changes: readonly Change[], revision: number): void {
+  #report(changes: readonly Change[], revision: number): void {
     this.#hand(() => {
       if (this.#follower.knows?.(revision) !== true) this.#follower.onChanges(changes, revision);
     });
   }
 
-  #hand(tell: () => void): void {
+  #hand(call: () => void): void {
     const connection = this.#connection;
     this.#deliver(() => {
-      if (connection === this.#connection) tell();
+      if (connection === this.#connection) call();
     });
   }
 }

@@ -19,19 +19,19 @@ import { silentLog } from '../telemetry/silent.ts';
 import { matchRoute } from '../http/route-match.ts';
 
 /**
- * What becomes of one call: `pass`; `refuse`, as if nobody listened; `drop-request`, lost before the peer saw it, and
- * `drop-reply`, lost after the peer did it — the caller cannot tell these two apart.
+ * What becomes of one call: `pass`; `refuse`, as if no server listened; `drop-request`, lost before the peer saw it, and
+ * `drop-reply`, lost after the peer did it. The caller cannot distinguish the last two.
  */
 export type Fate = 'pass' | 'refuse' | 'drop-request' | 'drop-reply';
 
 export interface MemoryNetworkOptions {
-  /** Asked for each call. It may answer later: that is how a call is delayed. */
+  /** Decides for each call. Its promise delays the call. */
   readonly fate?: (call: {
     readonly from: string;
     readonly to: string;
     readonly call: HttpCall;
   }) => Fate | Promise<Fate>;
-  /** Without it calls have no deadline: nothing in memory is slow unless a test makes it so. */
+  /** Without it calls have no deadline. */
   readonly clock?: Clock;
   readonly log?: Log;
 }
@@ -61,7 +61,7 @@ export class MemoryNetwork {
     return { listen: (routes, options) => Promise.resolve(this.#listen(routes, options)) };
   }
 
-  /** @param name who calls, as `fate` sees it */
+  /** @param name of the caller, for `fate` */
   client(name = 'client'): HttpClient {
     return {
       call: (call) => this.#within(call, (signal) => this.#call(name, call, signal)),
@@ -199,8 +199,8 @@ async function* piped(
   const source = chunks[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const heard = silence(leave);
-      const next = await orAbort(source.next(), caller.signal, 'the connection was cut').finally(heard);
+      const stop = silence(leave);
+      const next = await orAbort(source.next(), caller.signal, 'the connection was cut').finally(stop);
       if (next.done === true) return;
       yield typeof next.value === 'string' ? Buffer.from(next.value) : next.value;
     }

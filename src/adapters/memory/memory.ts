@@ -25,21 +25,29 @@ export interface MemoryStoreOptions {
   /** Shared by several stores, as several clients share an etcd; without it the store has one of its own. */
   readonly cell?: MemoryCell;
   readonly limits?: StoreLimits;
-  /** When what a follower is to be told is told; by default in the next microtask. Must keep the order. */
-  readonly deliver?: (tell: () => void) => void;
-  /** Told once, when the cell has gone back: this store is of no use any more. */
+  /** Schedules each call to a follower; by default in the next microtask. Must keep the order. */
+  readonly deliver?: (call: () => void) => void;
+  /** Called once, when the cell has gone back: every later call fails. */
   readonly onWrongServer?: (error: StoreError) => void;
 }
 
-/** All cells in memory are one cluster: what tells them apart is that they go back. */
+/** All cells in memory have one cluster id: only a revision that goes back tells them apart. */
 const CLUSTER = 'memory';
 
-/** The cell store in memory: for tests, for the simulator, and for trying things out. */
+/**
+ * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
+ *
+ * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
+ * - `http.ts`: servers and clients joined without sockets, with calls that can be lost.
+ * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
+ * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
+ *   connection to its shim.
+ */
 export class MemoryCellStore implements CellStore {
   readonly limits: StoreLimits;
   readonly cell: MemoryCell;
   readonly #clock: Clock;
-  readonly #deliver: (tell: () => void) => void;
+  readonly #deliver: (call: () => void) => void;
   readonly #followings = new Set<MemoryFollowing>();
   readonly #sessions = new Set<RenewedSession>();
   readonly #identity: StoreIdentity;
@@ -134,7 +142,7 @@ export class MemoryCellStore implements CellStore {
     for (const session of [...this.#sessions]) session.abandon();
   }
 
-  /** As if the network to the store were gone: calls fail, followers hear nothing, sessions are not renewed. */
+  /** As if the network to the store were gone: calls fail, followers get no changes, sessions are not renewed. */
   cutOff(): void {
     this.#cutOff = true;
     for (const following of this.#followings) following.disconnect();
@@ -146,7 +154,6 @@ export class MemoryCellStore implements CellStore {
     for (const following of this.#followings) following.connect();
   }
 
-  /** @returns is to be told of an answer that is a later one */
   #check(): OnReply {
     if (this.#closed) throw closedError();
     if (this.#cutOff) throw new StoreError('unavailable', 'the store cannot be reached', { retryable: true });

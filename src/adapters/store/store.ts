@@ -35,8 +35,7 @@ function sizeOf(attempt: Attempt, size: (text: string) => number): number {
   let sum = 0;
   for (const compare of attempt.compares) sum += size(compare.key);
   for (const prefix of attempt.empty ?? []) sum += 2 * size(prefix);
-  for (const write of attempt.writes)
-    sum += size(write.key) + (write.kind === 'put' ? size(write.value) : 0);
+  for (const write of attempt.writes) sum += size(write.key) + (write.kind === 'put' ? size(write.value) : 0);
   for (const key of attempt.readBack) sum += size(key);
   return sum;
 }

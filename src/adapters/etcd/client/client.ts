@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { noop } from 'cockatiel';
 import { DirectEtcd } from './direct-client.ts';
 import { Members } from './members.ts';
@@ -6,14 +5,12 @@ import { Members } from './members.ts';
 export interface EtcdClientOptions {
   /** `http://127.0.0.1:2379`; one or several members of one cluster. */
   readonly endpoints: readonly string[];
-  /** Of every single call. Longer than an election (1 s) with its retries, shorter than a person's patience. */
+  /** Of every single call. Longer than an election (1 s) with its retries, shorter than a person waits. */
   readonly callTimeoutMs?: number;
   /** How long a connection may be silent before the peer is asked whether it is there. */
   readonly keepAliveMs?: number;
   /** Clients of another name have connections of their own, so that what holds one up does not hold up the other. */
   readonly connectionName?: string;
-  /** PEM files for TLS; without them the scheme of the endpoints decides. */
-  readonly tls?: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string };
 }
 
 const CALL_TIMEOUT_MS = 5_000;
@@ -24,22 +21,26 @@ const KEEP_ALIVE_TIMEOUT_MS = 2_000;
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * So much may be on its way to us before we have read any of it, on a connection and on each stream of it. With the default
- * of 64 KiB a burst comes in as many turns of the event loop as it has times 64 KiB: each lets go only one more such part.
+ * HTTP/2 flow control window of each connection and each stream. With the default of 64 KiB a transaction of 512 jobs
+ * takes eight turns of the event loop.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
 /**
- * A client that hides nothing: no call is sent twice, and none waits for ever.
+ * Makes a connection to etcd on which no call is sent twice, and none waits for ever.
  *
- * By default this client re-sends any recoverable failure three times, transactions included, so that a commit whose reply
+ * By default `etcd3` re-sends any recoverable failure three times, transactions included, so that a commit whose reply
  * was lost comes back as "compare failed" though it was applied; and its circuit breaker, opened by one `no space`, stops
- * reads too. Both are replaced: a member that does not answer is passed over for a while, and that is all. What a fault
- * means is decided by whoever made the call.
+ * reads too. Both are off: a member that does not answer is avoided for some seconds (`members.ts`), and every fault goes
+ * to the caller, with what it means for a write in `faults.ts`.
+ *
+ * Transactions and watches carry the load and have an encoding of their own: `direct-client.ts` sends them over the
+ * connections of `etcd3`, `txn-codec.ts` and `watch-codec.ts` write requests and read replies, `protobuf.ts` has the wire
+ * format. `reply-codec.ts` is the server's side, for the warm-up and for tests. `watch-stream.ts` is one watch from its
+ * opening to its end.
  */
 export function etcdClient(options: EtcdClientOptions): DirectEtcd {
   const members = new Members(() => performance.now());
-  const credentials = options.tls === undefined ? undefined : readCredentials(options.tls);
   return new DirectEtcd({
     hosts: [...options.endpoints],
     faultHandling: { host: () => (options.endpoints.length > 1 ? members.add() : noop), global: noop },
@@ -49,7 +50,7 @@ export function etcdClient(options: EtcdClientOptions): DirectEtcd {
       'grpc.enable_retries': 0,
       'grpc.keepalive_time_ms': options.keepAliveMs ?? KEEP_ALIVE_MS,
       'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT_MS,
-      // Connections are shared between all clients in the process whose options are the same, this one among them.
+      // Clients of one process whose options are equal share connections; this one is among them.
       'grpc.primary_user_agent': `moorage-${options.connectionName ?? 'calls'}`,
       // By default a member that was away for long is tried again only every 2 minutes.
       'grpc.initial_reconnect_backoff_ms': 100,
@@ -58,18 +59,5 @@ export function etcdClient(options: EtcdClientOptions): DirectEtcd {
       'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
       'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
     },
-    ...(credentials === undefined ? {} : { credentials }),
   });
-}
-
-function readCredentials(tls: NonNullable<EtcdClientOptions['tls']>): {
-  rootCertificate: Buffer;
-  certChain?: Buffer;
-  privateKey?: Buffer;
-} {
-  return {
-    rootCertificate: readFileSync(tls.caFile),
-    ...(tls.certFile === undefined ? {} : { certChain: readFileSync(tls.certFile) }),
-    ...(tls.keyFile === undefined ? {} : { privateKey: readFileSync(tls.keyFile) }),
-  };
 }

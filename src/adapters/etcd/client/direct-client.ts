@@ -8,7 +8,7 @@ import { decodeWatchReply, encodeWatch } from './watch-codec.ts';
 const TXN = '/etcdserverpb.KV/Txn';
 const WATCH = '/etcdserverpb.Watch/Watch';
 
-/** One open stream on which several watches may be asked for. */
+/** One open stream that may carry several watches. */
 export interface WatchLink {
   on(event: 'data', listener: (reply: WatchReply) => void): unknown;
   on(event: 'end', listener: () => void): unknown;
@@ -20,8 +20,8 @@ export interface WatchLink {
 }
 
 /**
- * The client, with the two calls that carry the load given to its connections in our own encoding: the same members,
- * credentials, deadlines and faults as with its own calls, without its objects for each operation and event.
+ * `etcd3` with transactions and watches in an encoding of our own: the same members, credentials, deadlines and faults as
+ * its other calls, without its objects for each operation and event.
  */
 export class DirectEtcd extends Etcd3 {
   readonly #callTimeoutMs: number;
@@ -59,7 +59,7 @@ export class DirectEtcd extends Etcd3 {
           const callOptions = { deadline: Date.now() + this.#callTimeoutMs };
           const answer = (error: Error | null, reply?: T): void => {
             if (error !== null) reject(castGrpcError(error));
-            else if (reply === undefined) reject(new Error('a transaction was answered with nothing'));
+            else if (reply === undefined) reject(new Error('a transaction got an empty reply'));
             else resolve(reply);
           };
           client.makeUnaryRequest(TXN, asIs, decode, request, metadata, callOptions, answer);

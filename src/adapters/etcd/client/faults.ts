@@ -9,8 +9,8 @@ interface Meaning {
 }
 
 /**
- * What the texts of etcd and gRPC mean. The client keeps the text of an error but not its number. Everything that is not
- * listed is an outage, and a write that met it may have been applied.
+ * What the texts of etcd and gRPC mean. `etcd3` keeps the text of an error but not its number. Everything that is not
+ * listed is an outage, after which a write may have been applied.
  */
 const MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
   [/database space exceeded/, { code: 'no-space', retryable: true, surelyNotApplied: true }],
@@ -26,21 +26,21 @@ const MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
   ],
   [/client was already closed/, { code: 'closed', retryable: false, surelyNotApplied: true }],
   [/too many requests/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
-  // Said by the picker, before the call is given to any connection.
+  // From gRPC's picker, before the call reaches any connection.
   [/No connection established/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
   [/DEADLINE_EXCEEDED|[Dd]eadline exceeded/, { code: 'timeout', retryable: true, surelyNotApplied: false }],
 ];
 
 const OUTAGE: Meaning = { code: 'unavailable', retryable: true, surelyNotApplied: false };
 
-/** A fault of a read, or one that is known to have left the store as it was. */
+/** A fault of a read, or of a write that surely was not applied. */
 export function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const { code, retryable } = meaningOf(error);
-  return new StoreError(code, toldText(textOf(error)), { retryable, cause: error });
+  return new StoreError(code, plainText(textOf(error)), { retryable, cause: error });
 }
 
-/** A fault of a write: may it have been applied all the same? */
+/** Whether a write with this fault may have been applied. */
 export function mayBeApplied(error: unknown): boolean {
   if (error instanceof StoreError) return false;
   return !meaningOf(error).surelyNotApplied;
@@ -55,12 +55,12 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Without the notes that gRPC appends for itself, which are mostly empty; the whole text stays in the cause. */
-function toldText(text: string): string {
+/** Without the notes that gRPC appends, which are mostly empty; the whole text stays in the cause. */
+function plainText(text: string): string {
   return text.replace(/\.?\s*Resolution note:.*$/s, '');
 }
 
-/** Ranges that do not fit into one message are to be read in smaller parts. */
+/** The range does not fit into one message: it must be read in smaller parts. */
 export function isMessageTooLarge(error: unknown): boolean {
   return /message larger than max/.test(textOf(error));
 }

@@ -1,12 +1,12 @@
 import { NoopPolicy } from 'cockatiel';
 import { storeErrorOf } from './faults.ts';
 
-/** So long a member that did not answer is passed over, while another one does: its connection is tried again meanwhile. */
+/** How long a member that did not answer is avoided while another one answers; its connection reconnects meanwhile. */
 const SUSPECT_MS = 5_000;
 
 /**
- * Which members of the cluster answer. The client asks one at random, and one that is dead would fail its share of all
- * calls for as long as it is dead. A call that was made is never made again here: only whom to ask is chosen.
+ * Which members of the cluster answer. `etcd3` picks a member at random, and a dead one would fail its share of all calls.
+ * Nothing is sent again here: only the member for a call is chosen.
  */
 export class Members {
   readonly #all: Member[] = [];
@@ -17,26 +17,26 @@ export class Members {
     this.#nowMs = nowMs;
   }
 
-  /** One more member, as the client's policy for its calls. */
+  /** A policy of `etcd3` for the calls to one more member. */
   add(): Member {
-    const member: Member = new Member(() => this.#mayPass(member), this.#nowMs);
+    const member: Member = new Member(() => this.#mayAvoid(member), this.#nowMs);
     this.#all.push(member);
     return member;
   }
 
-  #mayPass(asked: Member): boolean {
-    return asked.isSuspect && this.#all.some((member) => !member.isSuspect);
+  #mayAvoid(picked: Member): boolean {
+    return picked.isSuspect && this.#all.some((member) => !member.isSuspect);
   }
 }
 
 class Member extends NoopPolicy {
-  readonly #mayPass: () => boolean;
+  readonly #mayAvoid: () => boolean;
   readonly #nowMs: () => number;
   #suspectUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(mayPass: () => boolean, nowMs: () => number) {
+  constructor(mayAvoid: () => boolean, nowMs: () => number) {
     super();
-    this.#mayPass = mayPass;
+    this.#mayAvoid = mayAvoid;
     this.#nowMs = nowMs;
   }
 
@@ -44,9 +44,9 @@ class Member extends NoopPolicy {
     return this.#nowMs() < this.#suspectUntilMs;
   }
 
-  /** Without a call, the client asks the next member. */
+  /** Throws without a call to make the client pick the next member. */
   override async execute<T>(...[call, signal]: Parameters<NoopPolicy['execute']>): Promise<T> {
-    if (this.#mayPass()) throw new Error('another member is asked');
+    if (this.#mayAvoid()) throw new Error('another member is asked');
     try {
       const result = await super.execute(call, signal);
       this.#suspectUntilMs = Number.NEGATIVE_INFINITY;
@@ -59,20 +59,20 @@ class Member extends NoopPolicy {
 }
 
 /**
- * Makes a call that may be made twice, as long as there is a member that was not asked.
- * @throws StoreError the last one's
+ * Makes a repeatable call, up to once for each member that does not answer.
+ * @throws StoreError of the last try
  */
-export async function askEach<T>(members: number, call: () => Promise<T>): Promise<T> {
-  for (let asked = 1; ; asked++) {
+export async function tryEachMember<T>(members: number, call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
     try {
       return await call();
     } catch (error) {
-      if (asked >= members || !isSilence(error)) throw storeErrorOf(error);
+      if (tries >= members || !isSilence(error)) throw storeErrorOf(error);
     }
   }
 }
 
-/** It did not answer, or could not: another member may. */
+/** Another member may answer. */
 function isSilence(error: unknown): boolean {
   const { code } = storeErrorOf(error);
   return code === 'unavailable' || code === 'timeout';

@@ -1,7 +1,7 @@
 /**
- * Protocol buffers by hand, as far as transactions and watches need them. The client's own path makes an object and a
- * message for each operation, and reads a header for each of a reply's 128 results that nobody looks at: together two
- * thirds of what a commit costs this process.
+ * Protocol buffers by hand, as far as transactions and watches need them. `etcd3` makes an object and a message for each
+ * operation, and reads an unused header for each of a reply's 128 results: together two thirds of what a commit costs this
+ * process.
  */
 
 /** In the order of the wire format: `field number << 3 | kind`. */
@@ -10,7 +10,7 @@ const FIXED_64 = 1;
 const BYTES = 2;
 const FIXED_32 = 5;
 
-/** Texts up to here are looked at and written one character at a time, which is faster than a call out of the engine. */
+/** Texts up to here are measured and written one character at a time, which is faster than a call out of the engine. */
 const SHORT_CHARS_MAX = 48;
 const BYTES_FIRST = 64 * 1024;
 const TWO_TO_32 = 0x1_0000_0000;
@@ -57,7 +57,7 @@ export function fieldSize(size: number): number {
   return 1 + varintSize(size) + size;
 }
 
-/** Writes messages front to back, so whoever calls knows the sizes of nested ones before. */
+/** Writes messages front to back: the caller gives the sizes of nested ones beforehand. */
 export class ProtoWriter {
   #bytes = Buffer.allocUnsafeSlow(BYTES_FIRST);
   #at = 0;
@@ -104,7 +104,7 @@ export class ProtoWriter {
     this.#at += size;
   }
 
-  /** Makes the last byte that was written one more: of a key, the first one after all that it begins. */
+  /** Adds one to the last byte written: a prefix becomes the first key behind its range. */
   bumpLast(): void {
     this.#bytes[this.#at - 1]! += 1;
   }

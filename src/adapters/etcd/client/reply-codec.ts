@@ -22,9 +22,9 @@ const DELETE = 1;
 const writer = new ProtoWriter();
 
 /**
- * What a server answers to a transaction: a `TxnResponse`, for `decodeTxnReply`.
- * @param writes how many were done, each of which is answered
- * @param found what was read back instead, when a compare failed
+ * A server's reply to a transaction: a `TxnResponse`, for `decodeTxnReply`.
+ * @param writes how many were done; each has a response
+ * @param found what was read back when a compare failed
  */
 export function encodeTxnReply(
   succeeded: boolean,
@@ -53,7 +53,7 @@ export function encodeTxnReply(
   return writer.take();
 }
 
-/** What a server sends to a watch: a `WatchResponse`, for `decodeWatchReply`, with the changes of one revision or several. */
+/** A server's message to a watch: a `WatchResponse`, for `decodeWatchReply`, with the changes of one revision or several. */
 export function encodeWatchReply(
   watchId: number,
   revisions: readonly { readonly revision: number; readonly changes: readonly Change[] }[],

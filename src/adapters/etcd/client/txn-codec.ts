@@ -94,7 +94,7 @@ export interface TxnReply {
 }
 
 /**
- * Reads a `TxnResponse`. What the writes of a successful one answered is stepped over.
+ * Reads a `TxnResponse`. The responses to the writes of a successful one are skipped.
  * @throws RangeError when it is none
  */
 export function decodeTxnReply(bytes: Buffer): TxnReply {

@@ -20,11 +20,11 @@ export interface WatchReply {
   /** The store's, when it sent this. */
   readonly revision: number;
   readonly hasEvents: boolean;
-  /** More of the same comes with the next reply: the last revision here may not be whole. */
+  /** The next reply continues this one: the last revision here may not be whole. */
   readonly isFragment: boolean;
   /**
    * Reads the events, in order.
-   * @param skips asked of each, by its revision: true leaves it out, without making texts of it
+   * @param skips called with the revision of each: true leaves the event out, without decoding its texts
    * @throws MalformedMessage when the bytes are none
    */
   readonly readEvents: (skips: (revision: number) => boolean, take: (event: WatchEvent) => void) => void;
@@ -48,8 +48,8 @@ const REQUEST = {
 const writer = new ProtoWriter();
 
 /**
- * Always asks for fragments: a watch that catches up is sent a thousand revisions in one reply, which may be more than one
- * message may hold.
+ * Always allows fragments: a watch that catches up gets a thousand revisions in one reply, which may exceed the largest
+ * message.
  */
 export function encodeWatch({ watchId, key, rangeEnd, fromRevision }: WatchRequest): Buffer {
   const keySize = Buffer.byteLength(key);
@@ -118,7 +118,7 @@ function readEvent(
   if (entry !== null) take({ isDelete, entry });
 }
 
-/** One `KeyValue`, or null; its texts are only made when it is known not to be left out. */
+/** One `KeyValue`; null when it is left out, and then its texts are not decoded. */
 function readEntry(reader: ProtoReader, skips: (revision: number) => boolean): Entry | null {
   const outer = reader.enter();
   let key = NOWHERE;

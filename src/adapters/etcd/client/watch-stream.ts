@@ -9,10 +9,10 @@ export interface WatchStreamOptions {
   /** All keys from the first on, and before the second. */
   readonly range: { readonly from: string; readonly to: string };
   readonly fromRevision: number;
-  /** A second key on the same stream, whose events only prove that the stream delivers. */
+  /** A second key on the same stream: its events prove that the stream delivers. */
   readonly canaryKey?: string;
   readonly onRevision: (changes: readonly Change[], revision: number) => void;
-  /** Is all known that the revision changed? Then it is left out; asked once of each, before any of it is told. */
+  /** True: the follower knows all that the revision changed, so its events are left out. Called once for each revision. */
   readonly knows?: (revision: number) => boolean;
   readonly onCanary?: (value: string) => void;
   /** @param behind how many revisions the events of this reply lie behind the store */
@@ -25,8 +25,9 @@ const CHANGES_ID = 1;
 const CANARY_ID = 2;
 
 /**
- * One watch from its opening to its end, on the raw stream. The client's own watcher dies without a word after a
- * compaction, and hides when it re-opened with what gap; so what comes after the end is decided by `following.ts`.
+ * One watch from its opening to its end, on the raw stream. `etcd3`'s own watcher dies silently after a compaction, and
+ * hides the gap when it re-opens; so `following.ts` decides what comes after the end. Events of an own commit are left out
+ * by their revision, undecoded: a commit always writes a ledger, so its revision belongs to it alone.
  */
 export class WatchStream {
   readonly #options: WatchStreamOptions;
@@ -36,7 +37,7 @@ export class WatchStream {
   /** Of a revision whose other part comes with the next fragment. */
   #changes: Change[] = [];
   #revision = 0;
-  /** Compact revision that the server told when it cancelled the watch. */
+  /** Compact revision from the server's cancellation of the watch; 0: none. */
   compactRevision = 0;
 
   constructor(options: WatchStreamOptions) {
@@ -77,7 +78,7 @@ export class WatchStream {
     this.#link = link;
     link.on('error', (error) => this.fail(unavailable('the watch was cut', error)));
     link.on('end', () => this.fail(unavailable('the watch was ended by the server')));
-    // What the store answered to a commit is often here in the same turn as the commit's echo: it is to be known first.
+    // The reply to a commit often arrives in the same turn as the commit's event: it must be handled first.
     if (this.#options.knows === undefined) link.on('data', (reply) => this.#receive(reply));
     else link.on('data', (reply) => void setImmediate(() => this.#receive(reply)));
     if (this.#ended) {
@@ -97,14 +98,14 @@ export class WatchStream {
     link.cancel();
   }
 
-  /** What cannot be read, and all that follows, is known from a new list only. */
+  /** After an unreadable reply only a new list helps. */
   #receive(reply: WatchReply): void {
     if (this.#ended) return;
     try {
       this.#read(reply);
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
-      this.fail(unavailable('the watch brought what cannot be read', error));
+      this.fail(unavailable('the watch sent what cannot be read', error));
     }
   }
 

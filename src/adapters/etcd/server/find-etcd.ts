@@ -22,13 +22,13 @@ export const ETCD_SOURCES = ['environment', 'path', 'debian', 'upstream'] as con
 export type EtcdSource = (typeof ETCD_SOURCES)[number];
 
 export interface FindEtcdOptions {
-  /** `MOORAGE_ETCD`, `PATH`, `MOORAGE_CACHE`, `XDG_CACHE_HOME`, `HOME`, `MOORAGE_ETCD_MIRROR` are looked at. */
+  /** `MOORAGE_ETCD`, `PATH`, `MOORAGE_CACHE`, `XDG_CACHE_HOME`, `HOME` and `MOORAGE_ETCD_MIRROR` are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Which places to try; all by default. */
   readonly sources?: readonly EtcdSource[];
   /** Another release than the pinned one. */
   readonly release?: UpstreamRelease;
-  /** Told before a source that takes time is tried. */
+  /** Called before a slow source is tried. */
   readonly onStep?: (text: string) => void;
 }
 
@@ -51,7 +51,6 @@ export async function findEtcd(options: FindEtcdOptions): Promise<FoundEtcd> {
   const sources = options.sources ?? ETCD_SOURCES;
   if (sources.includes('environment') && named !== undefined && named !== '') {
     const version = await versionOf(named);
-    // Whoever names one does not want another.
     if (version === null)
       throw new NoEtcdError(`MOORAGE_ETCD names ${named}, which is no etcd that runs here`);
     return { path: named, version, source: 'environment' };
@@ -90,7 +89,7 @@ async function candidates(source: EtcdSource, cache: string, options: FindEtcdOp
   }
 }
 
-/** Ours alone, and safe to delete. */
+/** Holds downloads only, and is safe to delete. */
 function cacheFolder(env: FindEtcdOptions['env']): string {
   const own = env['MOORAGE_CACHE'];
   if (own !== undefined && own !== '') return join(own, 'etcd');
@@ -107,7 +106,7 @@ async function onPath(path: string): Promise<string[]> {
   return found;
 }
 
-/** What the binary says of itself; null when it does not run or is something else. */
+/** @returns null when the binary does not run or is no etcd */
 async function versionOf(path: string): Promise<string | null> {
   try {
     const { stdout } = await run(path, ['--version'], { timeout: VERSION_TIMEOUT_MS });

@@ -46,13 +46,16 @@ const READY_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 5_000;
 const PROBE_PAUSE_MS = 25;
 const PROBE_TIMEOUT_MS = 2_000;
-/** A free port may be taken by somebody else before the server binds it. */
+/** Another process may take a free port before the server binds it. */
 const STARTS_MAX = 5;
 const LOG_TAIL_LINES = 3;
 
 /**
- * Starts an etcd, of one member unless told otherwise, with a data folder and ports of its own, whatever else runs on the usual ones. Resolves
- * when it answers a linearizable read with what we wrote: an open port proves nothing.
+ * Starts an etcd as a process, by default of one member, with a data folder and ports of its own. Resolves when it answers
+ * a linearizable read with what was written: an open port proves nothing.
+ *
+ * `find-etcd.ts` finds the binary: on the machine, in Debian's package (`debian-etcd.ts`) or in the upstream release
+ * (`upstream-etcd.ts`); `executable.ts` tests a path.
  *
  * @throws Error with the last lines of the server's log
  */
@@ -97,13 +100,13 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
     ...(options.flags ?? []),
   ];
   try {
-    // In a group of its own: an interrupt from the terminal must not end the store before those who still write to it.
+    // In a process group of its own: an interrupt from the terminal must not end the store before the roles that write to it.
     // Variables named ETCD_* are settings of some other etcd, and would contradict the flags.
     const child = spawn(options.binary, args, {
       ...{ stdio: ['ignore', log, log], detached: true, env: environment() },
     });
     try {
-      endWithUs(child);
+      endWithThisProcess(child);
     } catch (error) {
       child.kill('SIGKILL');
       throw error;
@@ -115,10 +118,11 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
 }
 
 /**
- * The server must not outlive us, though we be killed: a shell waits for the end of a pipe that nobody else holds, and asks
- * the server to end. The shell ends with the server.
+ * The server must not outlive this process, even when it is killed: a shell reads a pipe that this process alone holds, and
+ * ends the server when the pipe closes. The shell ends with the server. (A parent-death signal would come with the end of
+ * the thread that made the process.)
  */
-function endWithUs(child: ChildProcess): void {
+function endWithThisProcess(child: ChildProcess): void {
   if (child.pid === undefined) return;
   const guard = spawn('/bin/sh', ['-c', 'read _; kill "$0"', String(child.pid)], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -129,8 +133,8 @@ function endWithUs(child: ChildProcess): void {
 }
 
 /**
- * How much etcd's heap may grow, in percent of what lives, before Go collects (decision 92): at Go's own 100 a tenth of the
- * server's time more is collection. A cell's database is small beside the machine; an operator's own GOGC stands.
+ * How much etcd's heap may grow, in percent of what lives, before Go collects. At Go's own 100 a tenth of the server's CPU
+ * is garbage collection; 400 costs memory, up to 500 MB for 100 MB of data. An operator's own GOGC wins.
  */
 const HEAP_GROWTH_PERCENT = '400';
 
@@ -164,7 +168,7 @@ async function waitReady(options: StartEtcdOptions, etcd: EtcdProcess, name: str
   }
 }
 
-/** Is it the server that we started, and can it write and read? */
+/** Whether the server that was started, and no other, writes and reads. */
 async function answers(client: ReturnType<typeof etcdClient>, name: string): Promise<boolean> {
   const key = Buffer.from(`/moorage-probe/${name}`);
   const value = randomBytes(8);
@@ -194,7 +198,7 @@ async function stop(child: ChildProcess, ended: EtcdProcess['ended']): Promise<v
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
-  // All are held at once, so that they differ.
+  // All are open at once, so that the ports differ.
   const ports = await Promise.all(
     servers.map(
       (server) =>

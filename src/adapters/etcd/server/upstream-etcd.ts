@@ -16,7 +16,7 @@ export interface UpstreamRelease {
   readonly sha256: Readonly<Record<string, string>>;
 }
 
-/** Pinned, so that nobody between the project and us can choose what we run. */
+/** Pinned, so that no mirror or proxy can replace the binary. */
 export const UPSTREAM_RELEASE: UpstreamRelease = {
   version: '3.5.27',
   sha256: {
@@ -30,7 +30,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 /**
  * Downloads the release into the cache and unpacks its server.
  *
- * @param mirror base URL; the archive is looked for at `<mirror>/v<version>/<archive>`
+ * @param mirror base URL of `<mirror>/v<version>/<archive>`
  * @returns the path of the binary
  */
 export async function downloadUpstreamEtcd(

@@ -1,7 +1,7 @@
 import { noop } from 'cockatiel';
 import { Etcd3 } from 'etcd3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { askEach, Members } from '../../../../../src/adapters/etcd/client/members.ts';
+import { tryEachMember, Members } from '../../../../../src/adapters/etcd/client/members.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const NAMES = ['a', 'b', 'c'];
@@ -105,18 +105,18 @@ describe('a member of the cluster that is silent', () => {
 describe('a call that may be made twice', () => {
   it('is made again while there is a member that was not asked', async () => {
     faults.set('a', SILENT).set('b', SILENT);
-    for (let n = 0; n < 50; n++) await askEach(NAMES.length, call);
+    for (let n = 0; n < 50; n++) await tryEachMember(NAMES.length, call);
     faults.set('c', SILENT);
     await clock.advance(5_000);
     asked = [];
-    await expect(askEach(NAMES.length, call)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(tryEachMember(NAMES.length, call)).rejects.toMatchObject({ code: 'unavailable' });
     expect(asked).toHaveLength(NAMES.length);
     expect(new Set(asked).size).toBe(NAMES.length);
   });
 
   it('is not made again when the answer was a fault', async () => {
     for (const name of NAMES) faults.set(name, FULL);
-    await expect(askEach(NAMES.length, call)).rejects.toMatchObject({ code: 'no-space' });
+    await expect(tryEachMember(NAMES.length, call)).rejects.toMatchObject({ code: 'no-space' });
     expect(asked).toHaveLength(1);
   });
 });

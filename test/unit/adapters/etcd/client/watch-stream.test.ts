@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { versionWarning } from '../../../../../src/adapters/etcd/server-info.ts';
+import { versionWarning } from '../../../../../src/adapters/etcd/server-version.ts';
 import { encodeWatchReply } from '../../../../../src/adapters/etcd/client/reply-codec.ts';
 import type { WatchEvent } from '../../../../../src/adapters/etcd/client/watch-codec.ts';
 import { decodeWatchReply } from '../../../../../src/adapters/etcd/client/watch-codec.ts';
