@@ -4,22 +4,23 @@ import { widened } from './host-tables.ts';
 import type { Resources } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
-/** So many precedences of a host are in its row; few cells use more. */
+/** Precedences in a host's row; few cells use more. */
 const BANDS_MAX = 4;
-/** How many bands, what the host gives away of cpu and memory, its devices, then the bands: precedence, cpu, memory, disk. */
+/** A row: number of bands, allocatable cpu and memory, number of devices, then the bands. */
 const COUNT = 0;
 const WHOLE_CPU = 1;
 const WHOLE_MEMORY = 2;
 const DEVICES = 3;
 const FIRST = 4;
+/** A band: precedence, cpu, memory, disk. */
 const BAND = 4;
 const ROW = FIRST + BANDS_MAX * BAND;
-/** In the place of the count: the ledger itself has to be asked. */
+/** Instead of the count: the row cannot hold what the ledger says. */
 const BEYOND = -1;
 
 /**
- * What each precedence holds of each host, lowest first, in the order of the host indices: who compares the hosts of a
- * search for room reads a few lines of memory instead of a ledger with all its records for each.
+ * What each precedence holds of each host, lowest first, in the order of the host indices: a search for preemption reads
+ * a few cache lines a host instead of its ledger.
  */
 export class BandTable {
   #rows = new Int32Array(ROW);
@@ -41,12 +42,12 @@ export class BandTable {
     rows[row + COUNT] = bands.length;
   }
 
-  /** Does the table hold all that the host's ledger says of cpu, memory and disk? */
+  /** Does the row hold all that the ledger says of cpu, memory and disk? */
   covers(index: number): boolean {
     return (this.#rows[index * ROW + COUNT] ?? BEYOND) !== BEYOND;
   }
 
-  /** Adds to what is free, as `giveBack` does, all that is held below the precedence. @returns false when nothing is */
+  /** Adds all that is held below the precedence to `free`. @returns false when nothing is held there */
   addBelow(index: number, precedence: number, free: Float64Array): boolean {
     const rows = this.#rows;
     const row = index * ROW;
@@ -59,8 +60,8 @@ export class BandTable {
   }
 
   /**
-   * What it costs to make room on a host that the table covers (`evictionCost`).
-   * @param free what is free, a row a host
+   * The cost (`preemptionCost`) of a preemption on a host that the table covers.
+   * @param free rows of free amounts, the host's at `at`
    * @returns null when all below the precedence is not enough
    */
   cost(
@@ -89,7 +90,7 @@ export class BandTable {
   }
 }
 
-/** A row of free amounts after what one precedence holds of the host. Whose devices they are is not known: it frees all. */
+/** Adds what one precedence holds to a row of free amounts. Ledgers do not say who holds a device: all count as free. */
 export function giveBack(
   free: Float64Array,
   cpuMilli: number,
@@ -107,14 +108,14 @@ export function giveBack(
 }
 
 /**
- * Of two costs, the one with the lower highest precedence is less; the fraction is the part of the host to be freed.
- * @param short as `shareShort` says
+ * What a preemption costs: the highest precedence among the victims, and as its fraction the part of the host to free.
+ * @param short from `shareShort`
  */
 export function evictionCost(highest: number, short: number): number {
   return highest + Math.min(0.999, short);
 }
 
-/** How much of the whole is missing, over cpu and memory, 0 to 1. */
+/** The missing part of the host, mean of cpu and memory, 0 to 1. */
 export function shareShort(
   cpuMissing: number,
   cpuWhole: number,

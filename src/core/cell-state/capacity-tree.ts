@@ -1,10 +1,9 @@
 /**
- * What is free on a host, as a row of eight numbers. In a tree they have 32 bits, so that two children lie in one cache line;
- * what is larger than `AMOUNT_MAX` shows as that. A host that takes no work has `NOTHING` in every place: less than any
- * task needs.
+ * What is free on a host, as a row of eight numbers. A tree stores them in 32 bits, so that two children share a cache
+ * line; larger amounts show as `AMOUNT_MAX`. A host that takes no work has `NOTHING` everywhere: less than any task needs.
  */
 export const ROW = 8;
-/** 2 PiB of disk: no host has more of anything that a task may ask for. */
+/** 2 PiB of disk: more than a host has of anything. */
 export const AMOUNT_MAX = 0x7fff_ffff;
 export const CPU = 0;
 export const MEMORY = 1;
@@ -21,16 +20,16 @@ export const TAKES = 7;
 const DIMENSIONS = 7;
 const NOTHING = -1;
 const LEAVES_MIN = 16;
-/** Steps by reckoning, which take log log n where indices are random; where they are not, halving ends the search. */
-const RECKONED_MAX = 6;
+/** Steps of interpolation, which take log log n where indices are random; after them bisection ends the search. */
+const INTERPOLATED_MAX = 6;
 
 /**
- * Hosts below a tournament of the largest free amounts: a search walks along them and steps over every subtree in which
- * no host can have enough. The maxima of several dimensions may come from different hosts, so a subtree that is entered
- * may still hold none; the search goes on behind it, and none is missed.
+ * A tournament tree of the largest free amounts: a search skips every subtree in which no host can have enough. The
+ * maxima of several dimensions may come from different hosts, so a subtree may still hold no fitting host; the search
+ * continues behind it and misses none.
  *
- * The order is that of the host indices, which is random (`CellIndex`): neighbours have nothing in common, so the next k
- * fitting hosts from a random start are a fair sample of all that fit, and lie side by side in memory.
+ * Hosts lie in the order of their indices, which is random (`CellIndex`). So the next k fitting hosts from a random start
+ * are a fair sample of all that fit, and lie side by side in memory.
  */
 export class CapacityTree {
   #leaves = LEAVES_MIN;
@@ -39,7 +38,7 @@ export class CapacityTree {
   #values = new Int32Array(2 * LEAVES_MIN * ROW).fill(NOTHING);
   readonly #members: Members | null;
 
-  /** @param hosts the indices of the only hosts in the tree; without them all below `size`, each at its own index */
+  /** @param hosts indices of the hosts in the tree; null: all below `size`, each at its own index */
   constructor(hosts: readonly number[] | null = null) {
     this.#members = hosts === null ? null : new Members(hosts);
     if (hosts !== null) this.resize(hosts.length);
@@ -62,14 +61,14 @@ export class CapacityTree {
     return this.#members === null ? position : this.#members.at(position);
   }
 
-  /** Makes room for so many hosts, or takes away those from there on. A new one has nothing free until `update`. */
+  /** Grows or shrinks to `size` positions. A new host has nothing free until `update`. */
   resize(size: number): void {
     while (this.#leaves < size) this.#grow();
     for (let position = size; position < this.#size; position++) this.#clear(position);
     this.#size = size;
   }
 
-  /** Sets what is free on the host: the row of `rows` that begins at `offset`. A host that is not in the tree is passed over. */
+  /** Sets what is free on the host to the row of `rows` at `offset`. Ignores a host that is not in the tree. */
   update(host: number, rows: Float64Array, offset: number): void {
     const position = this.#members === null ? host : this.#members.positionOf(host);
     if (position < 0 || position >= this.#size) return;
@@ -87,17 +86,17 @@ export class CapacityTree {
     if (changed) this.#climb(this.#leaves + position);
   }
 
-  /** False: no host has enough; true: one may have. */
+  /** False: no host has enough. True: one may have. */
   mayHold(need: Float64Array): boolean {
     return this.#shows(ROW, need);
   }
 
-  /** Shows the host at the position all of `need` free? */
+  /** Does the host at the position show all of `need`? */
   shows(position: number, need: Float64Array): boolean {
     return this.#shows(this.offsetOf(position), need);
   }
 
-  /** The first position from `from` on whose host shows all of `need` free; −1 when there is none up to the end. */
+  /** The first position from `from` on whose host shows all of `need`; −1: none up to the end. */
   seek(from: number, need: Float64Array): number {
     if (from >= this.#leaves) return -1;
     const values = this.#values;
@@ -130,7 +129,7 @@ export class CapacityTree {
     return true;
   }
 
-  /** Carries a leaf's change up as far as it changes a maximum: two levels on average, as most are not the largest. */
+  /** Carries a leaf's change up as far as it changes a maximum: two levels on average. */
   #climb(leaf: number): void {
     const values = this.#values;
     for (let node = leaf >> 1; node >= 1; node >>= 1) {
@@ -165,10 +164,7 @@ export class CapacityTree {
   }
 }
 
-/**
- * Some of the hosts, in the order of all. Their indices are random numbers, so where one of them lies among the others
- * can be reckoned: the place is looked for in steps from there, and no table is kept for it.
- */
+/** Some of the hosts, in order of index. Indices are random numbers, so interpolation search finds one without a table. */
 class Members {
   readonly #hosts: Int32Array;
 
@@ -189,7 +185,7 @@ class Members {
       const first = hosts[low]!;
       const last = hosts[high]!;
       if (host < first || host > last) return -1;
-      const part = first === last || steps > RECKONED_MAX ? 0.5 : (host - first) / (last - first);
+      const part = first === last || steps > INTERPOLATED_MAX ? 0.5 : (host - first) / (last - first);
       const guess = low + Math.floor(part * (high - low));
       const there = hosts[guess]!;
       if (there === host) return guess;

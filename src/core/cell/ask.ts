@@ -2,7 +2,10 @@ import type { Group } from './job.ts';
 import type { GpuRequest, Resources } from './resources.ts';
 import { addResources, NO_RESOURCES } from './resources.ts';
 
-/** What one allocation of a group needs of a host: the sum over its tasks, sidecars included (S3.6). */
+/**
+ * What one allocation of a group needs of a host: the sum over its tasks, sidecars included (S3.6). At most one task of
+ * a group has GPUs: the allocation has one device list, and that list is one task's.
+ */
 export interface Ask {
   readonly resources: Resources;
   readonly gpu: GpuRequest | null;
@@ -14,8 +17,7 @@ export interface Ask {
 
 /**
  * The ask of one allocation of the group.
- * @throws when two tasks ask for GPUs in different shares: one device list cannot serve both; the job file's parser
- *   refuses such a group with its place in the file, so here it is a fault of ours
+ * @throws when two tasks ask for GPUs; the job file's parser refuses such a group
  */
 export function askOf(group: Group): Ask {
   let resources = NO_RESOURCES;

@@ -1,23 +1,16 @@
+import type { Exit, SlotAttempt } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
-import type { Exit } from '../cell/allocation.ts';
 import type { ObservedState } from './states.ts';
 
 /** What a host saw of one allocation: the observed half. Enough to rebuild the cell's state from hosts alone. */
-export interface AllocationReport extends Claim {
-  readonly namespace: string;
-  readonly job: string;
-  readonly jobVersion: number;
-  readonly group: string;
-  readonly index: number;
-  readonly attempt: number;
-  readonly scheduler: string;
+export interface AllocationReport extends Claim, SlotAttempt {
   readonly state: ObservedState;
-  /** Processes gone, ports and all else confirmed free: a fact of its own, later than any terminal state. */
+  /** Processes gone, ports and all else confirmed free: a separate fact, later than any terminal state. */
   readonly released: boolean;
   /** Why the state is what it is, for people. */
   readonly reason: string;
   readonly exit?: Exit;
-  /** Of the host's, lent to it alone; absent: none. */
+  /** IP addresses that the host leases to it alone; absent: none. */
   readonly addresses?: readonly string[];
   /** Starts on this host beyond the first. */
   readonly restarts: number;
@@ -34,11 +27,11 @@ export interface TaskReport {
 }
 
 /**
- * One message of a host's report stream. (incarnation, seq) orders all messages of a host for ever: the incarnation
- * grows with every start of the agent, the sequence within it.
+ * One message of a host's report stream. (incarnation, seq) orders all messages of a host: the incarnation grows with
+ * every start of the agent, the sequence within it.
  *
- * `full` replaces all that was known of the host; `change` is one allocation; `gone` means that the host forgot a
- * removed record; `beat` only says that the host is there and nothing newer than `seq` happened.
+ * `full` replaces all that was known of the host. `change` is one allocation. `gone`: the host deleted a removed record.
+ * `beat`: the host is alive and has nothing newer than `seq`.
  */
 export type HostReport = HostReportHead &
   (

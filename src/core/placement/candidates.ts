@@ -1,53 +1,55 @@
 import { CapacityTree, ROW } from '../cell-state/capacity-tree.ts';
 import type { Chance } from '../random/chance.ts';
 
-/** Where the hosts of a search come from: a tree, or a list so short that looking at each is cheapest. */
+/** The hosts of a search: a tree, or a list so short that trying each is cheapest. */
 export type Source = CapacityTree | readonly number[];
 
-/** Rows of the table, or those of a tree. */
+/** The cell's table, or a tree's. */
 export type Rows = Float64Array | Int32Array;
 
-/** What a search asks of its decision. */
+/** Filters and scores single hosts for one decision. */
 export interface Judge {
   readonly need: Float64Array;
   /** What is free now, a row a host. */
   readonly rows: Float64Array;
-  /** May the host of the stratum, whose row shows enough, be chosen? What the group has of it may be asked later. */
+  /** May the host of the stratum, whose row shows enough, be chosen? `GroupCount.isTaken` is asked later. */
   accepts(host: number, stratum: number): boolean;
-  /** Does the row of a host that no tree has checked show enough? */
+  /** Does the host's row show enough? */
   shows(host: number): boolean;
-  /** What the host is worth, apart from what all hosts of its stratum share; `rows` at `offset` is its row. */
+  /** The host's score without what all hosts of its stratum share. `rows` at `offset` is its row. */
   worth(host: number, rows: Rows, offset: number): number;
 }
 
 const NOBODY: readonly number[] = [];
 
 /**
- * The candidates of one stratum: fitting hosts with their scores, drawn in random order from a random start, each once:
- * after those that are preferred, which are there from the start; first to the end of the part that the chance tells of and round to the start, then behind that part, then before it.
- * Hosts only fill up while a decision is made, so what was passed over once need not be looked at again, and after one
- * lap only those can be drawn that were candidates before and made room for others.
+ * The candidates of one stratum: fitting hosts with their scores, each drawn once. Preferred hosts are candidates from
+ * the beginning. The others follow in table order, which is random, from a random start: to the end of the chance's part
+ * and round to the start, then behind that part, then before it.
+ *
+ * Hosts only fill up during a decision. So a host that was passed over is not tried again, and after one lap only
+ * candidates that were put aside can be drawn.
  */
 export class Candidates {
   readonly hosts: number[] = [];
   readonly scores: number[] = [];
-  /** The place of the best, as long as nobody else can have become better; −1: to be looked for. */
+  /** Position of the best candidate; −1: not known. */
   #top = -1;
   readonly #source: Source;
   readonly #stratum: number;
   readonly #judge: Judge;
-  /** Never drawn: they were added before, or do not fit. */
+  /** Never drawn: already added, or they do not fit. */
   readonly #preferred: readonly number[];
   readonly #start: number;
   readonly #first: number;
   readonly #end: number;
   readonly #size: number;
-  /** Which stretch of the lap is gone through, where that has come to, and where it ends. */
+  /** The stretch of the lap that is being searched, the next position, and where the stretch ends. */
   #stretch = 0;
   #cursor: number;
   #until: number;
   #lapped = false;
-  /** Hosts that made room, the first at `resting`; null while there are none. */
+  /** Candidates that were put aside, the next one at `resting`; null: none. */
   #rested: number[] | null = null;
   #resting = 0;
 
@@ -75,12 +77,12 @@ export class Candidates {
     for (const host of preferred) this.#addIfFits(host);
   }
 
-  /** Is every host that still fits a candidate now? */
+  /** Is every host that still fits a candidate? */
   get dry(): boolean {
     return this.#lapped && this.#resting === (this.#rested?.length ?? 0);
   }
 
-  /** Draws until there are so many candidates, or no more to be had. */
+  /** Draws until there are `count` candidates or no more hosts. */
   fill(count: number): void {
     if (this.hosts.length >= count) return;
     if (!this.#lapped) {
@@ -95,7 +97,7 @@ export class Candidates {
     }
   }
 
-  /** The place of the best candidate in `hosts`; −1 when there is none. */
+  /** Position of the best candidate in `hosts`; −1: there is none. */
   best(): number {
     if (this.#top >= 0) return this.#top;
     let best = -1;
@@ -112,7 +114,6 @@ export class Candidates {
     return best;
   }
 
-  /** The candidate is worth something else from now on. */
   setScore(place: number, score: number): void {
     if (place !== this.#top || score < this.scores[place]!) this.#top = -1;
     this.scores[place] = score;
@@ -128,7 +129,7 @@ export class Candidates {
     this.scores[place] = score;
   }
 
-  /** Removes a candidate that may be drawn again when all others have been. */
+  /** Puts a candidate aside; it may be drawn again after all other hosts. */
   rest(place: number): void {
     (this.#rested ??= []).push(this.hosts[place]!);
     this.drop(place);
@@ -171,7 +172,7 @@ export class Candidates {
     }
   }
 
-  /** Goes on to the next stretch that has hosts. @returns false when the lap is over */
+  /** Begins the next stretch that has hosts. @returns false when the lap is over */
   #turn(): boolean {
     while (this.#stretch < 3) {
       this.#stretch += 1;
