@@ -1,6 +1,6 @@
 import { makeId } from '../src/core/cell/ids.ts';
 import type { CellKeys } from '../src/core/cell/keys.ts';
-import type { RoleRecord } from '../src/core/cell/role.ts';
+import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { StartTerms, TicketBody } from '../src/core/quota/ticket.ts';
 import { TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';

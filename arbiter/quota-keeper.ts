@@ -1,5 +1,5 @@
 import type { CellKeys } from '../src/core/cell/keys.ts';
-import type { RoleRecord } from '../src/core/cell/role.ts';
+import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { CellStore, Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import type { Clock } from '../src/ports/clock.ts';

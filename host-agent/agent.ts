@@ -1,5 +1,5 @@
 import type { Host } from '../src/core/host/host.ts';
-import { LEAKING } from '../src/core/host/leaks.ts';
+import { LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
 import type { Digest, TicketVerifier } from '../src/ports/crypto.ts';
 import type { HostListing, StartRequest, StopRequest } from '../src/wire/api/host-api.ts';

@@ -1,4 +1,4 @@
-import { LEAKS_MAX } from '../src/core/host/leaks.ts';
+import { LEAKS_MAX } from '../src/core/host/host.ts';
 import type { Desk } from './desk.ts';
 import { clean, findLeaks } from './left-behind.ts';
 

@@ -1,14 +1,8 @@
 import type { Claim } from '../src/core/cell/claim.ts';
 import type { Host } from '../src/core/host/host.ts';
 import type { Ledger } from '../src/core/fit/ledger.ts';
-import {
-  EMPTY_LEDGER,
-  fitShortfall,
-  withClaim,
-  withoutClaim,
-  withoutPorts,
-  withoutUse,
-} from '../src/core/fit/ledger.ts';
+import { fitShortfall } from '../src/core/fit/fit.ts';
+import { EMPTY_LEDGER, withClaim, withoutClaim, withoutPorts, withoutUse } from '../src/core/fit/ledger.ts';
 import type { Shortfall } from '../src/core/cell/resources.ts';
 
 interface Held {

@@ -1,4 +1,4 @@
-import type { RoleRecord } from '../src/core/cell/role.ts';
+import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';

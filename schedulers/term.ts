@@ -1,9 +1,9 @@
 import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
-import type { CellMeta } from '../src/core/cell/cell.ts';
+import type { CellMeta } from '../src/core/core.ts';
 import { slotName } from '../src/core/cell/ids.ts';
 import type { Switches } from '../src/core/quota/quota.ts';
-import type { SharedUse } from '../src/core/quota/shared-resource.ts';
+import type { SharedUse } from '../src/core/cell/claim.ts';
 import { partsOfPool } from '../src/core/quota/shared-resource.ts';
 import type { Eviction, Plan, PlanOutcome } from '../src/core/commit/plan.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';

@@ -3,7 +3,7 @@ import type { Host } from '../../src/core/host/host.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
-import type { PlacementRequest } from '../../src/core/placement/placement.ts';
+import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';

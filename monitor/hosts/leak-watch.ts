@@ -1,5 +1,5 @@
 import type { Eligibility } from '../../src/core/host/host.ts';
-import { LEAKS_MAX, leaksOf } from '../../src/core/host/leaks.ts';
+import { LEAKS_MAX, leaksOf } from '../../src/core/host/host.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { CellCopy } from '../view/view.ts';

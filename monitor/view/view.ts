@@ -1,11 +1,11 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
-import type { CellMeta } from '../../src/core/cell/cell.ts';
+import type { CellMeta } from '../../src/core/core.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
-import type { Owner, RoleRecord } from '../../src/core/cell/role.ts';
+import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';

@@ -9,7 +9,7 @@ import { shortText } from '../../src/core/placement/filters.ts';
 import { yielding } from '../../src/core/commit/pending-preemption.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
-import type { SharedUse } from '../../src/core/quota/shared-resource.ts';
+import type { SharedUse } from '../../src/core/cell/claim.ts';
 import type { StoreLimits } from '../../src/ports/cell-store.ts';
 import { block } from '../state/group-backoff.ts';
 import type { Term } from '../state/state.ts';

@@ -1,5 +1,5 @@
 import type { ArbiterClient, TicketOutcome } from '../../src/clients/arbiter-client.ts';
-import type { RoleRecord } from '../../src/core/cell/role.ts';
+import type { RoleRecord } from '../../src/core/cell/cell.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import { Table } from '../../src/runtime/cell-state/cell-state.ts';
 import { PLACEMENTS_MAX } from '../../src/wire/api/arbiter-api.ts';

@@ -1,5 +1,5 @@
 import type { Chance, Stretch } from '../../src/core/random/chance.ts';
-import type { ScoreName } from '../../src/core/placement/placement-request.ts';
+import type { ScoreName } from '../../src/core/scoring/policy.ts';
 
 /** Which part of how many: the first is 0. */
 export interface Part {

@@ -1,6 +1,6 @@
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
-import type { RoleRecord } from '../../src/core/cell/role.ts';
+import type { RoleRecord } from '../../src/core/cell/cell.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { ReportSource } from '../../src/runtime/reports/stream-reader.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';

@@ -1,6 +1,6 @@
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import { STEP_IN_MAX_MS, STEP_IN_MS } from '../../src/core/cell/ownership.ts';
-import type { Owner } from '../../src/core/cell/role.ts';
+import type { Owner } from '../../src/core/cell/cell.ts';
 import type { CellStore, Session } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';

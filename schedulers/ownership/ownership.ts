@@ -1,6 +1,6 @@
 import type { JobRecord, SchedulerKind } from '../../src/core/cell/job.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../../src/core/cell/ownership.ts';
-import type { Owner, RoleRecord } from '../../src/core/cell/role.ts';
+import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { TableRow } from '../../src/runtime/cell-state/cell-state.ts';
 import { Table } from '../../src/runtime/cell-state/cell-state.ts';

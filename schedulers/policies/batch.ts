@@ -1,4 +1,4 @@
-import { BINPACK } from '../../src/core/placement/placement.ts';
+import { BINPACK } from '../../src/core/scoring/policy.ts';
 import type { SchedulerPolicy } from './policies.ts';
 
 /** Many short tasks: pack them, in slices as large as a few transactions. */

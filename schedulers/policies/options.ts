@@ -1,8 +1,8 @@
 import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import { keepGpusWholeFor, LearnedMix } from '../../src/core/scoring/learned-mix.ts';
-import type { PlacementPolicy } from '../../src/core/placement/placement.ts';
-import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../../src/core/placement/placement.ts';
+import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
+import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../../src/core/scoring/policy.ts';
 import type { Atomicity, ConflictCheck } from '../../src/core/commit/plan.ts';
 import { batchPolicy } from './batch.ts';
 import { servicePolicy } from './service.ts';

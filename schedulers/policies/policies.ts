@@ -1,5 +1,5 @@
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
-import type { PlacementPolicy } from '../../src/core/placement/placement.ts';
+import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
 
 /** What one kind of scheduler does differently. The loop is the same for all. */
 export interface SchedulerPolicy {

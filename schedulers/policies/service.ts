@@ -1,4 +1,4 @@
-import { SERVICE } from '../../src/core/placement/placement.ts';
+import { SERVICE } from '../../src/core/scoring/policy.ts';
 import type { SchedulerPolicy } from './policies.ts';
 
 /** Few long-lived allocations: keep the copies of a group apart, and look again soon. */

@@ -1,4 +1,4 @@
-import { LEVEL } from '../../src/core/placement/placement.ts';
+import { LEVEL } from '../../src/core/scoring/policy.ts';
 import type { SchedulerPolicy } from './policies.ts';
 
 /** One on each matching host: the job says where, so there is nothing to score. */

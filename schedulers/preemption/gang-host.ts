@@ -1,8 +1,8 @@
 import { WAY_BACK_MAX } from '../../src/core/commit/pending-preemption.ts';
-import { fitShortfall, holdsUse, withoutUse } from '../../src/core/fit/ledger.ts';
+import { fitShortfall } from '../../src/core/fit/fit.ts';
+import { holdsUse, withoutUse } from '../../src/core/fit/ledger.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
-import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
-import type { Placement } from '../../src/core/placement/placement.ts';
+import type { PlacementRequest, Placement } from '../../src/core/placement/placement-request.ts';
 import { NO_PORTS } from '../../src/core/fit/port-choice.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { chooseVictims, placeOn } from '../../src/core/preemption/victims.ts';

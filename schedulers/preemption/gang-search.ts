@@ -4,8 +4,7 @@ import { evictionHosts, mayEvictOn } from '../../src/core/preemption/preemption.
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Group } from '../../src/core/cell/job.ts';
-import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
-import type { Placement } from '../../src/core/placement/placement.ts';
+import type { PlacementRequest, Placement } from '../../src/core/placement/placement-request.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';

@@ -1,6 +1,5 @@
 import { CellState } from '../../src/core/cell-state/cell-state.ts';
-import { meets } from '../../src/core/host/attributes.ts';
-import { hasDriver } from '../../src/core/placement/filters.ts';
+import { meets, hasDriver } from '../../src/core/host/attributes.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';

@@ -1,7 +1,7 @@
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Eviction, Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
-import type { SharedUse } from '../../src/core/quota/shared-resource.ts';
+import type { SharedUse } from '../../src/core/cell/claim.ts';
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';

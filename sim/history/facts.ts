@@ -1,6 +1,6 @@
 import type { Job } from '../../src/core/cell/job.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
-import type { RoleKind } from '../../src/core/cell/role.ts';
+import type { RoleKind } from '../../src/core/cell/cell.ts';
 import type { TicketBody } from '../../src/core/quota/ticket.ts';
 import type { CellEvent, RunExit } from '../../src/wire/api/monitor-api.ts';
 

@@ -2,7 +2,8 @@ import { expect } from 'vitest';
 import type { CellState } from '../../src/core/cell-state/cell-state.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import type { TaskMix } from '../../src/core/scoring/fragmentation.ts';
-import type { PlacementPolicy, PlacementRequest } from '../../src/core/placement/placement.ts';
+import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
+import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import { place } from '../../src/core/placement/placement.ts';
 import { rankByWalk } from '../../src/core/placement/reference.ts';
 import {

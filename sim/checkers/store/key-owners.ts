@@ -1,4 +1,4 @@
-import type { CellMeta } from '../../../src/core/cell/cell.ts';
+import type { CellMeta } from '../../../src/core/core.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { CellAt, Diff, Rooms, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';

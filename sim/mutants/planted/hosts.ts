@@ -209,7 +209,7 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'devices-fit-always',
     theme: 'gpus',
     slip: 'a claim fits on a device whatever else has of it',
-    file: 'src/core/fit/ledger.ts',
+    file: 'src/core/fit/fit.ts',
     find: "if (share.milli > available) return { dimension: 'gpu'",
     replace: "if (share.milli > GPU_MILLI_PER_DEVICE) return { dimension: 'gpu'",
     breaks: ['I1'],

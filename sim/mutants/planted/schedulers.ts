@@ -180,7 +180,7 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     name: 'fits-on-closed-hosts',
     theme: 'drained',
     slip: 'a commit that is tried again under the new revision does not ask whether the host is closed by now',
-    file: 'src/core/fit/ledger.ts',
+    file: 'src/core/fit/fit.ts',
     find: "if (ledger.state !== 'ready') return {",
     replace: "if (ledger.state === 'lost') return {",
     breaks: ['I62'],

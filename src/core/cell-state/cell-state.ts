@@ -1,6 +1,5 @@
 import { CellIndex } from './cell-index.ts';
 import type { Claim } from '../cell/claim.ts';
-import type { HostView } from '../placement/filters.ts';
 import type { Host } from '../host/host.ts';
 import { allocatable } from '../host/host.ts';
 import type { HostSlot, KnownHost } from './host-slot.ts';
@@ -11,6 +10,14 @@ import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { PoolBook } from '../quota/pool-book.ts';
 import type { Scale } from '../scoring/scoring.ts';
 import { Selections } from './selections.ts';
+
+/** One host as the filters see it: the ledger counts the scheduler's own claims in flight. */
+export interface HostView {
+  readonly host: Host;
+  readonly ledger: Ledger;
+  readonly alive: boolean;
+  readonly pools: PoolBook;
+}
 
 /**
  * A scheduler's private copy of the cell: hosts, their ledgers as last seen, and on top of those the own claims whose

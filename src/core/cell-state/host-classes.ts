@@ -1,5 +1,4 @@
-import { attributeOf } from '../host/attributes.ts';
-import { hasDriver } from '../placement/filters.ts';
+import { attributeOf, hasDriver } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
 
 /** Hosts that answer every attribute in use alike: what holds for one of them holds for all. */

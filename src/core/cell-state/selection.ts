@@ -1,11 +1,10 @@
 import type { CellIndex } from './cell-index.ts';
-import { attributeOf, listOf, meets, plainAttribute } from '../host/attributes.ts';
-import { hasDriver } from '../placement/filters.ts';
+import type { GroupAsk } from '../cell/ask.ts';
+import { attributeOf, listOf, meets, plainAttribute, hasDriver } from '../host/attributes.ts';
 import { modelFits } from '../fit/gpu-choice.ts';
 import type { HostClass } from './host-classes.ts';
 import type { Affinity, Expression, Group } from '../cell/job.ts';
-import type { PlacementRequest } from '../placement/placement-request.ts';
-import { WEIGHT_FULL } from '../scoring/scoring.ts';
+import { WEIGHT_FULL } from '../cell/job.ts';
 import { spreadShares } from './spread-shares.ts';
 
 /** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
@@ -78,7 +77,7 @@ const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAt
 export function select(
   key: string,
   index: CellIndex,
-  request: PlacementRequest,
+  request: GroupAsk,
   sharers: readonly string[],
 ): Selection {
   const { group } = request;
@@ -141,7 +140,7 @@ export function select(
   };
 }
 
-function serves({ example }: HostClass, { group, ask }: PlacementRequest): boolean {
+function serves({ example }: HostClass, { group, ask }: GroupAsk): boolean {
   const { gpu } = ask;
   if (!hasDriver(example)) return false;
   // A host without devices has no GPU amounts free either; only the models are worth a verdict of their own.

@@ -1,7 +1,7 @@
 import type { CellIndex } from './cell-index.ts';
 import { plainAttribute } from '../host/attributes.ts';
 import type { Expression, Group } from '../cell/job.ts';
-import type { PlacementRequest } from '../placement/placement-request.ts';
+import type { GroupAsk } from '../cell/ask.ts';
 import type { PoolBook } from '../quota/pool-book.ts';
 import type { Selection } from './selection.ts';
 import { select } from './selection.ts';
@@ -45,7 +45,7 @@ export class Selections {
     return this.#bytes;
   }
 
-  for(request: PlacementRequest): Selection {
+  for(request: GroupAsk): Selection {
     const { group, ask } = request;
     let key = this.#keyOf(group);
     const models = ask.gpu === null ? [] : ask.gpu.models;

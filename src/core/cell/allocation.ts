@@ -1,6 +1,6 @@
 import type { Epoch } from './epoch.ts';
 import type { Claim } from './claim.ts';
-import type { Yield } from '../commit/pending-preemption.ts';
+import type { Yield } from './intent.ts';
 
 /** Which slot (job, group, index) something belongs to, and which attempt at it. */
 export interface SlotAttempt {

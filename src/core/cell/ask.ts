@@ -15,6 +15,12 @@ export interface Ask {
   readonly shared?: Readonly<Record<string, number>>;
 }
 
+/** A group with its ask. */
+export interface GroupAsk {
+  readonly group: Group;
+  readonly ask: Ask;
+}
+
 /**
  * The ask of one allocation of the group.
  * @throws when two tasks ask for GPUs; the job file's parser refuses such a group

@@ -1,15 +1,21 @@
-/** The layout of the store that this version reads and writes. Another number is refused. */
-export const SCHEMA_VERSION = 1;
-
-/** Written once, by the process that starts the cell first. */
-export interface CellMeta {
-  readonly schema: number;
-  /** Changes when the store is restored from a snapshot: the first half of every fencing epoch. */
-  readonly incarnation: string;
-  readonly createdAtMs: number;
-  /**
-   * When the store was last restored from a snapshot, or recreated after it was lost. From then on hosts may run allocations
-   * that the store does not record, and are queried before anything is placed.
-   */
-  readonly restoredAtMs?: number;
+/** Which scheduler instance works on a job. The key lives under the instance's session; commits compare its creation. */
+export interface Owner {
+  readonly scheduler: string;
+  readonly kind: string;
+  readonly sinceMs: number;
 }
+
+/** A role's own registration, under its session. */
+export interface RoleRecord {
+  readonly kind: RoleKind;
+  readonly id: string;
+  /** Base URL of its API; empty when it serves none. */
+  readonly address: string;
+  readonly version: string;
+  /** For schedulers: the policy's name. */
+  readonly policy: string;
+  readonly startedAtMs: number;
+}
+
+export const ROLE_KINDS = ['scheduler', 'monitor', 'arbiter', 'agent'] as const;
+export type RoleKind = (typeof ROLE_KINDS)[number];

@@ -1,5 +1,4 @@
 import type { GpuShare, Resources } from './resources.ts';
-import type { SharedUse } from '../quota/shared-resource.ts';
 
 /** What a plan wants of one host for one allocation: exact devices and ports, nothing left to choose. */
 export interface Claim {
@@ -14,3 +13,6 @@ export interface Claim {
   /** What it takes of what hosts share; absent: nothing. */
   readonly shared?: SharedUse;
 }
+
+/** Of a claim: what it takes of each pool, by the pool's full name: `rack-uplink/r1`. */
+export type SharedUse = Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-import type { Allocation } from './allocation.ts';
+import type { Claim } from './claim.ts';
 
 /**
  * A gang larger than one transaction holds, on its way: its members are committed one transaction after the other, and
@@ -37,7 +37,31 @@ export interface IntentRef {
   readonly id: string;
 }
 
+/**
+ * How an allocation gives way to a gang by intent, which may still come to nothing (decision 82). It is marked `evict` in
+ * the transaction that reserves its place, and *yields*: while the intent is there, it runs on. Is the intent made
+ * effective, it is evicted like any other; is it void, the mark is taken back in the transaction that releases the members.
+ *
+ * Between the two nobody else may take what it would need to come back. So of what it holds it keeps in the ledger whatever
+ * the members on its host do not take, until it is released.
+ */
+export interface Yield {
+  readonly intent: IntentRef;
+  readonly keeps: Kept;
+}
+
+/** Devices are told apart: what is kept of one cannot be kept of another. */
+export type Kept = Pick<Claim, 'resources' | 'gpus'>;
+
 /** The intent that the allocation came with; undefined: none. It may be long since effective. */
-export function intentOf({ namespace, job, intent }: Allocation): IntentRef | undefined {
+export function intentOf({
+  namespace,
+  job,
+  intent,
+}: {
+  readonly namespace: string;
+  readonly job: string;
+  readonly intent?: string;
+}): IntentRef | undefined {
   return intent === undefined ? undefined : { namespace, job, id: intent };
 }

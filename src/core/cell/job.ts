@@ -130,6 +130,9 @@ export interface Expression {
 export const EXPRESSION_OPERATORS = ['==', '!=', '>=', '<=', '>', '<', 'in', 'exists'] as const;
 export type ExpressionOperator = (typeof EXPRESSION_OPERATORS)[number];
 
+/** A weight of 100 outweighs the whole range of the load. */
+export const WEIGHT_FULL = 100;
+
 export interface Affinity {
   readonly expression: Expression;
   /** −100 to 100; negative repels. */

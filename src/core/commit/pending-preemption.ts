@@ -1,32 +1,16 @@
 import type { Allocation } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
-import type { IntentRef } from '../cell/intent.ts';
+import type { IntentRef, Kept } from '../cell/intent.ts';
 import type { Eviction } from './plan.ts';
 import { NO_PORTS } from '../fit/port-choice.ts';
 import type { GpuShare, Resources } from '../cell/resources.ts';
 import { isZero, NO_RESOURCES, NO_SCALARS } from '../cell/resources.ts';
 
 /**
- * How an allocation gives way to a gang by intent, which may still come to nothing (decision 82). It is marked `evict` in
- * the transaction that reserves its place, and *yields*: while the intent is there, it runs on. Is the intent made
- * effective, it is evicted like any other; is it void, the mark is taken back in the transaction that releases the members.
- *
- * Between the two nobody else may take what it would need to come back. So of what it holds it keeps in the ledger whatever
- * the members on its host do not take, until it is released.
- */
-export interface Yield {
-  readonly intent: IntentRef;
-  readonly keeps: Kept;
-}
-
-/**
  * Operations that the way back of one host may take: it goes in one transaction, and what the store took when the members
  * were reserved it need not take any more when they are to go. So many every store takes (etcd unless told otherwise).
  */
 export const WAY_BACK_MAX = 128;
-
-/** Devices are told apart: what is kept of one cannot be kept of another. */
-export type Kept = Pick<Claim, 'resources' | 'gpus'>;
 
 /** The victim's record as the eviction leaves it. */
 export function evictedBy({ victim, cause, yields }: Eviction): Allocation {

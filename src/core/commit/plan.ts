@@ -1,5 +1,5 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
-import type { Yield } from './pending-preemption.ts';
+import type { Yield } from '../cell/intent.ts';
 import type { Shortfall } from '../cell/resources.ts';
 
 /**

@@ -1,17 +1,8 @@
 import type { Claim } from '../cell/claim.ts';
 import type { EligibilityState, Host } from '../host/host.ts';
 import { allocatable } from '../host/host.ts';
-import type { Resources, Shortfall } from '../cell/resources.ts';
-import {
-  addResources,
-  GPU_MILLI_PER_DEVICE,
-  hasNegative,
-  isZero,
-  NO_RESOURCES,
-  NO_SCALARS,
-  shortOf,
-  subtractResources,
-} from '../cell/resources.ts';
+import type { Resources } from '../cell/resources.ts';
+import { addResources, hasNegative, isZero, NO_RESOURCES, subtractResources } from '../cell/resources.ts';
 
 /**
  * What is given away of one host: the only thing a commit compares, and the only thing a scheduler must read to place.
@@ -81,51 +72,6 @@ export function freeOf(host: Host, ledger: Ledger): Resources {
   return subtractResources(allocatable(host), usedOf(ledger));
 }
 
-/**
- * The fit rule. A scheduler's guess, the commit's rebase and the host's own admission all call this one function, so
- * that no two of them can disagree about what fits.
- *
- * @returns the first short dimension: the host's state, then cpu, memory, disk, scalars, gpu, ports; null when it fits
- */
-export function fitShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
-  if (ledger.state !== 'ready') return { dimension: ledger.state, needed: 1, available: 0 };
-  if (!plainlyFits(host, ledger, claim.resources)) {
-    const short = shortOf(claim.resources, freeOf(host, ledger));
-    if (short !== null) return short;
-  }
-  for (const share of claim.gpus) {
-    const exists = share.device < host.gpuModels.length;
-    const available = exists ? GPU_MILLI_PER_DEVICE - (ledger.gpuMilli[share.device] ?? 0) : 0;
-    if (share.milli > available) return { dimension: 'gpu', needed: share.milli, available };
-  }
-  return portShortfall(host, ledger, claim);
-}
-
-/** Of amounts that every host has, without making a record of each sum on the way: this runs for each placement. */
-function plainlyFits({ capacity, reserved }: Host, { bands }: Ledger, asked: Resources): boolean {
-  if (asked.scalars !== NO_SCALARS) return false;
-  let cpuMilli = capacity.cpuMilli - reserved.cpuMilli - asked.cpuMilli;
-  let memoryMib = capacity.memoryMib - reserved.memoryMib - asked.memoryMib;
-  let diskMib = capacity.diskMib - reserved.diskMib - asked.diskMib;
-  for (const band of bands) {
-    cpuMilli -= band.cpuMilli;
-    memoryMib -= band.memoryMib;
-    diskMib -= band.diskMib;
-  }
-  return cpuMilli >= 0 && memoryMib >= 0 && diskMib >= 0;
-}
-
-function portShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
-  if (!hasPorts(claim)) return null;
-  const wanted = Object.values(claim.ports);
-  for (const [position, port] of wanted.entries()) {
-    const outside = port < host.portRange.first || port > host.portRange.last;
-    if (outside || ledger.ports.includes(port) || wanted.indexOf(port) !== position)
-      return { dimension: 'port', needed: port, available: 0 };
-  }
-  return null;
-}
-
 /** The ledger with the claim added. Does not ask whether it fits. */
 export function withClaim(ledger: Ledger, claim: Claim): Ledger {
   const band = bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES;
@@ -193,7 +139,7 @@ function withPorts(ports: readonly number[], more: readonly number[]): readonly 
   return [...ports, ...more].sort((a, b) => a - b);
 }
 
-function hasPorts(claim: Claim): boolean {
+export function hasPorts(claim: Claim): boolean {
   for (const _label in claim.ports) return true;
   return false;
 }

@@ -81,3 +81,13 @@ function order(have: string | undefined, value: string, holds: (a: number, b: nu
 function wholeNumber(text: string): number | null {
   return /^-?\d+$/.test(text) ? Number(text) : null;
 }
+
+/** The attribute that names the driver which every command of today needs. */
+const DRIVER = 'driver.exec';
+
+/** A host that declares its drivers must declare this one; one that declares none is not asked. */
+export function hasDriver(host: Host): boolean {
+  const declared = host.attributes[DRIVER];
+  if (declared !== undefined) return declared !== 'false';
+  return !Object.keys(host.attributes).some((name) => name.startsWith('driver.'));
+}

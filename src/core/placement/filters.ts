@@ -1,26 +1,18 @@
 import type { Chance } from '../random/chance.ts';
 import type { Claim } from '../cell/claim.ts';
-import { attributeOf, meets, plainAttribute } from '../host/attributes.ts';
+import { attributeOf, hasDriver, meets, plainAttribute } from '../host/attributes.ts';
 import { chooseGpus, NO_SHARES } from '../fit/gpu-choice.ts';
 import type { DeviceOrder } from '../fit/gpu-choice.ts';
 import type { Host } from '../host/host.ts';
 import type { Group } from '../cell/job.ts';
 import type { Ledger } from '../fit/ledger.ts';
-import { fitShortfall } from '../fit/ledger.ts';
+import { fitShortfall } from '../fit/fit.ts';
 import type { Placement, PlacementRequest } from './placement-request.ts';
-import type { PoolBook } from '../quota/pool-book.ts';
 import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import type { GpuRequest, Shortfall } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { modelFits } from '../fit/gpu-choice.ts';
-
-/** One host as the filters see it: the ledger counts the scheduler's own claims in flight. */
-export interface HostView {
-  readonly host: Host;
-  readonly ledger: Ledger;
-  readonly alive: boolean;
-  readonly pools: PoolBook;
-}
+import type { HostView } from '../cell-state/cell-state.ts';
 
 /** Why one host does not take one allocation. */
 export interface HostRefusal {
@@ -43,9 +35,6 @@ export interface Held {
   /** For each `spread` of the group: the parts of its values (`spreadShares`); null: even. */
   readonly shares?: readonly (ReadonlyMap<string, number> | null)[];
 }
-
-/** The attribute that names the driver which every command of today needs. */
-const DRIVER = 'driver.exec';
 
 /** The place on this host, or why there is none. The plain walk, `explain` and the tests ask this one function. */
 export function tryHost(
@@ -73,13 +62,6 @@ function eligibilityRefusal({ host, ledger, alive }: HostView): HostRefusal | nu
   if (!alive) return { host: host.id, check: 'eligibility', detail: 'no sign of life' };
   if (ledger.state === 'ready') return null;
   return { host: host.id, check: 'eligibility', detail: ledger.state };
-}
-
-/** A host that declares its drivers must declare this one; one that declares none is not asked. */
-export function hasDriver(host: Host): boolean {
-  const declared = host.attributes[DRIVER];
-  if (declared !== undefined) return declared !== 'false';
-  return !Object.keys(host.attributes).some((name) => name.startsWith('driver.'));
 }
 
 function driverRefusal(host: Host): HostRefusal | null {

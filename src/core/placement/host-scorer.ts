@@ -8,11 +8,13 @@ import { lossRuleOf } from '../scoring/fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
-import type { PlacementPolicy, PlacementRequest } from './placement-request.ts';
+import type { PlacementPolicy } from '../scoring/policy.ts';
+import type { PlacementRequest } from './placement-request.ts';
 import type { Kept } from '../scoring/model-demand.ts';
 import { NOTHING_KEPT } from '../scoring/model-demand.ts';
 import type { LeftWeights } from '../scoring/scoring.ts';
-import { gpuLossScore, leftWeights, loadScore, WEIGHT_FULL } from '../scoring/scoring.ts';
+import { WEIGHT_FULL } from '../cell/job.ts';
+import { gpuLossScore, leftWeights, loadScore } from '../scoring/scoring.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
 /** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */

@@ -1,15 +1,11 @@
-import type { Ask } from '../cell/ask.ts';
+import type { GroupAsk } from '../cell/ask.ts';
 import type { KnownHost } from '../cell-state/host-slot.ts';
-import type { Group } from '../cell/job.ts';
 import type { GpuShare } from '../cell/resources.ts';
-import type { TaskMix } from '../scoring/fragmentation.ts';
 
 /** Places wanted for `count` allocations of one group. */
-export interface PlacementRequest {
+export interface PlacementRequest extends GroupAsk {
   readonly namespace: string;
   readonly job: string;
-  readonly group: Group;
-  readonly ask: Ask;
   readonly precedence: number;
   readonly count: number;
   /** Hosts of the group's other live allocations, one entry each: what `distinct` and `spread` count. */
@@ -34,51 +30,4 @@ export interface PlacementResult {
   readonly chosen: readonly Placement[];
   /** How many of `count` found no place. */
   readonly unplaced: number;
-}
-
-/**
- * `binpack`: the fullest host that still fits. `spread`: the emptiest. `random`: any that fits (randomised first fit).
- * `fgd`: the host whose GPUs lose least of their use for the mix of tasks to come (fragmentation gradient descent),
- * counting also what they could do with its models elsewhere (`ModelDemand`).
- */
-export type ScoreName = 'binpack' | 'spread' | 'random' | 'fgd';
-
-export interface PlacementPolicy {
-  readonly name: string;
-  readonly score: ScoreName;
-  /**
-   * How many fitting hosts are scored for one decision, drawn by chance; `Infinity` scores every host. With a sample of
-   * k, the pick is worse than the best q-th part of the fitting hosts with a probability of about (1 − q)^k, and when
-   * no more than k hosts fit it is the best.
-   */
-  readonly sample: number;
-  /**
-   * What another allocation of the same group on the host costs, in units of the load score's whole range; 0: nothing.
-   * It keeps a service's copies apart where nobody asked for `distinct`.
-   */
-  readonly sameHostCost: number;
-  /** The tasks that `fgd` expects; without it `fgd` packs like `binpack`. */
-  readonly mix?: TaskMix | undefined;
-}
-
-/** Fills hosts up: for batch work. */
-export const BINPACK: PlacementPolicy = { name: 'binpack', score: 'binpack', sample: 32, sameHostCost: 0 };
-
-/** Fills hosts up, but keeps the copies of one group apart where it can: for services. */
-export const SERVICE: PlacementPolicy = { name: 'service', score: 'binpack', sample: 32, sameHostCost: 1 };
-
-/** Levels the load. */
-export const LEVEL: PlacementPolicy = { name: 'level', score: 'spread', sample: 32, sameHostCost: 0 };
-
-/** The simulator's randomised first fit: the first host that fits, from a random start. */
-export const RANDOM_FIT: PlacementPolicy = {
-  name: 'random-fit',
-  score: 'random',
-  sample: 1,
-  sameHostCost: 0,
-};
-
-/** Keeps GPUs usable for the tasks of the mix. Scoring costs more here, and more candidates bring more. */
-export function keepGpusWhole(mix: TaskMix): PlacementPolicy {
-  return { name: 'fgd', score: 'fgd', sample: 128, sameHostCost: 0, mix };
 }

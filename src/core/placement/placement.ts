@@ -8,16 +8,12 @@ import { HostJudge } from './host-scorer.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from '../cell-state/host-slot.ts';
 import { isEmpty } from '../cell-state/host-slot.ts';
-import type { Placement, PlacementPolicy, PlacementRequest, PlacementResult } from './placement-request.ts';
+import type { PlacementPolicy } from '../scoring/policy.ts';
+import type { Placement, PlacementRequest, PlacementResult } from './placement-request.ts';
 import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import type { GpuShare } from '../cell/resources.ts';
 import type { Found } from './strata-search.ts';
 import { StrataSearch } from './strata-search.ts';
-
-export * from './placement-request.ts';
-export type { Chance } from '../random/chance.ts';
-export type { Explanation, HostRefusal } from './explain.ts';
-export { explain } from './explain.ts';
 
 /**
  * Chooses hosts, devices and ports for `count` allocations of a group. The state is as before when it returns; the

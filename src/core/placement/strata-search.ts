@@ -5,8 +5,8 @@ import type { CellState } from '../cell-state/cell-state.ts';
 import type { Chance } from '../random/chance.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostJudge } from './host-scorer.ts';
-import type { PlacementPolicy } from './placement-request.ts';
-import { WEIGHT_FULL } from '../scoring/scoring.ts';
+import type { PlacementPolicy } from '../scoring/policy.ts';
+import { WEIGHT_FULL } from '../cell/job.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
 import { WishLevels } from './preference-levels.ts';
 

@@ -1,6 +1,7 @@
 import type { Host } from '../host/host.ts';
 import type { Shortfall } from '../cell/resources.ts';
-import type { SharedResource, SharedUse } from './shared-resource.ts';
+import type { SharedUse } from '../cell/claim.ts';
+import type { SharedResource } from './shared-resource.ts';
 import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
 
 /** What is taken of a pool, and the store revision that wrote it; revision 0 means that there is no record. */

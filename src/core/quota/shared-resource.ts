@@ -26,9 +26,6 @@ export interface Pool {
 /** The name of the one pool of a resource that the whole cell shares. */
 export const CELL_POOL = 'cell';
 
-/** Of a claim: what it takes of each pool, by the pool's full name: `rack-uplink/r1`. */
-export type SharedUse = Readonly<Record<string, number>>;
-
 /** The name of the pool that the host belongs to; null: it has no value of the attribute, and none of the resource. */
 export function poolOn(host: Host, { name, by }: SharedResource): string | null {
   if (by === null) return poolName(name, CELL_POOL);

@@ -1,6 +1,6 @@
 import type { MixEntry, TaskMix } from './fragmentation.ts';
-import type { PlacementPolicy } from '../placement/placement-request.ts';
-import { keepGpusWhole } from '../placement/placement-request.ts';
+import type { PlacementPolicy } from './policy.ts';
+import { keepGpusWhole } from './policy.ts';
 import type { GpuRequest } from '../cell/resources.ts';
 
 /** Tasks after which what came before counts half. */

@@ -1,5 +1,5 @@
-import type { CellMeta } from '../../core/cell/cell.ts';
-import { SCHEMA_VERSION } from '../../core/cell/cell.ts';
+import type { CellMeta } from '../../core/core.ts';
+import { SCHEMA_VERSION } from '../../core/core.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
 import type { CellStore } from '../../ports/cell-store.ts';
 import { metaCodec } from '../../wire/records/records.ts';

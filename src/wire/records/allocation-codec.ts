@@ -1,7 +1,7 @@
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
 import type { Epoch } from '../../core/cell/epoch.ts';
-import type { Yield } from '../../core/commit/pending-preemption.ts';
+import type { Yield } from '../../core/cell/intent.ts';
 import type { GpuShare, Resources } from '../../core/cell/resources.ts';
 import type { Codec } from '../codec/codec.ts';
 import {

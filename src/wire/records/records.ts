@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Outcome } from '../../core/cell/allocation.ts';
-import type { CellMeta } from '../../core/cell/cell.ts';
+import type { CellMeta } from '../../core/core.ts';
 import type { Eligibility, Host } from '../../core/host/host.ts';
 import { ELIGIBILITY } from '../../core/host/host.ts';
 import type { Intent } from '../../core/cell/intent.ts';
 import { INTENT_STATES } from '../../core/cell/intent.ts';
 import type { Quota, Switches } from '../../core/quota/quota.ts';
-import type { Owner, RoleRecord } from '../../core/cell/role.ts';
-import { ROLE_KINDS } from '../../core/cell/role.ts';
+import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
+import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
 import type { RunRecord } from '../api/monitor-api.ts';
 import { resources, schemaCodec, whole } from '../codec/schema-codec.ts';

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { CPU, ROW } from '../../../../src/core/cell-state/capacity-tree.ts';
 import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { HostTally } from '../../../../src/core/cell-state/host-tables.ts';
-import { BINPACK, place } from '../../../../src/core/placement/placement.ts';
+import { BINPACK } from '../../../../src/core/scoring/policy.ts';
+import { place } from '../../../../src/core/placement/placement.ts';
 import {
   amounts,
   chanceOf,

@@ -5,9 +5,11 @@ import type { Chance } from '../../../../src/core/random/chance.ts';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
 import type { Host } from '../../../../src/core/host/host.ts';
 import type { Affinity, Expression } from '../../../../src/core/cell/job.ts';
-import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../../src/core/fit/ledger.ts';
+import { fitShortfall } from '../../../../src/core/fit/fit.ts';
+import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { TaskMix } from '../../../../src/core/scoring/fragmentation.ts';
-import type { PlacementPolicy, PlacementRequest } from '../../../../src/core/placement/placement.ts';
+import type { PlacementPolicy } from '../../../../src/core/scoring/policy.ts';
+import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { place } from '../../../../src/core/placement/placement.ts';
 import { keptByWalk, rankByWalk } from '../../../../src/core/placement/reference.ts';
 import {

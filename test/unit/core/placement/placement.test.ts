@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
 import { EMPTY_LEDGER, usedOf, withClaim } from '../../../../src/core/fit/ledger.ts';
-import { BINPACK, explain, LEVEL, place, SERVICE } from '../../../../src/core/placement/placement.ts';
+import { BINPACK, LEVEL, SERVICE } from '../../../../src/core/scoring/policy.ts';
+import { explain } from '../../../../src/core/placement/explain.ts';
+import { place } from '../../../../src/core/placement/placement.ts';
 import {
   amounts,
   chanceOf,

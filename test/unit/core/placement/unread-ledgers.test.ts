@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
-import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../../src/core/fit/ledger.ts';
-import type { Placement } from '../../../../src/core/placement/placement.ts';
-import { BINPACK, LEVEL, place } from '../../../../src/core/placement/placement.ts';
+import { fitShortfall } from '../../../../src/core/fit/fit.ts';
+import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
+import type { Placement } from '../../../../src/core/placement/placement-request.ts';
+import { BINPACK, LEVEL } from '../../../../src/core/scoring/policy.ts';
+import { place } from '../../../../src/core/placement/placement.ts';
 import { amounts, chanceOf, makeClaim, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';
 
 const HOSTS = 12;

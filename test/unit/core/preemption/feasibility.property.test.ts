@@ -5,7 +5,7 @@ import { evictionHosts } from '../../../../src/core/preemption/preemption.ts';
 import { isRefusal, tryHost } from '../../../../src/core/placement/filters.ts';
 import { HeldCount } from '../../../../src/core/placement/held-count.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
-import type { PlacementRequest } from '../../../../src/core/placement/placement.ts';
+import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import {
   amounts,
   chanceOf,

@@ -4,9 +4,10 @@ import { isRefusal, tryHost } from '../../../../src/core/placement/filters.ts';
 import { HeldCount } from '../../../../src/core/placement/held-count.ts';
 import type { Host } from '../../../../src/core/host/host.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
-import { EMPTY_LEDGER, fitShortfall, withClaim, withoutUse } from '../../../../src/core/fit/ledger.ts';
+import { fitShortfall } from '../../../../src/core/fit/fit.ts';
+import { EMPTY_LEDGER, withClaim, withoutUse } from '../../../../src/core/fit/ledger.ts';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
-import type { PlacementRequest } from '../../../../src/core/placement/placement.ts';
+import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { amounts, chanceOf, makeClaim, makeHost, makeRequest } from '../placement/placement-fixtures.ts';
 
 export const anyClaim = (host: string): fc.Arbitrary<Claim> =>

@@ -5,7 +5,7 @@ import { ROW } from '../../../../src/core/cell-state/capacity-tree.ts';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
 import { costByLedger, evictionHosts } from '../../../../src/core/preemption/preemption.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
-import type { PlacementRequest } from '../../../../src/core/placement/placement.ts';
+import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { anyClaim, anyRequest, filled, fits, makeFullHost, without } from './preemption-fixtures.ts';
 import {
   amounts,

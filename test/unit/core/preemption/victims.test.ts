@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EMPTY_LEDGER, fitShortfall, withClaim } from '../../../../src/core/fit/ledger.ts';
-import type { PlacementRequest } from '../../../../src/core/placement/placement.ts';
+import { fitShortfall } from '../../../../src/core/fit/fit.ts';
+import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
+import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { chooseVictims } from '../../../../src/core/preemption/victims.ts';
 import { anyClaim, anyRequest, filled, fits, makeFullHost, without } from './preemption-fixtures.ts';
 import { amounts, chanceOf, makeClaim, makeRequest } from '../placement/placement-fixtures.ts';

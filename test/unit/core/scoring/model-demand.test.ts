@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { TaskMix } from '../../../../src/core/scoring/fragmentation.ts';
 import type { FreeDevices } from '../../../../src/core/scoring/model-demand.ts';
 import { ModelDemand, NOTHING_KEPT } from '../../../../src/core/scoring/model-demand.ts';
-import { keepGpusWhole, place } from '../../../../src/core/placement/placement.ts';
+import { keepGpusWhole } from '../../../../src/core/scoring/policy.ts';
+import { place } from '../../../../src/core/placement/placement.ts';
 import type { GpuRequest } from '../../../../src/core/cell/resources.ts';
 import {
   amounts,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LEAK_REASON, SETTLED_MS } from '../../../../monitor/hosts/leak-watch.ts';
-import { LEAKING, LEAKS_MAX } from '../../../../src/core/host/leaks.ts';
+import { LEAKING, LEAKS_MAX } from '../../../../src/core/host/host.ts';
 import { hostCodec } from '../../../../src/wire/records/records.ts';
 import { settle, until } from '../../../support/manual-clock.ts';
 import { MonitorWorld } from '../../../support/monitor-world.ts';

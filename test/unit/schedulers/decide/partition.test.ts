@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BINPACK, place } from '../../../../src/core/placement/placement.ts';
+import { BINPACK } from '../../../../src/core/scoring/policy.ts';
+import { place } from '../../../../src/core/placement/placement.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import { chanceInPart, PackingChance } from '../../../../schedulers/decide/partition.ts';
 import {
