@@ -28,7 +28,11 @@ test('help loads the command parser and nothing heavy', () => {
   expect([...files].every((file) => existsSync(file))).toBe(true);
   expect([...packages].filter((name) => !name.startsWith('node:'))).toEqual(['commander']);
   // Besides the verbs themselves, only rules without packages: names of kinds, bounds and the like.
-  const rooms = [join(root, 'cli'), join(root, 'src', 'core'), join(root, 'src', 'wire', 'values', 'bounds.ts')];
+  const rooms = [
+    join(root, 'cli'),
+    join(root, 'src', 'core'),
+    join(root, 'src', 'wire', 'values', 'bounds.ts'),
+  ];
   expect([...files].filter((file) => !rooms.some((room) => file.startsWith(room)))).toEqual([]);
   // Each of them costs a read and a compile before the first letter is shown.
   expect(files.size).toBeLessThanOrEqual(20);
