@@ -8,7 +8,7 @@ import { prepare } from './prepare.mjs';
 
 const root = prepare();
 const { findEtcd } = await import(
-  pathToFileURL(join(root, 'dist', 'src', 'adapters', 'etcd', 'find-etcd.js')).href
+  pathToFileURL(join(root, 'dist', 'src', 'adapters', 'etcd', 'server', 'find-etcd.js')).href
 );
 const etcd = await findEtcd({ env: process.env });
 process.stdout.write(
