@@ -1,7 +1,7 @@
 import type { Claim } from '../../src/core/cell/claim.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import { CellState } from '../../src/core/cell-state/cell-state.ts';
-import { evictionHosts } from '../../src/core/preemption/preemption.ts';
+import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import { allocatable } from '../../src/core/host/host.ts';
 import type { Expression } from '../../src/core/cell/job.ts';
@@ -158,7 +158,7 @@ export class FullCell {
   }
 
   evict(request: PlacementRequest, random: SeededRandom, passed: ReadonlySet<string>): number {
-    const [id] = evictionHosts(this.#state, request, random, { most: 4, passed });
+    const [id] = preemptionHosts(this.#state, request, random, { most: 4, excluded: passed });
     const host = id === undefined ? undefined : this.#state.hostOf(id);
     if (id === undefined || host === undefined) return 0;
     const running = this.#running.get(id) ?? [];

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
-import { evictionHosts } from '../../src/core/preemption/preemption.ts';
+import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import { BINPACK } from '../../src/core/scoring/policy.ts';
 import { place } from '../../src/core/placement/placement.ts';
 import { rankByWalk } from '../../src/core/placement/reference.ts';
@@ -158,19 +158,19 @@ const scenarios: Record<string, Scenario> = {
   /** All of the cell is full of lower precedence: a host is found and its victims are chosen. */
   eviction: ({ cell, hosts, random }) => {
     const full = new FullCell(hosts.length, random);
-    const passed = new Set<string>();
+    const excluded = new Set<string>();
     return measure(cell, EVICTIONS, (n) => {
       const request = makeRequest({ precedence: 60 + (n % 2) * 20 }, 2_000 + random.below(2_000), 4_000);
-      return full.evict(request, random, passed);
+      return full.evict(request, random, excluded);
     });
   },
   /** A group that may have one on a host and has one on each: every host is looked at, and none is found. */
   'eviction-of-none': ({ cell, hosts, random }) => {
     const group = makeGroup({ distinct: ['id'] });
     const request = makeRequest({ group, hostsHeld: hosts, precedence: 80 });
-    const limit = { most: 1, passed: new Set<string>() };
+    const limit = { most: 1, excluded: new Set<string>() };
     return measure(cell, NONE_FOUND, () => {
-      if (evictionHosts(cell.state, request, random, limit).length > 0) throw new Error('a host was found');
+      if (preemptionHosts(cell.state, request, random, limit).length > 0) throw new Error('a host was found');
       return 1;
     });
   },

@@ -1,7 +1,7 @@
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
-import { evictionHosts } from '../../src/core/preemption/preemption.ts';
+import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { BINPACK } from '../../src/core/scoring/policy.ts';
 import { place } from '../../src/core/placement/placement.ts';
@@ -40,7 +40,7 @@ const random = seededRandom(order.seed);
 const passed = new Set<string>();
 for (let n = 0; n < DECISIONS; n++) {
   place(cell.state, requestFor(n), random, BINPACK);
-  evictionHosts(cell.state, { ...requestFor(n), precedence: 80 }, random, { most: 1, passed });
+  preemptionHosts(cell.state, { ...requestFor(n), precedence: 80 }, random, { most: 1, excluded: passed });
 }
 
 const report = await atRest(readyMs);

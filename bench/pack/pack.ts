@@ -54,7 +54,7 @@ const policies: Record<string, (mix: TaskMix) => Chooser> = {
   // As a scheduler with `--score fgd` does it.
   'fgd-learned': () => {
     const learned = new LearnedMix();
-    const hear = ({ cpuMilli, gpu }: Pod): void => learned.hear(cpuMilli, gpu, 1);
+    const hear = ({ cpuMilli, gpu }: Pod): void => learned.observe(cpuMilli, gpu, 1);
     return { policy: keepGpusWholeFor(learned), hear };
   },
   random: () => fixed(RANDOM_FIT),

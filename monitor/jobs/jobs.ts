@@ -3,7 +3,7 @@ import { meets } from '../../src/core/host/attributes.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../src/core/cell/job.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
-import type { JobView, MatchingHost, Todo } from '../../src/core/slots/job-view.ts';
+import type { JobView, MatchingHost, Evaluation } from '../../src/core/slots/job-view.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type {
@@ -184,7 +184,7 @@ export class JobStatuses {
     return counts.running > 0 || isStopping ? 'running' : 'pending';
   }
 
-  #evaluate(jobKey: string, record: JobRecord): Todo {
+  #evaluate(jobKey: string, record: JobRecord): Evaluation {
     const outcomes = [...this.#copy.outcomesByJob.of(jobKey).values()].map((row) => row.value);
     outcomes.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
     const view: JobView = {
@@ -195,7 +195,7 @@ export class JobStatuses {
       })),
       outcomes,
       versions: this.#copy.versionsOf(jobKey, record.version),
-      standing: (host) => {
+      hostCondition: (host) => {
         const verdict = this.#copy.eligibility.get(host)?.value;
         return { state: verdict?.state ?? 'ready', drainDeadlineMs: verdict?.drainDeadlineMs ?? null };
       },

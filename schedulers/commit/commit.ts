@@ -6,7 +6,7 @@ import type {
   Release,
 } from '../../src/core/commit/plan.ts';
 import { shortText } from '../../src/core/placement/filters.ts';
-import { yielding } from '../../src/core/commit/pending-preemption.ts';
+import { pendingEvictions } from '../../src/core/commit/pending-preemption.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import type { SharedUse } from '../../src/core/cell/claim.ts';
@@ -259,7 +259,7 @@ export class Launcher {
     let outcome: PlanOutcome;
     try {
       const places = entries.map((entry) => entry.allocation);
-      const conditional = yielding(places, evictions, intent);
+      const conditional = pendingEvictions(places, evictions, intent);
       const plan = { id: planId, places, evictions: conditional, releases: [] };
       outcome = await this.#term.commit({ ...plan, atomicity: 'incremental' });
       const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');

@@ -5,7 +5,7 @@ import { unplaceableOutcome } from '../../src/core/slots/outcomes.ts';
 import type { Outcome } from '../../src/core/cell/allocation.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { Atomicity } from '../../src/core/commit/plan.ts';
-import type { Fill, Todo } from '../../src/core/slots/job-view.ts';
+import type { Fill, Evaluation } from '../../src/core/slots/job-view.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { outcomeCodec } from '../../src/wire/records/records.ts';
@@ -48,7 +48,7 @@ export interface DeciderParts {
   readonly evictor: Evictor;
   /** An operator has paused all placement. */
   readonly isPaused: () => boolean;
-  readonly finish: (job: OwnedJob, as: NonNullable<Todo['finished']>) => void;
+  readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
 }
 
 /** One turn of one job: looks at what should change, begins all of it, and places one slice. */
@@ -80,20 +80,20 @@ export class Decider {
     return this.#place(job, todo.fills, nowMs);
   }
 
-  look(job: OwnedJob, nowMs: number): Todo {
+  look(job: OwnedJob, nowMs: number): Evaluation {
     const { cell } = this.#term;
     return evaluate({
       record: job.record,
       live: [...job.entries.values(), ...job.unrecorded],
       outcomes: job.outcomes(),
       versions: job.versions,
-      standing: (host) => cell.standing(host),
+      hostCondition: (host) => cell.standing(host),
       matching: (group) => cell.matching(group),
       nowMs,
     });
   }
 
-  #release(job: OwnedJob, todo: Todo, nowMs: number): void {
+  #release(job: OwnedJob, todo: Evaluation, nowMs: number): void {
     for (const { allocation, report } of todo.releases) {
       const entry = job.entries.get(allocation.id);
       if (entry !== undefined && report !== null && !entry.marking)

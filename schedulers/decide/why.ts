@@ -1,4 +1,4 @@
-import type { Fill, Todo } from '../../src/core/slots/job-view.ts';
+import type { Fill, Evaluation } from '../../src/core/slots/job-view.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import { shortly } from './decide.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
@@ -20,7 +20,7 @@ export function whyOf(term: SchedulerTerm, job: OwnedJob): Why {
   };
 }
 
-function whyGroup(term: SchedulerTerm, job: OwnedJob, name: string, todo: Todo): WhyGroup {
+function whyGroup(term: SchedulerTerm, job: OwnedJob, name: string, todo: Evaluation): WhyGroup {
   const group = job.record.job.groups[name];
   if (group === undefined) throw new Error(`job ${job.key} has no group ${name}`);
   const state = job.group(name);

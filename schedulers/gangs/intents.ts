@@ -1,4 +1,4 @@
-import { displacing } from '../../src/core/commit/pending-preemption.ts';
+import { displacedBy } from '../../src/core/commit/pending-preemption.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Intent, IntentRef } from '../../src/core/cell/intent.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
@@ -66,7 +66,7 @@ export class Intents {
     job.readFrom = Math.max(job.readFrom, revision);
     this.#held.set(intent.id, held);
     const allocations = members.map(({ allocation }) => allocation);
-    const displaced = displacing(allocations, evictions);
+    const displaced = displacedBy(allocations, evictions);
     for (const entry of members) {
       const displaces = displaced.get(entry.allocation.id);
       const more = displaces === undefined ? null : { displaces };

@@ -1,5 +1,5 @@
 import { askOf } from '../../src/core/cell/ask.ts';
-import type { Todo } from '../../src/core/slots/job-view.ts';
+import type { Evaluation } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Term } from '../state/state.ts';
 import type { DecisionLoop } from '../decide/decision-loop.ts';
@@ -80,7 +80,7 @@ export class OwnedJobs {
   }
 
   /** Nothing is left to do for it: gives it up, or has it looked at again. */
-  async finish(job: OwnedJob, as: NonNullable<Todo['finished']>): Promise<void> {
+  async finish(job: OwnedJob, as: NonNullable<Evaluation['finished']>): Promise<void> {
     if (job.finishing || job.failing || job.inPart) return;
     job.finishing = true;
     try {
@@ -102,7 +102,7 @@ export class OwnedJobs {
     if (learnedMix === null) return;
     for (const group of Object.values(job.groups)) {
       const { resources, gpu } = askOf(group);
-      learnedMix.hear(resources.cpuMilli, gpu, group.count);
+      learnedMix.observe(resources.cpuMilli, gpu, group.count);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { WAY_BACK_MAX } from '../../src/core/commit/pending-preemption.ts';
+import { REVERT_OPERATIONS_MAX } from '../../src/core/commit/pending-preemption.ts';
 import { fitShortfall } from '../../src/core/fit/fit.ts';
 import { holdsUse, withoutUse } from '../../src/core/fit/ledger.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
@@ -85,7 +85,7 @@ export class Floor {
   /** All members and victims of one host come, and go back, together: is there room for one more, and more victims? */
   #isOneTransaction(more: number): boolean {
     // The store may take less when they go back.
-    const operationsMax = Math.min(WAY_BACK_MAX, this.#term.world.store.limits.operationsMax);
+    const operationsMax = Math.min(REVERT_OPERATIONS_MAX, this.#term.world.store.limits.operationsMax);
     const shares = Object.keys(this.entries[0]?.allocation.shared ?? {}).length;
     const members = this.#fitting + this.entries.length + 1;
     const victims = this.#victims.length + more;

@@ -1,6 +1,6 @@
 import { DistinctCount } from '../../src/core/preemption/distinct-count.ts';
-import type { EvictionRules, PassedHosts } from '../../src/core/preemption/preemption.ts';
-import { evictionHosts, mayEvictOn } from '../../src/core/preemption/preemption.ts';
+import type { PreemptionRules, ExcludedHosts } from '../../src/core/preemption/preemption.ts';
+import { preemptionHosts, mayPreemptOn } from '../../src/core/preemption/preemption.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Group } from '../../src/core/cell/job.ts';
@@ -165,11 +165,11 @@ export class GangSearch {
 
   /** Do the rules still let a member onto this host? */
   #isAllowedOn({ host }: Floor, request: PlacementRequest): boolean {
-    return mayEvictOn(this.#term.cell.state, request, host, this.#rules(NO_HOSTS));
+    return mayPreemptOn(this.#term.cell.state, request, host, this.#rules(NO_HOSTS));
   }
 
-  #rules(passed: PassedHosts): EvictionRules {
-    return { passed, held: this.#held };
+  #rules(passed: ExcludedHosts): PreemptionRules {
+    return { excluded: passed, held: this.#held };
   }
 
   /**
@@ -218,7 +218,7 @@ export class GangSearch {
     const isSilent = (host: string): boolean => !this.#floors.has(host) && hostCalls.isSilent(host);
     return silentLast(isSilent, isLastResort, (isPassed) => {
       const rules = this.#rules(this.#passed(isPassed));
-      return evictionHosts(cell.state, request, world.random, { ...rules, most: 1 })[0];
+      return preemptionHosts(cell.state, request, world.random, { ...rules, most: 1 })[0];
     });
   }
 
@@ -238,7 +238,7 @@ export class GangSearch {
   }
 
   /** Hosts without room, those of others, those still to answer. Not counted out: a large gang has thousands, and asks often. */
-  #passed(isPassed: (host: string) => boolean): PassedHosts {
+  #passed(isPassed: (host: string) => boolean): ExcludedHosts {
     const { under } = this.#parts;
     const full = this.#full;
     const isOthers = (host: string): boolean => under.has(host) && !this.#floors.has(host);

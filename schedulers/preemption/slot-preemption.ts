@@ -1,4 +1,4 @@
-import { evictionHosts } from '../../src/core/preemption/preemption.ts';
+import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -119,7 +119,7 @@ export class SlotRoom {
       // Whoever is silent is in no set.
       const size = Number.POSITIVE_INFINITY;
       const passed = { size, has: (host: string) => under.has(host) || isPassed(host) };
-      return evictionHosts(cell.state, request, world.random, { passed, most: 1 })[0];
+      return preemptionHosts(cell.state, request, world.random, { excluded: passed, most: 1 })[0];
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
-import { planOfTakenUp } from '../../src/core/cell/allocation.ts';
+import { planOfAdopted } from '../../src/core/cell/allocation.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import { forgottenOutcome, outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { Release } from '../../src/core/commit/plan.ts';
@@ -262,7 +262,7 @@ export class Strays {
       ...{ namespace: job.namespace, job: job.name, jobVersion: report.jobVersion },
       scheduler: options.id,
       ...(isWanted ? { desired: 'run' } : { desired: 'stop', cause }),
-      planId: planOfTakenUp({ id, scheduler }),
+      planId: planOfAdopted({ id, scheduler }),
       epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
       createdAtMs: report.startedAtMs ?? Math.floor(world.clock.nowMs()),
     };

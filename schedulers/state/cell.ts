@@ -7,7 +7,7 @@ import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
 import { hasNegative, subtractResources } from '../../src/core/cell/resources.ts';
-import type { MatchingHost, Standing } from '../../src/core/slots/job-view.ts';
+import type { MatchingHost, HostCondition } from '../../src/core/slots/job-view.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
@@ -88,7 +88,7 @@ export class PrivateCell {
   }
 
   /** The ledger carries the verdict that commits obey; the deadline of a drain stands only in the verdict itself. */
-  standing(host: string): Standing {
+  standing(host: string): HostCondition {
     const verdict = this.#eligibility.get(host)?.value;
     const { state } = this.book.get(host).ledger;
     const drainDeadlineMs = verdict?.drainDeadlineMs ?? null;

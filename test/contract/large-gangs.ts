@@ -1,6 +1,6 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Host } from '../../src/core/host/host.ts';
-import { displacing, keptBy, yielding } from '../../src/core/commit/pending-preemption.ts';
+import { displacedBy, retainedBy, pendingEvictions } from '../../src/core/commit/pending-preemption.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
 import { forgottenOutcome } from '../../src/core/slots/outcomes.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
@@ -245,12 +245,12 @@ class Owner {
       }
       places.push(...some.map((member, n) => (n < fitting ? member : withEvicts(member, evicts))));
     }
-    const displaced = displacing(places, evictions);
+    const displaced = displacedBy(places, evictions);
     const named = places.map((place) => {
       const displaces = displaced.get(place.id);
       return displaces === undefined ? place : { ...place, displaces };
     });
-    return { places: named, evictions: yielding(named, evictions, intent) };
+    return { places: named, evictions: pendingEvictions(named, evictions, intent) };
   }
 
   #member(index: number, host: string, intent: string): Allocation {
@@ -266,7 +266,7 @@ function withEvicts(member: Allocation, evicts: readonly string[]): Allocation {
 }
 
 function counted(allocation: Allocation): number {
-  return (allocation.desired === 'evict' ? keptBy(allocation) : allocation)?.resources.cpuMilli ?? 0;
+  return (allocation.desired === 'evict' ? retainedBy(allocation) : allocation)?.resources.cpuMilli ?? 0;
 }
 
 /** Two on each host, of a job whose owner key stays. */

@@ -1,7 +1,7 @@
 import type { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
-import { keptBy } from '../../src/core/commit/pending-preemption.ts';
+import { retainedBy } from '../../src/core/commit/pending-preemption.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import { allocatable } from '../../src/core/host/host.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
@@ -234,7 +234,7 @@ function faultOf(host: Host | undefined, ledger: Ledger, live: readonly Allocati
   let sum: Ledger = { ...EMPTY_LEDGER, state: ledger.state, counter: ledger.counter };
   for (const allocation of live) {
     const counted = withClaim(sum, allocation);
-    const kept = allocation.desired === 'evict' ? keptBy(allocation) : null;
+    const kept = allocation.desired === 'evict' ? retainedBy(allocation) : null;
     if (kept !== null) sum = withClaim(sum, kept);
     sum = allocation.desired === 'evict' ? { ...sum, ports: counted.ports } : counted;
   }

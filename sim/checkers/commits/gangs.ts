@@ -1,5 +1,5 @@
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
-import { isTakenUp } from '../../../src/core/cell/allocation.ts';
+import { isAdopted } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { IntentRef } from '../../../src/core/cell/intent.ts';
 import { CAUSES } from '../../../src/core/slots/job-view.ts';
@@ -29,7 +29,7 @@ export class GangChecker {
     step: Step,
     cell: CellAt,
     findings: Findings,
-    isNew: (allocation: Allocation) => boolean = (allocation) => !isTakenUp(allocation),
+    isNew: (allocation: Allocation) => boolean = (allocation) => !isAdopted(allocation),
   ): void {
     if (step.initial) this.#plans.clear();
     this.#takeEnds(step);

@@ -1,5 +1,5 @@
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
-import { isTakenUp } from '../../../src/core/cell/allocation.ts';
+import { isAdopted } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
@@ -15,7 +15,7 @@ export class SlotAttemptsChecker {
   check(step: Step, cell: CellAt, findings: Findings): void {
     if (step.initial) this.#ended.clear();
     for (const { before, after } of step.changed.allocations) {
-      if (after === undefined || before !== undefined || step.initial || isTakenUp(after)) continue;
+      if (after === undefined || before !== undefined || step.initial || isAdopted(after)) continue;
       // Its slots are hosts, and all have one index.
       if (cell.jobs.get(jobKeyOf(after.namespace, after.job))?.job.type === 'system') continue;
       for (const [id, attempt] of this.#ended.get(slotOf(after)) ?? [])

@@ -1,4 +1,4 @@
-import { isTakenUp } from '../../../src/core/cell/allocation.ts';
+import { isAdopted } from '../../../src/core/cell/allocation.ts';
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
@@ -113,7 +113,7 @@ export class HostLossChecker {
 /** Long after the verdict nothing is to run there any more that was there before it and asked to be moved. */
 function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, findings: Findings): void {
   for (const allocation of cell.allocations.values()) {
-    if (allocation.host !== host || allocation.desired !== 'run' || isTakenUp(allocation)) continue;
+    if (allocation.host !== host || allocation.desired !== 'run' || isAdopted(allocation)) continue;
     const found = groupIn(allocation, cell);
     if (found === null || !found.group.reschedule.onHostLost || found.record.job.type === 'system') continue;
     const text = `is to run on on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;

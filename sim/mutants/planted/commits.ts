@@ -64,8 +64,8 @@ export const IN_COMMITS: readonly Mutant[] = [
     theme: 'crash',
     slip: 'whoever ends a gang by intent that came to nothing forgets those who were to give way to it',
     file: 'src/runtime/commit/gang-intent.ts',
-    find: '    const takesBack = marked.get(host) ?? [];',
-    replace: '    const takesBack: TakeBack[] = [];',
+    find: '    const reverts = marked.get(host) ?? [];',
+    replace: '    const reverts: Revert[] = [];',
     breaks: ['I6'],
   },
   {

@@ -1,6 +1,6 @@
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
-import type { Found, Sent, Unit, Verdicts } from '../../../src/core/commit/commit.ts';
-import { judge, prune, unitsOf } from '../../../src/core/commit/commit.ts';
+import type { FoundRevisions, SentRevisions, Unit, Conflicts } from '../../../src/core/commit/commit.ts';
+import { conflictsIn, prune, unitsOf } from '../../../src/core/commit/commit.ts';
 import type { Atomicity, ConflictCheck } from '../../../src/core/commit/plan.ts';
 import { PoolBook } from '../../../src/core/quota/pool-book.ts';
 import type { GpuShare } from '../../../src/core/cell/resources.ts';
@@ -94,13 +94,13 @@ export class CoreCommit {
       },
       Infinity,
     );
-    const sent: Sent = {
+    const sent: SentRevisions = {
       ledgerRevision: (host) => seen.revision[Number(host)]!,
       ownerRevision: () => OWNER_REVISION,
       intentRevision: () => undefined,
       ...NO_SHARED,
     };
-    const found: Found = {
+    const found: FoundRevisions = {
       ledgerRevision: (host) => this.#cell.revision[Number(host)]!,
       ownerRevision: () => OWNER_REVISION,
       allocationRevision: () => 0,
@@ -112,9 +112,15 @@ export class CoreCommit {
     return refused;
   }
 
-  #settle(unit: Unit, sent: Sent, found: Found, draft: TransactionDraft, refused: Set<number>): void {
+  #settle(
+    unit: Unit,
+    sent: SentRevisions,
+    found: FoundRevisions,
+    draft: TransactionDraft,
+    refused: Set<number>,
+  ): void {
     let rest: Unit | null = unit;
-    let verdicts: Verdicts = judge(unit, sent, found, this.#version).verdicts;
+    let verdicts: Conflicts = conflictsIn(unit, sent, found, this.#version).verdicts;
     for (;;) {
       const pruned = prune(rest, verdicts);
       for (const id of pruned.refused.keys()) refused.add(Number(id));

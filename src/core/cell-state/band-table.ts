@@ -84,7 +84,7 @@ export class BandTable {
       cpu -= rows[band + 1]!;
       memory -= rows[band + 2]!;
       disk -= rows[band + 3]!;
-      if (cpu <= 0 && memory <= 0 && disk <= 0) return evictionCost(highest, short);
+      if (cpu <= 0 && memory <= 0 && disk <= 0) return preemptionCost(highest, short);
     }
     return null;
   }
@@ -111,7 +111,7 @@ export function giveBack(
  * What a preemption costs: the highest precedence among the victims, and as its fraction the part of the host to free.
  * @param short from `shareShort`
  */
-export function evictionCost(highest: number, short: number): number {
+export function preemptionCost(highest: number, short: number): number {
   return highest + Math.min(0.999, short);
 }
 

@@ -1,5 +1,5 @@
 import { CapacityTree, ROW } from './capacity-tree.ts';
-import { EvictableIndex } from './preemption-index.ts';
+import { PreemptionIndex } from './preemption-index.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
@@ -27,7 +27,7 @@ interface Part {
 export class CellIndex {
   readonly classes = new HostClasses();
   /** All hosts by what they would have free if the lower precedences gave way. */
-  readonly evictable = new EvictableIndex(this);
+  readonly preemption = new PreemptionIndex(this);
   /** Scratch for the need of the request at hand: one decision is made at a time. */
   readonly need = new Float64Array(ROW);
   /** 1 for hosts whose row may be old: `CellState` reads what is new before anybody decides by it. */
@@ -37,7 +37,7 @@ export class CellIndex {
   /** Brings a host's row up to date. */
   read: (host: number) => void = () => undefined;
   /** How often the group at hand has each host: one decision is made at a time. */
-  readonly company = new HostTally();
+  readonly groupTally = new HostTally();
   readonly #slots: HostSlot[] = [];
   /** Null until somebody asks: only some policies do. */
   #gpuStock: GpuStock | null = null;
@@ -111,7 +111,7 @@ export class CellIndex {
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
     this.#all.resize(last);
-    this.evictable.mark(last, true);
+    this.preemption.mark(last, true);
     slot.index = -1;
   }
 
@@ -120,7 +120,7 @@ export class CellIndex {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, this.#rows, slot.index * ROW);
     this.#gpuStock?.set(slot);
-    this.evictable.mark(slot.index, true);
+    this.preemption.mark(slot.index, true);
     this.#mark(slot.index);
   }
 
@@ -129,7 +129,7 @@ export class CellIndex {
     if (slot.index < 0) return;
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
     if (use.gpus.length > 0) this.#gpuStock?.set(slot);
-    this.evictable.mark(slot.index, false);
+    this.preemption.mark(slot.index, false);
     this.#mark(slot.index);
   }
 
@@ -195,7 +195,7 @@ export class CellIndex {
     this.unread[to] = this.unread[from] ?? 0;
     this.classes.move(from, to);
     this.#mark(to);
-    this.evictable.mark(to, true);
+    this.preemption.mark(to, true);
   }
 
   #trim(keep: string): void {

@@ -12,7 +12,7 @@ import type { Scale } from '../scoring/scoring.ts';
 import { Selections } from './selections.ts';
 
 /** One host as the filters see it: the ledger counts the scheduler's own claims in flight. */
-export interface HostView {
+export interface HostSnapshot {
   readonly host: Host;
   readonly ledger: Ledger;
   readonly alive: boolean;
@@ -174,7 +174,7 @@ export class CellState {
   }
 
   /** Every registered host as the filters see it. */
-  *views(): IterableIterator<HostView> {
+  *views(): IterableIterator<HostSnapshot> {
     this.readAll();
     for (const slot of this.#slots.values()) {
       const { host, alive } = slot;

@@ -12,7 +12,7 @@ const ROOM = 1;
 const LEDGER = 2;
 
 /** What the trees are made of; `CellIndex` in this program. */
-export interface EvictableSource {
+export interface PreemptionSource {
   readonly rows: Float64Array;
   slot(index: number): HostSlot;
   /** All host indices are below. */
@@ -24,16 +24,16 @@ export interface EvictableSource {
  * brought up to date only when somebody asks again: placing pays for one mark a change, and nothing before the first
  * eviction.
  */
-export class EvictableIndex {
+export class PreemptionIndex {
   /** What each precedence holds of each host, as `treeBelow` found it when it was last asked. */
   readonly bands = new BandTable();
-  readonly #source: EvictableSource;
+  readonly #source: PreemptionSource;
   readonly #trees = new Map<number, CapacityTree>();
   readonly #dirty: number[] = [];
   #isDirty = new Uint8Array(16);
   readonly #row = new Float64Array(ROW);
 
-  constructor(source: EvictableSource) {
+  constructor(source: PreemptionSource) {
     this.#source = source;
   }
 

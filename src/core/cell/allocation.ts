@@ -1,6 +1,6 @@
 import type { Epoch } from './epoch.ts';
 import type { Claim } from './claim.ts';
-import type { Yield } from './intent.ts';
+import type { PendingPreemption } from './intent.ts';
 
 /** Which slot (job, group, index) something belongs to, and which attempt at it. */
 export interface SlotAttempt {
@@ -38,7 +38,7 @@ export interface Allocation extends Claim, SlotAttempt {
    */
   readonly displaces?: readonly string[];
   /** Of such a victim: it is marked `evict`, and runs on while the intent is in the store. */
-  readonly yields?: Yield;
+  readonly yields?: PendingPreemption;
 }
 
 /**
@@ -49,12 +49,12 @@ export const DESIRED_STATES = ['run', 'stop', 'remove', 'evict'] as const;
 export type DesiredState = (typeof DESIRED_STATES)[number];
 
 /** Plan id of an allocation that a restored store lacks, and that is recorded again from what its host reports. */
-export function planOfTakenUp({ id, scheduler }: Pick<Allocation, 'id' | 'scheduler'>): string {
+export function planOfAdopted({ id, scheduler }: Pick<Allocation, 'id' | 'scheduler'>): string {
   return `${id}-${scheduler}`;
 }
 
 /** Was it recorded again after the store was restored? */
-export function isTakenUp({ id, planId }: Pick<Allocation, 'id' | 'planId'>): boolean {
+export function isAdopted({ id, planId }: Pick<Allocation, 'id' | 'planId'>): boolean {
   return planId.startsWith(`${id}-`);
 }
 

@@ -45,13 +45,13 @@ export interface IntentRef {
  * Between the two nobody else may take what it would need to come back. So of what it holds it keeps in the ledger whatever
  * the members on its host do not take, until it is released.
  */
-export interface Yield {
+export interface PendingPreemption {
   readonly intent: IntentRef;
-  readonly keeps: Kept;
+  readonly keeps: Retained;
 }
 
 /** Devices are told apart: what is kept of one cannot be kept of another. */
-export type Kept = Pick<Claim, 'resources' | 'gpus'>;
+export type Retained = Pick<Claim, 'resources' | 'gpus'>;
 
 /** The intent that the allocation came with; undefined: none. It may be long since effective. */
 export function intentOf({

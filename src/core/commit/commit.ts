@@ -2,7 +2,7 @@ import type { Allocation } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
 import type { IntentRef } from '../cell/intent.ts';
 import { intentOf } from '../cell/intent.ts';
-import type { ConflictReason, Eviction, Plan, Release, TakeBack } from './plan.ts';
+import type { ConflictReason, Eviction, Plan, Release, Revert } from './plan.ts';
 import { partsOfPool, poolsOf } from '../quota/shared-resource.ts';
 
 /**
@@ -28,7 +28,7 @@ export interface HostPart {
 }
 
 /** Why allocations of a unit cannot land, by allocation id. */
-export type Verdicts = ReadonlyMap<string, ConflictReason>;
+export type Conflicts = ReadonlyMap<string, ConflictReason>;
 
 /**
  * The units of a plan, in the order in which they should be tried: releases first, they make room. Under `incremental`
@@ -48,14 +48,14 @@ export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
   const releasing: Unit[] = [];
   const placing: Unit[] = [];
   for (const part of byHost(plan).values()) {
-    const together = part.releases.filter(({ takesBack }) => takesBack !== undefined);
+    const together = part.releases.filter(({ reverts }) => reverts !== undefined);
     // Before those who yielded are back, nobody may take what any of these leaves.
     if (together.length > 0)
       releasing.push({
         atomic: true,
         parts: [{ host: part.host, places: [], evictions: [], releases: together }],
       });
-    const apart = together.length === 0 ? part.releases : part.releases.filter(({ takesBack }) => !takesBack);
+    const apart = together.length === 0 ? part.releases : part.releases.filter(({ reverts }) => !reverts);
     for (const releases of slices(apart, releasesMax(part, operationsMax)))
       releasing.push(single({ host: part.host, places: [], evictions: [], releases }));
     placing.push(...placingUnits(part, operationsMax));
@@ -97,7 +97,7 @@ function placingUnits(part: HostPart, operationsMax: number): Unit[] {
  * Operations that it takes to release the places and to take back the marks of those who yield to them: one for each, the
  * ledger's, the intent's and the pools'. 0: nobody yields there.
  */
-export function wayBackOf({ places, evictions }: HostPart): number {
+export function revertOperations({ places, evictions }: HostPart): number {
   if (evictions.every(({ yields }) => yields === undefined)) return 0;
   return places.length + evictions.length + poolsOf(places).length + 2;
 }
@@ -181,8 +181,8 @@ export function poolsIn(unit: Unit): readonly string[] {
  */
 export function prune(
   unit: Unit,
-  verdicts: Verdicts,
-): { readonly rest: Unit | null; readonly refused: Verdicts } {
+  verdicts: Conflicts,
+): { readonly rest: Unit | null; readonly refused: Conflicts } {
   if (verdicts.size === 0) return { rest: unit, refused: verdicts };
   if (unit.atomic) {
     const refused = new Map<string, ConflictReason>();
@@ -211,17 +211,17 @@ export function prune(
 }
 
 /** It names somebody whom it makes give way, and who will not. */
-function lacksVictim({ evicts }: Allocation, verdicts: Verdicts): boolean {
+function lacksVictim({ evicts }: Allocation, verdicts: Conflicts): boolean {
   return evicts?.some((id) => verdicts.has(id)) === true;
 }
 
 /** One verdict for everything in the unit. */
-export function allOf(unit: Unit, why: ConflictReason): Verdicts {
+export function allOf(unit: Unit, why: ConflictReason): Conflicts {
   return new Map(idsOf(unit).map((id) => [id, why]));
 }
 
 /** What a refused transaction found, in the words of the plan. */
-export interface Found {
+export interface FoundRevisions {
   /** The mod revision of the host's ledger, 0 when absent. */
   ledgerRevision(host: string): number;
   /** The create revision of the job's owner key, 0 when absent. */
@@ -237,7 +237,7 @@ export interface Found {
 }
 
 /** What a unit was sent with. */
-export interface Sent {
+export interface SentRevisions {
   ledgerRevision(host: string): number;
   /** The owner key that we hold now: the create revision, undefined when none. */
   ownerRevision(namespace: string, job: string): number | undefined;
@@ -253,12 +253,12 @@ export interface Sent {
  * @param version true: under `conflictCheck: version`, where a moved ledger is a conflict whatever it holds
  * @returns `moved`: a ledger or a pool of the unit had changed, so landing later is a rebase
  */
-export function judge(
+export function conflictsIn(
   unit: Unit,
-  sent: Sent,
-  found: Found,
+  sent: SentRevisions,
+  found: FoundRevisions,
   version: boolean,
-): { readonly verdicts: Verdicts; readonly moved: boolean } {
+): { readonly verdicts: Conflicts; readonly moved: boolean } {
   const verdicts = new Map<string, ConflictReason>();
   let moved = false;
   for (const part of unit.parts) {
@@ -279,7 +279,7 @@ export function judge(
   return { verdicts, moved };
 }
 
-function poolMoved(places: readonly Allocation[], sent: Sent, found: Found): boolean {
+function poolMoved(places: readonly Allocation[], sent: SentRevisions, found: FoundRevisions): boolean {
   return poolsOf(places).some((pool) => {
     const { resource } = partsOfPool(pool);
     return (
@@ -289,20 +289,25 @@ function poolMoved(places: readonly Allocation[], sent: Sent, found: Found): boo
   });
 }
 
-function isGone(intent: IntentRef | undefined, sent: Sent, found: Found): boolean {
+function isGone(intent: IntentRef | undefined, sent: SentRevisions, found: FoundRevisions): boolean {
   return intent !== undefined && found.intentRevision(intent) !== sent.intentRevision(intent);
 }
 
-function judgeRecords(part: HostPart, sent: Sent, found: Found, verdicts: Map<string, ConflictReason>): void {
+function judgeRecords(
+  part: HostPart,
+  sent: SentRevisions,
+  found: FoundRevisions,
+  verdicts: Map<string, ConflictReason>,
+): void {
   for (const { victim, victimRevision, yields } of part.evictions) {
     if (found.allocationRevision(victim) !== victimRevision) verdicts.set(victim.id, { reason: 'changed' });
     else if (isGone(yields?.intent, sent, found)) verdicts.set(victim.id, { reason: 'intent-gone' });
   }
-  for (const { allocation, revision, voidedAt, takesBack } of part.releases) {
+  for (const { allocation, revision, voidedAt, reverts } of part.releases) {
     const { id, namespace, job } = allocation;
     const intent = voidedAt === undefined ? undefined : intentOf(allocation);
-    const isMarked = (one: TakeBack): boolean => found.allocationRevision(one.victim) === one.revision;
-    if (takesBack?.every(isMarked) === false) verdicts.set(id, { reason: 'changed' });
+    const isMarked = (one: Revert): boolean => found.allocationRevision(one.victim) === one.revision;
+    if (reverts?.every(isMarked) === false) verdicts.set(id, { reason: 'changed' });
     else if (found.allocationRevision(allocation) !== revision) verdicts.set(id, { reason: 'changed' });
     else if (intent !== undefined) {
       if (found.intentRevision(intent) !== voidedAt) verdicts.set(id, { reason: 'changed' });

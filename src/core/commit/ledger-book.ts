@@ -37,7 +37,7 @@ interface Page {
  * when somebody asks, in the place of older news of that kind or as the first of it; or to be read and told to `observe` by
  * whoever brought it.
  */
-export type Heard = 'old' | 'own' | 'put-by' | 'put-by-again' | 'to-read';
+export type Received = 'old' | 'own' | 'deferred' | 'deferred-again' | 'decode';
 
 /**
  * The newest ledger known of each host. Two sources fill it, the watch and the replies to our own commits; they overtake
@@ -79,20 +79,20 @@ export class LedgerBook {
    * News about the host from the watch. Of a host that is not known to be ready all news is to be read.
    * @param waits may it be put by, going by its text?
    */
-  hear(host: string, text: string, revision: number, waits: (text: string) => boolean): Heard {
+  receive(host: string, text: string, revision: number, waits: (text: string) => boolean): Received {
     const page = this.#pages.get(host);
-    if (page === undefined) return 'to-read';
+    if (page === undefined) return 'decode';
     if (revision <= page.newestRevision || revision <= page.absentSince) return 'old';
     if (page.sent !== null && page.sent.text === text) {
       know(page, page.sent.ledger, revision);
       return 'own';
     }
     // What was put by before tells that the host is ready still.
-    if (!page.isReady || !waits(text)) return 'to-read';
+    if (!page.isReady || !waits(text)) return 'decode';
     const isFirst = page.unread === null;
     page.unread = text;
     page.newestRevision = revision;
-    return isFirst ? 'put-by' : 'put-by-again';
+    return isFirst ? 'deferred' : 'deferred-again';
   }
 
   #readUp(host: string, page: Page, text: string): void {
@@ -158,7 +158,7 @@ export class LedgerBook {
   }
 
   /** The store is read anew, and may have gone back: its revisions to come need not be those that we know. */
-  listedAnew(): void {
+  relisted(): void {
     this.#listings += 1;
     this.#own.clear();
   }

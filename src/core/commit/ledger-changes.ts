@@ -1,9 +1,9 @@
 import type { Allocation } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
-import { evictedBy, keptBy } from './pending-preemption.ts';
+import { evictedBy, retainedBy } from './pending-preemption.ts';
 import type { Ledger } from '../fit/ledger.ts';
 import { holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from '../fit/ledger.ts';
-import type { Eviction, TakeBack } from './plan.ts';
+import type { Eviction, Revert } from './plan.ts';
 import { NO_PORTS } from '../fit/port-choice.ts';
 
 /**
@@ -29,18 +29,18 @@ export function afterRelease(ledger: Ledger, allocation: Allocation): Ledger | n
 export function afterEviction(ledger: Ledger, eviction: Eviction): Ledger | null {
   if (!holdsUse(ledger, eviction.victim)) return null;
   const rest = withoutUse(ledger, eviction.victim);
-  const kept = keptBy(evictedBy(eviction));
+  const kept = retainedBy(evictedBy(eviction));
   return kept === null ? rest : withClaim(rest, kept);
 }
 
 /** One that yielded is as it was before; its ports never left the ledger. */
-export function afterTakeBack(ledger: Ledger, { victim }: TakeBack): Ledger | null {
+export function afterRevert(ledger: Ledger, { victim }: Revert): Ledger | null {
   const rest = withoutKept(ledger, victim);
   return rest === null ? null : withClaim(rest, { ...victim, ports: NO_PORTS });
 }
 
 function withoutKept(ledger: Ledger, allocation: Allocation): Ledger | null {
-  const kept = keptBy(allocation);
+  const kept = retainedBy(allocation);
   if (kept === null) return ledger;
   return holdsUse(ledger, kept) ? withoutUse(ledger, kept) : null;
 }

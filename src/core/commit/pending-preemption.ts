@@ -1,6 +1,6 @@
 import type { Allocation } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
-import type { IntentRef, Kept } from '../cell/intent.ts';
+import type { IntentRef, Retained } from '../cell/intent.ts';
 import type { Eviction } from './plan.ts';
 import { NO_PORTS } from '../fit/port-choice.ts';
 import type { GpuShare, Resources } from '../cell/resources.ts';
@@ -10,7 +10,7 @@ import { isZero, NO_RESOURCES, NO_SCALARS } from '../cell/resources.ts';
  * Operations that the way back of one host may take: it goes in one transaction, and what the store took when the members
  * were reserved it need not take any more when they are to go. So many every store takes (etcd unless told otherwise).
  */
-export const WAY_BACK_MAX = 128;
+export const REVERT_OPERATIONS_MAX = 128;
 
 /** The victim's record as the eviction leaves it. */
 export function evictedBy({ victim, cause, yields }: Eviction): Allocation {
@@ -18,13 +18,13 @@ export function evictedBy({ victim, cause, yields }: Eviction): Allocation {
 }
 
 /** The record of one that yielded, as it was before. */
-export function takenBack(victim: Allocation): Allocation {
+export function reverted(victim: Allocation): Allocation {
   const { yields: _yields, cause: _cause, ...before } = victim;
   return { ...before, desired: 'run' };
 }
 
 /** What one that gives way still has of its use, as a claim; null: nothing. Its ports are its own in any case. */
-export function keptBy(allocation: Allocation): Claim | null {
+export function retainedBy(allocation: Allocation): Claim | null {
   const { yields } = allocation;
   if (yields === undefined || (isZero(yields.keeps.resources) && yields.keeps.gpus.length === 0)) return null;
   const { id, host, precedence } = allocation;
@@ -35,7 +35,7 @@ export function keptBy(allocation: Allocation): Claim | null {
  * The evictions for members of a gang by intent: each of them may be taken back.
  * @param members of all hosts; only those that name in `evicts` who gives way take the victims' places
  */
-export function yielding(
+export function pendingEvictions(
   members: readonly Allocation[],
   evictions: readonly Eviction[],
   intent: IntentRef,
@@ -73,7 +73,7 @@ class Taken {
   }
 
   /** What is left of the victim's use when the members have taken theirs. */
-  leaves({ resources, gpus }: Claim): Kept {
+  leaves({ resources, gpus }: Claim): Retained {
     const kept: Resources = {
       cpuMilli: this.#take('cpuMilli', resources.cpuMilli),
       memoryMib: this.#take('memoryMib', resources.memoryMib),
@@ -116,7 +116,7 @@ function takeFrom<K>(left: Map<K, number>, key: K, amount: number): number {
  * whoever ends the intent can take their marks back.
  * @returns by member, `namespace/job/id` of each victim on its host
  */
-export function displacing(
+export function displacedBy(
   members: readonly Allocation[],
   evictions: readonly Eviction[],
 ): ReadonlyMap<string, readonly string[]> {

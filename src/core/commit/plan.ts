@@ -1,5 +1,5 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
-import type { Yield } from '../cell/intent.ts';
+import type { PendingPreemption } from '../cell/intent.ts';
 import type { Shortfall } from '../cell/resources.ts';
 
 /**
@@ -31,7 +31,7 @@ export interface Eviction {
    * It gives way to a gang by intent, which the commit compares, and is taken back when that comes to nothing. It lands
    * together with all places and evictions of its host, or none of them does.
    */
-  readonly yields?: Yield;
+  readonly yields?: PendingPreemption;
 }
 
 export interface Release {
@@ -49,10 +49,10 @@ export interface Release {
    * Of a reserved member that took places of others: who yielded to the intent's members on its host, and is taken back in
    * the same transaction. Releases of one host that have it, be it empty, land together or not at all.
    */
-  readonly takesBack?: readonly TakeBack[];
+  readonly reverts?: readonly Revert[];
 }
 
-export interface TakeBack {
+export interface Revert {
   /** As it was read, marked. */
   readonly victim: Allocation;
   readonly revision: number;

@@ -1,7 +1,7 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
-import type { HostPart, Unit, Verdicts } from './commit.ts';
-import { allOf, poolsIn, wayBackOf } from './commit.ts';
-import { evictedBy, takenBack, WAY_BACK_MAX } from './pending-preemption.ts';
+import type { HostPart, Unit, Conflicts } from './commit.ts';
+import { allOf, poolsIn, revertOperations } from './commit.ts';
+import { evictedBy, reverted, REVERT_OPERATIONS_MAX } from './pending-preemption.ts';
 import type { Host } from '../host/host.ts';
 import type { IntentRef } from '../cell/intent.ts';
 import { intentOf } from '../cell/intent.ts';
@@ -9,7 +9,7 @@ import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterTakeBack } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
 import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
 import { sharedDimension } from '../quota/pool-book.ts';
@@ -34,7 +34,7 @@ export interface CellKnowledge {
  * - `missing`: the known ledger does not hold what they would free; the ledger may be old, or the allocation gone
  */
 export type Addition =
-  'added' | 'full' | 'waits' | { readonly verdicts: Verdicts; readonly missing: boolean };
+  'added' | 'full' | 'waits' | { readonly verdicts: Conflicts; readonly missing: boolean };
 
 /** A ledger in a draft: as it was, and as it would be. */
 export interface DraftLedger {
@@ -164,8 +164,8 @@ export class TransactionDraft {
     const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
     const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
     const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
-    const wayBackMax = Math.min(WAY_BACK_MAX, this.#operationsMax);
-    const canReturn = unit.parts.every((part) => wayBackOf(part) <= wayBackMax);
+    const wayBackMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
+    const canReturn = unit.parts.every((part) => revertOperations(part) <= wayBackMax);
     if (!canReturn || this.#operationsWith(unit, more) > this.#operationsMax) {
       if (canReturn && !this.isEmpty) return 'full';
       return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
@@ -207,17 +207,17 @@ export class TransactionDraft {
       const hostsMore = this.#ledgers.has(part.host) ? 0 : 1;
       compares += hostsMore + part.evictions.length + part.releases.length;
       writes += hostsMore + part.places.length + part.evictions.length + part.releases.length;
-      for (const { outcome, takesBack } of part.releases) {
+      for (const { outcome, reverts } of part.releases) {
         if (outcome !== null) writes += 1;
-        compares += takesBack?.length ?? 0;
-        writes += takesBack?.length ?? 0;
+        compares += reverts?.length ?? 0;
+        writes += reverts?.length ?? 0;
       }
     }
     return Math.max(compares, writes);
   }
 
   /** The owner compares that the unit adds; verdicts when we do not own one of its jobs. */
-  #ownersFor(unit: Unit): OwnerCompare[] | Verdicts {
+  #ownersFor(unit: Unit): OwnerCompare[] | Conflicts {
     const more: OwnerCompare[] = [];
     let verdicts: Map<string, ConflictReason> | null = null;
     for (const part of unit.parts) {
@@ -239,7 +239,7 @@ export class TransactionDraft {
   }
 
   /** The intents that the unit adds; verdicts when one of them is not open any more. */
-  #intentsFor(unit: Unit): IntentCompare[] | Verdicts {
+  #intentsFor(unit: Unit): IntentCompare[] | Conflicts {
     const more: IntentCompare[] = [];
     let verdicts: Map<string, ConflictReason> | null = null;
     const add = (intent: IntentRef, modRevision: number): void => {
@@ -321,10 +321,10 @@ export class TransactionDraft {
       if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
       ledger = freed;
     }
-    for (const { allocation, takesBack } of part.releases)
-      for (const back of takesBack ?? []) {
+    for (const { allocation, reverts } of part.releases)
+      for (const back of reverts ?? []) {
         if (this.#freed.has(back.victim.id)) return 'waits';
-        const returned = afterTakeBack(ledger, back);
+        const returned = afterRevert(ledger, back);
         if (returned === null) return draft === undefined ? missing(allocation) : 'waits';
         ledger = returned;
       }
@@ -356,11 +356,11 @@ export class TransactionDraft {
   }
 
   #record(part: HostPart): void {
-    for (const { allocation, revision, outcome, takesBack } of part.releases) {
-      for (const back of takesBack ?? []) {
+    for (const { allocation, revision, outcome, reverts } of part.releases) {
+      for (const back of reverts ?? []) {
         this.#freed.add(back.victim.id);
         this.#compared.push({ allocation: back.victim, modRevision: back.revision });
-        this.#puts.push(takenBack(back.victim));
+        this.#puts.push(reverted(back.victim));
       }
       this.#freed.add(allocation.id);
       this.#compared.push({ allocation, modRevision: revision });
@@ -385,7 +385,7 @@ interface Shares {
 const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
 const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
 
-function missing(allocation: Allocation): { readonly verdicts: Verdicts; readonly missing: boolean } {
+function missing(allocation: Allocation): { readonly verdicts: Conflicts; readonly missing: boolean } {
   return { verdicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
 }
 

@@ -8,7 +8,7 @@ export type Source = CapacityTree | readonly number[];
 export type Rows = Float64Array | Int32Array;
 
 /** Filters and scores single hosts for one decision. */
-export interface Judge {
+export interface HostRules {
   readonly need: Float64Array;
   /** What is free now, a row a host. */
   readonly rows: Float64Array;
@@ -17,7 +17,7 @@ export interface Judge {
   /** Does the host's row show enough? */
   shows(host: number): boolean;
   /** The host's score without what all hosts of its stratum share. `rows` at `offset` is its row. */
-  worth(host: number, rows: Rows, offset: number): number;
+  score(host: number, rows: Rows, offset: number): number;
 }
 
 const NOBODY: readonly number[] = [];
@@ -37,7 +37,7 @@ export class Candidates {
   #top = -1;
   readonly #source: Source;
   readonly #stratum: number;
-  readonly #judge: Judge;
+  readonly #judge: HostRules;
   /** Never drawn: already added, or they do not fit. */
   readonly #preferred: readonly number[];
   readonly #start: number;
@@ -56,7 +56,7 @@ export class Candidates {
   constructor(
     source: Source,
     stratum: number,
-    judge: Judge,
+    judge: HostRules,
     chance: Chance,
     preferred: readonly number[] = NOBODY,
   ) {
@@ -138,7 +138,7 @@ export class Candidates {
   rescore(): void {
     for (let place = 0; place < this.hosts.length; place++) {
       const host = this.hosts[place]!;
-      this.setScore(place, this.#judge.worth(host, this.#judge.rows, host * ROW));
+      this.setScore(place, this.#judge.score(host, this.#judge.rows, host * ROW));
     }
   }
 
@@ -202,6 +202,6 @@ export class Candidates {
   #add(host: number, rows: Rows, offset: number): void {
     this.#top = -1;
     this.hosts.push(host);
-    this.scores.push(this.#judge.worth(host, rows, offset));
+    this.scores.push(this.#judge.score(host, rows, offset));
   }
 }

@@ -12,7 +12,7 @@ import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import type { GpuRequest, Shortfall } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { modelFits } from '../fit/gpu-choice.ts';
-import type { HostView } from '../cell-state/cell-state.ts';
+import type { HostSnapshot } from '../cell-state/cell-state.ts';
 
 /** Why one host does not take one allocation. */
 export interface HostRefusal {
@@ -38,7 +38,7 @@ export interface Held {
 
 /** The place on this host, or why there is none. The plain walk, `explain` and the tests ask this one function. */
 export function tryHost(
-  view: HostView,
+  view: HostSnapshot,
   request: PlacementRequest,
   held: Held,
   order: DeviceOrder,
@@ -58,7 +58,7 @@ export function isRefusal(result: Placement | HostRefusal): result is HostRefusa
   return 'check' in result;
 }
 
-function eligibilityRefusal({ host, ledger, alive }: HostView): HostRefusal | null {
+function eligibilityRefusal({ host, ledger, alive }: HostSnapshot): HostRefusal | null {
   if (!alive) return { host: host.id, check: 'eligibility', detail: 'no sign of life' };
   if (ledger.state === 'ready') return null;
   return { host: host.id, check: 'eligibility', detail: ledger.state };
@@ -94,7 +94,7 @@ function distinctRefusal(host: Host, group: Group, held: Held): HostRefusal | nu
 
 /** Of what hosts share: asked last, since it says of a host that has all else what it waits for. */
 function sharedOrPlace(
-  { host, pools }: HostView,
+  { host, pools }: HostSnapshot,
   { ask }: PlacementRequest,
   result: Placement | HostRefusal,
 ): Placement | HostRefusal {
@@ -104,7 +104,7 @@ function sharedOrPlace(
 }
 
 function resourcesOrPlace(
-  { host, ledger }: HostView,
+  { host, ledger }: HostSnapshot,
   request: PlacementRequest,
   order: DeviceOrder,
   chance: Chance,

@@ -7,7 +7,7 @@ import type { Spread } from '../cell/job.ts';
 import type { PlacementPolicy } from '../scoring/policy.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
-import { PoolRoom } from './pool-capacity.ts';
+import { PoolCapacity } from './pool-capacity.ts';
 import type { Selection } from '../cell-state/selection.ts';
 import { filling } from '../cell-state/spread-shares.ts';
 
@@ -22,7 +22,7 @@ const COMPARED_MAX = 64;
 /** What the group holds while its places are chosen, counted over classes; what it costs and forbids follows. */
 export class GroupCount {
   /** What one more allocation of the group on the same host costs. */
-  readonly companyCost: number;
+  readonly sameHostCost: number;
   readonly #selection: Selection;
   readonly #index: CellIndex;
   readonly #classOf: Int32Array;
@@ -36,7 +36,7 @@ export class GroupCount {
   readonly #distinct: readonly number[];
   readonly #spread: readonly SpreadCount[];
   /** Of what the hosts share. */
-  readonly #room: PoolRoom;
+  readonly #room: PoolCapacity;
 
   constructor(state: CellState, selection: Selection, request: PlacementRequest, policy: PlacementPolicy) {
     const { index } = state;
@@ -44,19 +44,20 @@ export class GroupCount {
     this.#selection = selection;
     this.#index = index;
     this.#classOf = index.classes.classOf;
-    this.companyCost =
-      policy.sameHostCost + spread.reduce((sum, wish) => sum + (isId(wish) ? cost(wish) : 0), 0);
+    this.sameHostCost =
+      policy.sameHostCost +
+      spread.reduce((sum, preference) => sum + (isId(preference) ? cost(preference) : 0), 0);
     this.#spread = spread.length === 0 ? NO_LIST : spreadCounts(selection, spread);
     this.#onePerHost = distinct.some((attribute) => isId({ attribute }));
     this.#distinct = distinct.length === 0 ? NO_LIST : numbersOf(selection, distinct);
-    this.#byHost = this.companyCost !== 0 || this.#onePerHost ? index.company : null;
+    this.#byHost = this.sameHostCost !== 0 || this.#onePerHost ? index.groupTally : null;
     this.#byHost?.clear();
-    this.#room = new PoolRoom(state.pools, selection, index, request.ask);
+    this.#room = new PoolCapacity(state.pools, selection, index, request.ask);
     this.#byValue = selection.valueCounts.map((count) => new Array<number>(count).fill(0));
     const { hostsHeld } = request;
     const isCompared =
       this.#onePerHost &&
-      this.companyCost === 0 &&
+      this.sameHostCost === 0 &&
       this.#byValue.length === 0 &&
       hostsHeld.length <= COMPARED_MAX;
     this.#compared = isCompared ? hostsHeld : NOBODY;
@@ -100,7 +101,7 @@ export class GroupCount {
   }
 
   /** Do the pools of the class's hosts take one more? */
-  hasRoom(hostClass: number): boolean {
+  hasCapacity(hostClass: number): boolean {
     return this.#room.takes(hostClass);
   }
 
@@ -128,8 +129,8 @@ export class GroupCount {
   }
 
   /** The cost of the group's own company on the host. */
-  company(host: number): number {
-    return this.companyCost === 0 ? 0 : this.companyCost * this.#byHost!.of(host);
+  sameHostCostOn(host: number): number {
+    return this.sameHostCost === 0 ? 0 : this.sameHostCost * this.#byHost!.of(host);
   }
 
   /** The selection's attributes on which `wish` depends, and which of their values have no part of the group. */

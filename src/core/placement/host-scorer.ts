@@ -1,4 +1,4 @@
-import type { Judge, Rows } from './candidates.ts';
+import type { HostRules, Rows } from './candidates.ts';
 import { AMOUNT_MAX, CPU, DISK, GPU_TOTAL, MEMORY, ROW } from '../cell-state/capacity-tree.ts';
 import type { CellIndex } from '../cell-state/cell-index.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
@@ -18,7 +18,7 @@ import { gpuLossScore, leftWeights, loadScore } from '../scoring/scoring.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
 /** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */
-export class HostJudge implements Judge {
+export class HostScorer implements HostRules {
   readonly need: Float64Array;
   readonly #index: CellIndex;
   readonly #request: PlacementRequest;
@@ -71,7 +71,7 @@ export class HostJudge implements Judge {
   }
 
   /** From now on only the hosts of the next rank are accepted. @returns false: there is none */
-  turnToAvoided(): boolean {
+  admitNextRank(): boolean {
     const ranks = [...this.#ranks.values()].filter((rank) => rank > this.#rank);
     if (ranks.length === 0) return false;
     this.#rank = Math.min(...ranks);
@@ -104,17 +104,17 @@ export class HostJudge implements Judge {
     return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
   }
 
-  worth(host: number, rows: Rows, offset: number): number {
+  score(host: number, rows: Rows, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
-    let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.company(host);
+    let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.sameHostCostOn(host);
     if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
     if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
     return score;
   }
 
   /** What the host is worth now, after a pick. */
-  worthNow(host: number): number {
-    return this.worth(host, this.#index.rows, host * ROW);
+  scoreNow(host: number): number {
+    return this.score(host, this.#index.rows, host * ROW);
   }
 
   #load(host: number, cpuMilli: number, empty: number): number {

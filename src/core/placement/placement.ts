@@ -4,7 +4,7 @@ import type { Chance } from '../random/chance.ts';
 import { lossRuleOf } from '../scoring/fragmentation.ts';
 import { chooseGpus, NO_SHARES } from '../fit/gpu-choice.ts';
 import { GroupCount } from './group-count.ts';
-import { HostJudge } from './host-scorer.ts';
+import { HostScorer } from './host-scorer.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from '../cell-state/host-slot.ts';
 import { isEmpty } from '../cell-state/host-slot.ts';
@@ -48,7 +48,7 @@ class Picking {
   readonly #chance: Chance;
   readonly #policy: PlacementPolicy;
   readonly #group: GroupCount;
-  readonly #judge: HostJudge;
+  readonly #judge: HostScorer;
   #search: StrataSearch;
   /** What each pick takes, when there are no devices and ports to choose. */
   readonly #plainUse: Use | null;
@@ -61,7 +61,7 @@ class Picking {
     this.#policy = policy;
     const selection = state.selections.for(request);
     this.#group = new GroupCount(state, selection, request, policy);
-    this.#judge = new HostJudge(state, request, policy, selection, this.#group);
+    this.#judge = new HostScorer(state, request, policy, selection, this.#group);
     const { gpu, ports, resources } = request.ask;
     this.#plainUse = gpu === null && isEmpty(ports) ? { resources, gpus: NO_SHARES, ports: NO_PORTS } : null;
     this.#search = this.#newSearch();
@@ -78,7 +78,7 @@ class Picking {
 
   /** What was not read may say that there is room again; it comes before hosts that are to be avoided. */
   #mayHaveMore(): boolean {
-    return this.#state.readAll() || this.#judge.turnToAvoided();
+    return this.#state.readAll() || this.#judge.admitNextRank();
   }
 
   undo(): void {

@@ -20,7 +20,7 @@ const UNKNOWN = -1;
 const PLENTY = 0x7fff_ffff;
 
 /** How many more allocations of a request the pools above the hosts take, while its places are chosen. */
-export class PoolRoom {
+export class PoolCapacity {
   readonly #pools: PoolBook;
   readonly #selection: Selection;
   readonly #classOf: Int32Array;

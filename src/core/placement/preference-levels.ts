@@ -6,7 +6,7 @@ import type { Selection } from '../cell-state/selection.ts';
  * wishes of those strata only that share a value with its host. To weigh all of them for each place costs a thousand times
  * as much where there are thousands.
  */
-export class WishLevels {
+export class PreferenceLevels {
   readonly #selection: Selection;
   readonly #group: GroupCount;
   readonly #wishes: Float64Array;

@@ -1,5 +1,5 @@
 import { filling } from '../cell-state/spread-shares.ts';
-import type { CellState, HostView } from '../cell-state/cell-state.ts';
+import type { CellState, HostSnapshot } from '../cell-state/cell-state.ts';
 import type { Group } from '../cell/job.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
@@ -86,7 +86,7 @@ function targetCost(
 
 /** The whole score of a host for one more allocation: more is better. */
 export function scoreOf(
-  view: HostView,
+  view: HostSnapshot,
   request: PlacementRequest,
   held: Held,
   policy: PlacementPolicy,
@@ -99,7 +99,7 @@ export function scoreOf(
 }
 
 function loadOn(
-  view: HostView,
+  view: HostSnapshot,
   { ask }: PlacementRequest,
   policy: PlacementPolicy,
   { empty, kept }: { readonly empty: number; readonly kept: Kept },
@@ -114,7 +114,7 @@ function loadOn(
   return gpuLossScore(loss?.lossMilli ?? 0, empty);
 }
 
-function leftOn({ host, ledger }: HostView, { ask }: PlacementRequest): Left {
+function leftOn({ host, ledger }: HostSnapshot, { ask }: PlacementRequest): Left {
   const free = freeOf(host, ledger);
   const freeGpu = host.gpuModels.reduce(
     (sum, _, device) => sum + Math.max(0, GPU_MILLI_PER_DEVICE - (ledger.gpuMilli[device] ?? 0)),
@@ -141,7 +141,7 @@ export function emptiness(left: Left, weights: LeftWeights): number {
 }
 
 /** What the group's wishes add, whatever the load: affinities and spread. */
-export function wishScore(view: HostView, group: Group, held: Held): number {
+export function wishScore(view: HostSnapshot, group: Group, held: Held): number {
   let score = 0;
   for (const { expression, weight } of group.affinities) {
     if (meets(view.host, expression)) score += weight / WEIGHT_FULL;

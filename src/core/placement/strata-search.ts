@@ -4,11 +4,11 @@ import type { CellIndex } from '../cell-state/cell-index.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
 import type { Chance } from '../random/chance.ts';
 import type { GroupCount } from './group-count.ts';
-import type { HostJudge } from './host-scorer.ts';
+import type { HostScorer } from './host-scorer.ts';
 import type { PlacementPolicy } from '../scoring/policy.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
-import { WishLevels } from './preference-levels.ts';
+import { PreferenceLevels } from './preference-levels.ts';
 
 /** A stratum that is rarer than one host in so many gets a tree of its own; else the tree of all finds it quickly. */
 const RARE = 8;
@@ -38,7 +38,7 @@ export class StrataSearch {
   readonly #index: CellIndex;
   readonly #selection: Selection;
   readonly #group: GroupCount;
-  readonly #judge: HostJudge;
+  readonly #judge: HostScorer;
   readonly #chance: Chance;
   readonly #sample: number;
   readonly #named: readonly number[] | null;
@@ -58,7 +58,7 @@ export class StrataSearch {
   readonly #seen: number[];
   readonly #looked: number[] = [];
   /** Null: the strata are weighed for each place. */
-  #levels: WishLevels | null = null;
+  #levels: PreferenceLevels | null = null;
   /** Strata found to have nothing more to give. */
   readonly #spent: number[] = [];
   /** The strata of the level at hand, where they are weighed. */
@@ -68,7 +68,7 @@ export class StrataSearch {
     state: CellState,
     selection: Selection,
     group: GroupCount,
-    judge: HostJudge,
+    judge: HostScorer,
     chance: Chance,
     policy: PlacementPolicy,
   ) {
@@ -84,11 +84,11 @@ export class StrataSearch {
     this.#named = hostsNamed === null ? null : indicesOf(hostsNamed);
     this.#preferred = hostsPreferred.length === 0 ? NOBODY : [...new Set(indicesOf(hostsPreferred))];
     this.#preferredIn = this.#preferred.length === 0 ? NOBODY : this.#strataOf(this.#preferred);
-    let most = group.companyCost < 0 ? Infinity : 1;
+    let most = group.sameHostCost < 0 ? Infinity : 1;
     for (const { weight } of hostAffinities) most += Math.max(0, weight / WEIGHT_FULL);
     this.#worthMax = most;
     // Where strata are mixed a pick changes what its neighbours are worth: the same few would take one after the other.
-    this.#keeps = group.companyCost <= 0 && policy.score !== 'spread' && !selection.mixed;
+    this.#keeps = group.sameHostCost <= 0 && policy.score !== 'spread' && !selection.mixed;
     const many = strata.length > 1;
     this.#wishes = many ? new Array<number>(strata.length).fill(0) : NO_WISHES;
     this.#seen = many ? new Array<number>(strata.length).fill(0) : ONE_SEEN;
@@ -130,7 +130,7 @@ export class StrataSearch {
     }
   }
 
-  #searchLevels(levels: WishLevels): void {
+  #searchLevels(levels: PreferenceLevels): void {
     for (let number = 0; number < levels.size; number++) {
       const { wish, strata } = levels.at(number);
       if (this.#isDecided(wish)) break;
@@ -155,14 +155,14 @@ export class StrataSearch {
       return;
     }
     // A host that is worth less after each pick must not keep the others of the sample out.
-    if (this.#keeps || candidates.dry) candidates.setScore(place, this.#judge.worthNow(host));
+    if (this.#keeps || candidates.dry) candidates.setScore(place, this.#judge.scoreNow(host));
     else candidates.rest(place);
   }
 
   /** Keeps the levels up to what the group has now. */
   #follow(host: number): void {
     if (this.#selection.strata.length <= WEIGHED_MAX) return;
-    if (this.#levels === null) this.#levels = new WishLevels(this.#selection, this.#group);
+    if (this.#levels === null) this.#levels = new PreferenceLevels(this.#selection, this.#group);
     else this.#levels.picked(this.#index.classes.classOf[host] ?? -1);
   }
 
@@ -185,7 +185,7 @@ export class StrataSearch {
   /** Asked only of strata that are looked at: of a thousand pools a few give the whole sample. */
   #hasRoom(stratum: number): boolean {
     const { strata, mixed } = this.#selection;
-    return mixed || this.#group.hasRoom(strata[stratum]?.classes[0] ?? -1);
+    return mixed || this.#group.hasCapacity(strata[stratum]?.classes[0] ?? -1);
   }
 
   #isOver(stratum: number): boolean {

@@ -1,4 +1,4 @@
-import { evictionCost, shareShort } from '../cell-state/band-table.ts';
+import { preemptionCost, shareShort } from '../cell-state/band-table.ts';
 import { ROW, TAKES } from '../cell-state/capacity-tree.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
 import type { Chance } from '../random/chance.ts';
@@ -9,7 +9,7 @@ import { isEmpty } from '../cell-state/host-slot.ts';
 import { freeOf } from '../fit/ledger.ts';
 import { needOf, portsFit } from '../placement/needs.ts';
 import type { PlacementRequest } from '../placement/placement-request.ts';
-import { PoolRoom } from '../placement/pool-capacity.ts';
+import { PoolCapacity } from '../placement/pool-capacity.ts';
 import { addResources, shortOf, subtractResources } from '../cell/resources.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
 
@@ -24,12 +24,12 @@ import type { Selection, Stratum } from '../cell-state/selection.ts';
  */
 
 /** Hosts not to be named. `size` may be more than there are, and is 0 only while there are none: then `has` is not asked. */
-export type PassedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
+export type ExcludedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
 
 /** Where members of a gang go in others' place: what holds for all of them, while they are chosen one after the other. */
-export interface EvictionRules {
+export interface PreemptionRules {
   /** Hosts not to be named: where an eviction is under way already. */
-  readonly passed: PassedHosts;
+  readonly excluded: ExcludedHosts;
   /** What `distinct` counts, in place of the request's `hostsHeld`. */
   readonly held?: DistinctCount;
 }
@@ -54,11 +54,11 @@ const RARE = 8;
  * @returns at most `most` ids. First the host whose victims' highest precedence is lowest, then the one that needs the
  *   smallest part of it freed. What devices and named amounts the victims hold is not known here: `chooseVictims` says.
  */
-export function evictionHosts(
+export function preemptionHosts(
   state: CellState,
   request: PlacementRequest,
   chance: Chance,
-  limit: EvictionRules & { readonly most: number },
+  limit: PreemptionRules & { readonly most: number },
 ): string[] {
   const search = new HostSearch(state, request, limit);
   let found = search.cheapest(search.hosts(chance));
@@ -70,11 +70,11 @@ export function evictionHosts(
 }
 
 /** Would `evictionHosts` name the host, if the request were for that one alone? */
-export function mayEvictOn(
+export function mayPreemptOn(
   state: CellState,
   request: PlacementRequest,
   host: string,
-  rules: EvictionRules,
+  rules: PreemptionRules,
 ): boolean {
   return new HostSearch(state, request, rules).names(host);
 }
@@ -90,20 +90,20 @@ class HostSearch {
   readonly #request: PlacementRequest;
   readonly #selection: Selection;
   readonly #held: DistinctCount;
-  readonly #room: PoolRoom;
-  readonly #passed: PassedHosts;
+  readonly #room: PoolCapacity;
+  readonly #excluded: ExcludedHosts;
   readonly #avoided: ReadonlySet<string>;
   /** Has `hosts` named every host there is to name? */
   isComplete = true;
 
-  constructor(state: CellState, request: PlacementRequest, rules: EvictionRules) {
+  constructor(state: CellState, request: PlacementRequest, rules: PreemptionRules) {
     state.readAll();
     this.#state = state;
     this.#request = request;
     this.#selection = state.selections.for(request);
     this.#held = rules.held ?? new DistinctCount(state, request.group, request.hostsHeld);
-    this.#room = new PoolRoom(state.pools, this.#selection, state.index, request.ask);
-    this.#passed = rules.passed;
+    this.#room = new PoolCapacity(state.pools, this.#selection, state.index, request.ask);
+    this.#excluded = rules.excluded;
     this.#avoided = new Set([...request.avoidHosts, ...request.refusingHosts]);
   }
 
@@ -141,7 +141,7 @@ class HostSearch {
       yield* this.#listed(inOrder(), chance);
       return;
     }
-    const tree = index.evictable.treeBelow(this.#request.precedence);
+    const tree = index.preemption.treeBelow(this.#request.precedence);
     needOf(this.#request.ask, index.need);
     const start = tree.size > 1 ? chance.below(tree.size) : 0;
     let cursor = start;
@@ -170,7 +170,7 @@ class HostSearch {
 
   /** @param hosts null: all there are */
   *#listed(hosts: Int32Array | null, chance: Chance): IterableIterator<number> {
-    const { evictable, need, size } = this.#state.index;
+    const { preemption: evictable, need, size } = this.#state.index;
     const tree = evictable.treeBelow(this.#request.precedence);
     needOf(this.#request.ask, need);
     const count = hosts?.length ?? size;
@@ -185,7 +185,7 @@ class HostSearch {
   /** What making room on the host costs; null: all below the precedence is not enough. */
   cost(host: number): number | null {
     const { ask, precedence } = this.#request;
-    const { evictable, rows } = this.#state.index;
+    const { preemption: evictable, rows } = this.#state.index;
     // Named amounts are in no table, and hosts named by the request were not brought up to date there.
     const inTable = this.#selection.hostsNamed === null && isEmpty(ask.resources.scalars);
     if (!inTable || !evictable.bands.covers(host))
@@ -204,7 +204,7 @@ class HostSearch {
     const { ports } = this.#request.ask;
     // Most requests say nothing that only the host's own record can answer.
     const plain = hostConstraints.length === 0 && isEmpty(ports);
-    return plain && this.#passed.size + this.#avoided.size === 0 ? true : this.#allowsHost(index);
+    return plain && this.#excluded.size + this.#avoided.size === 0 ? true : this.#allowsHost(index);
   }
 
   /** What of it holds for all hosts of a class that the selection has: false for what each of them is refused by. */
@@ -215,7 +215,7 @@ class HostSearch {
   #allowsHost(index: number): boolean {
     const slot = this.#state.index.slot(index);
     const { host } = slot;
-    if (host === undefined || this.#passed.has(slot.id) || this.#avoided.has(slot.id)) return false;
+    if (host === undefined || this.#excluded.has(slot.id) || this.#avoided.has(slot.id)) return false;
     const { hostConstraints } = this.#selection;
     return (
       hostConstraints.every((expression) => meets(host, expression)) &&
@@ -240,7 +240,7 @@ export function costByLedger(slot: HostSlot, { ask, precedence }: PlacementReque
   for (const band of ledger.bands) {
     if (band.precedence >= precedence) break;
     free = addResources(free, band);
-    if (shortOf(ask.resources, free) === null) return evictionCost(band.precedence, short);
+    if (shortOf(ask.resources, free) === null) return preemptionCost(band.precedence, short);
   }
   return null;
 }

@@ -11,7 +11,7 @@ import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
 /** Who gives way, and the place that it makes. */
-export interface EvictionChoice<T extends Claim> {
+export interface VictimChoice<T extends Claim> {
   /** In the order in which they were preferred: lowest precedence first. At least one. */
   readonly victims: readonly T[];
   readonly placement: Placement;
@@ -32,7 +32,7 @@ export function chooseVictims<T extends Claim>(
   request: PlacementRequest,
   running: readonly T[],
   chance: Chance,
-): EvictionChoice<T> | null {
+): VictimChoice<T> | null {
   const order = running
     .filter((claim) => claim.precedence < request.precedence && holdsUse(ledger, claim))
     .map((claim) => ({ claim, size: sizeOn(host, claim) }))

@@ -21,7 +21,7 @@ export class LearnedMix {
   #mix: TaskMix | undefined;
 
   /** @param count how many such tasks were asked for */
-  hear(cpuMilli: number, gpu: GpuRequest | null, count: number): void {
+  observe(cpuMilli: number, gpu: GpuRequest | null, count: number): void {
     if (count <= 0) return;
     const key = JSON.stringify([cpuMilli, gpu === null ? null : [gpu.count, gpu.milliEach, ...gpu.models]]);
     let kind = this.#kinds.get(key);

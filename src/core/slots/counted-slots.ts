@@ -1,14 +1,14 @@
 import type { Group } from '../cell/job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
-import type { Fill, JobView, LiveAllocation, Stop, TodoDraft } from './job-view.ts';
+import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
 import { CAUSES, earlier, isOfBrokenGang } from './job-view.ts';
 
 /**
  * The rules of a group with `count` slots. A service keeps all of them filled; a batch job brings each to completion
  * once, at most `parallelism` at a time.
  */
-export function evaluateCounted(view: JobView, group: Group, draft: TodoDraft): void {
+export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDraft): void {
   const table = slotTable(view, group.name);
   const sameWork = sameWorkAs(view, group);
   const runsForEver = view.record.job.type !== 'batch';
@@ -57,7 +57,7 @@ function together(fills: readonly Fill[], leaving: boolean): readonly Fill[] {
 }
 
 /** One member of a gang that ends because it has no place ends the others: what is left of it then begins again whole. */
-function breakUp(group: Group, table: ReadonlyMap<number, Slot>, draft: TodoDraft): void {
+function breakUp(group: Group, table: ReadonlyMap<number, Slot>, draft: EvaluationDraft): void {
   const members = [...table].filter(([index]) => index < group.count).map(([, slot]) => slot.live);
   const broken = members.find(
     (live) =>
@@ -78,7 +78,7 @@ function dueFirst(fills: readonly Fill[], nowMs: number): readonly Fill[] {
 }
 
 /** An open slot: a fill, or too late for one. */
-export function offer(view: JobView, group: Group, fill: Fill, draft: TodoDraft): void {
+export function offer(view: JobView, group: Group, fill: Fill, draft: EvaluationDraft): void {
   const lateAtMs = group.waitMaxMs === null ? null : fill.sinceMs + group.waitMaxMs;
   if (lateAtMs !== null && view.nowMs >= lateAtMs) {
     draft.unplaceable.push(fill);
@@ -89,7 +89,7 @@ export function offer(view: JobView, group: Group, fill: Fill, draft: TodoDraft)
 }
 
 /** Slots beyond `count` go with their records; their last allocations leave no history (S1.17). */
-function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: TodoDraft): void {
+function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: EvaluationDraft): void {
   for (const [index, slot] of table) {
     if (index < group.count) continue;
     for (const { allocation } of slot.live) {
@@ -113,7 +113,7 @@ export function replaceDisplaced(
     readonly steady: boolean;
     readonly runsForEver: boolean;
   },
-  draft: TodoDraft,
+  draft: EvaluationDraft,
 ): void {
   if (table.size === 0) return;
   let turn = state.steady;
@@ -135,11 +135,11 @@ function displacedBy(
   group: Group,
   live: LiveAllocation,
   state: { readonly sameWork: (version: number) => boolean; readonly runsForEver: boolean },
-  draft: TodoDraft,
+  draft: EvaluationDraft,
 ): { readonly stop: Stop; readonly atOnce: boolean } | null {
   const { allocation } = live;
   if (allocation.desired !== 'run') return null;
-  const standing = view.standing(allocation.host);
+  const standing = view.hostCondition(allocation.host);
   if (standing.state === 'lost') {
     // Without the policy it is shown as lost and never moved (S0.1).
     if (!group.reschedule.onHostLost || view.record.job.type === 'system') return null;

@@ -12,7 +12,7 @@ export interface JobView {
   readonly outcomes: readonly Outcome[];
   /** Specs by version; the current one need not be among them. */
   readonly versions: ReadonlyMap<number, Job>;
-  readonly standing: (host: string) => Standing;
+  readonly hostCondition: (host: string) => HostCondition;
   /** For `system` jobs: the hosts that satisfy the group's constraints. */
   readonly matching: (group: Group) => readonly MatchingHost[];
   readonly nowMs: number;
@@ -23,7 +23,7 @@ export interface LiveAllocation {
   readonly report: AllocationReport | null;
 }
 
-export interface Standing {
+export interface HostCondition {
   readonly state: EligibilityState;
   readonly drainDeadlineMs: number | null;
   /** Of a lost host: for how long it has surely not heard of the cell. Absent: nobody knows. */
@@ -57,7 +57,7 @@ export interface Stop {
   readonly cause: string;
 }
 
-export interface Todo {
+export interface Evaluation {
   readonly fills: readonly Fill[];
   readonly stops: readonly Stop[];
   /** Their hosts say that nothing of them is left. */
@@ -89,7 +89,7 @@ export function isOfBrokenGang({ cause }: Pick<Allocation, 'cause'>): boolean {
 }
 
 /** What the rules of one kind of job add to, group by group. */
-export interface TodoDraft {
+export interface EvaluationDraft {
   readonly fills: Fill[];
   readonly stops: Stop[];
   readonly unplaceable: Fill[];

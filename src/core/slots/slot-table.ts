@@ -40,7 +40,7 @@ const KILL_MS = 2_000;
 export function vacantInMs(view: JobView, slot: Slot): number | null {
   let inMs = 0;
   for (const { allocation } of slot.live) {
-    const { state, cutOffMs = 0 } = view.standing(allocation.host);
+    const { state, cutOffMs = 0 } = view.hostCondition(allocation.host);
     if (allocation.desired === 'run' || state !== 'lost') return null;
     inMs = Math.max(inMs, mayRunForMs(view, allocation) - cutOffMs);
   }

@@ -1,4 +1,4 @@
-import type { JobView, Todo, TodoDraft } from './job-view.ts';
+import type { JobView, Evaluation, EvaluationDraft } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
 import { evaluateCounted } from './counted-slots.ts';
 import { evaluateSystem } from './system-slots.ts';
@@ -12,11 +12,11 @@ import { isTerminal } from '../host/states.ts';
  * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12): a slot is filled anew only
  * when the record of its last allocation is gone, or says otherwise in the store and its host is lost.
  */
-export function evaluate(view: JobView): Todo {
+export function evaluate(view: JobView): Evaluation {
   const releases = view.live.filter(
     ({ report }) => report !== null && report.released && isTerminal(report.state),
   );
-  const draft: TodoDraft = {
+  const draft: EvaluationDraft = {
     fills: [],
     stops: [],
     unplaceable: [],
@@ -38,19 +38,19 @@ export function evaluate(view: JobView): Todo {
   return { fills, stops, releases, unplaceable, nextAtMs, finished: finishedAs(view, draft) };
 }
 
-function finishedAs(view: JobView, draft: TodoDraft): Todo['finished'] {
+function finishedAs(view: JobView, draft: EvaluationDraft): Evaluation['finished'] {
   if (view.live.length > 0 || draft.open || draft.unplaceable.length > 0) return null;
   if (view.record.desired === 'stop') return 'stopped';
   return draft.failed ? 'failed' : 'complete';
 }
 
-function stopAll(view: JobView, draft: TodoDraft): void {
+function stopAll(view: JobView, draft: EvaluationDraft): void {
   for (const { allocation } of view.live) {
     if (allocation.desired === 'run') draft.stops.push({ allocation, mode: 'stop', cause: CAUSES.user });
   }
 }
 
-function stopUnknownGroups(view: JobView, draft: TodoDraft): void {
+function stopUnknownGroups(view: JobView, draft: EvaluationDraft): void {
   for (const { allocation } of view.live) {
     if (allocation.desired !== 'run' || view.record.job.groups[allocation.group] !== undefined) continue;
     const cause = `${CAUSES.version} ${String(view.record.version)}`;

@@ -2,14 +2,14 @@ import type { Group } from '../cell/job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { isRunning, offer, replaceDisplaced } from './counted-slots.ts';
-import type { JobView, TodoDraft } from './job-view.ts';
+import type { JobView, EvaluationDraft } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
 
 /**
  * The rules of a system job: one allocation on each host that matches and takes work. Its index is only a name; a host
  * that had one before gets the same again while nobody else took it.
  */
-export function evaluateSystem(view: JobView, group: Group, draft: TodoDraft): void {
+export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDraft): void {
   // Such a job never ends by itself: the next host may come at any time.
   draft.open = true;
   const table = slotTable(view, group.name);
@@ -24,7 +24,7 @@ export function evaluateSystem(view: JobView, group: Group, draft: TodoDraft): v
     taken.add(index);
     for (const live of slot.live) {
       held.add(live.allocation.host);
-      if (view.standing(live.allocation.host).state === 'ready') steady &&= isRunning(live);
+      if (view.hostCondition(live.allocation.host).state === 'ready') steady &&= isRunning(live);
     }
   }
   const before = indexesByHost(table);
@@ -58,12 +58,12 @@ function leaveOthers(
   view: JobView,
   table: ReadonlyMap<number, Slot>,
   matching: ReadonlySet<string>,
-  draft: TodoDraft,
+  draft: EvaluationDraft,
 ): void {
   for (const slot of table.values()) {
     for (const { allocation } of slot.live) {
       if (allocation.desired !== 'run' || matching.has(allocation.host)) continue;
-      if (view.standing(allocation.host).state === 'lost') continue;
+      if (view.hostCondition(allocation.host).state === 'lost') continue;
       draft.stops.push({ allocation, mode: 'remove', cause: CAUSES.notMatching });
     }
   }

@@ -35,7 +35,7 @@ export class LedgerFeed {
     this.#options = options;
     this.#following = store.follow(keys.ledgers, {
       onSnapshot: ({ entries, revision }) => {
-        book.listedAnew();
+        book.relisted();
         for (const host of [...book.hosts()]) {
           // A commit may have made the ledger after the snapshot was taken.
           const isGone = !entries.has(keys.ledger(host)) && book.revisionOf(host) < revision;
@@ -69,9 +69,9 @@ export class LedgerFeed {
 
   #read({ key, value, modRevision }: Entry): void {
     const host = key.slice(this.#prefix.length);
-    const heard = this.#book.hear(host, value, modRevision, this.#waits);
-    if (heard === 'old' || heard === 'put-by-again') return;
-    if (heard === 'put-by') this.#options.onUnread?.(host);
+    const heard = this.#book.receive(host, value, modRevision, this.#waits);
+    if (heard === 'old' || heard === 'deferred-again') return;
+    if (heard === 'deferred') this.#options.onUnread?.(host);
     else if (heard === 'own') this.#options.onLedger(host);
     else {
       try {

@@ -1,5 +1,5 @@
 import type { Allocation } from '../../core/cell/allocation.ts';
-import type { Found } from '../../core/commit/commit.ts';
+import type { FoundRevisions } from '../../core/commit/commit.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
 import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
@@ -54,7 +54,7 @@ export function attemptOf(
 }
 
 /** What a refused attempt read back, in the words of the plan. */
-export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Found {
+export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): FoundRevisions {
   return {
     ledgerRevision: (host) => found.get(keys.ledger(host))?.modRevision ?? 0,
     ownerRevision: (namespace, job) => found.get(keys.owner(namespace, job))?.createRevision ?? 0,

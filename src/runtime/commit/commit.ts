@@ -1,5 +1,5 @@
-import type { Found } from '../../core/commit/commit.ts';
-import { allOf, judge, unitsOf } from '../../core/commit/commit.ts';
+import type { FoundRevisions } from '../../core/commit/commit.ts';
+import { allOf, conflictsIn, unitsOf } from '../../core/commit/commit.ts';
 import type { Host } from '../../core/host/host.ts';
 import type { IntentRef } from '../../core/cell/intent.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
@@ -388,7 +388,7 @@ export class Committer {
     const again: PendingUnit[] = [];
     const byPools = isPoolRace(batch.draft, found);
     for (const pending of batch.units) {
-      const { verdicts, moved } = judge(pending.unit, sent, found, options.conflictCheck === 'version');
+      const { verdicts, moved } = conflictsIn(pending.unit, sent, found, options.conflictCheck === 'version');
       if (!this.#tally.refuse(pending, verdicts)) continue;
       pending.refused(moved, byPools);
       if (pending.refusals > options.rebasesMax || pending.poolRaces > POOL_RACES_MAX)
@@ -432,7 +432,7 @@ function sessionLost(): StoreError {
 }
 
 /** Nothing but a pool, or what is known of one, had moved: whoever takes of it meets there, and no host is contended. */
-function isPoolRace(draft: TransactionDraft, found: Found): boolean {
+function isPoolRace(draft: TransactionDraft, found: FoundRevisions): boolean {
   for (const { host, before } of draft.ledgers)
     if (found.ledgerRevision(host) !== before.revision) return false;
   for (const { pool, before } of draft.pools) if (found.poolRevision(pool) !== before.revision) return true;

@@ -1,7 +1,7 @@
 import type { Allocation } from '../../core/cell/allocation.ts';
 import type { Intent } from '../../core/cell/intent.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
-import type { Release, TakeBack } from '../../core/commit/plan.ts';
+import type { Release, Revert } from '../../core/commit/plan.ts';
 import type { AttemptReply, Compare, Write } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import { allocationCodec, intentCodec } from '../../wire/records/records.ts';
@@ -173,7 +173,7 @@ async function releasesOf(
   voidedAt: number,
 ): Promise<Release[]> {
   const names = members.flatMap(({ allocation }) => allocation.displaces ?? []);
-  const marked = new Map<string, TakeBack[]>();
+  const marked = new Map<string, Revert[]>();
   if (names.length > 0) {
     const { entries } = await store.read(names.map((name) => keys.allocations + name));
     for (const { value, modRevision } of entries.values()) {
@@ -187,10 +187,10 @@ async function releasesOf(
     const release: Release = { ...member, outcome: null, voidedAt };
     const { host, evicts } = member.allocation;
     if (evicts === undefined) return release;
-    const takesBack = marked.get(host) ?? [];
+    const reverts = marked.get(host) ?? [];
     // One of the members on the host brings all of them; the others go with it.
     marked.delete(host);
-    return { ...release, takesBack };
+    return { ...release, reverts };
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Unit, Verdicts } from '../../core/commit/commit.ts';
+import type { Unit, Conflicts } from '../../core/commit/commit.ts';
 import { poolsIn } from '../../core/commit/commit.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../../core/commit/plan.ts';
@@ -6,7 +6,7 @@ import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../../core/
 /** A unit refused this often shares its transactions with fewer others, so that it is not refused for their sake. */
 const REFUSALS_BEFORE_SHARING_LESS = 2;
 
-const NO_VERDICTS: Verdicts = new Map();
+const NO_VERDICTS: Conflicts = new Map();
 
 /** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
 export class OpenPlan {
@@ -112,7 +112,7 @@ export class PendingUnit {
   }
 
   /** Places on hosts whose ledger somebody else has moved since the plan was made. */
-  movedSinceNoted(revisionOf: (host: string) => number): Verdicts {
+  movedSinceNoted(revisionOf: (host: string) => number): Conflicts {
     if (this.#seen === null) return NO_VERDICTS;
     const verdicts = new Map<string, ConflictReason>();
     for (const part of this.unit.parts) {

@@ -1,4 +1,4 @@
-import type { Verdicts } from '../../core/commit/commit.ts';
+import type { Conflicts } from '../../core/commit/commit.ts';
 import { prune } from '../../core/commit/commit.ts';
 import type { PendingUnit } from './open-plan.ts';
 
@@ -37,7 +37,7 @@ export class CommitTally {
   }
 
   /** Settles what cannot land. @returns whether anything of the unit is left to try */
-  refuse(pending: PendingUnit, verdicts: Verdicts): boolean {
+  refuse(pending: PendingUnit, verdicts: Conflicts): boolean {
     const { rest, refused } = prune(pending.unit, verdicts);
     for (const part of pending.unit.parts) {
       for (const place of part.places) if (refused.has(place.id)) this.#stats.conflicted += 1;

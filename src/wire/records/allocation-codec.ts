@@ -1,7 +1,7 @@
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
 import type { Epoch } from '../../core/cell/epoch.ts';
-import type { Yield } from '../../core/cell/intent.ts';
+import type { PendingPreemption } from '../../core/cell/intent.ts';
 import type { GpuShare, Resources } from '../../core/cell/resources.ts';
 import type { Codec } from '../codec/codec.ts';
 import {
@@ -85,7 +85,7 @@ function sharesText(gpus: readonly GpuShare[]): string {
 }
 
 /** `{"to":["default","train","01j..."],"keeps":[100,64,0],"gpus":[[0,500]]}` */
-function yieldText({ intent, keeps }: Yield): string {
+function yieldText({ intent, keeps }: PendingPreemption): string {
   const to = JSON.stringify([intent.namespace, intent.job, intent.id]);
   const gpus = keeps.gpus.length === 0 ? '' : `,"gpus":${sharesText(keeps.gpus)}`;
   return `{"to":${to},"keeps":${amountsText(keeps.resources)}${gpus}}`;
@@ -187,7 +187,7 @@ function readShares(value: unknown): readonly GpuShare[] {
   });
 }
 
-function readYield(value: unknown): Yield {
+function readYield(value: unknown): PendingPreemption {
   if (typeof value !== 'object' || value === null) throw wrong(KIND, 'yields', 'fields', value);
   const { to, keeps, gpus } = value as Readonly<Record<string, unknown>>;
   const [namespace = '', job = '', id = '', ...more] = readTexts('yields.to', to);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
 import { describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
-import { allOf, idsOf, judge, prune, unitsOf } from '../../../../src/core/commit/commit.ts';
+import { allOf, idsOf, conflictsIn, prune, unitsOf } from '../../../../src/core/commit/commit.ts';
 import { bandOf, EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { ConflictReason, Plan } from '../../../../src/core/commit/plan.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
@@ -247,9 +247,9 @@ describe('judging a refused unit', () => {
   };
 
   it('takes a moved ledger for no conflict yet under resource-fit, and for one under version', () => {
-    expect(judge(unit!, sent, found, false)).toEqual({ verdicts: new Map(), moved: true });
-    expect(judge(unit!, sent, found, true).verdicts.get('a')).toEqual({ reason: 'version' });
-    expect(judge(unit!, sent, { ...found, ledgerRevision: () => 5 }, true)).toEqual({
+    expect(conflictsIn(unit!, sent, found, false)).toEqual({ verdicts: new Map(), moved: true });
+    expect(conflictsIn(unit!, sent, found, true).verdicts.get('a')).toEqual({ reason: 'version' });
+    expect(conflictsIn(unit!, sent, { ...found, ledgerRevision: () => 5 }, true)).toEqual({
       ...{ verdicts: new Map(), moved: false },
     });
   });
@@ -257,15 +257,17 @@ describe('judging a refused unit', () => {
   it('I6 lets nobody yield to an intent that is not open any more', () => {
     const [yielded] = unitsOf(planOf('p', { evictions: [yieldingOne('v1')] }), 128);
     const unchanged = { ...found, allocationRevision: () => 3 };
-    expect(judge(yielded!, sent, unchanged, false).verdicts).toEqual(new Map());
+    expect(conflictsIn(yielded!, sent, unchanged, false).verdicts).toEqual(new Map());
     const voided = { ...unchanged, intentRevision: () => 4 };
-    expect([...judge(yielded!, sent, voided, false).verdicts]).toEqual([['v1', { reason: 'intent-gone' }]]);
+    expect([...conflictsIn(yielded!, sent, voided, false).verdicts]).toEqual([
+      ['v1', { reason: 'intent-gone' }],
+    ]);
   });
 
   it('voids the work of a job whose owner key is another or gone', () => {
     for (const revision of [0, 3])
       expect(
-        judge(unit!, sent, { ...found, ownerRevision: () => revision }, false).verdicts.get('a'),
+        conflictsIn(unit!, sent, { ...found, ownerRevision: () => revision }, false).verdicts.get('a'),
       ).toEqual({
         reason: 'not-owner',
       });

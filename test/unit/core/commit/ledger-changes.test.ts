@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { evictedBy, yielding } from '../../../../src/core/commit/pending-preemption.ts';
-import { afterEviction, afterRelease, afterTakeBack } from '../../../../src/core/commit/ledger-changes.ts';
+import { evictedBy, pendingEvictions } from '../../../../src/core/commit/pending-preemption.ts';
+import { afterEviction, afterRelease, afterRevert } from '../../../../src/core/commit/ledger-changes.ts';
 import { EMPTY_LEDGER, withClaim, withoutClaim } from '../../../../src/core/fit/ledger.ts';
 import { ledgerCodec } from '../../../../src/wire/records/records.ts';
 import { testAllocation } from '../../../support/commit-world.ts';
@@ -21,7 +21,7 @@ describe('a ledger while somebody yields', () => {
     const member = testAllocation('m', 'h', { precedence: 80, resources: of.member, evicts: ['v'] });
     const other = testAllocation('o', 'h', { resources: of.other });
     const plain = { victim, victimRevision: 3, cause: 'why' };
-    return { victim, other, member, eviction: yielding([member], [plain], intent)[0]! };
+    return { victim, other, member, eviction: pendingEvictions([member], [plain], intent)[0]! };
   });
 
   it('S3.10 I3 is as it was before, when it is taken back', () => {
@@ -29,7 +29,7 @@ describe('a ledger while somebody yields', () => {
       fc.property(someone, ({ victim, other, eviction }) => {
         const before = [victim, other].reduce(withClaim, EMPTY_LEDGER);
         const marked = afterEviction(before, eviction);
-        const back = marked && afterTakeBack(marked, { victim: evictedBy(eviction), revision: 4 });
+        const back = marked && afterRevert(marked, { victim: evictedBy(eviction), revision: 4 });
         expect(back && ledgerCodec.encode(back)).toBe(ledgerCodec.encode(before));
       }),
     );
@@ -49,9 +49,9 @@ describe('a ledger while somebody yields', () => {
 
   it('is refused what it does not hold', () => {
     const victim = testAllocation('v', 'h', { ports: { http: 20_001 } });
-    const eviction = yielding([], [{ victim, victimRevision: 3, cause: 'why' }], intent)[0]!;
+    const eviction = pendingEvictions([], [{ victim, victimRevision: 3, cause: 'why' }], intent)[0]!;
     expect(afterEviction(EMPTY_LEDGER, eviction)).toBeNull();
     expect(afterRelease(EMPTY_LEDGER, victim)).toBeNull();
-    expect(afterTakeBack(EMPTY_LEDGER, { victim: evictedBy(eviction), revision: 4 })).toBeNull();
+    expect(afterRevert(EMPTY_LEDGER, { victim: evictedBy(eviction), revision: 4 })).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DistinctCount } from '../../../../src/core/preemption/distinct-count.ts';
-import { evictionHosts, mayEvictOn } from '../../../../src/core/preemption/preemption.ts';
+import { preemptionHosts, mayPreemptOn } from '../../../../src/core/preemption/preemption.ts';
 import { HeldCount } from '../../../../src/core/placement/held-count.ts';
 import type { KnownHost } from '../../../../src/core/cell-state/host-slot.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
@@ -93,17 +93,17 @@ describe.each([
           // Now and then several come before anybody asks.
           if (at % 3 === 1) continue;
           const plain = makeRequest({ group, precedence: 50, hostsHeld: held });
-          const kept = { passed: PASSED, held: count };
+          const kept = { excluded: PASSED, held: count };
           const byWalk = [...Array(hosts).keys()]
             .map(idOf)
             .filter((id) => allowsByWalk(state, group, held, id));
-          for (const rules of [kept, { passed: PASSED }]) {
-            const found = evictionHosts(state, plain, chanceOf(1), { ...rules, most: 16 });
+          for (const rules of [kept, { excluded: PASSED }]) {
+            const found = preemptionHosts(state, plain, chanceOf(1), { ...rules, most: 16 });
             expect(found).toHaveLength(Math.min(16, byWalk.length));
             expect(byWalk).toEqual(expect.arrayContaining(found));
           }
           for (let n = 0; n < hosts; n++)
-            expect(mayEvictOn(state, plain, idOf(n), kept)).toBe(byWalk.includes(idOf(n)));
+            expect(mayPreemptOn(state, plain, idOf(n), kept)).toBe(byWalk.includes(idOf(n)));
         }
       },
     );
@@ -121,7 +121,7 @@ describe('DistinctCount', () => {
     for (let n = 1; n < many; n++) held.add(state.known(idOf(n)));
     const request = makeRequest({ group, precedence: 50 });
     for (let seed = 0; seed < 5; seed++)
-      expect(evictionHosts(state, request, chanceOf(seed), { passed: PASSED, held, most: 1 })).toEqual([
+      expect(preemptionHosts(state, request, chanceOf(seed), { excluded: PASSED, held, most: 1 })).toEqual([
         idOf(0),
       ]);
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
-import { evictionHosts } from '../../../../src/core/preemption/preemption.ts';
+import { preemptionHosts } from '../../../../src/core/preemption/preemption.ts';
 import { isRefusal, tryHost } from '../../../../src/core/placement/filters.ts';
 import { HeldCount } from '../../../../src/core/placement/held-count.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
@@ -27,19 +27,19 @@ const idOf = (n: number): string => `h${String(n)}`;
 type Rule =
   | { readonly kind: 'none' | 'class' | 'not-id' | 'port' | 'pool' }
   | { readonly kind: 'distinct'; readonly by: 'id' | 'zone'; readonly left: number }
-  | { readonly kind: 'avoid' | 'passed'; readonly left: number };
+  | { readonly kind: 'avoid' | 'excluded'; readonly left: number };
 
 const left = fc.constantFrom(0, 1, 3);
 const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   fc.record({ kind: fc.constantFrom('none', 'class', 'not-id', 'port', 'pool') }),
   fc.record({ kind: fc.constant('distinct' as const), by: fc.constantFrom('id', 'zone'), left }),
-  fc.record({ kind: fc.constantFrom('avoid', 'passed'), left }),
+  fc.record({ kind: fc.constantFrom('avoid', 'excluded'), left }),
 );
 
 interface Case {
   readonly state: CellState;
   readonly request: PlacementRequest;
-  readonly passed: ReadonlySet<string>;
+  readonly excluded: ReadonlySet<string>;
 }
 
 /** Full hosts, of which `weak` hold work that would give way; the others hold only work of high precedence. */
@@ -63,7 +63,7 @@ function caseOf(rules: readonly Rule[], rare: number, weak: ReadonlySet<number> 
   }
   let group = makeGroup();
   let part: Parameters<typeof makeRequest>[0] = {};
-  let passed = new Set<string>();
+  let excluded = new Set<string>();
   for (const rule of rules) {
     const { kind } = rule;
     if (kind === 'class')
@@ -80,7 +80,7 @@ function caseOf(rules: readonly Rule[], rare: number, weak: ReadonlySet<number> 
     const spared = (n: number): boolean => (n - at + HOSTS) % HOSTS < rule.left;
     const others = Array.from({ length: HOSTS }, (_, n) => n).filter((n) => !spared(n));
     if (kind === 'avoid') part = { ...part, avoidHosts: others.map(idOf) };
-    else if (kind === 'passed') passed = new Set(others.map(idOf));
+    else if (kind === 'excluded') excluded = new Set(others.map(idOf));
     else if ('by' in rule) {
       group = { ...group, distinct: [rule.by] };
       const held =
@@ -88,11 +88,11 @@ function caseOf(rules: readonly Rule[], rare: number, weak: ReadonlySet<number> 
       part = { ...part, hostsHeld: held.map((n) => state.known(idOf(n))) };
     }
   }
-  return { state, request: makeRequest({ ...part, group, precedence: 50 }), passed };
+  return { state, request: makeRequest({ ...part, group, precedence: 50 }), excluded };
 }
 
 /** The plain walk: hosts that take the request once all below its precedence is gone, and something is. */
-function byWalk({ state, request, passed }: Case): Set<string> {
+function byWalk({ state, request, excluded }: Case): Set<string> {
   const held = new HeldCount(request.group);
   for (const { id } of request.hostsHeld) held.add(state.hostOf(id)!);
   const avoided = new Set(request.avoidHosts);
@@ -100,7 +100,7 @@ function byWalk({ state, request, passed }: Case): Set<string> {
   for (const view of state.views()) {
     const { id } = view.host;
     const isWeak = view.ledger.bands.some(({ precedence }) => precedence < request.precedence);
-    if (!isWeak || passed.has(id) || avoided.has(id)) continue;
+    if (!isWeak || excluded.has(id) || avoided.has(id)) continue;
     // Every host holds one claim, so that nothing is left of it.
     const emptied = { ...view, ledger: EMPTY_LEDGER };
     if (!isRefusal(tryHost(emptied, request, held, 'fullest', chanceOf(1)))) named.add(id);
@@ -118,9 +118,9 @@ describe('finding hosts to evict on in a cell of many', () => {
       fc.nat(),
       (rules, rare, weak, at, seed) => {
         const drawn = caseOf(rules, rare, weak === null ? null : new Set([at, ...weak]), at);
-        const { state, request, passed } = drawn;
+        const { state, request, excluded } = drawn;
         const wanted = byWalk(drawn);
-        const found = evictionHosts(state, request, chanceOf(seed), { passed, most: 16 });
+        const found = preemptionHosts(state, request, chanceOf(seed), { excluded, most: 16 });
         for (const id of found) expect([...wanted]).toContain(id);
         if (wanted.size > 0) expect(found).not.toEqual([]);
       },

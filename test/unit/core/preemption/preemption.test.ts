@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { ROW } from '../../../../src/core/cell-state/capacity-tree.ts';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
-import { costByLedger, evictionHosts } from '../../../../src/core/preemption/preemption.ts';
+import { costByLedger, preemptionHosts } from '../../../../src/core/preemption/preemption.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { anyClaim, anyRequest, filled, fits, makeFullHost, without } from './preemption-fixtures.ts';
@@ -18,7 +18,7 @@ import {
   makeRequest,
 } from '../placement/placement-fixtures.ts';
 
-const NOBODY = { most: 16, passed: new Set<string>() };
+const NOBODY = { most: 16, excluded: new Set<string>() };
 
 describe('finding hosts to evict on', () => {
   const anyCell = fc.array(
@@ -42,13 +42,13 @@ describe('finding hosts to evict on', () => {
       fc.property(anyCell, anyRequest, fc.integer(), (hosts, request, seed) => {
         const state = makeState(hosts);
         // Asked once before things change, so that the index must follow.
-        evictionHosts(state, request, chanceOf(seed), NOBODY);
+        preemptionHosts(state, request, chanceOf(seed), NOBODY);
         for (const [n, { alive, changed }] of hosts.entries()) {
           const id = `h${String(n)}`;
           state.setAlive(id, alive);
           if (changed) state.setLedger(id, EMPTY_LEDGER, 2);
         }
-        const named = new Set(evictionHosts(state, request, chanceOf(seed), NOBODY));
+        const named = new Set(preemptionHosts(state, request, chanceOf(seed), NOBODY));
         for (const [n, { alive, changed, claims }] of hosts.entries()) {
           const host = makeFullHost(`h${String(n)}`);
           const { ledger, running } = changed ? filled(host, []) : filled(host, claims);
@@ -67,21 +67,21 @@ describe('finding hosts to evict on', () => {
       fc.property(anyCell, anyRequest, fc.integer(), (hosts, request, seed) => {
         const state = makeState(hosts);
         const { index } = state;
-        index.evictable.treeBelow(request.precedence);
+        index.preemption.treeBelow(request.precedence);
         for (const [n, { changed }] of hosts.entries()) {
           const id = `h${String(n)}`;
           if (changed) state.assume(makeClaim(`new-${id}`, id, { precedence: seed % 100 }));
         }
-        index.evictable.treeBelow(request.precedence);
+        index.preemption.treeBelow(request.precedence);
         const { resources } = request.ask;
         for (let host = 0; host < index.size; host++) {
-          if (!index.evictable.bands.covers(host)) continue;
+          if (!index.preemption.bands.covers(host)) continue;
           const row = host * ROW;
           const asked = {
             ...request,
             ask: { ...request.ask, resources: amounts(resources.cpuMilli, resources.memoryMib) },
           };
-          const cost = index.evictable.bands.cost(
+          const cost = index.preemption.bands.cost(
             host,
             asked.ask.resources,
             request.precedence,
@@ -94,7 +94,7 @@ describe('finding hosts to evict on', () => {
     );
   });
 
-  it('S3.10 prefers the host whose victims are lowest, and keeps to constraints, distance and what is passed', () => {
+  it('S3.10 prefers the host whose victims are lowest, and keeps to constraints, distance and what is excluded', () => {
     const state = makeCell(
       ['a', 'b', 'c', 'd'].map((id) => makeHost(id, { attributes: { zone: id === 'd' ? 'z2' : 'z1' } })),
     );
@@ -110,10 +110,10 @@ describe('finding hosts to evict on', () => {
         1,
       );
     const group = makeGroup({ constraints: [expr('zone', '==', 'z1')], distinct: ['id'] });
-    const ask = (part: Partial<PlacementRequest>, passed: string[] = []): string[] =>
-      evictionHosts(state, makeRequest({ group, ...part }), chanceOf(1), {
+    const ask = (part: Partial<PlacementRequest>, excluded: string[] = []): string[] =>
+      preemptionHosts(state, makeRequest({ group, ...part }), chanceOf(1), {
         most: 9,
-        passed: new Set(passed),
+        excluded: new Set(excluded),
       });
     expect(ask({})).toEqual(['b', 'c', 'a']);
     expect(ask({ precedence: 30 })).toEqual(['b']);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import type { Chance } from '../../../../src/core/random/chance.ts';
-import { costByLedger, evictionHosts, mayEvictOn } from '../../../../src/core/preemption/preemption.ts';
+import { costByLedger, preemptionHosts, mayPreemptOn } from '../../../../src/core/preemption/preemption.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import {
@@ -75,7 +75,8 @@ function costs(state: CellState, request: PlacementRequest): ReadonlyMap<string,
   for (let n = 0; n < state.index.size; n++) {
     const slot = state.index.slot(n);
     const cost = costByLedger(slot, request);
-    if (cost !== null && mayEvictOn(state, request, slot.id, { passed: NOBODY })) found.set(slot.id, cost);
+    if (cost !== null && mayPreemptOn(state, request, slot.id, { excluded: NOBODY }))
+      found.set(slot.id, cost);
   }
   return found;
 }
@@ -89,7 +90,7 @@ function cheaperThanFound(wish: Wish): number[] {
     const all = costs(state, request);
     expect(all.size).toBeGreaterThan(2 * SAMPLE);
     return Array.from({ length: SEARCHES }, () => {
-      const [host = ''] = evictionHosts(state, request, chance, { most: 1, passed: NOBODY });
+      const [host = ''] = preemptionHosts(state, request, chance, { most: 1, excluded: NOBODY });
       const cost = all.get(host) ?? Infinity;
       return [...all.values()].filter((other) => other < cost).length / all.size;
     });

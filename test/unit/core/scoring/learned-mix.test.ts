@@ -10,7 +10,7 @@ const total = (learned: LearnedMix): number =>
 describe('LearnedMix', () => {
   it('knows nothing before it has heard of a task', () => {
     const learned = new LearnedMix();
-    learned.hear(1000, null, 0);
+    learned.observe(1000, null, 0);
     expect(learned.mix).toBeUndefined();
     expect(keepGpusWholeFor(learned).mix).toBeUndefined();
   });
@@ -23,7 +23,7 @@ describe('LearnedMix', () => {
         const learned = new LearnedMix();
         const counts = [0, 0, 0];
         for (const [kind, count] of heard) {
-          learned.hear(1000, kinds[kind] ?? null, count);
+          learned.observe(1000, kinds[kind] ?? null, count);
           counts[kind]! += count;
         }
         // What was made at the last tenth of news may lack the rest.
@@ -41,19 +41,19 @@ describe('LearnedMix', () => {
 
   it('gives the same list until a tenth of it is news, so that it is made ready seldom', () => {
     const learned = new LearnedMix();
-    learned.hear(1000, one(), 100);
+    learned.observe(1000, one(), 100);
     const { mix } = learned;
-    learned.hear(1000, one('T4'), 11);
+    learned.observe(1000, one('T4'), 11);
     expect(learned.mix).toBe(mix);
-    learned.hear(1000, one('T4'), 2);
+    learned.observe(1000, one('T4'), 2);
     expect(learned.mix).not.toBe(mix);
     expect(learned.mix).toContainEqual({ cpuMilli: 1000, gpu: one('T4'), weight: 13 });
   });
 
   it('follows a workload that changes', () => {
     const learned = new LearnedMix();
-    for (let n = 0; n < 200; n++) learned.hear(1000, one('T4'), 100);
-    for (let n = 0; n < 1000; n++) learned.hear(1000, one('G2'), 100);
+    for (let n = 0; n < 200; n++) learned.observe(1000, one('T4'), 100);
+    for (let n = 0; n < 1000; n++) learned.observe(1000, one('G2'), 100);
     const before = learned.mix?.find(({ gpu }) => gpu?.models[0] === 'T4')?.weight ?? 0;
     expect(before / total(learned)).toBeLessThan(0.01);
   });
@@ -61,8 +61,8 @@ describe('LearnedMix', () => {
   it('stays small and keeps the common kinds, however many there are', () => {
     const learned = new LearnedMix();
     for (let n = 0; n < 5_000; n++) {
-      learned.hear(n, one(), 1);
-      learned.hear(500, one('T4'), 1);
+      learned.observe(n, one(), 1);
+      learned.observe(500, one('T4'), 1);
     }
     expect(learned.mix?.length).toBeLessThanOrEqual(256);
     expect(learned.mix?.find(({ gpu }) => gpu?.models.length === 1)?.weight).toBeGreaterThan(4_000);

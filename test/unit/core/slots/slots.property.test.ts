@@ -5,7 +5,7 @@ import { outcomeOf } from '../../../../src/core/slots/outcomes.ts';
 import type { Group, Job, JobRecord } from '../../../../src/core/cell/job.ts';
 import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
-import type { Fill, JobView, LiveAllocation, Todo } from '../../../../src/core/slots/job-view.ts';
+import type { Fill, JobView, LiveAllocation, Evaluation } from '../../../../src/core/slots/job-view.ts';
 import { evaluate } from '../../../../src/core/slots/slots.ts';
 import type { ObservedState } from '../../../../src/core/host/states.ts';
 import { makeGroup } from '../placement/placement-fixtures.ts';
@@ -37,13 +37,13 @@ class SlotModel {
       live: this.live,
       outcomes: this.outcomes,
       versions: this.versions,
-      standing: (host) => ({ state: this.lost.has(host) ? 'lost' : 'ready', drainDeadlineMs: null }),
+      hostCondition: (host) => ({ state: this.lost.has(host) ? 'lost' : 'ready', drainDeadlineMs: null }),
       matching: () => HOSTS.map((host) => ({ host, ready: !this.lost.has(host) })),
       nowMs: this.nowMs,
     };
   }
 
-  look(): Todo {
+  look(): Evaluation {
     return evaluate(this.view());
   }
 
@@ -56,7 +56,7 @@ class SlotModel {
   }
 
   /** Does what was asked: all stops first, then as many fills as `most`. */
-  obey(todo: Todo, most: number): void {
+  obey(todo: Evaluation, most: number): void {
     for (const { allocation, mode, cause } of todo.stops)
       this.#replace(allocation.id, (live) => ({
         ...live,
@@ -189,7 +189,7 @@ function play(model: SlotModel, moves: readonly Move[]): void {
 }
 
 /** Faults stop, every task does as it should: does it come to rest? */
-function quiet(model: SlotModel, state: ObservedState): Todo {
+function quiet(model: SlotModel, state: ObservedState): Evaluation {
   model.lost.clear();
   for (let round = 0; round < 200; round++) {
     model.nowMs += 60_000;

@@ -65,7 +65,7 @@ function view(job: Job, part: Partial<JobView> = {}): JobView {
     live: [],
     outcomes: [],
     versions: new Map([[1, job]]),
-    standing: () => ({ state: 'ready', drainDeadlineMs: null }),
+    hostCondition: () => ({ state: 'ready', drainDeadlineMs: null }),
     matching: () => [],
     nowMs: 10_000,
     ...part,
@@ -193,7 +193,7 @@ describe('slots', () => {
       evaluate(
         view(job, {
           live,
-          standing: () => ({
+          hostCondition: () => ({
             ...{ state: 'lost', drainDeadlineMs: null },
             ...(cutOffMs === null ? {} : { cutOffMs }),
           }),
@@ -212,7 +212,7 @@ describe('slots', () => {
         versions: new Map([[1, job]]),
         record: { job: then, version: 2, desired: 'run', submittedAtMs: 0 },
       },
-      standing: () => ({ state: 'lost', drainDeadlineMs: null, cutOffMs: 0 }),
+      hostCondition: () => ({ state: 'lost', drainDeadlineMs: null, cutOffMs: 0 }),
     });
     expect(evaluate(older).fills).toEqual([]);
   });
@@ -222,10 +222,10 @@ describe('slots', () => {
     const first = running(allocation('a1'));
     const live = [first, running(allocation('a2', { index: 1 }))];
     const standing = () => ({ state: 'draining', drainDeadlineMs: 20_000 }) as const;
-    expect(evaluate(view(job, { live, standing })).stops).toHaveLength(1);
-    expect(evaluate(view(job, { live, standing, nowMs: 20_000 })).stops).toHaveLength(2);
+    expect(evaluate(view(job, { live, hostCondition: standing })).stops).toHaveLength(1);
+    expect(evaluate(view(job, { live, hostCondition: standing, nowMs: 20_000 })).stops).toHaveLength(2);
     const starting = [first, { allocation: allocation('a2', { index: 1 }), report: null }];
-    const half = evaluate(view(job, { live: starting, standing })).stops;
+    const half = evaluate(view(job, { live: starting, hostCondition: standing })).stops;
     expect(half.map(({ allocation: { id } }) => id)).toEqual(['a2']);
   });
 
@@ -242,7 +242,7 @@ describe('slots', () => {
     expect(evaluate(view(job, { live })).fills).toEqual([]);
     expect(evaluate(view(job, { live })).finished).toBeNull();
     const lost = () => ({ state: 'lost', drainDeadlineMs: null }) as const;
-    expect(evaluate(view(job, { live, standing: lost })).fills).toMatchObject([
+    expect(evaluate(view(job, { live, hostCondition: lost })).fills).toMatchObject([
       { attempt: 2, replaces: 'a1' },
     ]);
   });
