@@ -1,9 +1,11 @@
 // `npm test`: prepares the checkout, says what the tests will start, runs them, and checks that nothing was left behind.
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { PACKAGES } from './debian-packages.mjs';
 import { prepare } from './prepare.mjs';
 
 const root = prepare();
@@ -22,7 +24,12 @@ process.stdout.write(
   ].join('\n'),
 );
 const mark = `MOORAGE_TEST_RUN=${randomUUID()}`;
-const env = { ...process.env, MOORAGE_ETCD: etcd.path, MOORAGE_TEST_RUN: mark.split('=')[1] };
+const folder = mkdtempSync(join(tmpdir(), 'moorage-skipped-'));
+const skipped = join(folder, 'list');
+const env = {
+  ...process.env,
+  ...{ MOORAGE_ETCD: etcd.path, MOORAGE_TEST_RUN: mark.split('=')[1], MOORAGE_SKIPPED: skipped },
+};
 const done = spawnSync(
   process.execPath,
   [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...process.argv.slice(2)],
@@ -30,6 +37,8 @@ const done = spawnSync(
 );
 const left = leftProcesses();
 for (const line of left) process.stderr.write(`left behind: ${line}\n`);
+process.stdout.write(skippedLine());
+rmSync(folder, { recursive: true, force: true });
 process.exit(done.status !== 0 ? (done.status ?? 1) : left.length === 0 ? 0 : 1);
 
 /** Processes that the tests started and that are still there: they carry a mark in their environment. */
@@ -46,4 +55,25 @@ function leftProcesses() {
     }
   }
   return found;
+}
+
+/** @returns one line: the tests that this machine cannot run, what they lack, and the command that gets it; empty when none */
+function skippedLine() {
+  if (!existsSync(skipped)) return '';
+  const all = readFileSync(skipped, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const lacks = [...new Set(all.map(({ missing }) => missing))];
+  const packages = Object.keys(PACKAGES)
+    .filter(
+      (program) => lacks.some((text) => text.includes(`program ${program} `)) || isCompiler(program, lacks),
+    )
+    .map((program) => PACKAGES[program]);
+  const remedy = packages.length === 0 ? '' : `; apt-get install -y ${packages.join(' ')}`;
+  return `skipped: ${[...new Set(all.map(({ name }) => name))].join(', ')} (${lacks.join(', ')})${remedy}\n`;
+}
+
+function isCompiler(program, lacks) {
+  return program === 'cc' && lacks.some((text) => text.includes('no C compiler'));
 }

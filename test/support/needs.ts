@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
 import { describe, it } from 'vitest';
 
 /**
@@ -21,8 +22,15 @@ export function describeNeeding(missing: string | null, name: string, body: () =
     });
     return;
   }
-  process.stderr.write(`SKIPPED ${name}: ${missing}\n`);
+  tellSkipped(name, missing);
   describe.skip(`${name} (skipped: ${missing})`, body);
+}
+
+/** At once, and for the last line of `npm test`, which names all that was skipped (`scripts/test.mjs`). */
+function tellSkipped(name: string, missing: string): void {
+  process.stderr.write(`SKIPPED ${name}: ${missing}\n`);
+  const list = process.env['MOORAGE_SKIPPED'];
+  if (list !== undefined) appendFileSync(list, `${JSON.stringify({ name, missing })}\n`);
 }
 
 /** @returns the first thing that is missing; null when nothing is */
@@ -47,6 +55,6 @@ export function root(): string | null {
  */
 export function itWhere(missing: string | null, name: string, body: () => void | Promise<void>): void {
   if (missing === null) return void it(name, body);
-  process.stderr.write(`SKIPPED ${name}: ${missing}\n`);
+  tellSkipped(name, missing);
   it.skip(`${name} (skipped: ${missing})`, body);
 }

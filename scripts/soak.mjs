@@ -1,0 +1,54 @@
+// `npm run soak -- CAMPAIGN [options]`: what takes too long for every change. See docs/fault-injection.md.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { prepare } from './prepare.mjs';
+
+const npm = (...args) => ['npm', ['run', '--silent', ...args]];
+const node = (...args) => [process.execPath, args];
+
+/** Each takes the options that are given behind its name; these stand where none are given. */
+const CAMPAIGNS = {
+  seeds: {
+    tells: 'seeds of the simulated world; --seeds A..B, --minutes-max M',
+    options: ['--seeds', '1..30000'],
+    command: (options) => npm('sim', '--', ...options),
+  },
+  mutants: {
+    tells: 'every planted bug, looked for from another first seed; --first SEED, --seconds S',
+    options: ['--first', '1001', '--seconds', '600'],
+    command: (options) => npm('mutants', '--', ...options),
+  },
+  'agent-kills': {
+    tells: 'kills of host-agents under load; --kills N, --agents M',
+    options: ['--kills', '1000', '--agents', '4'],
+    command: (options) => npm('bench', '--', 'host', ...options),
+  },
+  'control-kills': {
+    tells: 'kills of control processes of a real cell at drawn fail-points',
+    options: [],
+    command: (options) => npm('sweep:processes', '--', ...options),
+  },
+  'crash-matrix': {
+    tells:
+      'an agent that dies or fails at each of its I/Os, both sides of each, at the first, second and seventh time',
+    options: [],
+    env: { MOORAGE_CRASH_MATRIX: 'all' },
+    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'crash-matrix', ...options),
+  },
+};
+
+const [name, ...given] = process.argv.slice(2);
+const campaign = CAMPAIGNS[name];
+if (campaign === undefined) {
+  const lines = Object.entries(CAMPAIGNS).map(([one, { tells }]) => `  ${one.padEnd(14)} ${tells}`);
+  process.stderr.write(`usage: npm run soak -- CAMPAIGN [options]\n${lines.join('\n')}\n`);
+  process.exit(64);
+}
+const root = prepare();
+const [command, args] = campaign.command(given.length === 0 ? campaign.options : given, root);
+const done = spawnSync(command, args, {
+  cwd: root,
+  stdio: 'inherit',
+  env: { ...process.env, ...campaign.env },
+});
+process.exit(done.status ?? 1);
