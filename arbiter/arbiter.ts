@@ -11,7 +11,7 @@ import type { HttpClient } from '../src/ports/http.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import { ReportFollower } from '../src/runtime/reports/reports.ts';
-import { Table } from '../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../src/runtime/records/records.ts';
 import type {
   GrantListing,
   GrantRefusal,

@@ -3,7 +3,7 @@ import type { Quota, Switches } from '../src/core/quota/quota.ts';
 import { SWITCHES_OFF } from '../src/core/quota/quota.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
-import { Table } from '../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../src/runtime/records/records.ts';
 import { quotaCodec, switchesCodec } from '../src/wire/records/records.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { Random } from '../src/ports/random.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
-import { Table } from '../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../src/runtime/records/records.ts';
 import { Waker } from '../src/runtime/wait/waker.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
 

@@ -3,7 +3,7 @@ import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
-import { openMeta, watchIncarnation } from '../src/runtime/cell-state/cell-meta.ts';
+import { openMeta, watchIncarnation } from '../src/runtime/records/cell-meta.ts';
 import { sleep } from '../src/runtime/wait/wait.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
 import type { SchedulerEvent, SchedulerStatus } from '../src/wire/api/scheduler-api.ts';

@@ -11,7 +11,7 @@ import type { Fill } from '../src/core/slots/job-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
-import { Table } from '../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../src/runtime/records/records.ts';
 import type { SchedulerEventKind } from '../src/wire/api/scheduler-api.ts';
 import { switchesCodec } from '../src/wire/records/records.ts';
 import { PrivateCell } from './state/cell.ts';

@@ -20,9 +20,8 @@ import type { Random } from '../../src/ports/random.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { CommitterStats } from '../../src/runtime/commit/tally.ts';
 import { Committer } from '../../src/runtime/commit/commit.ts';
-import { LedgerFeed, readerOf } from '../../src/runtime/cell-state/ledger-feed.ts';
-import { PoolFeed } from '../../src/runtime/cell-state/pool-feed.ts';
-import { createOnce } from '../../src/runtime/commit/read-back.ts';
+import { LedgerFeed, readerOf } from '../../src/runtime/records/ledger-feed.ts';
+import { PoolFeed } from '../../src/runtime/records/pool-feed.ts';
 import { ownerCodec } from '../../src/wire/records/records.ts';
 
 export interface WholeOptions {
@@ -102,14 +101,14 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
     state.setHost(host);
     state.setAlive(host.id, true);
   }
-  const owned = await createOnce(
-    { store, clock, random },
-    {
-      key: keys.owner('default', name),
-      value: ownerCodec.encode({ scheduler, kind: 'batch', sinceMs: clock.nowMs() }),
-    },
-  );
-  if (!owned.created) throw new Error('the job of the benchmark has another owner');
+  const owner = { scheduler, kind: 'batch', sinceMs: clock.nowMs() } as const;
+  const ownerKey = keys.owner('default', name);
+  const owned = await store.attempt({
+    compares: [{ key: ownerKey, target: 'createRevision', equals: 0 }],
+    writes: [{ kind: 'put', key: ownerKey, value: ownerCodec.encode(owner) }],
+    readBack: [],
+  });
+  if (owned.outcome !== 'applied') throw new Error('the job of the benchmark has another owner');
   const ledgers = new LedgerFeed(store, keys, book, {
     onUnread: (host) => state.setUnread(host),
     onLedger: (host) => {

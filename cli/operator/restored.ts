@@ -3,7 +3,7 @@ import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
-import { renewMeta } from '../../src/runtime/cell-state/cell-meta.ts';
+import { renewMeta } from '../../src/runtime/records/cell-meta.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import type { StoreFlags } from './store-flags.ts';

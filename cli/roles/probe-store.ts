@@ -3,7 +3,7 @@ import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import { openMeta } from '../../src/runtime/cell-state/cell-meta.ts';
+import { openMeta } from '../../src/runtime/records/cell-meta.ts';
 import { CliError, EXIT } from '../command/exit.ts';
 import type { Terminal } from '../command/terminal.ts';
 import type { RoleBasics } from './options.ts';

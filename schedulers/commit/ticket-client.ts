@@ -1,7 +1,7 @@
 import type { ArbiterClient, TicketOutcome } from '../../src/clients/arbiter-client.ts';
 import type { RoleRecord } from '../../src/core/cell/cell.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
-import { Table } from '../../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../../src/runtime/records/records.ts';
 import { PLACEMENTS_MAX } from '../../src/wire/api/arbiter-api.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 import type { SchedulerWorld } from '../state/state.ts';

@@ -5,7 +5,7 @@ import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { ReportSource } from '../../src/runtime/reports/stream-reader.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { ReportFollower } from '../../src/runtime/reports/reports.ts';
-import { Table } from '../../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../../src/runtime/records/records.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 import type { SchedulerWorld } from '../state/state.ts';
 

@@ -11,9 +11,9 @@ import type { MatchingHost, HostCondition } from '../../src/core/slots/job-view.
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { PoolFeed } from '../../src/runtime/cell-state/pool-feed.ts';
-import { LedgerFeed, readerOf } from '../../src/runtime/cell-state/ledger-feed.ts';
-import { Table } from '../../src/runtime/cell-state/cell-state.ts';
+import { PoolFeed } from '../../src/runtime/records/pool-feed.ts';
+import { LedgerFeed, readerOf } from '../../src/runtime/records/ledger-feed.ts';
+import { Table } from '../../src/runtime/records/records.ts';
 import type { Codec } from '../../src/wire/codec/codec.ts';
 import { eligibilityCodec, hostCodec } from '../../src/wire/records/records.ts';
 

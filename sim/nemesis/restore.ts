@@ -1,5 +1,5 @@
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
-import { renewedMeta } from '../../src/runtime/cell-state/cell-meta.ts';
+import { renewedMeta } from '../../src/runtime/records/cell-meta.ts';
 import { metaCodec } from '../../src/wire/records/records.ts';
 import { WALL_START_MS } from '../agenda/virtual-clock.ts';
 import type { Ground } from '../actor/environment.ts';

@@ -6,8 +6,10 @@ import { PoolBook } from '../../src/core/quota/pool-book.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { Revision } from '../../src/ports/cell-store.ts';
-import { readResource } from '../../src/runtime/commit/pool-replies.ts';
-import { Table } from '../../src/runtime/cell-state/cell-state.ts';
+import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { Replies } from '../../src/runtime/commit/replies.ts';
+import { Table } from '../../src/runtime/records/records.ts';
 import { allocationCodec, sharedResourceCodec } from '../../src/wire/records/records.ts';
 import { audit, committerWorld, own, planOf, testAllocation, testHost } from '../support/commit-world.ts';
 import { useEtcd } from '../support/etcd.ts';
@@ -42,7 +44,8 @@ describe('commits of several schedulers against one etcd', () => {
         const store = etcd.store();
         const pools = new PoolBook();
         const operators = await store.list(keys.shared);
-        for (const { name } of SHARED) readResource(pools, keys, name, operators);
+        const replies = new Replies({ keys, pools, book: new LedgerBook(), log: silentLog });
+        for (const { name } of SHARED) replies.readResource(name, operators);
         const world = committerWorld({
           store,
           keys,

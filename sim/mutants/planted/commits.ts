@@ -130,8 +130,8 @@ export const IN_COMMITS: readonly Mutant[] = [
     theme: 'race',
     slip: 'an unknown outcome is read back by reading alone, while the write may still be on its way',
     file: 'src/runtime/commit/read-back.ts',
-    find: '    compares: [doubt.fence.compare],\n    writes: [doubt.fence.write],\n',
-    replace: '    compares: [{ ...doubt.fence.compare, equals: -1 }],\n    writes: [],\n',
+    find: '    compares: [unknown.fence.compare],\n    writes: [unknown.fence.write],\n',
+    replace: '    compares: [{ ...unknown.fence.compare, equals: -1 }],\n    writes: [],\n',
     breaks: ['I3', 'I4', 'I5', 'I13', 'I46', 'I55'],
   },
   {

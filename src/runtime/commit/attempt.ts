@@ -8,8 +8,8 @@ import { allocationCodec, ledgerCodec, outcomeCodec, poolCodec } from '../../wir
 import type { UnknownWrite, ReadBackResult } from './read-back.ts';
 
 /**
- * A draft in the store's words.
- * @param onLedger told of each ledger's text
+ * The compares and writes of a draft.
+ * @param onLedger called with each ledger's text
  */
 export function attemptOf(
   draft: TransactionDraft,
@@ -53,7 +53,7 @@ export function attemptOf(
   return { compares, writes, readBack };
 }
 
-/** What a refused attempt read back, in the words of the plan. */
+/** What a refused attempt read back, by the names that a plan uses. */
 export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): FoundRevisions {
   return {
     ledgerRevision: (host) => found.get(keys.ledger(host))?.modRevision ?? 0,
@@ -66,8 +66,8 @@ export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Foun
 }
 
 /**
- * The doubt about a draft whose reply never came: fenced by the first ledger that it compares, and told by the allocations
- * that it writes or deletes.
+ * How to find out about a draft whose reply never came: the first ledger that it compares is the fence, the allocations that
+ * it writes or deletes are the evidence.
  */
 export function unknownWriteOf(draft: TransactionDraft, keys: CellKeys): UnknownWrite {
   const [first] = draft.ledgers;
@@ -84,16 +84,16 @@ export function unknownWriteOf(draft: TransactionDraft, keys: CellKeys): Unknown
 
 export interface AppliedAt {
   readonly revision: number;
-  /** false: the revision is only a bound from above. */
+  /** false: the revision is an upper bound. */
   readonly exact: boolean;
 }
 
 /**
  * Was the draft applied, going by what the read-back found?
  *
- * A new allocation's id belongs to one plan alone, so one of them is proof. A draft without places leaves nothing that is
- * only its own: a victim or a released allocation reads the same whoever did it. But when all of them are as the draft
- * wanted, then what it wanted is so; and while one is not, it was not applied, since a transaction lands whole.
+ * A new allocation's id belongs to one plan alone, so one of them is proof. A draft without places leaves nothing of its
+ * own: a victim or a released allocation reads the same whichever process wrote it. But when all of them are as the draft
+ * wanted, its effect is there; and while one is not, it was not applied, since a transaction is atomic.
  *
  * @returns null: no sign of it. For a draft with places that is not yet the answer: see `wasCreated`.
  */
@@ -118,8 +118,8 @@ export function appliedAt(
 }
 
 /**
- * Was one of the draft's new allocations ever there, though it is not now? It may have landed and been released by
- * somebody else before we looked; to write it once more would be a second allocation under the same id.
+ * Was one of the draft's new allocations ever there, though it is not now? It may have been committed, and released by
+ * another process before the read; to write it again would make a second allocation under the same id.
  *
  * @param sinceRevision a revision that was known before the draft was sent
  * @returns the revision that created it; null: none was

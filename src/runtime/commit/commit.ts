@@ -2,18 +2,16 @@ import type { FoundRevisions } from '../../core/commit/commit.ts';
 import { allOf, conflictsIn, unitsOf } from '../../core/commit/commit.ts';
 import type { Host } from '../../core/host/host.ts';
 import type { IntentRef } from '../../core/cell/intent.ts';
-import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import { PoolBook } from '../../core/quota/pool-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../../core/commit/plan.ts';
 import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
-import type { AttemptReply, CellStore } from '../../ports/cell-store.ts';
+import type { AttemptReply } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Random } from '../../ports/random.ts';
-import type { Log, Metrics } from '../../ports/telemetry.ts';
+import type { RolePorts } from '../runtime.ts';
 import { Backoff } from '../wait/backoff.ts';
+import { STORE_AWAY } from '../wait/retry.ts';
 import type { AppliedAt } from './attempt.ts';
 import { attemptOf, foundIn } from './attempt.ts';
 import { resolveCommit } from './unknown-outcome.ts';
@@ -22,75 +20,80 @@ import { CommitQueue } from './queue.ts';
 import type { CommitterStats } from './tally.ts';
 import { CommitTally } from './tally.ts';
 import { CommitWindow } from './window.ts';
-import { LedgerReplies } from './replies.ts';
-import { readPool, readResource } from './pool-replies.ts';
+import { Replies } from './replies.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
 import { sleep } from '../wait/wait.ts';
+
+/**
+ * Writes plans to the cell. In this order:
+ *
+ * - `commit.ts`: takes plans, sends transactions, and handles their three outcomes: applied, refused, unknown
+ * - `open-plan.ts`: a plan under way, and the units of it that are committed together
+ * - `queue.ts`: units that wait, and which of them share the next transaction
+ * - `window.ts`: how many transactions are under way at once
+ * - `attempt.ts`: a drafted transaction as compares and writes of the store
+ * - `replies.ts`: what a reply says of ledgers and pools, into the books that the next commit compares with
+ * - `unknown-outcome.ts`: whether a transaction without an answer was applied
+ * - `read-back.ts`: the fenced read that makes this answer final, for any write
+ * - `tally.ts`: hands each place, eviction and release its outcome, and counts them
+ * - `gang-intent.ts`: gangs larger than one transaction: open, make effective, sweep
+ */
 
 /** While this many transactions are under way, more are sent only when they are full: waiting fills them. */
 const PARTIAL_IN_FLIGHT_MAX = 2;
 /**
- * Lost races for a pool, before a unit is decided anew. Somebody wins each of them, and of many schedulers each loses
- * many; its hosts are not contended, and a new decision would meet in the same pool.
+ * Lost races for a pool, before a unit is decided anew. Of many schedulers each loses many races; the hosts are not
+ * contended, and a new decision would meet in the same pool.
  */
 const POOL_RACES_MAX = 64;
-/** Store away: try again soon, then every few seconds. Placements wait; nothing is lost by it. */
-const STORE_AWAY = { firstMs: 50, maxMs: 5_000 };
 
-export interface CommitterDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
+export interface CommitterDeps extends RolePorts {
   readonly book: LedgerBook;
   readonly hostOf: (id: string) => Host | undefined;
-  /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
+  /** Create revision of the owner key that this process holds for the job; undefined when it holds none. */
   readonly ownerRevisionOf: (namespace: string, job: string) => number | undefined;
-  /** Mod revision of the open intent of a gang of ours; undefined when it is none of ours. Without it there are none. */
+  /** Mod revision of the open intent of a gang of this process; undefined when it is of another. */
   readonly intentRevisionOf?: (intent: IntentRef) => number | undefined;
-  /** What is known of shared resources; without it only what the replies tell. */
+  /** What is known of shared resources; without it only what the replies say. */
   readonly pools?: PoolBook;
-  /** Told of each ledger that a reply made known, after the book was, and before the plan's outcome is. */
+  /** Called with each ledger that a reply shows, after the book has it and before the plan's outcome is settled. */
   readonly onLedger?: (host: string, ledger: Ledger, revision: number) => void;
   /**
-   * The session under which plans are made, asked at each plan; one that is aborted is lost. Then nothing more is sent for
-   * its plans: where the store is restored meanwhile, it may hold what they compare. Without it they are tried for ever.
+   * The session under which plans are made, read at each plan. When it is lost (aborted), nothing more is sent for its
+   * plans: a store that is restored meanwhile may hold what they compare. Without it plans are retried for ever.
    */
   readonly session?: () => AbortSignal;
-  /** More plans will be handed over in a moment: a transaction that is not full waits for them. Call `flush` when not. */
+  /** More plans follow in a moment: a transaction that is not full waits for them. Call `flush` when none follow. */
   readonly moreComing?: () => boolean;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly options: CommitterOptions;
 }
 
 export interface CommitterOptions {
   readonly conflictCheck: ConflictCheck;
-  /** Transactions under way at once, at the most: fewer when the store takes longer for it (`CommitWindow`). */
+  /** Bound on transactions under way at once; fewer while the store is slow (`CommitWindow`). */
   readonly inFlightMax: number;
   /** How often one unit may be refused and still be tried again. */
   readonly rebasesMax: number;
 }
 
 /**
- * Writes plans to the cell: several plans in one transaction where they fit, several transactions under way at once.
+ * Puts several plans in one transaction where they fit, and has several transactions under way at once.
  *
  * A host takes part in one transaction at a time. So the ledger that the next one compares is known from the reply to the
- * one before, and we never conflict with ourselves; whoever needs a busy host waits in the queue.
+ * one before, and this process never conflicts with itself; units that need a busy host wait in the queue.
  */
 export class Committer {
   readonly #deps: CommitterDeps;
   readonly #queue: CommitQueue;
   readonly #tally = new CommitTally();
-  readonly #news: LedgerReplies;
+  readonly #replies: Replies;
   readonly #pools: PoolBook;
   readonly #backoff: Backoff;
   readonly #window: CommitWindow;
   #session: AbortSignal | undefined;
   #inFlight = 0;
-  /** The newest store revision that a reply told. */
   #newestRevision = 0;
-  #pumpIsDue = false;
+  #pumpScheduled = false;
   #storeAway = false;
   #trouble: string | null = null;
   #idle: (() => void)[] = [];
@@ -99,8 +102,8 @@ export class Committer {
     this.#deps = deps;
     this.#backoff = new Backoff(STORE_AWAY, deps.random);
     this.#window = new CommitWindow(deps.options.inFlightMax);
-    this.#news = new LedgerReplies(deps.book, deps.log, deps.onLedger);
     this.#pools = deps.pools ?? new PoolBook();
+    this.#replies = new Replies({ ...deps, pools: this.#pools });
     this.#queue = new CommitQueue({
       knowledge: {
         ledgerOf: (host) => deps.book.get(host),
@@ -118,20 +121,19 @@ export class Committer {
     return this.#tally.stats;
   }
 
-  /** Why commits wait, since the last one that went through; null: they do not. */
+  /** Why commits wait; null after one that was answered. */
   get storeTrouble(): string | null {
     return this.#trouble;
   }
 
-  /** Full transactions that are worth having under way now, a number that need not be whole. */
+  /** Full transactions that are worth having under way now; not a whole number. */
   get window(): number {
     return this.#window.transactions;
   }
 
   /**
-   * Placements that are worth having open here now: those under way, and as many as make one more transaction full, so that
-   * it goes as soon as one of those is answered. Whoever has more of them makes them wait here instead of deciding them
-   * later, on newer knowledge.
+   * Placements that are worth having open here: those under way, and as many as fill one more transaction, which is sent as
+   * soon as one of those is answered. More would wait here instead of being decided later, on newer knowledge.
    */
   get placementsMax(): number {
     return (
@@ -144,23 +146,22 @@ export class Committer {
     return this.#deps.store.limits.operationsMax / 2;
   }
 
-  /** Units from which a transaction is taken for full: while more are coming, as many as may fit where they share hosts. */
+  /** Units that count as a full transaction: while more are coming, as many as may fit where they share hosts. */
   #fullWhile(moreComing: boolean): number {
     return moreComing ? this.#deps.store.limits.operationsMax : this.#placementsEach;
   }
 
-  /** Units that wait for their transaction. The caller bounds it by how many plans it has open. */
+  /** Units that wait for their transaction. The caller bounds it by the number of its open plans. */
   get queued(): number {
     return this.#queue.size;
   }
 
   /**
-   * Writes the plan, as far as it does not conflict. Takes as long as the store needs to answer: while it is away, plans
-   * wait.
+   * Writes the plan, as far as it does not conflict. Settles when the store has answered: while it is away, plans wait.
    *
    * @returns what became of every place, eviction and release, by allocation id
-   * @throws StoreError that is not retryable: the store was closed, or refuses us, or the session is lost. What was committed
-   *   before is known from the store only.
+   * @throws StoreError that is not retryable: the store was closed, or refuses this process, or the session is lost. What
+   *   was committed before is known from the store only.
    */
   commit(plan: Plan): Promise<PlanOutcome> {
     const units = unitsOf(plan, this.#deps.store.limits.operationsMax);
@@ -193,13 +194,13 @@ export class Committer {
     this.#pumpSoon();
   }
 
-  /** To be tried once more; not where the session was lost meanwhile. */
-  #again(units: readonly PendingUnit[]): void {
+  /** Not where the session was lost meanwhile. */
+  #retry(units: readonly PendingUnit[]): void {
     this.#queue.giveBack(units);
     if (units.some(({ open }) => open.session?.aborted === true)) this.#endLost();
   }
 
-  /** No more is coming for now: what is there goes out as it is. */
+  /** No more plans follow for now: queued units are sent in a transaction that is not full. */
   flush(): void {
     if (this.#queue.size > 0) this.#pumpSoon();
   }
@@ -214,12 +215,12 @@ export class Committer {
     return this.#queue.size === 0 && this.#inFlight === 0 && !this.#storeAway;
   }
 
-  /** Not at once: plans that are handed over in the same turn shall share a transaction. */
+  /** In a microtask: plans that are committed in the same turn of the event loop share a transaction. */
   #pumpSoon(): void {
-    if (this.#pumpIsDue) return;
-    this.#pumpIsDue = true;
+    if (this.#pumpScheduled) return;
+    this.#pumpScheduled = true;
     void Promise.resolve().then(() => {
-      this.#pumpIsDue = false;
+      this.#pumpScheduled = false;
       this.#pump();
     });
   }
@@ -241,7 +242,7 @@ export class Committer {
     if (this.#isIdle()) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** The ledgers that we know do not hold what is to be freed. Perhaps they are old: read them, then decide. */
+  /** The known ledgers do not hold what is to be freed. They may be old: reads them, then the unit is tried again. */
   async #refresh(pending: PendingUnit): Promise<void> {
     pending.refreshed = true;
     const { keys, store } = this.#deps;
@@ -250,10 +251,9 @@ export class Committer {
     await this.#during(hosts, pools, [pending], async () => {
       const ledgerKeys = hosts.map((host) => keys.ledger(host));
       const snapshot = await store.read([...ledgerKeys, ...pools.map((pool) => keys.pool(pool))]);
-      for (const pool of pools) readPool(this.#pools, keys, pool, snapshot);
-      for (const host of hosts)
-        this.#news.read(host, snapshot.entries.get(keys.ledger(host)), snapshot.revision);
-      this.#again([pending]);
+      for (const pool of pools) this.#replies.readPool(pool, snapshot);
+      for (const host of hosts) this.#replies.readLedger(host, snapshot);
+      this.#retry([pending]);
     });
   }
 
@@ -269,7 +269,7 @@ export class Committer {
       const startedMs = clock.monotonicMs();
       const sentAfter = this.#revisionKnown(batch);
       const { listings } = this.#deps.book;
-      // Given away at once, so that the texts of some hundred placements need not stay until the reply is here.
+      // Not kept in a variable: the texts of some hundred placements need not stay until the reply comes.
       const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
       this.#trouble = null;
       this.#tally.count('transactions');
@@ -293,7 +293,7 @@ export class Committer {
     metrics.gauge('moorage_commit_window', this.#window.transactions);
   }
 
-  /** A store revision that was certainly reached: nothing that is sent now can have been applied before it. */
+  /** A store revision that was certainly reached: what is sent now cannot have been applied before it. */
   #revisionKnown(batch: Batch): number {
     let revision = this.#newestRevision;
     for (const { before } of batch.draft.ledgers) revision = Math.max(revision, before.revision);
@@ -301,7 +301,7 @@ export class Committer {
     return revision;
   }
 
-  /** Keeps the hosts and the pools to itself while `work` runs, and decides what a fault of the store means for the units. */
+  /** Reserves the hosts and pools for `work`, and decides what a fault of the store means for the units. */
   async #during(
     hosts: readonly string[],
     pools: readonly string[],
@@ -325,7 +325,7 @@ export class Committer {
 
   #failed(units: readonly PendingUnit[], error: unknown): void {
     if (error instanceof StoreError && error.retryable) {
-      this.#again(units);
+      this.#retry(units);
       void this.#waitForStore(error);
       return;
     }
@@ -334,7 +334,7 @@ export class Committer {
       if (units.length === 1 && only !== undefined)
         this.#tally.refuse(only, allOf(only.unit, { reason: 'too-large' }));
       else for (const pending of units) pending.shareWithFewer();
-      if (units.length > 1) this.#again(units);
+      if (units.length > 1) this.#retry(units);
       return;
     }
     for (const pending of units) pending.open.fail(error);
@@ -352,9 +352,9 @@ export class Committer {
     this.#pumpSoon();
   }
 
-  /** @param listings how often the store had been read anew when it was sent */
+  /** @param listings how often the ledgers had been listed anew when the transaction was sent */
   #applied(batch: Batch, { revision, exact }: AppliedAt, listings: number): void {
-    // A revision that is only a bound from above may be somebody else's: it says nothing about the ledgers.
+    // An upper bound may be the revision of another transaction: it says nothing about the ledgers.
     if (exact) this.#learn(batch.draft, revision, listings);
     for (const pending of batch.units) this.#tally.landed(pending, revision);
   }
@@ -362,7 +362,7 @@ export class Committer {
   #learn(draft: TransactionDraft, revision: number, listings: number): void {
     const { book, options } = this.#deps;
     for (const { host, before, after } of draft.ledgers) {
-      this.#news.observe(host, after, revision);
+      this.#replies.observe(host, after, revision);
       if (options.conflictCheck === 'version') this.#queue.followOwnCommit(host, before.revision, revision);
     }
     book.committed(revision, listings);
@@ -372,8 +372,10 @@ export class Committer {
   #refused(batch: Batch, reply: AttemptReply & { readonly outcome: 'refused' }): void {
     const { keys, options, ownerRevisionOf } = this.#deps;
     this.#tally.count('refused');
-    for (const { host } of batch.draft.ledgers)
-      this.#news.read(host, reply.found.get(keys.ledger(host)), reply.revision);
+    const snapshot = { entries: reply.found, revision: reply.revision };
+    for (const { host } of batch.draft.ledgers) this.#replies.readLedger(host, snapshot);
+    for (const { pool } of batch.draft.pools) this.#replies.readPool(pool, snapshot);
+    for (const { name } of batch.draft.resources) this.#replies.readResource(name, snapshot);
     const found = foundIn(reply.found, keys);
     const pools = new Map(Array.from(batch.draft.pools, ({ pool, before }) => [pool, before.revision]));
     const resources = new Map(Array.from(batch.draft.resources, (r) => [r.name, r.modRevision]));
@@ -384,31 +386,28 @@ export class Committer {
       ownerRevision: ownerRevisionOf,
       intentRevision: (intent: IntentRef) => this.#deps.intentRevisionOf?.(intent),
     };
-    this.#readShared(batch.draft, reply);
-    const again: PendingUnit[] = [];
+    const retried: PendingUnit[] = [];
     const byPools = isPoolRace(batch.draft, found);
     for (const pending of batch.units) {
-      const { verdicts, moved } = conflictsIn(pending.unit, sent, found, options.conflictCheck === 'version');
-      if (!this.#tally.refuse(pending, verdicts)) continue;
+      const { verdicts: conflicts, moved } = conflictsIn(
+        pending.unit,
+        sent,
+        found,
+        options.conflictCheck === 'version',
+      );
+      if (!this.#tally.refuse(pending, conflicts)) continue;
       pending.refused(moved, byPools);
       if (pending.refusals > options.rebasesMax || pending.poolRaces > POOL_RACES_MAX)
         this.#tally.refuse(pending, allOf(pending.unit, { reason: 'contended' }));
-      else again.push(pending);
+      else retried.push(pending);
     }
-    this.#again(again);
-  }
-
-  #readShared(draft: TransactionDraft, { found, revision }: AttemptReply & { outcome: 'refused' }): void {
-    const { keys } = this.#deps;
-    const snapshot = { entries: found, revision };
-    for (const { pool } of draft.pools) readPool(this.#pools, keys, pool, snapshot);
-    for (const { name } of draft.resources) readResource(this.#pools, keys, name, snapshot);
+    this.#retry(retried);
   }
 
   async #unknown(batch: Batch, cause: Error, sentAfter: number, listings: number): Promise<void> {
     const { keys, log, metrics } = this.#deps;
     log.debug({ cause: cause.message, units: batch.units.length }, 'a commit without an answer is read back');
-    // Units of several sessions are never together: those of a lost one have left the queue.
+    // All units of a batch have one session: those of a lost session have left the queue.
     const session = batch.units[0]?.open.session;
     const resolved = await resolveCommit(this.#deps, keys, batch.draft, sentAfter, session);
     if (resolved === null) throw sessionLost();
@@ -419,8 +418,8 @@ export class Committer {
     else {
       const [first] = batch.draft.ledgers;
       if (fencedAt !== null && first !== undefined)
-        this.#news.observe(first.host, first.before.ledger, fencedAt);
-      this.#again(batch.units);
+        this.#replies.observe(first.host, first.before.ledger, fencedAt);
+      this.#retry(batch.units);
     }
   }
 }
@@ -431,7 +430,7 @@ function sessionLost(): StoreError {
   });
 }
 
-/** Nothing but a pool, or what is known of one, had moved: whoever takes of it meets there, and no host is contended. */
+/** Nothing but a pool, or its definition, had moved: no host is contended. */
 function isPoolRace(draft: TransactionDraft, found: FoundRevisions): boolean {
   for (const { host, before } of draft.ledgers)
     if (found.ledgerRevision(host) !== before.revision) return false;

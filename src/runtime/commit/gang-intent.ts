@@ -3,28 +3,21 @@ import type { Intent } from '../../core/cell/intent.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Release, Revert } from '../../core/commit/plan.ts';
 import type { AttemptReply, Compare, Write } from '../../ports/cell-store.ts';
-import { StoreError } from '../../ports/cell-store.ts';
 import { allocationCodec, intentCodec } from '../../wire/records/records.ts';
-import { Backoff } from '../wait/backoff.ts';
-import type { RetryPorts } from './read-back.ts';
+import type { RolePorts } from '../runtime.ts';
+import { retryStore } from '../wait/retry.ts';
 import { readBack } from './read-back.ts';
-import { sleep } from '../wait/wait.ts';
 
-/** The steps of an intent's life in the store; see `core/intent.ts`. All ask until the store answers. */
-export interface IntentDeps extends RetryPorts {
-  readonly keys: CellKeys;
-}
+/** The steps of an intent's life in the store; see `src/core/cell/intent.ts`. All retry until the store answers. */
+export type IntentDeps = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'random'>;
 
 /**
- * For whoever owns the job. Once the session is lost nothing more is sent: where the store is restored meanwhile, the owner's key
- * may be there again as it was, and a request that was tried again until then would land among what it knows nothing of.
+ * For the owner of the job. Once the session is lost nothing more is sent: in a store that is restored meanwhile, the owner
+ * key may be there again as it was, and a late retry would write among records that its sender does not know.
  */
 export interface OwnerDeps extends IntentDeps {
   readonly session: AbortSignal;
 }
-
-/** Again soon when another one was faster, then every few seconds while the store is away. */
-const AGAIN = { firstMs: 50, maxMs: 5_000 };
 
 export interface OpenIntent {
   readonly intent: Intent;
@@ -33,12 +26,12 @@ export interface OpenIntent {
 }
 
 /**
- * Writes an open intent. One that got no answer is never used, and another one is written instead: the first might land
- * after its namesake was made effective and deleted, and would make mere reservations of what runs. As it is, it is an
- * intent without members, which somebody sweeps in time.
+ * Writes an open intent. One that got no answer is never used, and one with another id is written instead: were the id used
+ * again, the first write might be applied after the second was made effective and deleted, and would turn running members
+ * into reservations. An unused intent has no members, and a monitor sweeps it when its time is over.
  *
  * @param make a new intent, with an id of its own, at every call
- * @returns null: the job is not ours any more
+ * @returns null: the caller no longer owns the job
  * @throws StoreError that is not retryable
  */
 export async function openIntent(
@@ -65,7 +58,7 @@ export async function openIntent(
  * Makes all members effective, when every one of them is committed.
  *
  * @param held the mod revision of the open intent, and the id of one of its members
- * @returns false: it is void, or the job is another's; whatever was reserved is for a sweep
+ * @returns false: it is void, or the job has another owner; what was reserved is left to a sweep
  * @throws StoreError that is not retryable
  */
 export async function makeEffective(
@@ -92,17 +85,17 @@ export async function makeEffective(
     };
     const settled = await readBack(deps, doubt, deps.session);
     if (settled === null) return false;
-    // Whoever makes it void releases the members before the intent goes: one that is there without it is effective.
+    // A sweep releases the members before it deletes the intent: a member without its intent is effective.
     if (!settled.fenced) return !settled.found.has(key) && settled.found.has(member);
     revision = settled.revision;
   }
 }
 
 /**
- * Ends an intent that shall not come about: makes it void, has its members released, and deletes it. Several may do so at
- * once. Ends when the intent is gone, by whomever and however; it may have become effective just before.
+ * Ends an intent whose gang is not placed: makes it void, has its members released, and deletes it. Several processes may
+ * do so at once. Resolves when the intent is gone; it may have become effective just before.
  *
- * @param release commits the releases; what became of them is read from the store
+ * @param release commits the releases; their outcome is read from the store
  * @throws StoreError that is not retryable
  */
 export async function sweepIntent(
@@ -111,19 +104,11 @@ export async function sweepIntent(
   release: (releases: readonly Release[]) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<void> {
-  const backoff = new Backoff(AGAIN, deps.random);
-  while (!signal.aborted) {
-    try {
-      if (await sweepOnce(deps, ref, release, signal)) return;
-    } catch (error) {
-      if (!(error instanceof StoreError) || !error.retryable) throw error;
-    }
-    await sleep(deps.clock, backoff.nextMs(), signal);
-  }
+  await retryStore(deps, async () => ((await sweepOnce(deps, ref, release, signal)) ? true : null), signal);
 }
 
 /**
- * @param signal when it is aborted, nothing is written any more, also not between two steps
+ * @param signal when it is aborted, nothing more is written, not even between two steps
  * @returns whether the intent is gone
  */
 async function sweepOnce(
@@ -146,7 +131,7 @@ async function sweepOnce(
     voidedAt = reply.revision;
   }
   const { entries, revision } = await store.list(keys.allocationsOf(ref.namespace, ref.job));
-  // A list from before it was void may lack members that landed since; after it none can.
+  // A list from before it was void may lack members that were committed since; afterwards none can be.
   if (revision < voidedAt) return false;
   const members: Member[] = [...entries.values()]
     .map(({ value, modRevision }) => ({ allocation: allocationCodec.decode(value), revision: modRevision }))
@@ -165,7 +150,7 @@ interface Member {
   readonly revision: number;
 }
 
-/** The members go, and those who had yielded to them come back with what they had, each with the members of its host. */
+/** The members are released; the victims marked for them run on with what they had, each with the members of its host. */
 async function releasesOf(
   { store, keys }: IntentDeps,
   intent: string,
@@ -188,7 +173,7 @@ async function releasesOf(
     const { host, evicts } = member.allocation;
     if (evicts === undefined) return release;
     const reverts = marked.get(host) ?? [];
-    // One of the members on the host brings all of them; the others go with it.
+    // The first member on the host carries all of them.
     marked.delete(host);
     return { ...release, reverts };
   });
@@ -205,24 +190,15 @@ function replaceAt(
 }
 
 /**
- * Tries again while the store says that it certainly did nothing.
- * @returns null: nothing was done, and the session is lost
+ * Retries while the store says that nothing was written.
+ * @returns null: nothing was written, and the session is lost
  * @throws StoreError that is not retryable
  */
-async function attemptUntilSent(
-  { store, clock, random, session }: OwnerDeps,
+function attemptUntilSent(
+  deps: OwnerDeps,
   attempt: { readonly compares: readonly Compare[]; readonly writes: readonly Write[] },
 ): Promise<AttemptReply | null> {
-  const backoff = new Backoff(AGAIN, random);
-  for (;;) {
-    if (session.aborted) return null;
-    try {
-      return await store.attempt({ ...attempt, readBack: [] });
-    } catch (error) {
-      if (!(error instanceof StoreError) || !error.retryable) throw error;
-      await sleep(clock, backoff.nextMs(), session);
-    }
-  }
+  return retryStore(deps, () => deps.store.attempt({ ...attempt, readBack: [] }), deps.session);
 }
 
 function keyOf(keys: CellKeys, { namespace, job, id }: Pick<Intent, 'namespace' | 'job' | 'id'>): string {

@@ -3,17 +3,17 @@ import { poolsIn } from '../../core/commit/commit.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../../core/commit/plan.ts';
 
-/** A unit refused this often shares its transactions with fewer others, so that it is not refused for their sake. */
+/** A unit that was refused this often shares its transactions with fewer units, so that it is not refused for theirs. */
 const REFUSALS_BEFORE_SHARING_LESS = 2;
 
-const NO_VERDICTS: Conflicts = new Map();
+const NO_CONFLICTS: Conflicts = new Map();
 
-/** A plan on its way: gathers one outcome for each of its allocations, and is done when none is missing. */
+/** A plan under way: collects one outcome for each of its allocations, and is done when none is missing. */
 export class OpenPlan {
   readonly outcome: Promise<PlanOutcome>;
-  /** Under which the plan was made; nothing is sent for it when it is aborted. */
+  /** The session under which the plan was made; when it is aborted, nothing more is sent for the plan. */
   readonly session: AbortSignal | undefined;
-  /** In the plan's order; null: not yet. Nobody sees it before none is null. */
+  /** In the plan's order; null: not yet. Handed out when none is null. */
   readonly #outcomes = new Map<string, PartOutcome | null>();
   #missing: number;
   #resolve: (outcome: PlanOutcome) => void = () => undefined;
@@ -62,13 +62,13 @@ export class OpenPlan {
 export class PendingUnit {
   readonly open: OpenPlan;
   unit: Unit;
-  /** The pools that the unit takes something of or gives back to, when it was whole. */
+  /** Pools that the whole unit claims from or releases to. */
   readonly pools: readonly string[];
-  /** Times that a transaction with this unit was refused for something else than its pools. */
+  /** Refusals of a transaction with this unit for another reason than its pools. */
   refusals = 0;
-  /** Times that nothing but a pool had moved, of this unit or of one that shared its transaction. */
+  /** Refusals where only a pool had moved, of this unit or of one in the same transaction. */
   poolRaces = 0;
-  /** A ledger of the unit moved between the plan and now. */
+  /** A ledger of the unit moved after the plan was made. */
   rebased = false;
   /** The ledgers were read afresh for this unit. */
   refreshed = false;
@@ -83,8 +83,7 @@ export class PendingUnit {
   }
 
   /**
-   * @param byPools nothing but pools had moved: whoever takes of them meets there, so to share the transaction with fewer
-   *   others would only make more transactions meet
+   * @param byPools only pools had moved: every claim on a pool meets there, so smaller transactions would only meet more often
    */
   refused(moved: boolean, byPools: boolean): void {
     if (byPools) this.poolRaces += 1;
@@ -96,7 +95,7 @@ export class PendingUnit {
     this.#fewer += 1;
   }
 
-  /** How many operations a transaction may have before this unit would rather go with another. */
+  /** Operations from which on a transaction is too large for this unit to join. */
   operationsCap(operationsMax: number): number {
     const halvings = this.#fewer + Math.max(0, this.refusals - REFUSALS_BEFORE_SHARING_LESS);
     return operationsMax >> Math.min(halvings, 30);
@@ -106,19 +105,19 @@ export class PendingUnit {
     this.#seen = new Map(this.unit.parts.map(({ host }) => [host, book.get(host).revision]));
   }
 
-  /** Our own commit moved the ledger: that is no news to a plan made on the revision before. */
+  /** Our own commit moved the ledger: no conflict for a plan that was made on the revision before. */
   followOwnCommit(host: string, from: number, to: number): void {
     if (this.#seen?.get(host) === from) this.#seen.set(host, to);
   }
 
-  /** Places on hosts whose ledger somebody else has moved since the plan was made. */
+  /** Places on hosts whose ledger another process moved after the plan was made. */
   movedSinceNoted(revisionOf: (host: string) => number): Conflicts {
-    if (this.#seen === null) return NO_VERDICTS;
-    const verdicts = new Map<string, ConflictReason>();
+    if (this.#seen === null) return NO_CONFLICTS;
+    const conflicts = new Map<string, ConflictReason>();
     for (const part of this.unit.parts) {
       if (this.#seen.get(part.host) === revisionOf(part.host)) continue;
-      for (const place of part.places) verdicts.set(place.id, { reason: 'version' });
+      for (const place of part.places) conflicts.set(place.id, { reason: 'version' });
     }
-    return verdicts;
+    return conflicts;
   }
 }

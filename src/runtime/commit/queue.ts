@@ -4,14 +4,14 @@ import { TransactionDraft } from '../../core/commit/transaction-draft.ts';
 import type { CommitTally } from './tally.ts';
 import type { PendingUnit } from './open-plan.ts';
 
-/** How many queued units are looked at for one transaction: enough to fill it past hosts that are busy. */
+/** Queued units that are tried for one transaction: enough to fill it past busy hosts. */
 const SCAN_MAX = 1_024;
 
 /** Units that go in one transaction. */
 export interface Batch {
   readonly draft: TransactionDraft;
   readonly units: PendingUnit[];
-  /** Others stayed in the queue. */
+  /** Units stayed in the queue. */
   readonly queueLeft: boolean;
 }
 
@@ -21,13 +21,13 @@ export interface CommitQueueParts {
   readonly tally: CommitTally;
   /** Bound on the operations of one transaction: the store's, which may change. */
   readonly operationsMax: () => number;
-  /** The ledgers known to us do not hold what the unit frees: they are to be read, and the unit given back. */
+  /** The known ledgers do not hold what the unit frees: reads them, then gives the unit back. */
   readonly refresh: (pending: PendingUnit) => void;
 }
 
 /**
- * What waits for a transaction, and which hosts and pools are in one. The order of the queue is kept for each of them:
- * whatever needs one that is busy, or that somebody before it waits for, waits too.
+ * Units that wait for a transaction, and the hosts and pools that are in one. The queue is first in, first out for each of
+ * these: a unit waits while one of its hosts or pools is busy, or is needed by a unit before it.
  */
 export class CommitQueue {
   readonly #parts: CommitQueueParts;
@@ -47,12 +47,12 @@ export class CommitQueue {
     this.#waiting.push(pending);
   }
 
-  /** Units that were taken out and did not land, to be tried before all others. */
+  /** Units that were taken out and not committed: they are tried before all others. */
   giveBack(units: readonly PendingUnit[]): void {
     this.#waiting.unshift(...units);
   }
 
-  /** Units that wait, and whose session is lost. */
+  /** Waiting units whose session is lost. */
   ofLostSession(): readonly PendingUnit[] {
     return this.#waiting.filter(({ open }) => open.session?.aborted === true);
   }
@@ -61,12 +61,12 @@ export class CommitQueue {
     this.#waiting = this.#waiting.filter((pending) => !pending.open.failed);
   }
 
-  /** Our own commit moved the host's ledger: that is no news to plans that were made on the revision before. */
+  /** Our own commit moved the host's ledger: no conflict for plans that were made on the revision before. */
   followOwnCommit(host: string, from: number, to: number): void {
     for (const pending of this.#waiting) pending.followOwnCommit(host, from, to);
   }
 
-  /** No other transaction takes the hosts and the pools until they are free again. */
+  /** No other transaction takes the hosts and pools until `release`. */
   hold(hosts: readonly string[], pools: readonly string[]): void {
     for (const host of hosts) this.#busy.add(host);
     for (const pool of pools) this.#busyPools.add(pool);
@@ -77,7 +77,7 @@ export class CommitQueue {
     for (const pool of pools) this.#busyPools.delete(pool);
   }
 
-  /** Takes out what can go into one transaction now; null when all of it waits for busy hosts. */
+  /** Takes out what fits into one transaction now; null when all of it waits for busy hosts. */
   nextBatch(): Batch | null {
     const { knowledge } = this.#parts;
     const operationsMax = this.#parts.operationsMax();
@@ -87,8 +87,8 @@ export class CommitQueue {
     const blockedPools = new Set<string>();
     const waiting: PendingUnit[] = [];
     let scanned = 0;
-    let roomLeft = true;
-    while (roomLeft && scanned < this.#waiting.length && waiting.length < SCAN_MAX) {
+    let isOpen = true;
+    while (isOpen && scanned < this.#waiting.length && waiting.length < SCAN_MAX) {
       const pending = this.#waiting[scanned] as PendingUnit;
       const cap = pending.operationsCap(operationsMax);
       if (batch.units.length > 0 && draft.operations >= cap) break;
@@ -103,7 +103,7 @@ export class CommitQueue {
         for (const { host } of hosts) blocked.add(host);
         for (const pool of pending.pools) blockedPools.add(pool);
       }
-      roomLeft = added !== 'full';
+      isOpen = added !== 'full';
     }
     this.#waiting.splice(0, scanned, ...waiting);
     return batch.units.length === 0 ? null : { ...batch, queueLeft: this.#waiting.length > 0 };

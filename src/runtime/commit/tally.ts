@@ -15,7 +15,7 @@ export interface CommitterStats {
   readonly unknownResolved: number;
 }
 
-/** Tells the plans what became of their parts, and counts it. */
+/** Settles the parts of plans, and counts how they ended. */
 export class CommitTally {
   readonly #stats = {
     committed: 0,
@@ -36,9 +36,9 @@ export class CommitTally {
     this.#stats[what] += 1;
   }
 
-  /** Settles what cannot land. @returns whether anything of the unit is left to try */
-  refuse(pending: PendingUnit, verdicts: Conflicts): boolean {
-    const { rest, refused } = prune(pending.unit, verdicts);
+  /** Settles what cannot be committed. @returns whether anything of the unit is left to try */
+  refuse(pending: PendingUnit, conflicts: Conflicts): boolean {
+    const { rest, refused } = prune(pending.unit, conflicts);
     for (const part of pending.unit.parts) {
       for (const place of part.places) if (refused.has(place.id)) this.#stats.conflicted += 1;
     }

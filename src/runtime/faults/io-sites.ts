@@ -359,27 +359,6 @@ export const IO_SITES: readonly IoSite[] = [
     subjects: { scheduler: [], monitor: ['get.allocations.id.logs'] },
   },
   {
-    at: 'src/runtime/cell-state/cell-meta.ts',
-    io: 'store.attempt',
-    calls: 2,
-    subjects: { scheduler: ['meta'] },
-  },
-  {
-    at: 'src/runtime/cell-state/cell-meta.ts',
-    io: 'store.read',
-    calls: 2,
-    subjects: { scheduler: ['meta'] },
-  },
-  {
-    at: 'src/runtime/cell-state/cell-state.ts',
-    io: 'store.follow',
-    subjects: {
-      scheduler: ['alive', 'eligibility', 'hosts', 'meta', 'owners', 'pools', 'roles', 'shared', 'switches'],
-      arbiter: ['keeper', 'quotas', 'roles', 'switches'],
-    },
-  },
-  { at: 'src/runtime/cell-state/ledger-feed.ts', io: 'store.follow', subjects: { scheduler: ['ledger'] } },
-  {
     at: 'src/runtime/commit/attempt.ts',
     io: 'store.history',
     subjects: { scheduler: ['allocs'], monitor: ['allocs'] },
@@ -428,6 +407,23 @@ export const IO_SITES: readonly IoSite[] = [
     at: 'src/runtime/commit/read-back.ts',
     io: 'store.attempt',
     subjects: { scheduler: ['intents', 'ledger'], monitor: ['ledger'] },
+  },
+  {
+    at: 'src/runtime/records/cell-meta.ts',
+    io: 'store.attempt',
+    calls: 2,
+    subjects: { scheduler: ['meta'] },
+  },
+  { at: 'src/runtime/records/cell-meta.ts', io: 'store.read', calls: 2, subjects: { scheduler: ['meta'] } },
+  { at: 'src/runtime/records/ledger-feed.ts', io: 'store.follow', subjects: { scheduler: ['ledger'] } },
+  {
+    at: 'src/runtime/records/records.ts',
+    io: 'store.follow',
+    subjects: {
+      scheduler: ['alive', 'eligibility', 'hosts', 'meta', 'owners', 'pools', 'roles', 'shared', 'switches'],
+      monitor: [],
+      arbiter: ['keeper', 'quotas', 'roles', 'switches'],
+    },
   },
   {
     at: 'src/runtime/reports/stream-reader.ts',

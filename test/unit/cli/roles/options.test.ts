@@ -5,7 +5,7 @@ import { amounts } from '../../../../cli/roles/agent.ts';
 import { readAddresses } from '../../../../cli/roles/addresses.ts';
 import { readAttributes, readListen, readPorts, roleBasics } from '../../../../cli/roles/options.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
-import { SchemaError } from '../../../../src/runtime/cell-state/cell-meta.ts';
+import { SchemaError } from '../../../../src/runtime/records/cell-meta.ts';
 
 test.each([
   ['127.0.0.1:7070', { host: '127.0.0.1', port: 7070 }],

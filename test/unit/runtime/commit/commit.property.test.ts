@@ -6,7 +6,7 @@ import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
 import type { Host } from '../../../../src/core/host/host.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
-import type { LedgerBook } from '../../../../src/core/commit/ledger-book.ts';
+import { LedgerBook } from '../../../../src/core/commit/ledger-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../../../../src/core/commit/plan.ts';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
 import { NO_SCALARS } from '../../../../src/core/cell/resources.ts';
@@ -19,10 +19,11 @@ import type {
   Following,
 } from '../../../../src/ports/cell-store.ts';
 import type { Random } from '../../../../src/ports/random.ts';
-import { PoolFeed } from '../../../../src/runtime/cell-state/pool-feed.ts';
-import { readResource } from '../../../../src/runtime/commit/pool-replies.ts';
-import { LedgerFeed } from '../../../../src/runtime/cell-state/ledger-feed.ts';
-import { Table } from '../../../../src/runtime/cell-state/cell-state.ts';
+import { PoolFeed } from '../../../../src/runtime/records/pool-feed.ts';
+import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import { Replies } from '../../../../src/runtime/commit/replies.ts';
+import { LedgerFeed } from '../../../../src/runtime/records/ledger-feed.ts';
+import { Table } from '../../../../src/runtime/records/records.ts';
 import { allocationCodec, ledgerCodec, sharedResourceCodec } from '../../../../src/wire/records/records.ts';
 import type { CommitterWorld } from '../../../support/commit-world.ts';
 import {
@@ -142,7 +143,8 @@ async function run(settings: Settings): Promise<Result> {
     faulty.push(store);
     const pools = new PoolBook();
     const operators = await plain.list(keys.shared);
-    for (const name of SHARED) readResource(pools, keys, name, operators);
+    const replies = new Replies({ keys, pools, book: new LedgerBook(), log: silentLog });
+    for (const name of SHARED) replies.readResource(name, operators);
     if (settings.follows)
       await new PoolFeed(plain, keys, pools, {
         onCapacityFreed: () => undefined,

@@ -6,7 +6,7 @@ import type { Allocation } from '../../../../src/core/cell/allocation.ts';
 import { bandOf, EMPTY_LEDGER } from '../../../../src/core/fit/ledger.ts';
 import { NO_SCALARS } from '../../../../src/core/cell/resources.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
-import { openMeta, renewMeta } from '../../../../src/runtime/cell-state/cell-meta.ts';
+import { openMeta, renewMeta } from '../../../../src/runtime/records/cell-meta.ts';
 import type { HostListing } from '../../../../src/wire/api/host-api.ts';
 import { parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
 import {

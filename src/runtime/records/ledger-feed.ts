@@ -2,25 +2,26 @@ import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import type { CellStore, Entry, Following } from '../../ports/cell-store.ts';
-import { RecordError } from '../../wire/codec/codec.ts';
+import type { RecordError } from '../../wire/codec/codec.ts';
 import { ledgerCodec } from '../../wire/records/records.ts';
+import { decodeOrSkip } from './records.ts';
 
 export interface LedgerFeedOptions {
-  /** The book knows something newer about the host. */
+  /** The book has a newer ledger of the host. */
   readonly onLedger: (host: string) => void;
   readonly onBadRecord?: (error: RecordError, key: string) => void;
   /**
-   * The host's new ledger was put by in the book, unread; told once, until it is read. Most of what other schedulers write is about hosts that we do not
-   * look at before they change again. Ledgers that show or change a verdict are always read, and so is everything while
-   * this is absent or `mayWait` says no.
+   * The host's new ledger lies in the book, not yet decoded; called once until it is. Most ledgers that other schedulers
+   * write change again before this process needs them. Ledgers with an eligibility state are decoded at once, and so are
+   * all while this is absent or `mayWait` returns false.
    */
   readonly onUnread?: (host: string) => void;
   readonly mayWait?: () => boolean;
 }
 
 /**
- * Keeps a ledger book up to date from the store. Most events are the echo of our own commits, which the book knows from
- * the replies: the store leaves them out. Those that are here before the reply are known by their text, without being read.
+ * Keeps a ledger book up to date from the store. Most changes are this process's own commits, which the book knows from the
+ * replies: the store leaves them out. Those that come before the reply are recognized by their text, without decoding.
  */
 export class LedgerFeed {
   readonly ready: Promise<void>;
@@ -60,7 +61,7 @@ export class LedgerFeed {
 
   readonly #waits = (text: string): boolean => {
     const { onUnread, mayWait } = this.#options;
-    return onUnread !== undefined && !text.includes(VERDICT) && mayWait?.() !== false;
+    return onUnread !== undefined && !text.includes(STATE_FIELD) && mayWait?.() !== false;
   };
 
   #gone(host: string, revision: number): void {
@@ -74,31 +75,19 @@ export class LedgerFeed {
     if (heard === 'deferred') this.#options.onUnread?.(host);
     else if (heard === 'own') this.#options.onLedger(host);
     else {
-      try {
-        if (this.#book.observe(host, ledgerCodec.decode(value), modRevision)) this.#options.onLedger(host);
-      } catch (error) {
-        if (!(error instanceof RecordError)) throw error;
-        this.#options.onBadRecord?.(error, key);
-      }
+      const ledger = decodeOrSkip(ledgerCodec, value, (error) => this.#options.onBadRecord?.(error, key));
+      if (ledger !== null && this.#book.observe(host, ledger, modRevision)) this.#options.onLedger(host);
     }
   }
 }
 
-/** A ledger of a host that is ready says nothing of its state. */
-const VERDICT = '"state"';
+/** The ledger of a host that is ready has no such field. */
+const STATE_FIELD = '"state"';
 
-/** Reads what a feed put by, for the book that it fills. */
+/** Decodes, for the book that a feed fills, a ledger that the feed left undecoded. */
 export function readerOf(
   keys: CellKeys,
   onBadRecord?: (error: RecordError, key: string) => void,
 ): (host: string, text: string) => Ledger | null {
-  return (host, text) => {
-    try {
-      return ledgerCodec.decode(text);
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-      onBadRecord?.(error, keys.ledger(host));
-      return null;
-    }
-  };
+  return (host, text) => decodeOrSkip(ledgerCodec, text, (error) => onBadRecord?.(error, keys.ledger(host)));
 }

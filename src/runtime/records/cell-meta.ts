@@ -3,12 +3,12 @@ import { SCHEMA_VERSION } from '../../core/core.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
 import type { CellStore } from '../../ports/cell-store.ts';
 import { metaCodec } from '../../wire/records/records.ts';
-import { Table } from './cell-state.ts';
+import { Table } from './records.ts';
 
-/** Reads after which an answer must have come: each loses only against another's creation of the same key. */
+/** Each try fails only when another process creates the same key at the same time. */
 const TRIES_MAX = 5;
 
-/** The cell was written by a version with another layout; working on it would destroy it. */
+/** The cell was written by a version with another layout; writing to it would destroy it. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
   readonly retryable = false;
@@ -29,8 +29,8 @@ export interface MetaMaker {
 }
 
 /**
- * The cell's meta record; created by whoever comes first. The create is safe to repeat, also after an unknown outcome:
- * it only succeeds while there is no record, and whatever record is read then is the cell's.
+ * The cell's meta record; the first process to ask creates it. The create is safe to repeat, also after an unknown outcome:
+ * it succeeds only while there is no record, and the record that is read then is the cell's.
  *
  * @throws SchemaError; StoreError; RecordError
  */
@@ -53,8 +53,8 @@ export async function openMeta(store: CellStore, keys: CellKeys, maker: MetaMake
 }
 
 /**
- * After the store was restored from a snapshot, or made anew: gives the cell a new incarnation. Whoever works on the cell
- * sees it, drops what it knows, and begins again.
+ * After the store was restored from a snapshot, or made anew: gives the cell a new incarnation. Every role sees it, drops
+ * what it knows, and begins again.
  *
  * @throws SchemaError; StoreError; RecordError
  */
@@ -73,7 +73,7 @@ export async function renewMeta(store: CellStore, keys: CellKeys, maker: MetaMak
   throw new Error(`the cell's meta record at ${keys.meta} could not be renewed`);
 }
 
-/** The record of a cell that goes on after a restore. */
+/** The meta record of a cell after a restore. */
 export function renewedMeta(known: CellMeta | undefined, { nowMs, makeUuid }: MetaMaker): CellMeta {
   const { createdAtMs = nowMs } = known ?? {};
   return { ...known, schema: SCHEMA_VERSION, incarnation: makeUuid(), createdAtMs, restoredAtMs: nowMs };

@@ -3,7 +3,7 @@ import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
 import type { Owner } from '../../../../src/core/cell/cell.ts';
-import { Table } from '../../../../src/runtime/cell-state/cell-state.ts';
+import { Table } from '../../../../src/runtime/records/records.ts';
 import { ownerCodec } from '../../../../src/wire/records/records.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 

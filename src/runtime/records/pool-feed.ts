@@ -4,7 +4,7 @@ import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
 import type { CellStore } from '../../ports/cell-store.ts';
 import type { RecordError } from '../../wire/codec/codec.ts';
 import { poolCodec, sharedResourceCodec } from '../../wire/records/records.ts';
-import { Table } from './cell-state.ts';
+import { Table } from './records.ts';
 
 export interface PoolFeedOptions {
   /** More may be free of a pool of the resource than before. */
@@ -32,7 +32,7 @@ export class PoolFeed {
       onChange: (pool, now, before) => {
         const used = now?.value.used ?? 0;
         book.observe(pool, now?.value.used ?? null, now?.modRevision ?? this.#pools.revision);
-        // Said also when the reply to our own release was here before: only now is it news to who waits.
+        // Called also for this process's own release, though the book has it from the reply: jobs may wait for it.
         if (used < (before?.value.used ?? 0)) onRoom(pool.slice(0, pool.indexOf('/')));
       },
     });

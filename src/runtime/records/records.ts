@@ -2,6 +2,15 @@ import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/
 import type { Codec } from '../../wire/codec/codec.ts';
 import { RecordError } from '../../wire/codec/codec.ts';
 
+/**
+ * Live copies of the store's records:
+ *
+ * - `records.ts`: `Table`, a decoded copy of everything under a prefix; and reading of a record that may be broken
+ * - `ledger-feed.ts`: keeps a ledger book up to date
+ * - `pool-feed.ts`: keeps a pool book up to date
+ * - `cell-meta.ts`: creates the cell's meta record, renews it after a restore, and watches it
+ */
+
 export interface TableRow<T> {
   readonly value: T;
   readonly createRevision: number;
@@ -17,9 +26,9 @@ export interface TableOptions<T> {
 
 /**
  * A live copy of everything under a prefix, decoded. Rows are named by the rest of their key. After a gap the new
- * snapshot is compared with the rows, so that a listener sees only what is different.
+ * snapshot is compared with the rows, so that a listener sees only what differs.
  *
- * A copy is a hint: it lags behind the store, and only a commit's compares say whether it was right.
+ * A copy is a hint: it lags behind the store, and only a commit's compares show whether it was right.
  */
 export class Table<T> {
   readonly ready: Promise<void>;
@@ -29,7 +38,7 @@ export class Table<T> {
   readonly #rows = new Map<string, TableRow<T>>();
   readonly #following: Following;
   #revision = 0;
-  /** The record that was read last: many records of a table often say the same, as a scheduler's owner keys do. */
+  /** The record that was decoded last: many rows of a table are often equal, as a scheduler's owner keys are. */
   #last: { readonly text: string; readonly value: T } | null = null;
 
   constructor(store: CellStore, prefix: string, codec: Codec<T>, options: TableOptions<T> = {}) {
@@ -55,7 +64,7 @@ export class Table<T> {
     return this.#rows.size;
   }
 
-  /** The store revision up to which this copy is known to be whole. */
+  /** The store revision up to which this copy is complete. */
   get revision(): number {
     return this.#revision;
   }
@@ -85,7 +94,7 @@ export class Table<T> {
     const before = this.#rows.get(name);
     if (before?.modRevision === entry.modRevision) return;
     const value = this.#decode(entry);
-    if (value === BAD) return;
+    if (value === null) return;
     const now: TableRow<T> = { value, createRevision: entry.createRevision, modRevision: entry.modRevision };
     this.#rows.set(name, now);
     this.#options.onChange?.(name, now, before);
@@ -98,18 +107,25 @@ export class Table<T> {
     this.#options.onChange?.(name, undefined, before);
   }
 
-  #decode(entry: Entry): T | typeof BAD {
-    if (this.#last?.text === entry.value) return this.#last.value;
-    try {
-      const value = this.#codec.decode(entry.value);
-      this.#last = { text: entry.value, value };
-      return value;
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-      this.#options.onBadRecord?.(error, entry.key);
-      return BAD;
-    }
+  #decode({ key, value: text }: Entry): T | null {
+    if (this.#last?.text === text) return this.#last.value;
+    const value = decodeOrSkip(this.#codec, text, (error) => this.#options.onBadRecord?.(error, key));
+    if (value !== null) this.#last = { text, value };
+    return value;
   }
 }
 
-const BAD = Symbol('bad record');
+/** @returns null: the record cannot be read, and `onBadRecord` was called */
+export function decodeOrSkip<T>(
+  codec: Codec<T>,
+  text: string,
+  onBadRecord?: (error: RecordError) => void,
+): T | null {
+  try {
+    return codec.decode(text);
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    onBadRecord?.(error);
+    return null;
+  }
+}

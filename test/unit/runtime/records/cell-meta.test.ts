@@ -7,7 +7,7 @@ import {
   renewMeta,
   SchemaError,
   watchIncarnation,
-} from '../../../../src/runtime/cell-state/cell-meta.ts';
+} from '../../../../src/runtime/records/cell-meta.ts';
 import { metaCodec } from '../../../../src/wire/records/records.ts';
 import { FaultyStore } from '../../../support/faulty-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

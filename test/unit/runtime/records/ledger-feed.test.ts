@@ -7,7 +7,7 @@ import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import { LedgerBook } from '../../../../src/core/commit/ledger-book.ts';
 import type { Follower, Following } from '../../../../src/ports/cell-store.ts';
-import { LedgerFeed, readerOf } from '../../../../src/runtime/cell-state/ledger-feed.ts';
+import { LedgerFeed, readerOf } from '../../../../src/runtime/records/ledger-feed.ts';
 import { ledgerCodec } from '../../../../src/wire/records/records.ts';
 import { testAllocation } from '../../../support/commit-world.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
