@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { systemRandom } from '../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { makeDirectWriter } from './direct-commits.ts';

@@ -1,6 +1,5 @@
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { systemRandom } from '../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { Part } from '../../schedulers/decide/partition.ts';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { systemRandom } from '../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import type { AttachTarget } from '../../src/clients/attach-session.ts';
 import { AttachSession } from '../../src/clients/attach-session.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';

@@ -1,6 +1,6 @@
 /**
- * Control groups of the kernel, as files. All paths are absolute, below the path of a mount. Nothing here decides what is
- * written where: that is `host-agent/limits`.
+ * Control groups of the kernel, as files. All paths are absolute, below the path of a mount. `host-agent/limits` decides what is
+ * written where.
  */
 export interface Cgroups {
   /** The hierarchies that are mounted; empty where there are none. */

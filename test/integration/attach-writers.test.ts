@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
-import { systemRandom } from '../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import { AttachSession } from '../../src/clients/attach-session.ts';
 import { DriverWorld } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';

@@ -1,7 +1,7 @@
 import type { RehearsalParts } from '../../schedulers/warmup/warmup.ts';
 import { WarmUpStore } from '../../src/adapters/etcd/warm-up-store.ts';
-import { systemClock } from '../../src/adapters/system/system.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import { seededRandom } from '../../src/core/random/random.ts';

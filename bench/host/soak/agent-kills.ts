@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { webSocketClient } from '../../../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../../../src/adapters/http/client.ts';
-import { systemClock } from '../../../src/adapters/system/system.ts';
-import { systemRandom } from '../../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../../src/adapters/system/system.ts';
 import { AttachSession } from '../../../src/clients/attach-session.ts';
 import { HostClient } from '../../../src/clients/host-client.ts';
 import { seededRandom } from '../../../src/core/random/random.ts';

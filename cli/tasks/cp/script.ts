@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { webSocketClient } from '../../../src/adapters/http/channel-client.ts';
-import { systemClock } from '../../../src/adapters/system/system.ts';
-import { systemRandom } from '../../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../../src/adapters/system/system.ts';
 import { AttachSession } from '../../../src/clients/attach-session.ts';
 import type { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { CliError, EXIT } from '../../command/exit.ts';

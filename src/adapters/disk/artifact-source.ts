@@ -14,7 +14,7 @@ import { FetchError } from '../../ports/artifacts.ts';
 
 export interface ArtifactSourceOptions {
   readonly stateFolder: string;
-  /** What a source must begin with. A file must lie below a folder that is named here. */
+  /** Prefixes of allowed sources. A file must lie below a folder that is named here. */
   readonly allowed: readonly string[];
   /** Silence for so long ends a fetch. Default 30 s. */
   readonly idleMs?: number;
@@ -43,7 +43,7 @@ export function artifactSource(options: ArtifactSourceOptions): ArtifactSource {
 
 function allowedUrl(source: string, allowed: readonly string[]): URL {
   const url = URL.canParse(source) ? new URL(source) : null;
-  // As the URL is understood, not as it is written: `..` and the like are gone.
+  // The URL as it is understood: `..` and the like are resolved.
   if (url === null || !allowed.some((prefix) => url.href.startsWith(prefix)))
     throw new FetchError('refused', `${source}: this host fetches nothing from there`);
   return url;
@@ -98,7 +98,7 @@ async function keep(bytes: AsyncIterable<Buffer>, path: string, bytesMax: number
   return { sha256: hash.digest('hex'), bytes: size };
 }
 
-/** Addresses under which a machine's own provider hands out its secrets to whoever asks from that machine. */
+/** Addresses at which a cloud provider gives a machine's secrets to every process of that machine. */
 const FORBIDDEN = new BlockList();
 FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4');
 FORBIDDEN.addSubnet('fe80::', 10, 'ipv6');
@@ -110,7 +110,7 @@ function checkAddress(address: string): void {
     throw new FetchError('refused', `${address} is the address of no artifact`);
 }
 
-/** A name may stand for another address each time, so it is the address that is connected to which is checked. */
+/** A name may resolve to another address each time, so the address that is connected to is checked. */
 const lookupSafely: NonNullable<RequestOptions['lookup']> = (name, options, done) => {
   lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
     if (error !== null) return done(error, '');

@@ -5,8 +5,8 @@ interface Waiting<T> {
 }
 
 /**
- * Joins requests for the same slow thing, a sync: while one run is under way, all that come wait for the next, and share
- * it. So what a run is about was there before it began.
+ * Group commit: joins requests for the same slow thing, a sync. All that come while one run is under way share the next run;
+ * so a run covers only what was there before it began.
  */
 export class BatchRunner<T> {
   readonly #run: (items: readonly T[]) => Promise<void>;
@@ -14,7 +14,7 @@ export class BatchRunner<T> {
   #waiting: Waiting<T>[] = [];
   #running = false;
 
-  /** @param whenIdle called when nobody waits any more */
+  /** @param whenIdle called when no request is left */
   constructor(run: (items: readonly T[]) => Promise<void>, whenIdle: () => void) {
     this.#run = run;
     this.#whenIdle = whenIdle;
@@ -26,7 +26,7 @@ export class BatchRunner<T> {
       this.#waiting.push({ item, resolve, reject });
       if (this.#running) return;
       this.#running = true;
-      // What comes in the same turn goes into the first run, too.
+      // Requests of the same turn share the first run.
       queueMicrotask(() => void this.#runAll());
     });
   }

@@ -24,16 +24,18 @@ import { BatchRunner } from './batch-runner.ts';
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
 
-/** The kernel sums this up over all processors; each start asks, and a start takes some KiB. */
+/** How long the free space is remembered: the kernel sums it up over all processors, and each start asks. */
 const FREE_BYTES_MS = 100;
-/** Below this it is looked up each time: whoever makes room, or takes the last of it, is noticed at once. */
+/** Below this the free space is read at every call, so that a full disk, or freed space, is noticed at once. */
 const PLENTY_BYTES = 1024 * 1024 * 1024;
 
 /**
- * The folder on a real file system. Folders are made for their owner alone.
+ * A state folder on a real file system. Folders are made for their owner alone.
  *
- * What the page cache answers is done at once: a hop to the thread pool and back costs several times what a small file
- * does, and a start is some forty of them. What may wait for the device, a sync, goes to the pool.
+ * What the page cache answers is done synchronously: a round trip to the thread pool costs several times what a small file
+ * does, and a start takes some forty of them. A sync, which may wait for the device, goes to the pool; `batch-runner.ts`
+ * joins the syncs that come together. `make-folder.ts` makes folders for the command line, `artifact-source.ts` fetches
+ * files into the folder.
  */
 export function nodeDisk(root: string): Disk {
   return new NodeDisk(root);
@@ -55,7 +57,7 @@ class NodeDisk implements Disk {
   }
 
   read(path: string): Promise<string | null> {
-    // Most of what is asked for is not there, and an error costs more than a look.
+    // Most of what is read is absent, and an error costs more than a stat.
     return orAbsent(`read ${path}`, null, async () =>
       isThere(this.absolute(path)) ? readFileSync(this.absolute(path), 'utf8') : null,
     );
@@ -128,9 +130,9 @@ class NodeDisk implements Disk {
 
   watch(path: string, onChange: () => void): () => void {
     try {
-      // One kernel watch instance serves all of these of a process.
+      // One kernel watch instance serves all watches of a process.
       const watcher = watch(this.absolute(path), () => onChange());
-      // A hint that does not come: whoever waits for it looks again after a while anyway.
+      // The watch is a hint: its users read again after a while anyway.
       watcher.on('error', () => watcher.close());
       return () => watcher.close();
     } catch {
@@ -162,7 +164,7 @@ class NodeDisk implements Disk {
       });
       await Promise.all([written, ...(durable ? changed.map((folder) => this.#syncFolder(folder)) : [])]);
     } catch (error) {
-      // What is left of it would fill a full disk further.
+      // A leftover would fill a full disk further.
       rmSync(temporary, { force: true });
       throw error;
     }
@@ -183,7 +185,7 @@ class NodeDisk implements Disk {
   }
 }
 
-/** One queue for each thing that is synced, for as long as somebody waits for it. */
+/** One runner for each file or folder that is synced, while a caller waits for it. */
 function shared<T>(
   queues: Map<string, BatchRunner<T>>,
   path: string,
@@ -198,7 +200,7 @@ function shared<T>(
 
 /** @returns the folders that have a new name in them and must be synced for it to last; none when it was there */
 function makeFolder(folder: string): string[] {
-  // An error costs more than a look.
+  // An error costs more than a stat.
   if (isThere(folder)) return [];
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   const changed: string[] = [];
@@ -216,12 +218,12 @@ async function using<T>(path: string, flags: string, work: (file: number) => Pro
   }
 }
 
-/** Only its absence makes it absent: a disk that fails says nothing of what is on it. */
+/** Throws where the disk fails: that is no absence. */
 function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** A disk that is nearly full takes a part. */
+/** In several writes, where a disk that is nearly full takes a part. */
 function writeAll(file: number, text: string): void {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);

@@ -3,7 +3,7 @@ import { CgroupError } from '../../ports/cgroups.ts';
 import type { Disk, DiskErrorCode } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
 
-/** What goes between an agent's thread and the one that changes its files: lists, so that one message carries many. */
+/** Messages between an agent's thread and the one that changes its files: lists, so that one message carries many. */
 
 export interface ThreadPorts {
   readonly disk: Disk;
@@ -20,7 +20,7 @@ export interface Call {
 export type Answer =
   { readonly id: number; readonly value: unknown } | { readonly id: number; readonly fault: Fault };
 
-/** An error loses its class on the way. */
+/** An error, which loses its class between threads. */
 export interface Fault {
   readonly kind: 'disk' | 'cgroup' | 'other';
   readonly code: string;

@@ -10,23 +10,26 @@ import { ThreadCalls } from './thread-calls.ts';
 export interface FileThread {
   readonly disk: Disk;
   readonly cgroups: Cgroups;
-  /** Resolves when all that was asked for is done. */
+  /** Resolves when every call is done. */
   close(): Promise<void>;
 }
 
 /**
- * The disk of a state folder and the machine's control groups, changed by a thread of their own. A file system makes
- * whoever changes it wait while it commits what others changed, and a control group is made under a lock of the whole
- * kernel: milliseconds, in which the agent's own thread would serve nobody. Questions are answered by the page cache,
- * sooner than another thread could be asked.
+ * The disk of a state folder and the machine's control groups, changed by a thread of their own: ext4 makes a process that
+ * creates a name wait while it commits (3 of 5 ms of each start), and a control group is made under a lock of the whole
+ * kernel. Reads stay in the calling thread: the page cache answers sooner than another thread.
+ *
+ * `thread-calls.ts` sends the calls of one turn of the event loop in one message, `worker.ts` carries them out and sends
+ * the results back, `calls.ts` has the messages.
  *
  * A program that runs from its sources before there is a build does all of it in the calling thread.
+ * `docs/decisions: Shims and the state folder`
  */
 export function openFileThread(root: string): FileThread {
   const local = { disk: nodeDisk(root), cgroups: linuxCgroups() };
   const program = findWorker();
   if (program === undefined) return { ...local, close: () => Promise.resolve() };
-  // Without what the process was told to load first: the thread needs nothing of it.
+  // Without the process's own `--import`s: the thread needs none of them.
   const worker = new Worker(program, { workerData: { root }, execArgv: [] });
   const calls = new ThreadCalls(worker, local);
   return {

@@ -11,8 +11,8 @@ interface Pending {
 type Method = (...args: readonly unknown[]) => Promise<unknown>;
 
 /**
- * The calling side of the thread. What is asked for in one turn of the event loop goes in one message, in the order of
- * asking. A thread that died is not missed for long: from then on the caller does it itself.
+ * The calling side of the thread. Calls of one turn of the event loop go in one message, in their order. When the thread has
+ * died, further calls run in the calling thread.
  */
 export class ThreadCalls {
   readonly #worker: Worker;
@@ -26,12 +26,12 @@ export class ThreadCalls {
   constructor(worker: Worker, local: ThreadPorts) {
     this.#worker = worker;
     this.#local = local;
-    // Only what is under way keeps a process from ending.
+    // Only a call under way keeps the process from ending.
     worker.unref();
     worker.on('message', (answers: readonly Answer[]) => {
       for (const one of answers) this.#take(one);
     });
-    // Its end follows, and says the same.
+    // `exit` follows.
     worker.on('error', () => undefined);
     worker.once('exit', () => this.#died());
   }
@@ -75,7 +75,7 @@ export class ThreadCalls {
     else asked?.resolve(answer.value as never);
   }
 
-  /** What was under way is done, or half done, or not: as when a device fails. */
+  /** A call under way may be done, half done or not done: as when a device fails. */
   #died(): void {
     this.#alive = false;
     for (const { reject } of this.#pending.values())

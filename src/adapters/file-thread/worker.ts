@@ -15,7 +15,7 @@ const ports = {
 
 let answers: Answer[] = [];
 
-/** What ends in the same turn goes back in one message. */
+/** Results of one turn go back in one message. */
 function answer(one: Answer): void {
   if (answers.push(one) > 1) return;
   setImmediate(() => {
@@ -34,6 +34,6 @@ async function carryOut({ id, port, method, args }: Call): Promise<void> {
 }
 
 parentPort?.on('message', (calls: readonly Call[]) => {
-  // Each begins before the next one does: what is asked for in an order is begun in that order.
+  // Each call begins before the next one does.
   for (const call of calls) void carryOut(call);
 });

@@ -1,4 +1,4 @@
-/** The names in each folder of a disk in memory, and who watches it. What is in the files is its owner's business. */
+/** The names in each folder of a disk in memory, and the watchers of each. */
 export class FolderTree {
   /** So that listing a folder costs what it holds, not what the disk holds. */
   readonly #folders = new Map<string, Set<string>>();
@@ -17,7 +17,7 @@ export class FolderTree {
   add(path: string): void {
     const [folder, name] = split(path);
     this.#enter(folder).add(name);
-    this.#tell(folder);
+    this.#report(folder);
   }
 
   /** A file or a folder is gone, with all that was in it. */
@@ -25,7 +25,7 @@ export class FolderTree {
     this.#folders.delete(path);
     const [folder, name] = split(path);
     this.#folders.get(folder)?.delete(name);
-    this.#tell(folder);
+    this.#report(folder);
   }
 
   watch(folder: string, onChange: () => void): () => void {
@@ -54,7 +54,7 @@ export class FolderTree {
     return names;
   }
 
-  #tell(folder: string): void {
+  #report(folder: string): void {
     for (const onChange of [...(this.#watchers.get(folder) ?? [])]) onChange();
   }
 }

@@ -2,8 +2,8 @@ import type { ShimState } from '../../core/host/shim.ts';
 import type { ShimLink, StdinAnswer, TailPiece } from '../../ports/process.ts';
 import type { HollowTask } from './hollow-task.ts';
 
-/** What a link may do with its task. All of it ends when the task does. */
-export interface HollowHands {
+/** What a link may do with its task, while the task runs. */
+export interface HollowControl {
   /** @returns null when it no longer runs */
   task(): HollowTask | null;
   state(task: HollowTask): ShimState;
@@ -19,22 +19,22 @@ export interface HollowHands {
 const ENOTTY = 25;
 const ENOTSUP = 95;
 
-/** A talk with a hollow shim: the rules of `ShimLink`, and nothing in between that could lose a word. */
+/** A connection to a hollow shim: the rules of `ShimLink`, without a socket. */
 export class HollowLink implements ShimLink {
   readonly ended: Promise<void>;
-  readonly #hands: HollowHands;
+  readonly #control: HollowControl;
   readonly #closers: (() => void)[] = [];
   #open = true;
 
-  constructor(hands: HollowHands) {
-    this.#hands = hands;
+  constructor(control: HollowControl) {
+    this.#control = control;
     const closed = new Promise<void>((resolve) => this.#closers.push(resolve));
-    this.ended = Promise.race([closed, hands.ended]);
+    this.ended = Promise.race([closed, control.ended]);
   }
 
   async state(): Promise<ShimState | null> {
     const task = this.#task();
-    return task === null ? null : this.#hands.state(task);
+    return task === null ? null : this.#control.state(task);
   }
 
   async writeStdin(offset: number, bytes: Uint8Array): Promise<StdinAnswer | null> {
@@ -45,7 +45,7 @@ export class HollowLink implements ShimLink {
     const fresh = bytes.subarray(Math.min(bytes.length, task.stdinNext - offset));
     task.stdinNext += fresh.length;
     const { stdinNext: next } = task;
-    if (fresh.length > 0) await this.#hands.input(task, fresh);
+    if (fresh.length > 0) await this.#control.input(task, fresh);
     return { next };
   }
 
@@ -56,13 +56,13 @@ export class HollowLink implements ShimLink {
     if (offset > next) return { next, refused: 'gap' };
     if (!task.stdinOpen) return { next };
     task.stdinOpen = false;
-    await this.#hands.endInput(task);
+    await this.#control.endInput(task);
     return { next };
   }
 
   async signal(signal: string, sequence: number): Promise<number | null> {
     const task = this.#task();
-    return task === null ? null : this.#hands.signal(task, signal, sequence);
+    return task === null ? null : this.#control.signal(task, signal, sequence);
   }
 
   async resize(rows: number, columns: number): Promise<number | null> {
@@ -75,7 +75,7 @@ export class HollowLink implements ShimLink {
 
   async killTree(): Promise<number | null> {
     if (this.#task() === null) return null;
-    await this.#hands.kill();
+    await this.#control.kill();
     return 0;
   }
 
@@ -90,14 +90,14 @@ export class HollowLink implements ShimLink {
   async renew(forMs: number | null): Promise<number | null> {
     const task = this.#task();
     if (task === null) return null;
-    this.#hands.renewed(task, forMs);
+    this.#control.renewed(task, forMs);
     return 0;
   }
 
   async tail(listener: (piece: TailPiece) => void): Promise<{ out: number; err: number } | null> {
     const task = this.#task();
     if (task === null) return null;
-    this.#closers.push(this.#hands.tail(listener));
+    this.#closers.push(this.#control.tail(listener));
     return { out: task.out, err: task.err };
   }
 
@@ -107,6 +107,6 @@ export class HollowLink implements ShimLink {
   }
 
   #task(): HollowTask | null {
-    return this.#open ? this.#hands.task() : null;
+    return this.#open ? this.#control.task() : null;
   }
 }

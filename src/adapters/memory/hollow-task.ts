@@ -8,7 +8,7 @@ export interface HollowTask {
   readonly launch: ShimLaunch;
   out: number;
   err: number;
-  /** Takes back what the task would do by itself. */
+  /** Cancels the timers of the task. */
   cancel: () => void;
   readonly signals: string[];
   readonly signalResults: Map<number, number>;

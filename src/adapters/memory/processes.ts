@@ -73,7 +73,7 @@ export class HollowProcesses implements Processes {
     return this.#running.get(attempt)?.signals ?? [];
   }
 
-  /** Somebody else listens at the port. */
+  /** Another process listens at the port. */
   takePort(port: number): void {
     this.#takenPorts.add(port);
   }
@@ -82,7 +82,7 @@ export class HollowProcesses implements Processes {
     this.#takenPorts.delete(port);
   }
 
-  /** Somebody else listens on the address. */
+  /** Another process listens on the address. */
   takeAddress(address: string): void {
     this.#takenAddresses.add(address);
   }
@@ -114,7 +114,7 @@ export class HollowProcesses implements Processes {
     await this.#recordEnd(attempt, task, task.ended);
   }
 
-  /** A shim stays until its task's end is written, however long the disk takes nothing. */
+  /** A shim stays until its task's end is written, however long the disk refuses writes. */
   async #recordEnd(attempt: string, task: Hollow, record: ExitRecord): Promise<void> {
     try {
       await this.#disk.publish(`${folder(attempt)}/${ATTEMPT_FILES.exit}`, exitFile.encode(record));
@@ -125,16 +125,16 @@ export class HollowProcesses implements Processes {
     }
     this.#running.delete(attempt);
     task.go();
-    this.#tell(attempt);
+    this.#report(attempt);
   }
 
-  /** The shim is gone and leaves no word of its task's end. */
+  /** The shim is gone, and the task's end is not recorded. */
   loseShim(attempt: string): void {
     const task = this.#running.get(attempt);
     task?.cancel();
     task?.go();
     this.#running.delete(attempt);
-    this.#tell(attempt);
+    this.#report(attempt);
   }
 
   isAlive(identity: ProcessIdentity): Promise<boolean> {
@@ -165,7 +165,7 @@ export class HollowProcesses implements Processes {
     };
     await this.#disk.publish(`${folder(attempt)}/${ATTEMPT_FILES.started}`, startedFile.encode(started));
     this.#arm(attempt, task);
-    this.#tell(attempt);
+    this.#report(attempt);
   }
 
   async exec(attempt: string, commandId: string, order: ExecOrder): Promise<string | null> {
@@ -271,7 +271,7 @@ export class HollowProcesses implements Processes {
     if (task.launch.env['HOLLOW_ECHO'] !== undefined) await this.end(attempt, { code: exitCodeOf(task) });
   }
 
-  /** What happens by itself: its end, or the nearer of its deadlines. */
+  /** Sets the timers of its natural end and of the nearer deadline. */
   #arm(attempt: string, task: Hollow): void {
     if (task.stopping) return;
     task.cancel();
@@ -304,7 +304,7 @@ export class HollowProcesses implements Processes {
     task.cancel = this.#clock.after(graceMs, kill);
   }
 
-  #tell(attempt: string): void {
+  #report(attempt: string): void {
     for (const listener of [...this.#listeners]) listener(attempt);
   }
 }

@@ -3,6 +3,7 @@ import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupErrorCode, CgroupMount, Cgroups, CgroupValue } from '../../ports/cgroups.ts';
 import { CgroupError } from '../../ports/cgroups.ts';
+import { killNow, processesIn } from './proc-files.ts';
 
 /** The control groups of a Linux machine. @param mountInfo for tests; else those of this process */
 export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
@@ -20,11 +21,7 @@ export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
     read: (file) => readFile(file, 'utf8').catch(() => null),
     write: async (file, text) => write(file, text),
     async killListed(group) {
-      const text = await readFile(join(group, 'cgroup.procs'), 'utf8').catch(() => '');
-      const pids = text
-        .split('\n')
-        .map(Number)
-        .filter((pid) => pid > 0);
+      const pids = await processesIn(group);
       for (const pid of pids) killNow(pid);
       return pids.length;
     },
@@ -33,10 +30,10 @@ export function linuxCgroups(mountInfo = '/proc/self/mountinfo'): Cgroups {
   };
 }
 
-/** A machine without control groups, or whose groups are not to be used. */
+/** A machine without control groups, or one whose groups must not be used. */
 export const NO_CGROUPS: Cgroups = { ...linuxCgroups(), mounts: async () => [] };
 
-/** Mounts of control groups in a `mountinfo`; of several at one place the last one is seen, so it comes last here too. */
+/** Mounts of control groups in a `mountinfo`. Of several at one path the last one covers the others. */
 export function parseMounts(text: string): CgroupMount[] {
   const found = new Map<string, CgroupMount>();
   for (const line of text.split('\n')) {
@@ -65,7 +62,7 @@ async function list(group: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
 }
 
-/** From the bottom up: the files in a group cannot be removed, and need not be. */
+/** Removes the groups below it first; the files in a group need not be removed. */
 async function remove(group: string): Promise<'removed' | 'busy'> {
   if (removeOne(group) === 'removed') return 'removed';
   const below = await list(group);
@@ -124,14 +121,6 @@ const CODES: Readonly<Record<string, CgroupErrorCode>> = {
 function problem(path: string, error: unknown): CgroupError {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
   return new CgroupError(CODES[code] ?? 'refused', `${path}: ${code}`, error);
-}
-
-function killNow(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It ended by itself.
-  }
 }
 
 /** Limits are set for whole disks; a partition's parent in sysfs is its disk. */

@@ -8,8 +8,8 @@ import { execLaunch } from '../../wire/host-files/exec-launch.ts';
 import { decodeLaunch, encodeLaunch } from '../../wire/host-files/launch-codec.ts';
 
 /**
- * Prepares the folder of a command inside a task. The launch is linked into place: whoever comes second with the same id
- * finds the first one's.
+ * Prepares the folder of a command inside a task. The launch is linked into place: a second call with the same id finds the
+ * first one's.
  * @returns the command's name; null when the task does not run
  * @throws ProcessError when the task's sandbox is not there yet
  */

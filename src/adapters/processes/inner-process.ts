@@ -7,25 +7,25 @@ interface Process {
   readonly start: number;
 }
 
-const LOOKS_MAX = 40;
-const LOOK_AGAIN_MS = 25;
+const TRIES_MAX = 40;
+const RETRY_MS = 25;
 
 /**
- * The task proper of a sandbox: the first child of the first child of its main process. The sandbox makes it when
- * everything else is done, so when it is there the sandbox is closed.
+ * The task proper of a sandbox: the first child of the first child of its main process. The sandbox creates it last, so when
+ * it exists the sandbox is closed.
  * @returns null when it does not appear within a second
  */
 export async function innerProcess(main: Process): Promise<Process | null> {
-  for (let look = 0; look < LOOKS_MAX; look++) {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
     const init = await firstChild(main);
     const inner = init === null ? null : await firstChild(init);
     if (inner !== null) return inner;
-    await new Promise((next) => setTimeout(next, LOOK_AGAIN_MS));
+    await new Promise((next) => setTimeout(next, RETRY_MS));
   }
   return null;
 }
 
-/** The start time before and after: a number that was given away in between shows. */
+/** Compares the parent's start time, in case its number belongs to another process now. */
 async function firstChild(parent: Process): Promise<Process | null> {
   try {
     const path = `/proc/${String(parent.pid)}`;
@@ -34,7 +34,7 @@ async function firstChild(parent: Process): Promise<Process | null> {
     if (pid === 0 || (await startOf(parent.pid)) !== parent.start) return null;
     return { pid, start: await startOf(pid) };
   } catch {
-    // It ended meanwhile.
+    // It has ended.
     return null;
   }
 }

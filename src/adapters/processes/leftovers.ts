@@ -4,10 +4,11 @@ import { ATTEMPT_FILES, parseExecName } from '../../wire/host-files/attempt-file
 import type { KillMethod } from '../../wire/host-files/shim-launch.ts';
 import { decodeLaunch } from '../../wire/host-files/launch-codec.ts';
 import { STATE_MARK } from '../../wire/host-files/shim-launch.ts';
-import { findMarked } from './proc-files.ts';
+import { findMarked, killNow, processesIn } from './proc-files.ts';
 
 /**
- * Kills what an attempt left whose shim died: by its groups first, which lose nobody, then by the marks in the environment.
+ * Kills what a dead shim's attempt left: by its control groups first, which miss no process, then by the marks in the
+ * environment.
  * @returns how many processes there were
  */
 export async function killAllOf(attempts: string, name: string): Promise<number> {
@@ -15,7 +16,7 @@ export async function killAllOf(attempts: string, name: string): Promise<number>
   return killByMethods(kill, name, stateId);
 }
 
-/** As `killAllOf`, with the ways to kill that the launch names. @param stateId null: of a launch that does not say whose */
+/** As `killAllOf`, by the given methods. @param stateId null: unknown, any state folder's */
 export async function killByMethods(
   methods: readonly KillMethod[],
   name: string,
@@ -28,7 +29,7 @@ export async function killByMethods(
   if (stateId !== null) marks.push(`${STATE_MARK}=${stateId}`);
   if (exec !== null) {
     const own = methods.flatMap((method) => (method.kind === 'environ' ? [method.mark] : []));
-    // Without a mark of its own it could not be told from the task that it is in.
+    // Without a mark of its own it cannot be distinguished from the task that it runs in.
     if (own.length === 0) return found.size;
     marks.push(...own);
   }
@@ -44,7 +45,7 @@ async function launchIn(folder: string): Promise<{ kill: readonly KillMethod[]; 
     const launch = decodeLaunch(await readFile(join(folder, ATTEMPT_FILES.launch), 'utf8'));
     return { kill: launch.kill ?? [], stateId: launch.env[STATE_MARK] ?? null };
   } catch {
-    // No launch, no groups: the marks remain.
+    // Without a launch there are no groups, only marks.
     return { kill: [], stateId: null };
   }
 }
@@ -56,30 +57,17 @@ async function killGroup(method: KillMethod): Promise<readonly number[]> {
   const before = await processesIn(folder);
   if (before.length === 0) return before;
   if (method.kind === 'cgroup') {
-    await tell(method.path, '1');
+    await write(method.path, '1');
     return before;
   }
   const state = join(folder, 'freezer.state');
-  await tell(state, 'FROZEN');
+  await write(state, 'FROZEN');
   for (const pid of await processesIn(folder)) killNow(pid);
-  await tell(state, 'THAWED');
+  await write(state, 'THAWED');
   return before;
 }
 
-async function processesIn(folder: string): Promise<readonly number[]> {
-  const text = await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
-  return text.split('\n').filter(Boolean).map(Number);
-}
-
-/** A group that is gone holds nobody. */
-async function tell(path: string, text: string): Promise<void> {
+/** Ignores errors: a group that is gone holds no process. */
+async function write(path: string, text: string): Promise<void> {
   await writeFile(path, text).catch(() => undefined);
-}
-
-function killNow(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It ended by itself.
-  }
 }

@@ -4,8 +4,8 @@ import { STATE_MARK } from '../../wire/host-files/shim-launch.ts';
 import { parseStat } from './proc-files.ts';
 
 /**
- * All attempts of which a process runs on this machine, whoever's they are, by the marks in the environments. Others' that
- * this process may not look at are left out.
+ * All attempts that have a process on this machine, of every host, by the marks in the environments. Processes that this one
+ * may not read are left out.
  */
 export async function markedAttempts(): Promise<readonly MarkedAttempt[]> {
   const found = new Map<string, MarkedAttempt>();
@@ -31,12 +31,12 @@ async function markedBy(pid: string): Promise<MarkedAttempt | null> {
     if (state === 'Z' || state === 'X') return null;
     return { stateId, attempt, deserted: await lostItsFolder(parent, attempt) };
   } catch {
-    // Gone meanwhile, or somebody else's.
+    // It has ended, or belongs to another user.
     return null;
   }
 }
 
-/** A shim lives in its attempt's folder; the kernel says of a folder that is gone that it was deleted. */
+/** A shim's working folder is its attempt's; the kernel marks the path of a deleted folder. */
 async function lostItsFolder(shim: number, attempt: string): Promise<boolean> {
   const folder = await readlink(`/proc/${String(shim)}/cwd`).catch(() => '');
   return folder.endsWith(`/attempts/${attempt} (deleted)`);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ProcessIdentity } from '../../ports/process.ts';
 
 export function readBootId(): string {
@@ -38,7 +39,7 @@ export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
 
 const GONE = new Set(['ENOENT', 'ESRCH']);
 
-/** Processes whose environment holds all the marks, whoever their parent is now. @param marks `MOORAGE_ATTEMPT=a.main.1` */
+/** Processes whose environment has all the marks, whatever their parent. @param marks `MOORAGE_ATTEMPT=a.main.1` */
 export async function findMarked(marks: readonly string[]): Promise<readonly number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {
@@ -55,7 +56,24 @@ async function carries(pid: number, marks: readonly string[]): Promise<boolean> 
     if (!marks.every((mark) => environment.includes(mark))) return false;
     return parseStat(await readFile(`/proc/${String(pid)}/stat`, 'utf8')).state !== 'Z';
   } catch {
-    // Gone meanwhile, or somebody else's, which none of ours can be.
+    // It has ended, or belongs to another user, as no process of a task does.
     return false;
+  }
+}
+
+/** Processes in a control group; none when it is gone. */
+export async function processesIn(group: string): Promise<readonly number[]> {
+  const text = await readFile(join(group, 'cgroup.procs'), 'utf8').catch(() => '');
+  return text
+    .split('\n')
+    .map(Number)
+    .filter((pid) => pid > 0);
+}
+
+export function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
   }
 }

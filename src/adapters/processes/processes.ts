@@ -12,7 +12,18 @@ import { openLink } from './shim-link.ts';
 import { boundAddresses, listeningPorts } from './sockets.ts';
 import { Spawner } from './spawner.ts';
 
-/** `native`: path of the compiled shim. `command`: a program that takes `--run STATE ATTEMPT` behind its own arguments. */
+/**
+ * The processes of a Linux machine, as the host-agent needs them; `host-agent/shim` is the other half.
+ *
+ * - Start: `spawner.ts` is the resident process that forks shims; `exec-folder.ts` prepares a command inside a task, whose
+ *   namespaces `inner-process.ts` finds.
+ * - Talk to a shim: `shim-link.ts` speaks its protocol over the socket of `shim-socket.ts`; `signals.ts` numbers signals.
+ * - Find and kill: `marked.ts` finds attempts by the marks in environments, `leftovers.ts` kills what a dead shim left,
+ *   `proc-files.ts` reads /proc, `sockets.ts` the ports and addresses in use.
+ * - The machine: `cgroups.ts` (control groups), `machine.ts` (capacity), `commands.ts` (short programs).
+ */
+
+/** `native`: path of the compiled shim. `command`: a program that takes `--run STATE ATTEMPT` after its own arguments. */
 export type ShimProgram =
   | { readonly kind: 'native'; readonly path: string }
   | { readonly kind: 'command'; readonly argv: readonly string[] };
@@ -24,29 +35,28 @@ export interface LinuxProcessesOptions {
   readonly shimGroups?: readonly string[];
 }
 
-/** Processes of a Linux machine; see `host-agent/native` for the other half. */
 export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   const { stateFolder, shim } = options;
   const listeners = new Set<(attempt: string) => void>();
-  const tell = (attempt: string): void => {
+  const report = (attempt: string): void => {
     for (const listener of listeners) listener(attempt);
   };
   const attempts = join(stateFolder, 'attempts');
-  /** A link for one question. */
-  const ask = async (attempt: string, question: (link: ShimLink) => Promise<unknown>): Promise<boolean> => {
+  /** Opens a link for one call. @returns false without a shim, or without its answer */
+  const ask = async (attempt: string, call: (link: ShimLink) => Promise<unknown>): Promise<boolean> => {
     const link = await openLink(join(attempts, attempt));
-    const answer = link === null ? null : await question(link);
+    const answer = link === null ? null : await call(link);
     link?.close();
     return answer !== null;
   };
   mkdirSync(attempts, { recursive: true, mode: 0o700 });
   const events = join(stateFolder, 'events');
   mkdirSync(events, { recursive: true, mode: 0o700 });
-  writeFileSync(join(events, BELL), '');
-  const watcher = watchEvents(events, tell);
+  writeFileSync(join(events, NOTIFY_FILE), '');
+  const watcher = watchEvents(events, report);
   const spawner =
     shim.kind === 'native'
-      ? new Spawner(shim.path, [stateFolder, ...(options.shimGroups ?? [])], tell)
+      ? new Spawner(shim.path, [stateFolder, ...(options.shimGroups ?? [])], report)
       : null;
   const bootId = readBootId();
   const startShim = (attempt: string): Promise<void> =>
@@ -91,24 +101,24 @@ export function linuxProcesses(options: LinuxProcessesOptions): Processes {
   };
 }
 
-/** The file to which shims give the names that come and go. */
-const BELL = '.bell';
+/** Shims give this file the name of their attempt for a moment: the watch of the folder reports it. */
+const NOTIFY_FILE = '.bell';
 
-/** File names have no slash: a command inside an attempt tells as `<attempt>~<id>`. */
+/** File names have no slash: a command inside an attempt is `<attempt>~<id>`. */
 const EXEC_EVENT = '~';
 
-/** A name that comes and goes is two changes of the folder, and one piece of news: told once for each turn. */
-function watchEvents(folder: string, tell: (attempt: string) => void): FSWatcher {
-  const news = new Set<string>();
-  const tellAll = (): void => {
-    const names = [...news];
-    news.clear();
-    for (const name of names) tell(name.replace(EXEC_EVENT, '/exec/'));
+/** A name that comes and goes is two changes of the folder: each name is reported once a turn. */
+function watchEvents(folder: string, report: (attempt: string) => void): FSWatcher {
+  const changed = new Set<string>();
+  const reportAll = (): void => {
+    const names = [...changed];
+    changed.clear();
+    for (const name of names) report(name.replace(EXEC_EVENT, '/exec/'));
   };
   const watcher = watch(folder, (_kind, name) => {
-    if (name === null || name === BELL) return;
-    if (news.size === 0) setImmediate(tellAll);
-    news.add(name);
+    if (name === null || name === NOTIFY_FILE) return;
+    if (changed.size === 0) setImmediate(reportAll);
+    changed.add(name);
   });
   watcher.on('error', () => watcher.close());
   return watcher;

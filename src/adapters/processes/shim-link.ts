@@ -15,14 +15,14 @@ import {
 import { connectShim } from './shim-socket.ts';
 import { signalNumber } from './signals.ts';
 
-/** A shim that does not answer within this time is stuck in the kernel; whoever asked looks again later. */
+/** A shim that does not answer within this time is stuck in the kernel; the caller tries again later. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
 const { EPIPE, ENOTSUP } = constants.errno;
 const FOR_EVER = 0xffff_ffff_ffff_ffffn;
 const BOTH_STREAMS = 3;
 
-/** Opens a talk with the shim in `folder`. @returns null when none listens there, or none answers */
+/** Connects to the shim in `folder`. @returns null when none listens there, or none answers */
 export async function openLink(folder: string): Promise<ShimLink | null> {
   const socket = await connectShim(folder);
   if (socket === null) return null;
@@ -36,7 +36,7 @@ class SocketLink implements ShimLink {
   readonly ended: Promise<void>;
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
-  /** Who waits for the next answers, in order. */
+  /** Callers that wait for the next answers, in order. */
   readonly #waiting: ((frame: Frame | null) => void)[] = [];
   #version = SHIM_PROTOCOL_VERSION;
   #onPiece: ((piece: TailPiece) => void) | null = null;
@@ -115,7 +115,7 @@ class SocketLink implements ShimLink {
     if (this.#socket.destroyed) return Promise.resolve(null);
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      // Counts from the last byte in either direction; a quiet link that nobody asks anything may stay quiet.
+      // Counts from the last byte in either direction; without a pending call the link may be silent.
       this.#socket.setTimeout(ANSWER_TIMEOUT_MS);
       this.#socket.write(encodeFrame(type, parts, bytes));
     });
@@ -126,7 +126,7 @@ class SocketLink implements ShimLink {
     try {
       frames = this.#reader.push(chunk);
     } catch {
-      // What is no frame cannot be followed by one. The shim is asked again over a fresh connection.
+      // Nothing after a broken frame can be read. The next call opens a new connection.
       this.#socket.destroy();
       return;
     }

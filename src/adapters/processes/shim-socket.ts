@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 
-/** A shim whose queue of callers is full is there, and busy. */
+/** A shim whose queue of connections is full is busy. */
 const BUSY_TRIES_MAX = 100;
 const BUSY_WAIT_MS = 10;
 
@@ -33,7 +33,7 @@ function connected(path: string): Promise<Socket | 'busy' | null> {
     socket.once('error', fail);
     socket.once('connect', () => {
       socket.off('error', fail);
-      // The shim may end before anybody else listens, and an error that nobody hears ends the process.
+      // The shim may end before the caller adds a listener, and an error without a listener ends the process.
       socket.on('error', () => socket.destroy());
       resolve(socket);
     });

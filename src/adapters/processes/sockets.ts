@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** What the kernel's tables of sockets say of one. */
+/** A row of the kernel's tables of sockets. */
 interface Socket {
   /** In hex, as the kernel writes it. */
   readonly address: string;
@@ -9,21 +9,21 @@ interface Socket {
 }
 
 const LISTEN = '0A';
-/** Of a datagram socket: bound, and talking to nobody in particular. */
+/** Of a datagram socket: bound, and not connected. */
 const BOUND = '07';
 
-/** Ports at which somebody listens, on whatever address. */
+/** Ports with a listener, on whatever address. */
 export async function listeningPorts(): Promise<ReadonlySet<number>> {
   const sockets = await socketsOf(['tcp', 'tcp6']);
   return new Set(sockets.filter(({ state }) => state === LISTEN).map(({ port }) => port));
 }
 
-/** IPv4 addresses, none of them "any", on which somebody listens or takes datagrams. */
+/** IPv4 addresses, other than "any", with a listener or a bound datagram socket. */
 export async function boundAddresses(): Promise<ReadonlySet<string>> {
   const listening = (await socketsOf(['tcp', 'tcp6'])).filter(({ state }) => state === LISTEN);
-  const taking = (await socketsOf(['udp', 'udp6'])).filter(({ state }) => state === BOUND);
-  const words = [...listening, ...taking].map(({ address }) => ipv4Of(address));
-  return new Set(words.filter((address) => address !== null));
+  const bound = (await socketsOf(['udp', 'udp6'])).filter(({ state }) => state === BOUND);
+  const addresses = [...listening, ...bound].map(({ address }) => ipv4Of(address));
+  return new Set(addresses.filter((address) => address !== null));
 }
 
 async function socketsOf(tables: readonly string[]): Promise<readonly Socket[]> {
@@ -41,7 +41,7 @@ async function socketsOf(tables: readonly string[]): Promise<readonly Socket[]> 
   return sockets;
 }
 
-/** An IPv4 address that a socket for IPv6 has. */
+/** Before an IPv4 address of an IPv6 socket. */
 const MAPPED = '0000000000000000FFFF0000';
 const ANY = '0.0.0.0';
 

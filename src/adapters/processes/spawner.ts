@@ -10,8 +10,8 @@ interface Order {
 }
 
 /**
- * The resident process that forks shims: Node's own spawn blocks for milliseconds, in proportion to its heap. It holds
- * nothing, so it may die at any time and is started again with the next attempt.
+ * The resident process that forks shims: Node's own spawn blocks for milliseconds, in proportion to its heap. It has no
+ * state, so it may die at any time; the next attempt starts it again.
  */
 export class Spawner {
   readonly #shimPath: string;
@@ -22,7 +22,7 @@ export class Spawner {
 
   /**
    * @param args the state folder, then the groups that the spawner and its shims join
-   * @param onFailed the system would not fork for this attempt
+   * @param onFailed the system refused to fork for this attempt
    */
   constructor(shimPath: string, args: readonly string[], onFailed: (attempt: string) => void) {
     this.#shimPath = shimPath;
@@ -30,7 +30,7 @@ export class Spawner {
     this.#onFailed = onFailed;
   }
 
-  /** Orders of one turn of the event loop go in one write: each would wake the spawner up by itself. */
+  /** Orders of one turn of the event loop go in one write, which wakes the spawner up once. */
   ask(attempt: string): Promise<void> {
     if (this.#orders.length === 0) setImmediate(() => this.#send());
     return new Promise((resolve, reject) => this.#orders.push({ attempt, resolve, reject }));
@@ -49,7 +49,7 @@ export class Spawner {
   #send(): void {
     const orders = this.#orders;
     this.#orders = [];
-    const child = this.#child ?? this.#begin();
+    const child = this.#child ?? this.#start();
     child.stdin?.write(orders.map(({ attempt }) => `${attempt}\n`).join(''), (cause) => {
       const refused = new ProcessError('the spawner does not take orders', { cause });
       for (const { resolve, reject } of orders)
@@ -58,8 +58,8 @@ export class Spawner {
     });
   }
 
-  #begin(): ChildProcess {
-    // A session of its own: Ctrl-C in a terminal is for the agent.
+  #start(): ChildProcess {
+    // A session of its own: Ctrl-C in a terminal goes to the agent.
     const child = spawn(this.#shimPath, ['--spawner', ...this.#args], {
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a real process does at its fail-points, see `runtime/faults/orders.ts`. */
+/** What a real process does at its fail points, see `runtime/faults/orders.ts`. */
 export const systemFailures = {
   /** `MOORAGE_FAILPOINT`: read once, at the start. */
   orders: process.env['MOORAGE_FAILPOINT'],
@@ -14,19 +14,20 @@ export const systemFailures = {
 
 function kill(): never {
   process.kill(process.pid, 'SIGKILL');
-  // The signal may take a moment, and not one more line of ours may run in it.
+  // The signal may take a moment, in which no further line may run.
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
 
-/** With `MOORAGE_FAILPOINT_FROM` naming a file, points count from when it is there: after the start, for one. */
+/** With `MOORAGE_FAILPOINT_FROM` naming a file, points count from when it exists: after the start, for one. */
 function counts(): boolean {
   const file = process.env['MOORAGE_FAILPOINT_FROM'];
   return file === undefined || existsSync(file);
 }
 
 /**
- * With `MOORAGE_FAILPOINT_ONCE` naming a folder an order is followed once by all processes together: whoever makes its
- * file follows it. So a role that was killed and started again is not killed again, and a test sees which orders were met.
+ * With `MOORAGE_FAILPOINT_ONCE` naming a folder an order is followed once by all processes together: the process that
+ * creates its file follows it. So a role that was killed and started again is not killed again, and a test sees which orders
+ * were met.
  */
 function fires(order: { readonly name: string; readonly nth: number }): boolean {
   const folder = process.env['MOORAGE_FAILPOINT_ONCE'];
@@ -38,7 +39,7 @@ function seen(name: string): void {
   leaveMark(process.env['MOORAGE_FAILPOINT_SEEN'] ?? '', name);
 }
 
-/** @returns false when it was there already */
+/** @returns false when it exists already */
 function leaveMark(folder: string, name: string): boolean {
   try {
     mkdirSync(folder, { recursive: true });

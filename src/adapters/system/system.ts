@@ -1,10 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+
+/**
+ * The machine's own time and randomness. Beside them `digest.ts` has digests, `call-queue.ts` bounds concurrent calls, and
+ * `fail-points.ts` is what a real process does at a fail point.
+ */
 
 /** Node's timers take a longer delay for 1 ms, so longer ones are waited for in parts. */
 const DELAY_MAX_MS = 0x7fff_ffff;
 
-/** The machine's own time. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -16,5 +22,25 @@ export const systemClock: Clock = {
     };
     wait(delayMs);
     return () => clearTimeout(timer);
+  },
+};
+
+/** A draw from the secure source costs 20 µs however small it is, and ids are made by the ten thousand. */
+const POOL_BYTES = 16 * 1024;
+let pool: Uint8Array = new Uint8Array(0);
+let used = 0;
+
+/** Ids come from the machine's secure source, samples from the fast one. */
+export const systemRandom: Random = {
+  fraction: () => Math.random(),
+  below: (bound) => Math.floor(Math.random() * bound),
+  bytes: (count) => {
+    if (count > POOL_BYTES) return randomBytes(count);
+    if (used + count > pool.length) {
+      pool = randomBytes(POOL_BYTES);
+      used = 0;
+    }
+    used += count;
+    return pool.subarray(used - count, used);
   },
 };

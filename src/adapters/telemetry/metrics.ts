@@ -66,7 +66,7 @@ export function promMetrics(options: PromMetricsOptions = {}): Metrics {
       known.set(name, found);
     }
     const fits =
-      found.instrument instanceof kind && found.labels === labelNames.join() && hasRoom(found, labels);
+      found.instrument instanceof kind && found.labels === labelNames.join() && isWithinBound(found, labels);
     if (fits) return found.instrument as T;
     dropped.inc({ metric: name });
     return null;
@@ -85,7 +85,7 @@ function bucketsOf(kind: unknown): { buckets: number[] } | undefined {
   return kind === Histogram ? { buckets: BUCKETS_SECONDS } : undefined;
 }
 
-function hasRoom(registered: Registered, labels: MetricLabels): boolean {
+function isWithinBound(registered: Registered, labels: MetricLabels): boolean {
   if (registered.labels === '') return true;
   const series = JSON.stringify(Object.entries(labels).sort());
   if (registered.series.has(series)) return true;

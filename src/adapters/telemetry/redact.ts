@@ -1,7 +1,7 @@
-/** What stands in the place of a secret. */
+/** Written in the place of a secret. */
 const HIDDEN = '***';
 
-/** Fields that hold secrets under whatever object they lie: values of `env` are hidden one by one, names stay. */
+/** Fields that hold secrets, in whatever object. Of `env` the values are hidden and the names stay. */
 const SECRET_NAMES = new Set([
   'ticket',
   'token',
@@ -19,7 +19,8 @@ const DEPTH_MAX = 8;
 const TOKEN = /\bv4\.(?:public|local)\.[\w-]+(?:\.[\w-]+)?/g;
 
 /**
- * A copy of a log field without secrets: environment values, tickets and tokens (I65). Errors become plain objects.
+ * A copy of a log field without secrets: environment values, tickets and tokens (I65). Errors become plain objects. (pino's
+ * own `redact` takes paths; here a name is hidden at any depth, and a token inside any text.)
  *
  * @param depth how deep the value lies in the logged object
  */

@@ -3,7 +3,7 @@ import type { Log, LogFields } from '../../ports/telemetry.ts';
 import { redact } from './redact.ts';
 
 export interface PinoLogOptions {
-  /** Which role speaks: `scheduler`, `agent`; in every line as `component`. */
+  /** The role: `scheduler`, `agent`; in every line. */
   readonly component: string;
   /** The role's id, in every line. */
   readonly id?: string;
@@ -13,7 +13,8 @@ export interface PinoLogOptions {
 }
 
 /**
- * JSON lines with secrets taken out. Written at once, so that the last words of a process that dies are there.
+ * The log of a role: JSON lines without secrets (`redact.ts`), written synchronously, so that the last lines of a process
+ * that dies are not lost. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
  */
 export function pinoLog(options: PinoLogOptions): Log {
   const base = options.id === undefined ? {} : { id: options.id };
@@ -27,8 +28,8 @@ export function pinoLog(options: PinoLogOptions): Log {
     },
     destination,
   );
-  const say = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
+  const at = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
     if (logger.isLevelEnabled(level)) logger[level](redact(fields), redact(message) as string);
   };
-  return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -41,7 +41,7 @@ export class KeyFileError extends Error {
   override readonly name = 'KeyFileError';
 }
 
-/** Makes both files in the folder, unless they are there already. Only their owner may read them. */
+/** Makes both files in the folder where they are missing. Only their owner may read them. */
 export async function makeKeyFiles(folder: string): Promise<KeyFiles> {
   const files = {
     signingKeyFile: join(folder, 'arbiter.secret'),
@@ -61,7 +61,7 @@ export async function makeKeyFiles(folder: string): Promise<KeyFiles> {
   return files;
 }
 
-/** @throws KeyFileError when it is no key, or when others than its owner may read it */
+/** @throws KeyFileError when it is no key, or when users other than its owner may read it */
 export async function readSigningKey(file: string): Promise<SigningKey> {
   const { mode } = await stat(file);
   if ((mode & 0o077) !== 0) throw new KeyFileError(`${file} can be read by others: chmod 600 ${file}`);
@@ -99,7 +99,7 @@ async function keyIdOf(key: PublicKey): Promise<string> {
     .slice(0, 16);
 }
 
-/** The file is there whole or not at all, and never readable by others, not even for a moment. */
+/** Writes the whole file or nothing; it is never readable by other users, not even for a moment. */
 async function writeWhole(file: string, text: string): Promise<void> {
   const draft = `${file}.${String(process.pid)}.draft`;
   await rm(draft, { force: true });

@@ -7,9 +7,9 @@ import type { TicketSigner, TicketVerifier } from '../../ports/crypto.ts';
 import { ticketBodySchema } from '../../wire/api/ticket-schema.ts';
 
 /**
- * Tickets as PASETO v4.public (Ed25519; no other algorithm can be asked for). The footer names the key, so that several
+ * Tickets as PASETO v4.public (Ed25519; a token cannot choose another algorithm). The footer names the key, so that several
  * can be pinned while one is replaced; the host and its incarnation are signed outside the token (implicit assertion), so
- * that another host cannot even verify it.
+ * that another host cannot even verify it. `key-files.ts` makes and reads the keys.
  */
 
 export interface SigningKey {
@@ -28,7 +28,7 @@ const TOKEN_CHARS_MAX = 16 * 1024;
 
 const protocol = new PublicProtocol(SignFactory, VerifyFactory);
 
-/** How long tickets hold is said in the body and checked by `ticketRefusal`, on the host's own clock port. */
+/** A ticket's time is in its body; `ticketRefusal` checks it by the host's own clock port. */
 const NO_TIMES = { addIssuedAt: false, nonExpiring: true } as const;
 
 export function pasetoSigner(key: SigningKey): TicketSigner {
@@ -66,7 +66,7 @@ export function pasetoVerifier(pinned: readonly PinnedKey[]): TicketVerifier {
         return body === null ? { valid: false, reason: 'malformed' } : { valid: true, body };
       } catch (error) {
         if (!(error instanceof PasetoError)) throw error;
-        // The library looks at claims after the signature: this one was signed, but is no ticket.
+        // The library checks claims after the signature: this one was signed, but is no ticket.
         return {
           valid: false,
           reason: error instanceof ClaimValidationError ? 'malformed' : 'bad-signature',
@@ -76,7 +76,7 @@ export function pasetoVerifier(pinned: readonly PinnedKey[]): TicketVerifier {
   };
 }
 
-/** What both ends say besides the token: for whom it is. */
+/** The implicit assertion, which both ends compute: the token's host. */
 function assertionFor(host: string, hostIncarnation: number): Uint8Array {
   return new TextEncoder().encode(canonicalJson(['moorage-ticket', host, hostIncarnation]));
 }

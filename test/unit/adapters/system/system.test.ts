@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { callQueue } from '../../../../src/adapters/system/call-queue.ts';
-import { systemClock } from '../../../../src/adapters/system/system.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
-import { systemRandom } from '../../../../src/adapters/system/random.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/system/system.ts';
 
 describe('system adapters', () => {
   it('the digest is SHA-256', () => {
