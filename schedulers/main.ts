@@ -13,17 +13,17 @@ import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { abandonable } from '../src/runtime/wait/abandon.ts';
-import { rehearseWhenIdle } from './warmup/idle-warmup.ts';
+import { warmUpWhenIdle } from './warmup/idle-warmup.ts';
 import type { SchedulerSettings } from './policies/options.ts';
 import { compileOptions } from './policies/options.ts';
-import type { RehearsalParts } from './warmup/warmup.ts';
-import { rehearseFirst } from './warmup/warmup.ts';
+import type { WarmUpParts } from './warmup/warmup.ts';
+import { warmUpFirst } from './warmup/warmup.ts';
 import { Scheduler } from './scheduler.ts';
 
 export type { SchedulerSettings } from './policies/options.ts';
 
-/** Before it serves; when it has nothing else to do; or not at all. */
-export type Rehearsing = 'first' | 'idle' | 'never';
+/** When to warm up: before the scheduler serves, when it is idle, or not at all. */
+export type WarmUpTime = 'first' | 'idle' | 'never';
 
 export interface SchedulerMainOptions extends SchedulerSettings {
   readonly cell: string;
@@ -33,8 +33,8 @@ export interface SchedulerMainOptions extends SchedulerSettings {
   readonly listen: { readonly host: string; readonly port: number };
   readonly reach?: Reach;
   readonly log: Log;
-  /** When to have the code compiled by jobs of no account; without it, never. */
-  readonly rehearse?: Rehearsing;
+  /** See `warmup/`; without it, never. */
+  readonly warmUp?: WarmUpTime;
 }
 
 export interface RunningScheduler {
@@ -46,7 +46,7 @@ export interface RunningScheduler {
   readonly ended: Promise<void>;
 }
 
-/** Questions have no body worth the name. */
+/** Requests of its API have no body. */
 const BODY_BYTES_MAX = 16 * 1024;
 
 /** Starts a scheduler on the machine it runs on. Resolves when its API serves. */
@@ -63,45 +63,47 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
     ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex },
   };
-  if (options.rehearse === 'first')
-    await rehearsing(options, (parts) => rehearseFirst({ ...parts, makeStore: rehearsalStore }));
+  if (options.warmUp === 'first')
+    await warmingUp(options, (parts) => warmUpFirst({ ...parts, makeStore: warmUpStore }));
   const scheduler = new Scheduler(world, settings);
   const listen = { ...options.listen, bodyBytesMax: BODY_BYTES_MAX };
   const address = await scheduler.start(server, listen);
   log.info({ address, kind: settings.kind, policy: settings.placement.name }, 'the scheduler listens');
   const stopped = new AbortController();
-  const rehearsal = options.rehearse === 'idle' ? inIdleTime(options, scheduler, stopped.signal) : null;
+  const warmedUp = options.warmUp === 'idle' ? warmUpInIdleTime(options, scheduler, stopped.signal) : null;
   return {
     address,
     ended: or(scheduler.ended),
     stop: async () => {
       stopped.abort();
       await scheduler.stop();
-      await rehearsal;
+      await warmedUp;
       await http.close();
       await store.close();
     },
   };
 }
 
-function inIdleTime(options: SchedulerMainOptions, scheduler: Scheduler, signal: AbortSignal): Promise<void> {
+function warmUpInIdleTime(
+  options: SchedulerMainOptions,
+  scheduler: Scheduler,
+  signal: AbortSignal,
+): Promise<void> {
   const real = {
     isBusy: () => scheduler.isBusy,
     committed: () => scheduler.committed,
   };
-  return rehearsing(options, (parts) =>
-    rehearseWhenIdle({ ...parts, ...real, makeStore: rehearsalStore }, signal),
-  );
+  return warmingUp(options, (parts) => warmUpWhenIdle({ ...parts, ...real, makeStore: warmUpStore }, signal));
 }
 
-function rehearsalStore(mayGoOn?: () => Promise<void>): WarmUpStore {
+function warmUpStore(mayGoOn?: () => Promise<void>): WarmUpStore {
   return new WarmUpStore(systemClock, mayGoOn);
 }
 
-/** What goes wrong in it is no reason not to begin, or to end. */
-async function rehearsing(
+/** A failed warm-up neither keeps the scheduler from starting nor ends it. */
+async function warmingUp(
   options: SchedulerMainOptions,
-  rehearsal: (parts: Omit<RehearsalParts, 'makeStore'>) => Promise<number>,
+  run: (parts: Omit<WarmUpParts, 'makeStore'>) => Promise<number>,
 ): Promise<void> {
   const { log } = options;
   const startedMs = systemClock.monotonicMs();
@@ -110,10 +112,10 @@ async function rehearsing(
     ...{ log: silentLog, metrics: silentMetrics },
   };
   try {
-    const placed = await rehearsal({ settings: options, world });
+    const placed = await run({ settings: options, world });
     const tookMs = Math.round(systemClock.monotonicMs() - startedMs);
-    if (placed > 0) log.info({ placed, tookMs }, 'rehearsed');
+    if (placed > 0) log.info({ placed, tookMs }, 'warmed up');
   } catch (error) {
-    log.warn({ error }, 'the rehearsal failed: the first jobs will be placed by code that is not compiled');
+    log.warn({ error }, 'the warm-up failed: the first jobs are placed by code that is not compiled yet');
   }
 }

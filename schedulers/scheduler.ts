@@ -1,3 +1,28 @@
+/**
+ * A scheduler: it works on the jobs that it owns, decides in its private copy of the cell which host each task gets, commits
+ * the decisions to the store by compare-and-swap, and orders the hosts to start what is committed. All schedulers do so in
+ * parallel; only commits decide between them (Omega).
+ *
+ * A job's way through the rooms, in this order:
+ *
+ * - `ownership/`: which jobs this scheduler works on; how it claims them and takes up what the store holds of them.
+ * - `decide/`: which host each task gets; the decision queue, and jobs that fit nowhere.
+ * - `preemption/`: which running tasks of lower precedence make room for slots that fit nowhere.
+ * - `gangs/`: groups that are placed together or not at all.
+ * - `commit/`: tickets, then what one commit contains, and what follows when it is refused; the release of claims.
+ * - `hosts/`: orders to start and stop, and the hosts' reports.
+ * - `repair/`: what is found without a message: missed reports, allocations without a record after a restore.
+ *
+ * Below them:
+ *
+ * - `state/`: what the rooms share: the private copy of the cell, owned jobs and their allocations.
+ * - `calls/`: all calls to hosts, bounded.
+ * - `policies/`: one file for each kind of scheduler, and the options. A new kind is added there.
+ * - `warmup/`: compiles the code before the first job comes.
+ *
+ * In this folder: `main.ts` starts the process, `api.ts` is the HTTP API, `term.ts` joins the rooms for one session with the
+ * store, and `uuid.ts` makes the cell's first incarnation.
+ */
 import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.ts';
 import type { Session } from '../src/ports/cell-store.ts';
@@ -17,13 +42,10 @@ import { SchedulerTerm } from './term.ts';
 import { uuidOf } from './uuid.ts';
 import { whyOf } from './decide/why.ts';
 
-/** Between two terms: a session was lost, or could not be opened. */
+/** Between two terms, when a session was lost or could not be opened. */
 const TERM_RETRY = { firstMs: 200, maxMs: 5_000 };
 
-/**
- * A scheduler: term after term, each under a session of its own. A lost session ends its term at once: all that was
- * known and planned in it is dropped, and the next term starts over from the store.
- */
+/** One term after the other, each under its own session. A lost session ends its term at once; the next one starts over. */
 export class Scheduler {
   readonly options: SchedulerOptions;
   readonly #world: SchedulerWorld;
@@ -64,12 +86,12 @@ export class Scheduler {
     return this.#listener.address;
   }
 
-  /** Resolves when it has stopped; rejects when it cannot go on, such as on a cell of another schema. */
+  /** Resolves when it has stopped; rejects when it cannot continue, such as on a cell of another schema. */
   get ended(): Promise<void> {
     return this.#ended;
   }
 
-  /** Hands its jobs over: with the session they are free for others at once (I67). */
+  /** Ends its session, so that other schedulers can claim its jobs at once (I67). */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#events.close();
@@ -77,12 +99,12 @@ export class Scheduler {
     await this.#ended;
   }
 
-  /** What it did, as it does it: the last ones kept, then on until the signal is aborted. */
+  /** The kept events, then new ones as they happen, until the signal is aborted. */
   events(signal: AbortSignal): AsyncIterable<SchedulerEvent> {
     return this.#events.subscribe(signal);
   }
 
-  /** It is not ready, or jobs wait to be taken, read, decided or committed. */
+  /** It is not ready, or jobs wait to be claimed, read, decided or committed. */
   get isBusy(): boolean {
     return this.#term?.isBusy ?? true;
   }
@@ -165,7 +187,7 @@ export class Scheduler {
     }
   }
 
-  /** Overwrites what an earlier life of the same id left; safety hangs on owner keys, never on this one. */
+  /** Overwrites the record of an earlier process of the same id; safety depends on owner keys, never on this one. */
   async #register(session: Session, address: string): Promise<void> {
     const { store, keys } = this.#world;
     const record: RoleRecord = {

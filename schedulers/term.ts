@@ -15,51 +15,53 @@ import { Table } from '../src/runtime/records/records.ts';
 import type { SchedulerEventKind } from '../src/wire/api/scheduler-api.ts';
 import { switchesCodec } from '../src/wire/records/records.ts';
 import { PrivateCell } from './state/cell.ts';
-import type { SchedulerWorld, Term } from './state/state.ts';
-import { isCurrent } from './state/state.ts';
+import type { Partition, SchedulerWorld, Term } from './state/state.ts';
+import { isCurrent, wallMs } from './state/state.ts';
 import { Decider } from './decide/decide.ts';
 import { DecisionLoop } from './decide/decision-loop.ts';
 import type { SchedulerEvents } from './state/events.ts';
-import { Evictor } from './preemption/preemption.ts';
-import { FreshStarts } from './hosts/start-queue.ts';
+import { Preemption } from './preemption/preemption.ts';
+import { StartQueue } from './hosts/start-queue.ts';
 import { Intents } from './gangs/intents.ts';
 import { HostCalls } from './calls/calls.ts';
-import { JobBook } from './state/job-table.ts';
+import { JobTable } from './state/job-table.ts';
 import { JobIntake } from './ownership/job-intake.ts';
 import { JobLoader } from './ownership/job-loader.ts';
-import { JobLooks } from './state/job-timers.ts';
-import { LaunchBook } from './commit/start-terms.ts';
+import { JobTimers } from './state/job-timers.ts';
+import { Launches } from './commit/start-terms.ts';
 import { GangRepair } from './gangs/gang-repair.ts';
-import { Launcher } from './commit/commit.ts';
+import { CommitPipeline } from './commit/commit.ts';
 import { Observer } from './hosts/observer.ts';
 import type { SchedulerOptions } from './policies/options.ts';
-import type { Part } from './decide/partition.ts';
+import type { DecidedPlan } from './state/decided-plan.ts';
 import type { Entry, OwnedJob } from './state/owned-job.ts';
 import { OwnedJobs } from './ownership/owned-jobs.ts';
-import { Ownership, ownerOf } from './ownership/ownership.ts';
+import { Ownership } from './ownership/ownership.ts';
 import { Parking } from './decide/parking.ts';
 import { Placer } from './decide/placer.ts';
 import { Releaser } from './commit/releaser.ts';
 import { Reports } from './hosts/reports.ts';
 import { Starter } from './hosts/starter.ts';
-import { Strays } from './repair/unrecorded.ts';
+import { UnrecordedAllocations } from './repair/unrecorded.ts';
 import type { SchedulerStats } from './state/stats.ts';
 import { Stopper } from './hosts/stopper.ts';
 import { Sweeper } from './repair/repair.ts';
-import { TicketDesk } from './commit/ticket-client.ts';
+import { TicketClient } from './commit/ticket-client.ts';
+import { Tickets } from './commit/tickets.ts';
 
 const REBASES_MAX = 8;
-/** While so many jobs are being taken, a commit that is not full waits for them: they fill it within a round trip or two. */
+/** While so many jobs are being claimed, a commit that is not full waits for them: they fill it within a round trip or two. */
 const BURST_MIN = 64;
 /** So long after a restore all hosts have registered again: their sessions end (10 s), then they try every 5 s. */
 const RETURN_MS = 15_000;
 
 /**
- * Everything that a scheduler knows and does under one session:
+ * Everything that a scheduler knows and does under one session with the store; here the rooms are joined.
  *
- *   owned → loaded → looked at ⇄ (placed → tickets → commit → start) → released → looked at → … → finished
+ *   claimed → loaded → decided ⇄ (placed → tickets → commit → start) → released → decided → … → finished
  *
- * Here the parts are joined; what each is for stands in its own file. When the session is lost, all of it is dropped at once, and the next term starts over from the store.
+ * When the session is lost, all of it is dropped at once, calls to hosts and plans under way included, and the next term
+ * starts over from the store.
  */
 export class SchedulerTerm implements Term {
   readonly world: SchedulerWorld;
@@ -74,22 +76,22 @@ export class SchedulerTerm implements Term {
   readonly committer: Committer;
   readonly placer: Placer;
   readonly decider: Decider;
-  readonly #book = new JobBook();
+  readonly #table = new JobTable();
   readonly #intake: JobIntake;
   readonly #jobs: OwnedJobs;
-  readonly #looks: JobLooks;
+  readonly #timers: JobTimers;
   readonly #observer: Observer;
   readonly #ownership: Ownership;
   readonly #reports: Reports;
   readonly #switches: Table<Switches>;
-  readonly #desk: TicketDesk;
-  readonly #starts: FreshStarts;
+  readonly #ticketClient: TicketClient;
+  readonly #starts: StartQueue;
   readonly #parking: Parking;
   readonly #restoredAtMs: number | null;
   readonly #gangs: GangRepair;
   readonly #loop: DecisionLoop;
   readonly #sweeper: Sweeper;
-  /** Jobs that wait to be taken, read, decided or committed. */
+  /** Jobs that wait to be claimed, read, decided or committed. */
   readonly #backlog: () => number;
   #ready = false;
 
@@ -117,18 +119,18 @@ export class SchedulerTerm implements Term {
       signal: parts.signal,
     });
     const loader = new JobLoader(world);
-    const jobs = this.#book;
-    this.#looks = new JobLooks(world.clock, jobs, (job) => this.#loop.push(job));
+    const table = this.#table;
+    this.#timers = new JobTimers(world.clock, table, (job) => this.#loop.push(job));
     const intents = new Intents(this);
     const { store, keys, clock, random, log, metrics } = world;
     this.cell = new PrivateCell(store, keys, log, clock, {
-      onRoom: (host) => this.room(host),
-      onStanding: (host) => this.#looks.onHost(host),
+      onFreed: (host) => this.capacityFreed(host),
+      onCondition: (host) => this.#timers.hostChanged(host),
       onHost: (host) => {
         this.hostCalls.hostChanged(host);
-        this.#looks.systemJobs();
+        this.#timers.enqueueSystemJobs();
       },
-      onSharedRoom: (resource) => this.#parking.sharedRoom(resource),
+      onSharedFreed: (resource) => this.#parking.sharedFreed(resource),
       mayWait: () => this.#ready && this.#parking.size === 0 && options.conflictCheck === 'resource-fit',
     });
     this.committer = new Committer({
@@ -141,7 +143,7 @@ export class SchedulerTerm implements Term {
       intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
       session: () => this.signal,
       onLedger: (host) => this.cell.syncLedger(host),
-      moreComing: () => this.#loop.isDeciding || this.#ownership.asked >= BURST_MIN,
+      moreComing: () => this.#loop.isDeciding || this.#ownership.claimsPending >= BURST_MIN,
       options: {
         conflictCheck: options.conflictCheck,
         inFlightMax: options.inFlightMax,
@@ -149,82 +151,79 @@ export class SchedulerTerm implements Term {
       },
     });
     this.#switches = new Table<Switches>(store, keys.switches, switchesCodec, {
-      onChange: () => this.#looks.all(),
+      onChange: () => this.#timers.enqueueAll(),
     });
-    this.#desk = new TicketDesk(world, options.id, new ArbiterClient(world.http));
-    const book = new LaunchBook(world.digest);
+    this.#ticketClient = new TicketClient(world, options.id, new ArbiterClient(world.http));
+    const launches = new Launches(world.digest);
+    const tickets = new Tickets(this, launches, this.#ticketClient);
     const releaser = new Releaser(this);
     const starter = new Starter(this, {
-      ...{ book, desk: this.#desk },
-      giveBack: (job, entry, why) => {
+      ...{ launches, tickets },
+      releaseClaim: (job, entry, why) => {
         if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);
       },
     });
-    this.#backlog = () => this.#loop.backlog + loader.waiting + this.#ownership.asked;
-    this.#starts = new FreshStarts(clock, this.#backlog, (job, entry) => {
+    this.#backlog = () => this.#loop.backlog + loader.waiting + this.#ownership.claimsPending;
+    this.#starts = new StartQueue(clock, this.#backlog, (job, entry) => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
     });
-    const fillsOf = (job: OwnedJob): readonly Fill[] =>
-      this.decider.look(job, Math.floor(clock.nowMs())).fills;
-    const launcher = new Launcher(this, {
-      ...{ book, desk: this.#desk, starts: this.#starts, intents, fillsOf },
+    const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;
+    const pipeline = new CommitPipeline(this, {
+      ...{ tickets, intents, fillsOf },
+      start: (job, entry) => this.#starts.add(job, entry),
       onLaunched: () => {
         this.#reports.hostsChanged();
         this.#loop.launched();
       },
     });
-    this.#observer = new Observer(this, jobs, releaser, this.#restoredAtMs !== null);
+    const launch = (job: OwnedJob, plan: DecidedPlan): Promise<boolean> => {
+      // Reports about the entries find them from now on.
+      for (const entry of plan.entries) table.index(job, entry);
+      return pipeline.launch(job, plan);
+    };
+    this.#observer = new Observer(this, table, releaser, this.#restoredAtMs !== null);
     this.placer = new Placer(this);
-    this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.look(job) });
-    const evictor = new Evictor(this, {
-      ...{ placer: this.placer, parking: this.#parking },
+    this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.enqueue(job) });
+    const preemption = new Preemption(this, {
+      ...{ placer: this.placer, parking: this.#parking, fillsOf, launch },
       isPaused: () => this.#switches.get('')?.value.pauseEviction ?? false,
-      fillsOf,
-      launch: (job, plan) => {
-        for (const entry of plan.entries) jobs.index(job, entry);
-        return this.#loop.launch(job, plan, plan.evictions);
-      },
     });
     const stopper = new Stopper(this, releaser);
     this.#gangs = new GangRepair(this, {
-      ...{ placer: this.placer, releaser, stopper },
-      launch: (job, plan, releases) => {
-        for (const entry of plan.entries) jobs.index(job, entry);
-        return this.#loop.launch(job, plan, [], releases);
-      },
+      place: (job, group, fills, planId) => this.placer.place(job, group, fills, planId),
+      launch,
+      released: (job, entry) => releaser.released(job, entry, null),
+      stop: (job, stops) => stopper.stop(job, stops),
     });
     this.decider = new Decider(this, {
-      evictor,
-      placer: this.placer,
-      stopper,
-      releaser,
-      parking: this.#parking,
+      ...{ placer: this.placer, parking: this.#parking, stopper, releaser },
+      preempt: (job, group, fills, isGang) => preemption.begin(job, group, fills, isGang),
       isPaused: () => this.isPaused,
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
     this.#reports = new Reports(world, {
-      hosts: () => jobs.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
-      isOurs: (jobKey) => jobs.get(jobKey) !== undefined,
+      hosts: () => table.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
+      isOwned: (jobKey) => table.get(jobKey) !== undefined,
       isLost: (host) =>
         this.cell.state.hostOf(host) === undefined || this.cell.standing(host).state === 'lost',
       onReport: (report) => this.report(report),
     });
     this.#intake = new JobIntake(this, {
-      ...{ loader, book: jobs, reports: this.#reports, starter, intents },
-      strays: this.#restoredAtMs === null ? null : new Strays(this, this.#reports),
+      ...{ loader, table, reports: this.#reports, starter, intents },
+      unrecorded: this.#restoredAtMs === null ? null : new UnrecordedAllocations(this, this.#reports),
     });
     this.#loop = new DecisionLoop(this, {
-      ...{ decider: this.decider, launcher },
-      jobOf: (key) => jobs.get(key),
-      onDecided: (job, entry) => jobs.index(job, entry),
+      ...{ decider: this.decider, pipeline },
+      jobOf: (key) => table.get(key),
+      launch: (job, plan) => void launch(job, plan),
       storeTakes: () => this.committer.placementsMax,
       onPause: () => this.committer.flush(),
     });
     this.#sweeper = new Sweeper(this, {
-      ...{ book: jobs, reports: this.#reports, parking: this.#parking, releaser },
+      ...{ table, reports: this.#reports, parking: this.#parking, releaser },
     });
     this.#jobs = new OwnedJobs(this, {
-      ...{ book: jobs, intake: this.#intake, loop: this.#loop, parking: this.#parking },
+      ...{ table, intake: this.#intake, loop: this.#loop, parking: this.#parking },
       reports: this.#reports,
       giveUp: (key, recordRevision) => this.#ownership.finish(key, recordRevision),
     });
@@ -232,35 +231,35 @@ export class SchedulerTerm implements Term {
       ...{ store, keys, clock, log },
       session: parts.session,
       signal: parts.signal,
-      self: ownerOf(options.id, options.kind, Math.floor(clock.nowMs())),
-      onOwned: (_key, row, ownerRevision, isBare) => this.#jobs.own(row, ownerRevision, isBare),
-      onTaken: () => this.committer.flush(),
+      self: { scheduler: options.id, kind: options.kind, sinceMs: wallMs(world) },
+      onOwned: (row, ownerRevision, isBare) => this.#jobs.own(row, ownerRevision, isBare),
+      onClaimed: () => this.committer.flush(),
       onLost: (key) => this.#jobs.drop(key),
       onRecord: (key, row) => this.#jobs.changed(key, row),
     });
   }
 
-  /** Works until the signal is aborted. @throws StoreError when the store refuses us for good */
+  /** Works until the signal is aborted. @throws StoreError when the store refuses for good */
   async run(): Promise<void> {
     await Promise.race([
       Promise.all([
         ...[this.cell.ready, this.#ownership.ready, this.#reports.ready],
-        ...[this.#switches.ready, this.#desk.ready],
+        ...[this.#switches.ready, this.#ticketClient.ready],
       ]),
       untilAborted(this.signal),
     ]);
     if (this.signal.aborted) return;
     this.#ready = true;
     this.#reports.start();
-    await this.#hostsHeard();
+    await this.#hostsReported();
     if (this.signal.aborted) return;
     this.#ownership.start();
     this.#sweeper.start();
     await this.#loop.run();
   }
 
-  /** After a restore nothing is decided before the hosts have said what they know (I53). */
-  async #hostsHeard(): Promise<void> {
+  /** After a restore nothing is decided before the hosts have reported what they run (I53). */
+  async #hostsReported(): Promise<void> {
     if (this.#restoredAtMs === null) return;
     const { clock } = this.world;
     const leftMs = this.#restoredAtMs + RETURN_MS - clock.nowMs();
@@ -268,7 +267,7 @@ export class SchedulerTerm implements Term {
     await this.#reports.complete(this.signal);
   }
 
-  /** After `run` has ended: takes nothing with it. */
+  /** After `run` has ended. */
   async close(): Promise<void> {
     this.#ready = false;
     this.#sweeper.close();
@@ -277,7 +276,7 @@ export class SchedulerTerm implements Term {
     this.hostCalls.close();
     this.#parking.close();
     this.#ownership.close();
-    this.#desk.close();
+    this.#ticketClient.close();
     this.#switches.close();
     this.cell.close();
     await this.#reports.close();
@@ -287,77 +286,77 @@ export class SchedulerTerm implements Term {
     return this.#ready;
   }
 
-  /** Not ready yet, or jobs wait for what it does itself; those without room do not. */
+  /** Not ready yet, or jobs wait for the scheduler itself; parked jobs do not count. */
   get isBusy(): boolean {
     return !this.#ready || this.#backlog() > 0;
   }
 
-  get ownPart(): Part {
-    return this.#ownership.ownPart;
+  get partition(): Partition {
+    return this.#ownership.partition;
   }
 
   get isPaused(): boolean {
     return this.#switches.get('')?.value.pausePlacement ?? false;
   }
 
-  get jobs(): Pick<JobBook, 'get' | 'size' | 'pending'> {
-    return this.#book;
+  get jobs(): Pick<JobTable, 'get' | 'size' | 'pending'> {
+    return this.#table;
   }
 
-  // --- what the parts ask of a term --------------------------------------------------------------------------------
+  // --- `Term` ------------------------------------------------------------------------------------------------------
 
   commit(plan: Plan): Promise<PlanOutcome> {
     return this.committer.commit(plan);
   }
 
-  look(job: OwnedJob): void {
-    this.#looks.now(job);
+  enqueue(job: OwnedJob): void {
+    this.#timers.enqueue(job);
   }
 
-  lookAfter(job: OwnedJob, delayMs: number): void {
-    this.#looks.after(job, delayMs);
+  enqueueAfter(job: OwnedJob, delayMs: number): void {
+    this.#timers.enqueueAfter(job, delayMs);
   }
 
   reload(job: OwnedJob, delayMs = 0): void {
     if (job.dropped || job.stale) return;
     job.stale = true;
-    // It is read again and again in any case until all of it is taken up.
-    if (!job.inPart) void this.#intake.load(job, delayMs);
+    // A partly loaded job is read again and again in any case.
+    if (!job.partlyLoaded) void this.#intake.load(job, delayMs);
   }
 
-  lose(job: OwnedJob): void {
-    if (this.#book.get(job.key) === job) this.#jobs.drop(job.key);
+  ownershipLost(job: OwnedJob): void {
+    if (this.#table.get(job.key) === job) this.#jobs.drop(job.key);
   }
 
-  room(host: string, shared?: SharedUse): void {
-    this.#parking.room(host);
-    for (const pool in shared) this.#parking.sharedRoom(partsOfPool(pool).resource);
+  capacityFreed(host: string, shared?: SharedUse): void {
+    this.#parking.capacityFreed(host);
+    for (const pool in shared) this.#parking.sharedFreed(partsOfPool(pool).resource);
   }
 
-  moveOn(): void {
-    this.placer.moveOn();
-  }
-
-  evicted(eviction: Eviction, revision: number): void {
-    this.#observer.evicted(eviction, revision);
-  }
-
-  dropEntry(job: OwnedJob, entry: Entry): void {
-    this.#book.dropEntry(job, entry);
-  }
-
-  say(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void {
-    const { namespace, name } = job;
-    if (entry === undefined) {
-      this.events.say({ kind, namespace, job: name, detail });
-      return;
-    }
-    const { id, group, index, host } = entry.allocation;
-    const slot = slotName(name, group, index);
-    this.events.say({ kind, namespace, job: name, allocation: id, slot, host, detail });
+  searchElsewhere(): void {
+    this.placer.searchElsewhere();
   }
 
   report(report: AllocationReport): void {
     this.#observer.report(report);
+  }
+
+  victimMarked(eviction: Eviction, revision: number): void {
+    this.#observer.victimMarked(eviction, revision);
+  }
+
+  dropEntry(job: OwnedJob, entry: Entry): void {
+    this.#table.dropEntry(job, entry);
+  }
+
+  emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void {
+    const { namespace, name } = job;
+    if (entry === undefined) {
+      this.events.publish({ kind, namespace, job: name, detail });
+      return;
+    }
+    const { id, group, index, host } = entry.allocation;
+    const slot = slotName(name, group, index);
+    this.events.publish({ kind, namespace, job: name, allocation: id, slot, host, detail });
   }
 }

@@ -91,7 +91,7 @@ export class ContendCell {
         ...{ endpoints: [bed.etcd.clientUrl], cell: name, name: `contend-${String(part + 1)}` },
         seed: options.seed * 1000 + part + 1,
         shared: pool ? { [POOL.name]: 1 } : null,
-        part: strangers ? null : { part, parts: processes },
+        part: strangers ? null : { index: part, count: processes },
       });
     });
     await Promise.all(workers.map((worker) => worker.said('ready')));

@@ -2,7 +2,7 @@ import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
-import type { Part } from '../../schedulers/decide/partition.ts';
+import type { Partition } from '../../schedulers/state/state.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import { makeWholePath } from './whole-commits.ts';
 
@@ -27,7 +27,7 @@ export interface WorkerOrder {
   /** What each placement takes of a pool of the whole cell; null: nothing. */
   readonly shared: Readonly<Record<string, number>> | null;
   /** null: it does not know of the others, and draws from all hosts. */
-  readonly part: Part | null;
+  readonly part: Partition | null;
 }
 
 export type WorkerCommand = 'go' | 'measure' | 'rest' | 'end';

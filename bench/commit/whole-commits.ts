@@ -12,8 +12,8 @@ import { place } from '../../src/core/placement/placement.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
-import type { Part } from '../../schedulers/decide/partition.ts';
-import { chanceInPart } from '../../schedulers/decide/partition.ts';
+import type { Partition } from '../../schedulers/state/state.ts';
+import { chanceInPartition } from '../../schedulers/decide/partition.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
@@ -42,7 +42,7 @@ export interface WholeOptions {
   /** What each takes of a pool that all hosts share, which is defined already. */
   readonly shared?: Readonly<Record<string, number>>;
   /** Which part of the hosts this one of several schedulers draws from first. */
-  readonly part?: Part;
+  readonly part?: Partition;
   /** Told of each plan's end and how long its commit took; without it a conflict is an error. */
   readonly onPlan?: (end: PlanEnd) => void;
 }
@@ -129,7 +129,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
   });
   const { part } = options;
   const drawn = seededRandom(options.seed);
-  const chance = part === undefined ? drawn : chanceInPart(drawn, () => part);
+  const chance = part === undefined ? drawn : chanceInPartition(drawn, () => part);
   const ask = askOf(group);
   let made = 0;
 

@@ -117,7 +117,7 @@ interface Setting {
 type Scenario = (setting: Setting) => () => Rate;
 
 function searchesBy(random: SeededRandom): Chance {
-  return values.anywhere ? random : chanceFor(BINPACK.score, random, () => ({ part: 0, parts: 1 }));
+  return values.anywhere ? random : chanceFor(BINPACK.score, random, () => ({ index: 0, count: 1 }));
 }
 
 const scenarios: Record<string, Scenario> = {

@@ -24,10 +24,10 @@ const DECISIONS = 200;
 const order = JSON.parse(process.argv[2] ?? '') as MemoryOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
 const nobody = {
-  onRoom: () => undefined,
-  onStanding: () => undefined,
+  onFreed: () => undefined,
+  onCondition: () => undefined,
   onHost: () => undefined,
-  onSharedRoom: () => undefined,
+  onSharedFreed: () => undefined,
   mayWait: () => true,
 };
 const startMs = performance.now();

@@ -56,7 +56,7 @@ export function packSplit<T>(
     const drawn = seededRandom(options.seed * 100 + part);
     const queue = tasks.filter((__, n) => n % parts === part);
     const own = chooser();
-    const chance = chanceFor(own.policy.score, drawn, () => ({ part, parts }));
+    const chance = chanceFor(own.policy.score, drawn, () => ({ index: part, count: parts }));
     return { state: cell.copy(), chance, queue, ...own };
   });
   let made = 0;

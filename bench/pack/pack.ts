@@ -122,7 +122,7 @@ function pack(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Choos
     state.setAlive(host.id, true);
   }
   const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
-  const chance = chanceFor(policy.score, seededRandom(seed + 1000), () => ({ part: 0, parts: 1 }));
+  const chance = chanceFor(policy.score, seededRandom(seed + 1000), () => ({ index: 0, count: 1 }));
   let asked = 0;
   let given = 0;
   let at100 = 0;
@@ -177,7 +177,7 @@ function once(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Choos
     state.setHost(host);
     state.setAlive(host.id, true);
   }
-  const chance = chanceFor(policy.score, seededRandom(order + 1000), () => ({ part: 0, parts: 1 }));
+  const chance = chanceFor(policy.score, seededRandom(order + 1000), () => ({ index: 0, count: 1 }));
   const out: Pod[] = [];
   let given = 0;
   const random = seededRandom(order);

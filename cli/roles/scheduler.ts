@@ -1,4 +1,4 @@
-import type { Rehearsing } from '../../schedulers/main.ts';
+import type { WarmUpTime } from '../../schedulers/main.ts';
 import { runScheduler } from '../../schedulers/main.ts';
 import type { SchedulerSettings } from '../../schedulers/policies/options.ts';
 import { SCORE_POLICIES } from '../../schedulers/policies/options.ts';
@@ -22,7 +22,7 @@ export interface SchedulerFlags extends RoleFlags {
   readonly thinkTask?: string;
   readonly tickets: boolean;
   readonly sessionTtl?: string;
-  readonly rehearse: Rehearsing;
+  readonly rehearse: WarmUpTime;
 }
 
 export function serveScheduler(context: Context, flags: SchedulerFlags): Promise<number> {
@@ -41,7 +41,9 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };
   const { rehearse } = flags;
-  return serveRole(context, basics, { start: () => runScheduler({ ...basics, ...settings, rehearse }) });
+  return serveRole(context, basics, {
+    start: () => runScheduler({ ...basics, ...settings, warmUp: rehearse }),
+  });
 }
 
 function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['thinkMs'] {

@@ -1,4 +1,4 @@
-/** Hosts answer within milliseconds: one that takes longer does not hold up the others, though its answer still counts. */
+/** Hosts answer within milliseconds: a call that takes longer is late, and no longer holds up others. Its answer still counts. */
 export const LATE_MS = 200;
 
 /** A call that was sent. */
@@ -7,14 +7,14 @@ export interface OpenCall {
   readonly startedMs: number;
 }
 
-/** How many calls may be open at once. Times are monotonic. */
-export class CallPlaces {
+/** A bound on concurrent calls: each holds a permit, which expires. Times are monotonic. */
+export class CallPermits {
   readonly #max: number;
   readonly #heldMs: number;
   /** In the order in which they were sent. */
   readonly #calls = new Set<OpenCall>();
 
-  /** @param heldMs how long a call holds its place at most */
+  /** @param heldMs after which a permit expires */
   constructor(max: number, heldMs: number) {
     this.#max = max;
     this.#heldMs = heldMs;
@@ -28,17 +28,17 @@ export class CallPlaces {
     return this.#calls.size < this.#max;
   }
 
-  /** In how long the first of them has held its place for long enough, unless it ends before; 0 while one is free. */
+  /** In how long the oldest permit expires, unless its call ends before; 0 while one is free. */
   freeInMs(nowMs: number): number {
     const [first] = this.#calls;
     return this.isFree(nowMs) || first === undefined ? 0 : first.startedMs + this.#heldMs - nowMs;
   }
 
-  take(call: OpenCall): void {
+  acquire(call: OpenCall): void {
     this.#calls.add(call);
   }
 
-  leave(call: OpenCall): void {
+  release(call: OpenCall): void {
     this.#calls.delete(call);
   }
 }

@@ -1,13 +1,28 @@
+/**
+ * All calls to hosts, whatever they are for: hosts that do not answer hold up no others.
+ *
+ * 1. A call waits in the `HostQueue` of its host (`host-queue.ts`), which bounds the calls to one host: two until it answers,
+ *    sixteen while it does, one while it is silent.
+ * 2. Hosts with calls to send take turns at 128 permits (`call-permits.ts`); a call loses its permit when it is late, and its
+ *    answer still counts. Silent hosts share 32 permits of their own.
+ * 3. A call that ends without an answer makes its host silent, until it answers, or for a minute. A refusal, and a failure
+ *    within 2 s, count as answers.
+ *
+ * Orders (a host is to do something, or an order depends on the answer) and questions have queues and permits of their own,
+ * since no order may wait for a question that a silent host leaves open for 5 s. Whether a call is still wanted is asked when
+ * it is sent. Nothing is sent by a term that is over, to a host that is not registered, or to an address that the host has left.
+ * `wait-queue.ts` is the queue itself. See `docs/decisions: Orders to hosts`.
+ */
 import type { RemoveOutcome, StartOutcome, StopOutcome } from '../../src/clients/host-client.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { HttpError } from '../../src/ports/http.ts';
-import { CallPlaces, LATE_MS } from './call-permits.ts';
+import { CallPermits, LATE_MS } from './call-permits.ts';
 import type { CallKind, WaitingCall } from './host-queue.ts';
-import { CALL_KINDS, HostLine } from './host-queue.ts';
+import { CALL_KINDS, HostQueue } from './host-queue.ts';
 
 /**
- * Orders at once that are not late, and as many questions. Of late ones there are 3,200 of each at most: so many every 200 ms, for the 5 s
- * of their deadline.
+ * Orders at once that are not late, and as many questions. Late calls of each are 3,200 at most: so many every 200 ms, for the
+ * 5 s of their deadline.
  */
 const CALLS_MAX = 128;
 /** Orders at once to hosts that are silent, and as many questions. */
@@ -22,54 +37,47 @@ export interface HostCallsParts {
 }
 
 type OrderOutcome = StartOutcome | StopOutcome | RemoveOutcome;
-/** @param address of the host when its turn has come: it may have moved while the call waited */
+/** @param address of the host when the call is sent: it may have moved while the call waited */
 type Make<T> = (address: string) => Promise<T>;
 
-/**
- * All calls to hosts, whatever they are for, so that hosts which do not answer hold up nobody else. Hosts that have something to be
- * told take turns at 128 places, and a call gives its place up as soon as it is late. A host is sent two calls at once until it
- * answers, and sixteen while it does. A call without an answer makes it silent, until it answers, or for a minute: it is
- * told one thing at a time, at one of 32 other places. Orders and questions have all of this apart, so that no order waits for a question.
- *
- * Nothing is sent by a term that is over, to a host that is not registered, nor to where a host is no longer.
- */
+/** Sends calls to hosts in turn; see the head of this file. */
 export class HostCalls {
   readonly #parts: HostCallsParts;
-  /** Of hosts with calls, and of those held for silent. */
-  readonly #lines = new Map<string, HostLine>();
+  /** Of hosts with calls, and of silent hosts. */
+  readonly #queues = new Map<string, HostQueue>();
   readonly #lanes: Readonly<Record<CallKind, Lanes>> = { order: newLanes(), question: newLanes() };
-  /** Held for silent, in the order in which that ends. */
-  readonly #held = new Set<HostLine>();
-  #cancelHeld: (() => void) | null = null;
+  /** Silent hosts, in the order in which their silence ends. */
+  readonly #silent = new Set<HostQueue>();
+  #cancelSilent: (() => void) | null = null;
 
   constructor(parts: HostCallsParts) {
     this.#parts = parts;
   }
 
-  /** What waits is not sent any more. After `signal` was aborted. */
+  /** Waiting calls are dropped. After `signal` was aborted. */
   close(): void {
-    this.#cancelHeld?.();
-    this.#held.clear();
-    for (const line of this.#lines.values()) line.skipWaiting();
-    for (const kind of CALL_KINDS) for (const { turns } of this.#lanes[kind].both) turns.clear();
+    this.#cancelSilent?.();
+    this.#silent.clear();
+    for (const queue of this.#queues.values()) queue.skipWaiting();
+    for (const kind of CALL_KINDS) for (const { hosts } of this.#lanes[kind].both) hosts.clear();
   }
 
-  /** Did the host not answer what it was asked lately? */
+  /** Did a call to the host lately end without an answer? */
   isSilent(host: string): boolean {
-    const line = this.#lines.get(host);
-    line?.isAt(this.#parts.addressOf(host));
-    return line?.isSilent(this.#nowMs) ?? false;
+    const queue = this.#queues.get(host);
+    queue?.movedTo(this.#parts.addressOf(host));
+    return queue?.isSilent(this.#nowMs) ?? false;
   }
 
-  /** What is known of the host's place has changed: what waits for it need not wait for its old one. */
+  /** The host's record has changed: its calls need not wait for its old address. */
   hostChanged(host: string): void {
-    const line = this.#lines.get(host);
-    if (line !== undefined) this.#serveAll(line);
+    const queue = this.#queues.get(host);
+    if (queue !== undefined) this.#serveAll(queue);
   }
 
   /**
-   * Gives the order when its turn has come.
-   * @param isWanted asked then, which may take long
+   * Sends the order in its turn.
+   * @param isWanted asked when it is sent, which may be long after this call
    * @returns undefined: it was not sent, and will not be
    */
   order<T extends OrderOutcome>(
@@ -81,32 +89,32 @@ export class HostCalls {
     return this.#wait('order', host, isWanted, make, isAnswer);
   }
 
-  /** For what an order hangs on: asks the host when the turn of an order has come, otherwise as `ask`. @throws as `make` */
+  /** For a question on which an order depends: sent in the turn of an order, otherwise as `ask`. @throws as `make` */
   askFirst<T>(host: string, isWanted: () => boolean, make: Make<T>): Promise<T | undefined> {
     return this.#wait('order', host, isWanted, make);
   }
 
   /**
-   * Asks when the turn has come.
-   * @param isWanted asked then, which may take long
-   * @returns undefined: it was not asked, and will not be
+   * Sends the question in its turn.
+   * @param isWanted asked when it is sent, which may be long after this call
+   * @returns undefined: it was not sent, and will not be
    * @throws as `make`
    */
   ask<T>(host: string, isWanted: () => boolean, make: Make<T>): Promise<T | undefined> {
     return this.#wait('question', host, isWanted, make);
   }
 
-  /** For what can as well be asked at another time. @returns null: it would have to wait, and is not asked */
+  /** For a question that can be asked at another time. @returns null: it would have to wait, and is not sent */
   askNow<T>(host: string, make: Make<T>): Promise<T> | null {
     const nowMs = this.#nowMs;
-    const line = this.#lineOf(host);
-    const address = this.#addressFor(line);
+    const queue = this.#queueOf(host);
+    const address = this.#addressFor(queue);
     const lanes = this.#lanes.question;
-    const { places, turns } = line.isSilent(nowMs) ? lanes.toSilent : lanes.toAnswering;
-    const othersWait = line.waiting.question.length > 0 || turns.size > 0;
-    const mayGo = !othersWait && places.isFree(nowMs) && line.mayTake('question', nowMs);
-    if (mayGo && address !== undefined) return this.#send('question', line, places, () => make(address));
-    this.#dropIdle(line, nowMs);
+    const { permits, hosts } = queue.isSilent(nowMs) ? lanes.toSilent : lanes.toAnswering;
+    const othersWait = queue.waiting.question.length > 0 || hosts.size > 0;
+    const mayGo = !othersWait && permits.isFree(nowMs) && queue.mayTake('question', nowMs);
+    if (mayGo && address !== undefined) return this.#send('question', queue, permits, () => make(address));
+    this.#dropIdle(queue, nowMs);
     return null;
   }
 
@@ -118,52 +126,52 @@ export class HostCalls {
     isAnswer?: (result: T) => boolean,
   ): Promise<T | undefined> {
     return new Promise<T | undefined>((resolve) => {
-      const line = this.#lineOf(host);
-      line.waiting[kind].push({
+      const queue = this.#queueOf(host);
+      queue.waiting[kind].push({
         isWanted,
-        send: (places, address) => resolve(this.#send(kind, line, places, () => make(address), isAnswer)),
+        send: (permits, address) => resolve(this.#send(kind, queue, permits, () => make(address), isAnswer)),
         skip: () => resolve(undefined),
       });
-      this.#serveAll(line);
+      this.#serveAll(queue);
     });
   }
 
   async #send<T>(
     kind: CallKind,
-    line: HostLine,
-    places: CallPlaces,
+    queue: HostQueue,
+    permits: CallPermits,
     make: () => Promise<T>,
     isAnswer = (_result: T): boolean => true,
   ): Promise<T> {
     const call = { kind, startedMs: this.#nowMs };
-    places.take(call);
-    line.sent(call);
+    permits.acquire(call);
+    queue.sent(call);
     let isAnswered = true;
     try {
       const result = await make();
       isAnswered = isAnswer(result);
       return result;
     } catch (error) {
-      // Whatever else is thrown, something came back.
+      // With any other error, something came back.
       isAnswered = !(error instanceof HttpError);
       throw error;
     } finally {
-      places.leave(call);
-      line.over(call, isAnswered, this.#nowMs);
-      if (!this.#parts.signal.aborted) this.#hold(line);
-      this.#serveAll(line);
+      permits.release(call);
+      queue.ended(call, isAnswered, this.#nowMs);
+      if (!this.#parts.signal.aborted) this.#watchSilence(queue);
+      this.#serveAll(queue);
     }
   }
 
-  /** @param changed there is one more call to it, or one less, or it has moved, or time has passed */
-  #serveAll(changed: HostLine): void {
+  /** @param changed its calls, its address or its silence changed */
+  #serveAll(changed: HostQueue): void {
     if (this.#parts.signal.aborted) {
       changed.skipWaiting();
       return;
     }
     this.#addressFor(changed);
     for (const kind of CALL_KINDS) {
-      this.#queue(kind, changed, this.#nowMs);
+      this.#awaitPermit(kind, changed, this.#nowMs);
       this.#serveKind(kind);
     }
     this.#dropIdle(changed, this.#nowMs);
@@ -172,73 +180,73 @@ export class HostCalls {
   #serveKind(kind: CallKind): void {
     const nowMs = this.#nowMs;
     const { toAnswering, both } = this.#lanes[kind];
-    for (const { turns, places } of both)
-      for (const line of turns) {
-        // Before its turn came it may have become silent.
-        const isMisplaced = turns === toAnswering.turns && line.isSilent(nowMs);
-        if (!isMisplaced && !places.isFree(nowMs)) break;
-        turns.delete(line);
-        if (!isMisplaced) this.#serve(kind, line, places, nowMs);
-        this.#queue(kind, line, nowMs);
-        this.#dropIdle(line, nowMs);
+    for (const { hosts, permits } of both)
+      for (const queue of hosts) {
+        // It may have become silent while it waited for a permit.
+        const isMisplaced = hosts === toAnswering.hosts && queue.isSilent(nowMs);
+        if (!isMisplaced && !permits.isFree(nowMs)) break;
+        hosts.delete(queue);
+        if (!isMisplaced) this.#serve(kind, queue, permits, nowMs);
+        this.#awaitPermit(kind, queue, nowMs);
+        this.#dropIdle(queue, nowMs);
       }
-    if (toAnswering.turns.size > 0) this.#lookAgain(kind, nowMs);
+    if (toAnswering.hosts.size > 0) this.#serveLater(kind, nowMs);
   }
 
-  /** The host's turn will come, if it may be sent what waits for it. Otherwise it comes when a call to it has ended. */
-  #queue(kind: CallKind, line: HostLine, nowMs: number): void {
-    if (line.waiting[kind].length === 0 || !line.mayTake(kind, nowMs)) return;
+  /** The host waits for a permit, if it may be sent more calls; otherwise it does when one of its calls has ended. */
+  #awaitPermit(kind: CallKind, queue: HostQueue, nowMs: number): void {
+    if (queue.waiting[kind].length === 0 || !queue.mayTake(kind, nowMs)) return;
     const { toAnswering, toSilent } = this.#lanes[kind];
-    const [here, there] = line.isSilent(nowMs) ? [toSilent, toAnswering] : [toAnswering, toSilent];
-    there.turns.delete(line);
-    here.turns.add(line);
+    const [here, there] = queue.isSilent(nowMs) ? [toSilent, toAnswering] : [toAnswering, toSilent];
+    there.hosts.delete(queue);
+    here.hosts.add(queue);
   }
 
   /** Sends the host the first call that is still wanted. */
-  #serve(kind: CallKind, line: HostLine, places: CallPlaces, nowMs: number): void {
-    const address = this.#addressFor(line);
-    if (!line.mayTake(kind, nowMs)) return;
-    const waiting = line.waiting[kind];
+  #serve(kind: CallKind, queue: HostQueue, permits: CallPermits, nowMs: number): void {
+    const address = this.#addressFor(queue);
+    if (!queue.mayTake(kind, nowMs)) return;
+    const waiting = queue.waiting[kind];
     for (let call: WaitingCall | undefined = waiting.first; call !== undefined; call = waiting.first) {
       waiting.shift();
       if (address !== undefined && !this.#parts.signal.aborted && call.isWanted()) {
-        call.send(places, address);
+        call.send(permits, address);
         return;
       }
       call.skip();
     }
   }
 
-  /** When a call is late, its place is free. */
-  #lookAgain(kind: CallKind, nowMs: number): void {
+  /** Serves again when the oldest call is late and its permit free. */
+  #serveLater(kind: CallKind, nowMs: number): void {
     const lanes = this.#lanes[kind];
-    if (lanes.isLookSet) return;
-    lanes.isLookSet = true;
-    this.#parts.clock.after(lanes.toAnswering.places.freeInMs(nowMs), () => {
-      lanes.isLookSet = false;
+    if (lanes.isTimerSet) return;
+    lanes.isTimerSet = true;
+    this.#parts.clock.after(lanes.toAnswering.permits.freeInMs(nowMs), () => {
+      lanes.isTimerSet = false;
       if (!this.#parts.signal.aborted) this.#serveKind(kind);
     });
   }
 
-  /** When its silence is over, what waits for it goes among those that answer, and it is forgotten if nothing does. */
-  #hold(line: HostLine): void {
-    this.#held.delete(line);
-    const leftMs = line.silentUntilMs - this.#nowMs;
+  /** When its silence is over, its calls go among those to answering hosts; without calls it is forgotten. */
+  #watchSilence(queue: HostQueue): void {
+    this.#silent.delete(queue);
+    const leftMs = queue.silentUntilMs - this.#nowMs;
     if (leftMs <= 0) return;
-    this.#held.add(line);
-    this.#cancelHeld ??= this.#parts.clock.after(leftMs, () => this.#letGo());
+    this.#silent.add(queue);
+    this.#cancelSilent ??= this.#parts.clock.after(leftMs, () => this.#endSilence());
   }
 
-  #letGo(): void {
-    this.#cancelHeld = null;
+  #endSilence(): void {
+    this.#cancelSilent = null;
     const nowMs = this.#nowMs;
-    for (const line of this.#held) {
-      if (line.silentUntilMs > nowMs) {
-        this.#cancelHeld = this.#parts.clock.after(line.silentUntilMs - nowMs, () => this.#letGo());
+    for (const queue of this.#silent) {
+      if (queue.silentUntilMs > nowMs) {
+        this.#cancelSilent = this.#parts.clock.after(queue.silentUntilMs - nowMs, () => this.#endSilence());
         return;
       }
-      this.#held.delete(line);
-      this.#serveAll(line);
+      this.#silent.delete(queue);
+      this.#serveAll(queue);
     }
   }
 
@@ -246,42 +254,43 @@ export class HostCalls {
     return this.#parts.clock.monotonicMs();
   }
 
-  #lineOf(host: string): HostLine {
-    let line = this.#lines.get(host);
-    if (line === undefined) this.#lines.set(host, (line = new HostLine(host, this.#parts.addressOf(host))));
-    return line;
+  #queueOf(host: string): HostQueue {
+    let queue = this.#queues.get(host);
+    if (queue === undefined)
+      this.#queues.set(host, (queue = new HostQueue(host, this.#parts.addressOf(host))));
+    return queue;
   }
 
-  /** Where the host is now, which its line is told. */
-  #addressFor(line: HostLine): string | undefined {
-    const address = this.#parts.addressOf(line.host);
-    line.isAt(address);
+  /** Where the host is now; its queue takes note of a move. */
+  #addressFor(queue: HostQueue): string | undefined {
+    const address = this.#parts.addressOf(queue.host);
+    queue.movedTo(address);
     return address;
   }
 
-  #dropIdle(line: HostLine, nowMs: number): void {
-    if (!line.isIdle || line.isSilent(nowMs)) return;
-    // One that was let go of may have a successor, and hear of the ends of its calls later.
-    if (this.#lines.get(line.host) === line) this.#lines.delete(line.host);
+  #dropIdle(queue: HostQueue, nowMs: number): void {
+    if (!queue.isIdle || queue.isSilent(nowMs)) return;
+    // A dropped queue may have a successor, and its calls may end later.
+    if (this.#queues.get(queue.host) === queue) this.#queues.delete(queue.host);
   }
 }
 
-/** Of one kind of call: places, and the hosts that take turns at them. */
+/** Permits, and the hosts that wait for one, in turn. */
 interface Lane {
-  readonly places: CallPlaces;
-  readonly turns: Set<HostLine>;
+  readonly permits: CallPermits;
+  readonly hosts: Set<HostQueue>;
 }
 
 interface Lanes {
   readonly toAnswering: Lane;
   readonly toSilent: Lane;
   readonly both: readonly Lane[];
-  isLookSet: boolean;
+  isTimerSet: boolean;
 }
 
 function newLanes(): Lanes {
-  const toAnswering = { places: new CallPlaces(CALLS_MAX, LATE_MS), turns: new Set<HostLine>() };
+  const toAnswering = { permits: new CallPermits(CALLS_MAX, LATE_MS), hosts: new Set<HostQueue>() };
   const forAsLong = Number.POSITIVE_INFINITY;
-  const toSilent = { places: new CallPlaces(TO_SILENT_MAX, forAsLong), turns: new Set<HostLine>() };
-  return { toAnswering, toSilent, both: [toAnswering, toSilent], isLookSet: false };
+  const toSilent = { permits: new CallPermits(TO_SILENT_MAX, forAsLong), hosts: new Set<HostQueue>() };
+  return { toAnswering, toSilent, both: [toAnswering, toSilent], isTimerSet: false };
 }

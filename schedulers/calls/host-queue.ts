@@ -1,24 +1,24 @@
-import type { CallPlaces, OpenCall } from './call-permits.ts';
+import type { CallPermits, OpenCall } from './call-permits.ts';
 import { LATE_MS } from './call-permits.ts';
-import { WaitingLine } from './wait-queue.ts';
+import { WaitQueue } from './wait-queue.ts';
 
 /**
- * What fails sooner than this without an answer, as a connection does that is refused, holds nobody up and is no silence. Shorter than every
- * call's deadline.
+ * A call that fails sooner than this without an answer, such as a refused connection, holds nothing up and is no silence.
+ * Shorter than every call's deadline.
  */
 const FAILS_SOON_MS = 2_000;
-/** How long a host is held for silent after a call that brought no answer, unless it answers. */
+/** How long a host counts as silent after a call without an answer, unless it answers. */
 const SILENT_FOR_MS = 60_000;
 /** Orders to one host at once, and as many questions, while it answers. */
 const ANSWERING_MAX = 16;
 /** The same before its first answer, and while it is late. */
 const UNHEARD_MAX = 2;
-/** The same while it is silent: one answer tells as much as several. */
+/** The same while it is silent: one answer says as much as several. */
 const SILENT_MAX = 1;
 
 /**
- * An order makes the host do something, or is needed for one; a question can do without this host, or be asked later. Neither
- * waits for the other.
+ * An order makes the host do something, or decides about such an order; a question can be put to another host, or later.
+ * Neither waits for the other.
  */
 export const CALL_KINDS = ['order', 'question'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
@@ -28,23 +28,23 @@ export interface CallToHost extends OpenCall {
   readonly kind: CallKind;
 }
 
-/** A call that waits for its turn. */
+/** A call that waits to be sent. */
 export interface WaitingCall {
-  /** Asked when the turn has come, which may take long. */
+  /** Asked when it is to be sent, which may be after a long time. */
   readonly isWanted: () => boolean;
-  /** Sends it. @param places that it takes one of */
-  readonly send: (places: CallPlaces, address: string) => void;
-  /** It is not sent, which whoever waits for its answer is told. */
+  /** Sends it. @param permits of which it takes one */
+  readonly send: (permits: CallPermits, address: string) => void;
+  /** It is not sent: its caller gets that as the result. */
   readonly skip: () => void;
 }
 
-/** The calls to one host, each kind in its order, and what their ends say of it. Times are monotonic. */
-export class HostLine {
+/** The calls to one host, each kind first in, first out, and what their results say of it. Times are monotonic. */
+export class HostQueue {
   readonly host: string;
-  readonly waiting = { order: new WaitingLine<WaitingCall>(), question: new WaitingLine<WaitingCall>() };
-  /** To where the host is now, in the order in which they were sent. */
+  readonly waiting = { order: new WaitQueue<WaitingCall>(), question: new WaitQueue<WaitingCall>() };
+  /** Calls to the host's present address, in the order in which they were sent. */
   readonly #open = { order: new Set<CallToHost>(), question: new Set<CallToHost>() };
-  /** Where it was last seen to be. */
+  /** Its last known address. */
   #address: string | undefined;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #silentUntilMs = Number.NEGATIVE_INFINITY;
@@ -58,7 +58,7 @@ export class HostLine {
     return CALL_KINDS.every((kind) => this.#open[kind].size === 0 && this.waiting[kind].length === 0);
   }
 
-  /** Nothing that waits is sent any more. */
+  /** Waiting calls are not sent any more. */
   skipWaiting(): void {
     for (const kind of CALL_KINDS) {
       const waiting = this.waiting[kind];
@@ -69,12 +69,12 @@ export class HostLine {
     }
   }
 
-  /** Did a call bring no answer lately, and none since? */
+  /** Did a call lately end without an answer, and none bring one since? */
   isSilent(nowMs: number): boolean {
     return this.#silentUntilMs > nowMs;
   }
 
-  /** Until when it is held for silent, unless it answers. */
+  /** Until when it counts as silent, unless it answers. */
   get silentUntilMs(): number {
     return this.#silentUntilMs;
   }
@@ -87,8 +87,8 @@ export class HostLine {
     return size < (isAnswering ? ANSWERING_MAX : UNHEARD_MAX);
   }
 
-  /** Where the host is now. What is known of it elsewhere, and what is under way to there, says nothing of it here. */
-  isAt(address: string | undefined): void {
+  /** The host's address now. What was known of it at another one, and calls under way to that, say nothing of it here. */
+  movedTo(address: string | undefined): void {
     if (address === this.#address) return;
     this.#address = address;
     for (const kind of CALL_KINDS) this.#open[kind].clear();
@@ -100,8 +100,8 @@ export class HostLine {
     this.#open[call.kind].add(call);
   }
 
-  /** @param isAnswered something came back, however late, and be it a refusal */
-  over(call: CallToHost, isAnswered: boolean, nowMs: number): void {
+  /** @param isAnswered something came back, however late, even a refusal */
+  ended(call: CallToHost, isAnswered: boolean, nowMs: number): void {
     if (!this.#open[call.kind].delete(call)) return;
     if (isAnswered || nowMs - call.startedMs < FAILS_SOON_MS) {
       this.#answeredMs = nowMs;
@@ -109,12 +109,12 @@ export class HostLine {
     } else if (this.#answeredMs < call.startedMs) this.#silentUntilMs = nowMs + SILENT_FOR_MS;
   }
 
-  /** How long it has owed us any answer. */
+  /** For how long calls have waited without any answer. */
   #unansweredForMs(nowMs: number): number {
     let sinceMs = nowMs;
     for (const kind of CALL_KINDS)
       for (const { startedMs } of this.#open[kind])
-        // One that was sent before the last answer may hang by itself.
+        // A call that was sent before the last answer may hang for reasons of its own.
         if (startedMs >= this.#answeredMs) {
           sinceMs = Math.min(sinceMs, startedMs);
           break;

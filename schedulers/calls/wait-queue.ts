@@ -1,28 +1,28 @@
-/** First come, first served, at a cost that does not grow with the length. Whatever has left is let go of, also by a line that is never empty. */
-export class WaitingLine<T> {
-  #held: T[] = [];
-  /** Where the first is; before it lies what has left, of which there is never more than of what waits. */
+/** First in, first out, at a cost that does not grow with the length. A queue that is never empty lets go of what has left, too. */
+export class WaitQueue<T> {
+  #items: T[] = [];
+  /** Index of the first one; before it lies what has left, never more than what waits. */
   #next = 0;
 
   get length(): number {
-    return this.#held.length - this.#next;
+    return this.#items.length - this.#next;
   }
 
   get first(): T | undefined {
-    return this.#held[this.#next];
+    return this.#items[this.#next];
   }
 
   push(one: T): void {
-    this.#held.push(one);
+    this.#items.push(one);
   }
 
   /** The first one leaves. */
   shift(): void {
     if (this.length === 0) return;
     this.#next += 1;
-    // As many have left since the last cut as are copied now, or more.
+    // At least as many have left since the last cut as are copied now.
     if (this.#next <= this.length) return;
-    this.#held = this.#held.slice(this.#next);
+    this.#items = this.#items.slice(this.#next);
     this.#next = 0;
   }
 }

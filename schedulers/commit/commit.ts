@@ -1,3 +1,26 @@
+/**
+ * From a decided plan to a durable one. The order of S4.27 holds for every placement: it is assumed in memory first, then
+ * come the tickets, then the commit, and only what is committed is started. What is refused on the way is undone.
+ *
+ * 1. `tickets.ts` asks an arbiter for the tickets of the plan, through `ticket-client.ts`; `start-terms.ts` says what a
+ *    ticket and a start order contain.
+ * 2. A gang is checked once more (`gangs/gangs.ts`): it may have changed while the tickets were asked for.
+ * 3. `CommitPipeline` (this file) hands the plan to `src/runtime/commit/commit.ts`. One commit contains, for each touched host,
+ *    its ledger compared with the revision that the decision saw; the new allocations; victims marked to be evicted;
+ *    claims returned; outcomes; and the job's owner key as a condition. A gang that is larger than one transaction goes by
+ *    an intent (`gangs/intents.ts`).
+ * 4. Each allocation comes back as committed, rebased (the ledger had changed, and the claim still fitted) or conflicted.
+ *    A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the group
+ *    backs off. A commit without an answer is settled by reading the allocation ids back.
+ * 5. Committed allocations go to `hosts/start-queue.ts`.
+ *
+ * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations.
+ *
+ * See `docs/decisions: Commit and rebase`.
+ */
+import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
+import { shortText } from '../../src/core/placement/filters.ts';
+import { pendingEvictions } from '../../src/core/commit/pending-preemption.ts';
 import type {
   Atomicity,
   ConflictReason,
@@ -5,118 +28,89 @@ import type {
   PlanOutcome,
   Release,
 } from '../../src/core/commit/plan.ts';
-import { shortText } from '../../src/core/placement/filters.ts';
-import { pendingEvictions } from '../../src/core/commit/pending-preemption.ts';
-import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
-import type { SharedUse } from '../../src/core/cell/claim.ts';
 import type { StoreLimits } from '../../src/ports/cell-store.ts';
-import { block } from '../state/group-backoff.ts';
+import { completesGang, isAllOrNothing } from '../gangs/gangs.ts';
+import type { Intents } from '../gangs/intents.ts';
+import type { SchedulerOptions } from '../policies/options.ts';
+import type { DecidedPlan } from '../state/decided-plan.ts';
+import { backOffGroup } from '../state/group-backoff.ts';
+import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { isCurrent } from '../state/state.ts';
-import { isWholeOnly, staysWhole } from '../gangs/gangs.ts';
-import type { FreshStarts } from '../hosts/start-queue.ts';
-import type { Intents } from '../gangs/intents.ts';
-import type { LaunchBook } from './start-terms.ts';
-import { startTermsOf } from './start-terms.ts';
-import type { SchedulerOptions } from '../policies/options.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
-import type { TicketDesk } from './ticket-client.ts';
-import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
+import type { Tickets } from './tickets.ts';
 
-/** Conflicting tries in a row before a group is put off (I11): eight losses mean that others are faster just here. */
-export const CONFLICTS_MAX = 8;
-
+/** Lost commits in a row before a group backs off (I11): after eight, other schedulers are faster at these hosts. */
+const CONFLICTS_MAX = 8;
 /** After a fault of the store, before the job is read again. */
 const RELOAD_DELAY_MS = 1_000;
 /** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
 const TICKET_RETRY_MS = 5_000;
-/** Before a gang is decided anew of which others left meanwhile. */
+/** Before a gang is decided again whose other members changed while its tickets were asked for. */
 const GANG_AGAIN_MS = 200;
 
-export interface LauncherParts {
-  readonly book: LaunchBook;
-  readonly desk: TicketDesk;
-  readonly starts: FreshStarts;
+export interface CommitPipelineParts {
+  readonly tickets: Tickets;
   readonly intents: Intents;
+  /** The allocation is committed: its host is to start it. */
+  readonly start: (job: OwnedJob, entry: Entry) => void;
   /** A plan has come to its end. */
   readonly onLaunched: () => void;
-  /** What the job wants now. */
+  /** The slots of the job that are to be filled now. */
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
 }
 
-/**
- * Brings decided placements to the hosts, in the order that S4.27 asks for: they are in memory already; then tickets,
- * then the commit, and only what is committed is started. What is refused on the way is taken back.
- */
-export class Launcher {
+/** Takes decided plans through tickets and commit; see the head of this file. */
+export class CommitPipeline {
   readonly #term: Term;
-  readonly #book: LaunchBook;
-  readonly #desk: TicketDesk;
-  readonly #starts: FreshStarts;
-  readonly #intents: Intents;
-  readonly #onLaunched: () => void;
-  readonly #fillsOf: LauncherParts['fillsOf'];
-  /** Placements between decision and commit. */
+  readonly #parts: CommitPipelineParts;
   #underWay = 0;
   #committing = 0;
 
-  constructor(term: Term, parts: LauncherParts) {
+  constructor(term: Term, parts: CommitPipelineParts) {
     this.#term = term;
-    this.#book = parts.book;
-    this.#desk = parts.desk;
-    this.#starts = parts.starts;
-    this.#intents = parts.intents;
-    this.#onLaunched = parts.onLaunched;
-    this.#fillsOf = parts.fillsOf;
+    this.#parts = parts;
   }
 
+  /** Placements between decision and the end of their commit. */
   get underWay(): number {
     return this.#underWay;
   }
 
-  /** Those of them that have their tickets: what the store is given. */
+  /** Those of them that have their tickets. */
   get committing(): number {
     return this.#committing;
   }
 
   /**
-   * @param entries of one job, already assumed; for `all-or-nothing` they stand or fall together
-   * @param evictions who gives way to them, in the same commit
-   * @param releases what goes with all of them, or stays; the entries' revisions say which
-   * @returns false: an arbiter or the store did not answer, or others of their gang were on their way out, so that the same may be
-   *   done later
+   * Takes a plan of one job to its end; the entries' revisions say what was committed.
+   * @returns false: an arbiter or the store did not answer, or the gang has changed: the same may be possible later
    */
-  async launch(
-    job: OwnedJob,
-    planId: string,
-    entries: readonly Entry[],
-    atomicity: Atomicity,
-    evictions: readonly Eviction[] = [],
-    releases: readonly Release[] = [],
-  ): Promise<boolean> {
+  async launch(job: OwnedJob, plan: DecidedPlan): Promise<boolean> {
+    const { entries, atomicity, evictions = [], releases = [] } = plan;
     this.#underWay += entries.length;
     try {
       const { enforcement } = this.#term.options;
-      const answers = enforcement ? await this.#ask(job, entries, atomicity) : null;
+      const answers = enforcement ? await this.#parts.tickets.forPlan(job, entries, atomicity) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
       const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
       if (ready.length === 0) return answered;
-      if (!this.#staysWhole(job, ready, releases)) {
-        for (const entry of ready) this.#takeBack(job, entry);
-        // It may be whole a moment later: no reason to end what runs of it.
+      if (!this.#completesGang(job, ready, releases)) {
+        for (const entry of ready) this.#undo(job, entry);
+        // It may be whole a moment later: no reason to end the members that run.
         return false;
       }
-      const commit = this.#commit(job, planId, ready, atomicity, { evictions, releases });
+      const commit = this.#commit(job, plan, ready);
       const [first] = ready;
-      const isOfGang = first !== undefined && isWholeOnly(job, job.record.job.groups[first.allocation.group]);
+      const isOfGang =
+        first !== undefined && isAllOrNothing(job, job.record.job.groups[first.allocation.group]);
       if (isOfGang) job.setCommit(first.allocation.group, commit);
       return await commit;
     } finally {
       this.#underWay -= entries.length;
       const isPlain = atomicity === 'incremental' && evictions.length === 0 && releases.length === 0;
-      if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.look(job);
-      this.#onLaunched();
+      if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.enqueue(job);
+      this.#parts.onLaunched();
     }
   }
 
@@ -133,56 +127,29 @@ export class Launcher {
         entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
         ready.push(entry);
       } else {
-        this.#takeBack(job, entry);
+        this.#undo(job, entry);
         if (answer !== undefined) this.#ticketRefused(job, entry, answer);
       }
     }
     const isPartOfGang = atomicity === 'all-or-nothing' && ready.length < entries.length;
-    // Stopped meanwhile, it would be placed only to be stopped; of a gang perhaps beside nobody any more.
+    // A job that is to stop by now would be placed only to be stopped.
     const isWanted = !job.dropped && job.record.desired === 'run' && !this.#term.signal.aborted;
     if (!isPartOfGang && isWanted) return ready;
-    for (const entry of ready) this.#takeBack(job, entry);
+    for (const entry of ready) this.#undo(job, entry);
     return [];
   }
 
-  /** While tickets were asked for, what the gang was decided beside may have gone: then it is decided anew. */
-  #staysWhole(job: OwnedJob, entries: readonly Entry[], releases: readonly Release[]): boolean {
+  #completesGang(job: OwnedJob, entries: readonly Entry[], releases: readonly Release[]): boolean {
     const group = job.record.job.groups[entries[0]?.allocation.group ?? ''];
-    if (!isWholeOnly(job, group)) return true;
-    // The store may hold marks of which we do not know.
+    if (!isAllOrNothing(job, group)) return true;
+    // The store may hold marks of which nothing is known here.
     if (job.stale) return false;
     const leaving = new Set(releases.map(({ allocation }) => allocation.id));
     const isLost = (host: string): boolean => this.#term.cell.standing(host).state === 'lost';
-    const open = (): number => this.#fillsOf(job).filter((fill) => fill.group === group.name).length;
-    if (staysWhole(job, group, entries, { leaving, isLost, open })) return true;
-    block(this.#term, job, group.name, 'others of its gang have left meanwhile', GANG_AGAIN_MS);
+    const open = (): number => this.#parts.fillsOf(job).filter((fill) => fill.group === group.name).length;
+    if (completesGang(job, group, entries, { leaving, isLost, open })) return true;
+    backOffGroup(this.#term, job, group.name, 'other members of its gang have left meanwhile', GANG_AGAIN_MS);
     return false;
-  }
-
-  /** @returns one outcome for each entry, in their order */
-  async #ask(
-    job: OwnedJob,
-    entries: readonly Entry[],
-    atomicity: Atomicity,
-  ): Promise<readonly TicketOutcome[]> {
-    if (atomicity === 'all-or-nothing') return await this.#askTogether(job, entries);
-    return (await Promise.all(entries.map((entry) => this.#askTogether(job, [entry])))).flat();
-  }
-
-  /** All of them are granted, or none: what a part of a gang was granted would be kept from others for nothing. */
-  #askTogether(job: OwnedJob, entries: readonly Entry[]): Promise<readonly TicketOutcome[]> {
-    const unit = entries.map((entry) => this.#termsOf(job, entry)).filter((terms) => terms !== null);
-    if (unit.length === entries.length) return this.#desk.ask(unit);
-    return Promise.resolve(
-      entries.map(({ allocation: { id } }) => ({ id, unanswered: 'the host has left' })),
-    );
-  }
-
-  /** null: the host has left, or what is to start is not known. */
-  #termsOf(job: OwnedJob, { allocation }: Entry): StartTerms | null {
-    const host = this.#term.cell.state.hostOf(allocation.host);
-    const launch = this.#book.of(job, allocation);
-    return host === undefined || launch === null ? null : startTermsOf(allocation, host, launch.digest);
   }
 
   #ticketRefused(job: OwnedJob, entry: Entry, answer: TicketOutcome): void {
@@ -191,56 +158,52 @@ export class Launcher {
     const isRefusal = 'refusal' in answer;
     const why = isRefusal ? `${answer.refusal.code}: ${answer.refusal.detail}` : answer.unanswered;
     const delayMs = isRefusal ? (answer.refusal.retryAfterMs ?? TICKET_RETRY_MS) : null;
-    block(this.#term, job, entry.allocation.group, `waiting for a ticket: ${why}`, delayMs);
-    this.#term.say('refused-ticket', job, why, entry);
+    backOffGroup(this.#term, job, entry.allocation.group, `waiting for a ticket: ${why}`, delayMs);
+    this.#term.emit('refused-ticket', job, why, entry);
   }
 
-  async #commit(
-    job: OwnedJob,
-    planId: string,
-    entries: readonly Entry[],
-    atomicity: Atomicity,
-    { evictions, releases }: { evictions: readonly Eviction[]; releases: readonly Release[] },
-  ): Promise<boolean> {
+  /** @returns false: the store did not answer */
+  async #commit(job: OwnedJob, plan: DecidedPlan, entries: readonly Entry[]): Promise<boolean> {
     const { options, stats, world } = this.#term;
+    const { id, atomicity, evictions = [], releases = [] } = plan;
     for (const entry of entries) entry.stage = 'commit';
     this.#committing += entries.length;
     const startedMs = world.clock.monotonicMs();
-    const isWhole = atomicity === 'all-or-nothing';
-    const isLarge = isWhole && !isOneTransaction(options, world.store.limits, entries, evictions);
+    const byIntent =
+      atomicity === 'all-or-nothing' && !fitsOneTransaction(options, world.store.limits, entries, evictions);
     let outcome: PlanOutcome | null;
     try {
       const places = entries.map((entry) => entry.allocation);
-      outcome = isLarge
-        ? await this.#commitByIntent(job, planId, entries, evictions)
-        : await this.#term.commit({ id: planId, atomicity, places, evictions, releases });
+      outcome = byIntent
+        ? await this.#commitByIntent(job, id, entries, evictions)
+        : await this.#term.commit({ id, atomicity, places, evictions, releases });
     } catch (error) {
-      // Whatever was done of it stands in the store under the ids chosen above: the job is read again.
+      // Whatever was applied stands in the store under the ids chosen before: the job is read again.
       world.log.warn({ job: job.key, error }, 'a commit failed');
       this.#term.reload(job, RELOAD_DELAY_MS);
-      for (const entry of entries) this.#takeBack(job, entry);
+      for (const entry of entries) this.#undo(job, entry);
       return false;
     } finally {
       this.#committing -= entries.length;
     }
     if (outcome === null) return true;
     stats.addCommit(world.clock.monotonicMs() - startedMs);
-    if (!isLarge) this.#evicted(evictions, outcome);
-    this.#land(job, entries, outcome);
+    if (!byIntent) this.#markVictims(evictions, outcome);
+    this.#committed(job, entries, outcome);
     return true;
   }
 
-  /** Before the newcomers are started: an allocation of our own must be known as a victim when its host says so. */
-  #evicted(evictions: readonly Eviction[], outcome: PlanOutcome): void {
+  /** Before the preempting allocations are started: a host's report of a victim must find it marked. */
+  #markVictims(evictions: readonly Eviction[], outcome: PlanOutcome): void {
     for (const eviction of evictions) {
       const part = outcome.get(eviction.victim.id);
-      if (part !== undefined && part.kind !== 'conflicted') this.#term.evicted(eviction, part.revision);
+      if (part !== undefined && part.kind !== 'conflicted') this.#term.victimMarked(eviction, part.revision);
     }
   }
 
   /**
-   * A gang larger than one transaction: reserved host by host under an intent, then made effective all at once. Who gives
-   * way to it does so on that condition.
+   * A gang larger than one transaction: reserved host by host under an intent, then made effective all at once. Its
+   * victims are marked on that condition.
    * @returns null: nothing of it stands, or will for long
    * @throws StoreError
    */
@@ -250,10 +213,11 @@ export class Launcher {
     entries: readonly Entry[],
     evictions: readonly Eviction[],
   ): Promise<PlanOutcome | null> {
-    const intent = await this.#intents.open(job, planId, entries, evictions);
+    const { intents } = this.#parts;
+    const intent = await intents.open(job, planId, entries, evictions);
     if (intent === null) {
-      for (const entry of entries) this.#takeBack(job, entry);
-      this.#term.lose(job);
+      for (const entry of entries) this.#undo(job, entry);
+      this.#term.ownershipLost(job);
       return null;
     }
     let outcome: PlanOutcome;
@@ -263,142 +227,127 @@ export class Launcher {
       const plan = { id: planId, places, evictions: conditional, releases: [] };
       outcome = await this.#term.commit({ ...plan, atomicity: 'incremental' });
       const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
-      if (isReserved && (await this.#intents.makeEffective(job, intent, entries))) {
-        this.#evicted(conditional, outcome);
+      if (isReserved && (await intents.makeEffective(job, intent, entries))) {
+        this.#markVictims(conditional, outcome);
         return outcome;
       }
     } finally {
-      this.#intents.giveUp(intent);
+      intents.abandon(intent);
     }
-    this.#abandon(job, entries, outcome);
+    this.#abandonGang(job, entries, outcome);
     return null;
   }
 
-  /** Some member lost its place, or it took too long: what is reserved of the others is released as the job is read. */
-  #abandon(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
+  /** A member's claim was refused, or it took too long: the others' reservations are released when the job is read. */
+  #abandonGang(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
     const [first] = entries;
     for (const entry of entries) {
       const part = outcome.get(entry.allocation.id);
       this.#term.cell.syncLedger(entry.allocation.host);
-      this.#takeBack(job, entry);
-      if (part?.kind !== 'conflicted') continue;
-      this.#term.stats.conflicted += 1;
-      this.#conflicted(job, entry, part.why);
+      this.#undo(job, entry);
+      if (part?.kind === 'conflicted') this.#conflicted(job, entry, part.why);
     }
     if (job.dropped || first === undefined) return;
     const why = 'the gang lost the place of a member to another scheduler';
-    block(this.#term, job, first.allocation.group, why, null);
+    backOffGroup(this.#term, job, first.allocation.group, why, null);
     this.#term.reload(job);
   }
 
-  #land(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
+  #committed(job: OwnedJob, entries: readonly Entry[], outcome: PlanOutcome): void {
     const { cell, stats } = this.#term;
     const conflicted = new Set<string>();
-    const landed = new Set<string>();
+    const committed = new Set<string>();
     for (const entry of entries) {
       const { allocation } = entry;
       const part = outcome.get(allocation.id);
       if (part === undefined) throw new Error(`the plan's outcome leaves out ${allocation.id}`);
       cell.syncLedger(allocation.host);
       if (part.kind === 'conflicted') {
-        stats.conflicted += 1;
-        this.#takeBack(job, entry);
+        this.#undo(job, entry);
         this.#conflicted(job, entry, part.why);
         conflicted.add(allocation.group);
         continue;
       }
       cell.state.settle(allocation, entry.host ?? undefined);
-      // Until now it may have counted twice, once by the watch: somebody may sleep for that reason alone.
-      this.#term.room(allocation.host, allocation.shared);
+      // Until now the claim may have counted twice, once by the watch: a job may be parked for that reason alone.
+      this.#term.capacityFreed(allocation.host, allocation.shared);
       stats[part.kind] += 1;
-      job.landings += 1;
-      landed.add(allocation.group);
+      job.ownWrites += 1;
+      committed.add(allocation.group);
       entry.revision = part.revision;
       entry.stage = 'start';
-      this.#term.say(part.kind === 'rebased' ? 'rebased' : 'placed', job, `on ${allocation.host}`, entry);
-      if (isCurrent(this.#term, job, entry)) this.#starts.add(job, entry);
+      this.#term.emit(part.kind === 'rebased' ? 'rebased' : 'placed', job, `on ${allocation.host}`, entry);
+      if (isCurrent(this.#term, job, entry)) this.#parts.start(job, entry);
     }
-    for (const group of landed) this.#succeeded(job, group);
-    for (const group of conflicted) if (!landed.has(group)) this.#failedTry(job, group);
+    for (const group of committed) job.group(group).conflictsInARow = 0;
+    for (const group of conflicted) if (!committed.has(group)) this.#lostAgain(job, group);
   }
 
   #conflicted(job: OwnedJob, entry: Entry, why: ConflictReason): void {
+    this.#term.stats.conflicted += 1;
     if (job.dropped) return;
     job.group(entry.allocation.group).conflicts += 1;
     if (why.reason === 'not-owner') {
-      this.#term.lose(job);
+      this.#term.ownershipLost(job);
       return;
     }
-    this.#term.say('conflict', job, `lost ${entry.allocation.host}: ${conflictText(why)}`, entry);
+    this.#term.emit('conflict', job, `lost ${entry.allocation.host}: ${conflictText(why)}`, entry);
   }
 
-  #succeeded(job: OwnedJob, group: string): void {
-    job.group(group).conflictsInARow = 0;
-  }
-
-  #failedTry(job: OwnedJob, group: string): void {
+  /** All of the group's claims in a plan were refused. */
+  #lostAgain(job: OwnedJob, group: string): void {
     if (job.dropped) return;
     const state = job.group(group);
     state.conflictsInARow += 1;
     if (state.conflictsInARow < CONFLICTS_MAX) return;
     const times = String(state.conflictsInARow);
     state.conflictsInARow = 0;
-    block(this.#term, job, group, `lost to other schedulers ${times} times in a row`, null);
-    this.#term.say('parked', job, state.blockedWhy);
+    backOffGroup(this.#term, job, group, `lost to other schedulers ${times} times in a row`, null);
+    this.#term.emit('parked', job, state.blockedWhy);
   }
 
-  #takeBack(job: OwnedJob, entry: Entry): void {
+  /** Forgets a placement that was only assumed. */
+  #undo(job: OwnedJob, entry: Entry): void {
     const { host, shared } = entry.allocation;
     this.#term.cell.state.forget(entry.allocation);
-    this.#term.room(host, shared);
+    this.#term.capacityFreed(host, shared);
     this.#term.dropEntry(job, entry);
   }
 }
 
-/** Does one transaction hold the gang, and all who give way to it? */
-function isOneTransaction(
-  options: SchedulerOptions,
-  limits: StoreLimits,
+/**
+ * Does one transaction hold the gang and its victims for certain? Each member may take a ledger, an allocation and a pool of
+ * each shared resource; one compare is the owner's.
+ */
+function fitsOneTransaction(
+  { gangMax }: SchedulerOptions,
+  { operationsMax }: StoreLimits,
   entries: readonly Entry[],
   evictions: readonly Eviction[],
 ): boolean {
-  const shared = entries[0]?.allocation.shared;
-  const shares = shared === undefined ? 0 : Object.keys(shared).length;
+  const shares = Object.keys(entries[0]?.allocation.shared ?? {}).length;
+  const byWrites = Math.floor((operationsMax - 1) / (2 + shares));
+  const byCompares = Math.floor((operationsMax - 1 - shares) / (1 + shares));
   const written = (2 + shares) * entries.length + evictions.length;
-  return entries.length <= gangMaxOf(options, limits, shared) && written < limits.operationsMax;
+  return entries.length <= (gangMax ?? Math.min(byWrites, byCompares)) && written < operationsMax;
 }
 
 /**
- * Members that one transaction holds for certain: each may take a ledger, an allocation and a pool of each thing that it
- * shares with others; one compare is the owner's.
- */
-function gangMaxOf(
-  options: SchedulerOptions,
-  { operationsMax }: StoreLimits,
-  shared: SharedUse | undefined,
-): number {
-  if (options.gangMax !== null && options.gangMax !== undefined) return options.gangMax;
-  const shares = shared === undefined ? 0 : Object.keys(shared).length;
-  const written = Math.floor((operationsMax - 1) / (2 + shares));
-  return Math.min(written, Math.floor((operationsMax - 1 - shares) / (1 + shares)));
-}
-
-/**
- * Nothing is left to do for the job until something happens: all that was decided is durable, and no more was wanted.
- * Whatever changed during the commit has had its own look, which asks for another in `again` if it could not act.
+ * Is nothing left to do for the job until something happens? All that was decided is durable, and no more was wanted. A
+ * change during the commit was decided on by itself, and asks in `revisit` for another decision if it could not be acted on.
  */
 function isAtRest(job: OwnedJob, entries: readonly Entry[]): boolean {
-  if (job.again || entries.some((entry) => entry.revision === 0)) return false;
+  if (job.revisit || entries.some((entry) => entry.revision === 0)) return false;
   for (const group of job.groups.values()) if (group.pending > 0) return false;
   return true;
 }
 
-export function conflictText(why: ConflictReason): string {
+function conflictText(why: ConflictReason): string {
   switch (why.reason) {
     case 'no-fit':
       return shortText(why.short);
     case 'version':
-      return 'its ledger had moved on';
+      return 'its ledger had changed';
     case 'not-owner':
       return 'the job belongs to another scheduler';
     case 'changed':
@@ -410,6 +359,6 @@ export function conflictText(why: ConflictReason): string {
     case 'too-large':
       return 'the plan is larger than one transaction';
     case 'contended':
-      return 'its ledger moved faster than we could follow';
+      return 'its ledger changed faster than the commit could be repeated';
   }
 }

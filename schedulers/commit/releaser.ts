@@ -3,15 +3,16 @@ import { surplusOutcomes } from '../../src/core/slots/outcomes.ts';
 import type { PartOutcome } from '../../src/core/commit/plan.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
-import { makeId } from '../../src/core/cell/ids.ts';
-import type { Term } from '../state/state.ts';
-import { isCurrent } from '../state/state.ts';
+import { Batches } from '../state/batches.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import { writeAsOwner } from '../state/owner-write.ts';
+import type { Term } from '../state/state.ts';
+import { isCurrent, newId } from '../state/state.ts';
 
 /** Releases in one plan: two or three writes each, so a few of the store's smallest transactions. */
 const RELEASES_MAX = 128;
 const PLANS_MAX = 4;
-/** Tries to make a host forget a record whose outcome is durable; what is left then is the reaper's. */
+/** Tries to make a host forget a record whose outcome is durable; after them the reaper does. */
 const REMOVE_TRIES_MAX = 5;
 const REMOVE_RETRY = { firstMs: 500, maxMs: 10_000 };
 /** After a fault of the store, before the job is read again. */
@@ -24,14 +25,17 @@ interface Waiting {
 }
 
 /**
- * Drops claims and writes outcomes, in one commit for as many as are there; then lets the hosts forget (S1.1, S1.27:
- * capacity returns with this commit, never before).
+ * Drops claims and writes outcomes, many in one commit (S1.1, S1.27: capacity returns with this commit, never before); then
+ * orders the hosts to forget the records. See `docs/decisions: Stopping and release`.
  */
 export class Releaser {
   readonly #term: Term;
   readonly #waiting: Waiting[] = [];
-  #plans = 0;
-  #scheduled = false;
+  readonly #plans = new Batches(
+    PLANS_MAX,
+    () => this.#waiting.length > 0,
+    () => this.#commit(this.#waiting.splice(0, RELEASES_MAX)),
+  );
 
   constructor(term: Term) {
     this.#term = term;
@@ -41,47 +45,38 @@ export class Releaser {
     return this.#waiting.length;
   }
 
-  /** Nothing of the allocation is left on its host. @param outcome null: nothing worth keeping */
+  /**
+   * Nothing of the allocation is left on its host. While its gang is being committed the release waits and is decided again
+   * afterwards, since other members may stand by then.
+   * @param outcome null: nothing worth keeping
+   */
   release(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
     if (entry.releasing || entry.revision === 0) return;
     const commit = job.commitOf(entry.allocation.group);
     if (commit !== null) {
-      const again = (): void => this.#decideAnew(job, entry);
+      const again = (): void => this.#decideAgain(job, entry);
       commit.then(again, again);
       return;
     }
     entry.releasing = true;
     this.#waiting.push({ job, entry, outcome });
-    this.#schedule();
+    this.#plans.schedule();
   }
 
-  /** It had to wait, and what it was released for may hold no longer: others of its gang are there now, or it is told to stop. */
-  #decideAnew(job: OwnedJob, entry: Entry): void {
+  #decideAgain(job: OwnedJob, entry: Entry): void {
     if (!isCurrent(this.#term, job, entry) || entry.releasing) return;
-    takeBack(entry);
-    if (entry.undriven) this.#term.reload(job);
-    else this.#term.look(job);
-  }
-
-  /** In the next microtask, so that what ends in one turn is released together. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    void Promise.resolve().then(() => {
-      this.#scheduled = false;
-      while (this.#plans < PLANS_MAX && this.#waiting.length > 0)
-        void this.#commit(this.#waiting.splice(0, RELEASES_MAX));
-    });
+    notReleased(entry);
+    if (entry.needsVerify) this.#term.reload(job);
+    else this.#term.enqueue(job);
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
     const current = batch.filter(({ job, entry }) => isCurrent(this.#term, job, entry));
     if (current.length === 0) return;
-    this.#plans += 1;
-    const { clock, random, log } = this.#term.world;
+    const { world } = this.#term;
     try {
       const outcome = await this.#term.commit({
-        id: makeId(clock.nowMs(), random.bytes(16)),
+        id: newId(world),
         atomicity: 'incremental',
         places: [],
         evictions: [],
@@ -91,47 +86,44 @@ export class Releaser {
           outcome: final,
         })),
       });
-      for (const waiting of current) this.#landed(waiting, outcome.get(waiting.entry.allocation.id));
+      for (const waiting of current) this.#committed(waiting, outcome.get(waiting.entry.allocation.id));
     } catch (error) {
-      log.warn({ error }, 'a release failed');
+      world.log.warn({ error }, 'a release failed');
       for (const { job, entry } of current) {
-        takeBack(entry);
+        notReleased(entry);
         this.#term.reload(job, RELOAD_DELAY_MS);
       }
-    } finally {
-      this.#plans -= 1;
-      if (this.#waiting.length > 0) this.#schedule();
     }
   }
 
-  #landed({ job, entry, outcome }: Waiting, part: PartOutcome | undefined): void {
+  #committed({ job, entry, outcome }: Waiting, part: PartOutcome | undefined): void {
     const { allocation } = entry;
     if (part === undefined) throw new Error(`the plan's outcome leaves out ${allocation.id}`);
     this.#term.cell.syncLedger(allocation.host);
     if (part.kind === 'conflicted') {
-      takeBack(entry);
-      if (part.why.reason === 'not-owner') this.#term.lose(job);
+      notReleased(entry);
+      if (part.why.reason === 'not-owner') this.#term.ownershipLost(job);
       else this.#term.reload(job);
       return;
     }
-    this.gone(job, entry, outcome);
+    this.released(job, entry, outcome);
   }
 
-  /** The release is durable: what follows from it. */
-  gone(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
+  /** The release is durable: updates what is known here, and has records dropped that are not kept. */
+  released(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
     if (job.dropped) return;
     const { allocation } = entry;
-    job.landings += 1;
+    job.ownWrites += 1;
     if (outcome !== null) job.addOutcome(outcome);
     this.#term.dropEntry(job, entry);
     const ended = outcome === null ? 'claim given back' : `${outcome.state}: ${outcome.reason}`;
-    this.#term.say('released', job, ended, entry);
-    // A kept outcome keeps the host's record and its output too; the monitors' reaper ends both together.
+    this.#term.emit('released', job, ended, entry);
+    // A kept outcome keeps the host's record and its logs too; the monitors' reaper ends both together.
     if (outcome === null || allocation.desired === 'remove')
       void this.#remove(allocation.host, allocation.id);
     const surplus = allocation.desired === 'remove' ? job.slotHistory(entry) : this.#surplus(job, entry);
     if (surplus.length > 0) void this.#prune(job, surplus);
-    this.#term.look(job);
+    this.#term.enqueue(job);
   }
 
   #surplus(job: OwnedJob, entry: Entry): readonly Outcome[] {
@@ -140,58 +132,48 @@ export class Releaser {
     return surplusOutcomes(job.slotHistory(entry), group.reschedule, this.#term.options.outcomesPerSlot);
   }
 
-  /** Outcomes beyond what is kept; one that stays by a fault goes with the next one of its slot. */
+  /** Deletes outcomes beyond those kept; after a fault they go with the next outcome of the slot. */
   async #prune(job: OwnedJob, surplus: readonly Outcome[]): Promise<void> {
-    const { store, keys, log } = this.#term.world;
+    const { world } = this.#term;
+    const deletes = surplus.map((outcome) => ({
+      kind: 'delete' as const,
+      key: world.keys.outcome(job.namespace, job.name, outcome.allocation),
+    }));
     try {
-      const reply = await store.attempt({
-        compares: [
-          {
-            key: keys.owner(job.namespace, job.name),
-            target: 'createRevision',
-            equals: job.ownerRevision,
-          },
-        ],
-        writes: surplus.map((outcome) => ({
-          kind: 'delete',
-          key: keys.outcome(job.namespace, job.name, outcome.allocation),
-        })),
-        readBack: [],
-      });
+      const reply = await writeAsOwner(world, job, deletes);
       if (reply.outcome !== 'applied') return;
-      job.landings += 1;
+      job.ownWrites += 1;
       for (const outcome of surplus) {
         job.dropOutcome(outcome);
         void this.#remove(outcome.host, outcome.allocation);
       }
     } catch (error) {
-      log.debug({ job: job.key, error }, 'surplus outcomes stay for now');
+      world.log.debug({ job: job.key, error }, 'surplus outcomes stay for now');
     }
   }
 
   /**
-   * The outcome is durable, or gone: the host may forget the record, and forgets none of what it still runs. Said again until it
-   * is heard, for a while, also when the job has another owner by now.
+   * Orders the host to forget the record, whose outcome is durable or deleted; it forgets no task that it still runs. Tried
+   * again until the host confirms, also when another scheduler owns the job by now.
    */
   async #remove(hostId: string, id: string): Promise<void> {
-    const { clock, random, log } = this.#term.world;
-    const backoff = new Backoff(REMOVE_RETRY, random);
-    for (let tries = 0; tries < REMOVE_TRIES_MAX && !this.#term.signal.aborted; tries++) {
-      const { hosts, hostCalls } = this.#term;
+    const { hosts, hostCalls, signal, world } = this.#term;
+    const backoff = new Backoff(REMOVE_RETRY, world.random);
+    for (let tries = 0; tries < REMOVE_TRIES_MAX && !signal.aborted; tries++) {
       const remove = (address: string) => hosts.remove(address, id, `${id}-remove`);
       const outcome = await hostCalls.order(hostId, () => true, remove);
       // Not sent: the host is gone, or the term over.
       if (outcome === undefined || outcome.kind === 'removed') return;
-      await sleep(clock, backoff.nextMs(), this.#term.signal);
+      await sleep(world.clock, backoff.nextMs(), signal);
     }
-    if (!this.#term.signal.aborted) log.info({ allocation: id }, 'a host still keeps a record');
+    if (!signal.aborted) world.log.info({ allocation: id }, 'a host still keeps a record');
   }
 }
 
-/** It is still there: when its host did not say that all is over, the host is asked anew what has become of it, or told to stop. */
-function takeBack(entry: Entry): void {
+/** The claim stays: unless its host reported the release, the host is asked again, or ordered again to stop it. */
+function notReleased(entry: Entry): void {
   entry.releasing = false;
   if (entry.report?.released === true) return;
-  entry.undriven = true;
+  entry.needsVerify = true;
   entry.orderedMs = null;
 }

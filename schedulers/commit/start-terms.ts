@@ -14,7 +14,7 @@ export interface LaunchOf {
 }
 
 /** Launches by job version and group, made once each: a job of 15,000 tasks has one command. */
-export class LaunchBook {
+export class Launches {
   readonly #digest: Digest;
   readonly #known = new WeakMap<OwnedJob, Map<string, LaunchOf>>();
 
@@ -22,7 +22,7 @@ export class LaunchBook {
     this.#digest = digest;
   }
 
-  /** @returns null when the spec of that version is gone: nobody can say what the allocation should run */
+  /** @returns null: the spec of that version is gone, and nothing says what the allocation should run */
   of(job: OwnedJob, allocation: Allocation): LaunchOf | null {
     let known = this.#known.get(job);
     if (known === undefined) this.#known.set(job, (known = new Map<string, LaunchOf>()));
@@ -44,7 +44,7 @@ export class LaunchBook {
   }
 }
 
-/** The allocation as this scheduler orders it: who took a job over asks for its tickets in its own name. */
+/** The allocation as this scheduler orders it: a new owner of a job asks for tickets in its own name. */
 export function orderedBy(scheduler: string, allocation: Allocation): Allocation {
   return allocation.scheduler === scheduler ? allocation : { ...allocation, scheduler };
 }

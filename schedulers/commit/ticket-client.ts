@@ -4,8 +4,10 @@ import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import { Table } from '../../src/runtime/records/records.ts';
 import { PLACEMENTS_MAX } from '../../src/wire/api/arbiter-api.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
+import { Batches } from '../state/batches.ts';
 import type { SchedulerWorld } from '../state/state.ts';
 
+/** Requests under way at once. */
 const REQUESTS_MAX = 4;
 /** Arbiters asked before giving up; a grant that was made and whose answer was lost expires by itself. */
 const ARBITERS_MAX = 3;
@@ -15,16 +17,19 @@ interface Waiting {
   readonly answer: (answers: readonly TicketOutcome[]) => void;
 }
 
-/** Asks arbiters for tickets: what several decisions want goes into one request. */
-export class TicketDesk {
+/** Asks arbiters for tickets; what several decisions want goes into one request. */
+export class TicketClient {
   readonly ready: Promise<void>;
   readonly #world: SchedulerWorld;
   readonly #scheduler: string;
   readonly #client: ArbiterClient;
   readonly #arbiters: Table<RoleRecord>;
   readonly #waiting: Waiting[] = [];
-  #requests = 0;
-  #scheduled = false;
+  readonly #requests = new Batches(
+    REQUESTS_MAX,
+    () => this.#waiting.length > 0,
+    () => this.#request(this.#nextTogether()),
+  );
 
   constructor(world: SchedulerWorld, scheduler: string, client: ArbiterClient) {
     this.#world = world;
@@ -37,13 +42,13 @@ export class TicketDesk {
   }
 
   /**
-   * @param unit of which all are granted or none; one of more than a request takes, in parts
+   * @param unit all of it is granted or none; a unit larger than a request goes in parts
    * @returns one outcome for each, in their order
    */
   ask(unit: readonly StartTerms[]): Promise<readonly TicketOutcome[]> {
     return new Promise((answer) => {
       this.#waiting.push({ unit, answer });
-      this.#schedule();
+      this.#requests.schedule();
     });
   }
 
@@ -51,18 +56,7 @@ export class TicketDesk {
     this.#arbiters.close();
   }
 
-  /** In the next microtask, so that all that one turn asks for goes together. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    void Promise.resolve().then(() => {
-      this.#scheduled = false;
-      while (this.#requests < REQUESTS_MAX && this.#waiting.length > 0)
-        void this.#request(this.#nextTogether());
-    });
-  }
-
-  /** As many as one request takes, or one unit that takes several. */
+  /** As many units as one request takes, or one unit that takes several requests. */
   #nextTogether(): readonly Waiting[] {
     let placements = 0;
     const end = this.#waiting.findIndex(
@@ -72,15 +66,9 @@ export class TicketDesk {
   }
 
   async #request(batch: readonly Waiting[]): Promise<void> {
-    this.#requests += 1;
-    try {
-      const units = batch.map(({ unit }) => unit);
-      const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, units);
-      for (const [i, { answer }] of batch.entries()) answer(answers[i] ?? []);
-    } finally {
-      this.#requests -= 1;
-      if (this.#waiting.length > 0) this.#schedule();
-    }
+    const units = batch.map(({ unit }) => unit);
+    const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, units);
+    for (const [i, { answer }] of batch.entries()) answer(answers[i] ?? []);
   }
 
   /** From a random start, so that schedulers spread over the arbiters. */

@@ -8,20 +8,20 @@ import { NO_RESOURCES, shortOf } from '../../src/core/cell/resources.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 
-/** Between two wakings: in a full cell something is released all the time, and each waking is a walk over hosts. */
+/** Between two wake-ups: in a full cell something is released all the time, and each wake-up is a walk over hosts. */
 const WAKE_EVERY_MS = 100;
 /** Jobs woken at once; the others follow in the next round. */
 const WAKES_MAX = 256;
-/** Hosts that are looked at one by one for each parked job; of more only their sum is kept. */
+/** Freed hosts that are checked one by one for each parked job; of more only the vector is kept. */
 const HOSTS_MAX = 64;
-/** A job that nothing woke is looked at in any case: the level-triggered repair of a missed change. */
+/** A job that nothing woke is decided on in any case: the level-triggered repair of a missed change. */
 const PARKED_MAX_MS = 30_000;
 
 /**
- * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a verdict. What became
- * free since the last waking is kept as one vector, larger than each of the hosts in every dimension; who does not fit
- * into that fits on none of them and sleeps on. As long as they are few, the hosts themselves are asked as well: in a full
- * cell it is mostly a device that is missing.
+ * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a host's eligibility. What
+ * became free since the last wake-up is kept as one vector, at least as large as each of the hosts in every dimension; a
+ * job that does not fit into it fits on none of them and sleeps on. As long as the freed hosts are few they are checked as
+ * well: in a full cell it is mostly a device that is missing.
  */
 export class Parking {
   readonly #clock: Clock;
@@ -29,9 +29,9 @@ export class Parking {
   readonly #wake: (job: OwnedJob) => void;
   readonly #jobs = new Set<OwnedJob>();
   #free: Resources | null = null;
-  /** The hosts that became freer; null when they are too many. */
+  /** The freed hosts; null when they are too many. */
   #hosts: Set<string> | null = new Set();
-  /** Of what hosts share, the resources of which more became free. */
+  /** Shared resources of which more became free. */
   #shared = new Set<string>();
   #cancel: (() => void) | null = null;
 
@@ -57,31 +57,31 @@ export class Parking {
     this.#jobs.delete(job);
   }
 
-  /** A group of the job is parked no longer; the job goes when none is. */
+  /** A group of the job is no longer parked; without any parked group the job leaves. */
   unparked(job: OwnedJob): void {
     for (const group of job.groups.values()) if (group.parked) return;
     this.#jobs.delete(job);
   }
 
   /** The host may take more than before. */
-  room(hostId: string): void {
+  capacityFreed(hostId: string): void {
     if (this.#jobs.size === 0) return;
     const host = this.#state.hostOf(hostId);
     if (host === undefined) return;
     this.#free = largest(this.#free ?? NO_RESOURCES, freeOf(host, this.#state.ledgerOf(hostId)));
     if (this.#hosts !== null && this.#hosts.add(hostId).size > HOSTS_MAX) this.#hosts = null;
-    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#wakeFitting());
   }
 
-  /** More may be free of something that hosts share: whoever asks for it looks again. */
-  sharedRoom(resource: string): void {
+  /** More may be free of a shared resource: jobs that ask for it are woken. */
+  sharedFreed(resource: string): void {
     if (this.#jobs.size === 0) return;
     this.#shared.add(resource);
-    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+    this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#wakeFitting());
   }
 
-  /** Wakes who waited too long. */
-  repair(): void {
+  /** Wakes jobs that have been parked for too long. */
+  wakeOverdue(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const job of [...this.#jobs]) {
       const isOld = [...job.groups.values()].some(
@@ -96,7 +96,7 @@ export class Parking {
     this.#jobs.clear();
   }
 
-  #round(): void {
+  #wakeFitting(): void {
     this.#cancel = null;
     const free = this.#free;
     const shared = this.#shared;
@@ -104,7 +104,7 @@ export class Parking {
     let woken = 0;
     for (const job of [...this.#jobs]) {
       if (woken === WAKES_MAX) {
-        this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#round());
+        this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#wakeFitting());
         return;
       }
       const couldFit = (ask: Ask): boolean => {

@@ -1,27 +1,23 @@
 import type { Chance, Stretch } from '../../src/core/random/chance.ts';
 import type { ScoreName } from '../../src/core/scoring/policy.ts';
+import type { Partition } from '../state/state.ts';
 
-/** Which part of how many: the first is 0. */
-export interface Part {
-  readonly part: number;
-  readonly parts: number;
-}
-
-/** Draws among fewer than so many for each part are made over all: there is too little to divide. */
+/** Fewer hosts than these for each partition are not divided. */
 const DIVIDE_MIN = 16;
 
 /**
- * Chance for a scheduler that packs beside others. A search for a place begins somewhere by chance and takes the best of
- * the hosts that come next; all schedulers keep the hosts in the same order, as they learnt of them in the same order. So
- * each begins in a part of its own and goes through all of it first, and they reach for the same host only where a part is
- * full. Every host stays within everybody's reach.
+ * Chance for a scheduler that packs beside others. A search begins at a random host and takes the best of the next ones; all
+ * schedulers keep the hosts in the same order, in which they registered. So each scheduler begins in its own partition,
+ * goes from there to the partition's end, round from its beginning, and then through all other hosts: two schedulers choose
+ * the same host only where a partition is full. (To run on into the next partition was the cause of all refused
+ * transactions between four packing schedulers.)
  *
- * Hosts that joined while only some of the schedulers ran lie elsewhere in the others' order: there two may meet, as they
- * would without this, and one of them loses a conflict.
+ * Hosts that joined while only some of the schedulers ran have another place in the others' order: there two schedulers
+ * may conflict, as they would without partitions.
  */
-export function chanceInPart(chance: Chance, ownPart: () => Part): Chance {
+export function chanceInPartition(chance: Chance, own: () => Partition): Chance {
   const stretchOf = (bound: number): Stretch | null => {
-    const { part, parts } = ownPart();
+    const { index: part, count: parts } = own();
     if (parts <= 1 || bound < parts * DIVIDE_MIN) return null;
     return { first: Math.floor((bound * part) / parts), end: Math.floor((bound * (part + 1)) / parts) };
   };
@@ -35,28 +31,28 @@ export function chanceInPart(chance: Chance, ownPart: () => Part): Chance {
   };
 }
 
-/** Places where searches begin, in turns: as many as transactions may well be under way, since a host is in one at a time. */
-const PLACES_MAX = 8;
+/** Points where searches begin, in turns: as many as transactions may well be under way, since a host is in one at a time. */
+const POINTS_MAX = 8;
 /**
- * Hosts of the own part for each place, four samples: with more places most hosts would be begun, and what needs a host
- * or a kind of device for itself would find none left.
+ * Hosts of the partition for each point, four samples: with more points most hosts would be partly filled, and a task that
+ * needs a host or a kind of device for itself would find none left.
  */
-const HOSTS_PER_PLACE = 128;
-/** Searches from one place, before it is the next one's turn: about what goes into one transaction. */
-const TURN = 64;
+const HOSTS_PER_POINT = 128;
+/** Searches from one point before the next one: about what goes into one transaction. */
+const SEARCHES = 64;
 
 /**
- * Chance for a scheduler that packs: searches begin again and again at a few places, so that jobs of one task fill the
+ * Chance for a scheduler that packs: searches begin again and again at a few points, so that jobs of one task fill the
  * same hosts one after the other. A commit then writes one ledger for many of them, and its transaction holds twice as
- * many; and the hosts are fuller than if each job had looked at other ones.
+ * many; and the hosts are fuller than if each job began at other ones.
  *
- * `moveOn` draws other places. Whoever meets a host that refuses goes elsewhere: else every job would come by there. A lost
- * conflict is no reason: what the others took is known now, and new places at each would begin all hosts one after the other.
+ * `redraw` draws other points, after a host refused a start: else the search for every job would come by there. A lost
+ * conflict is no reason: what other schedulers took is known now, and new points each time would partly fill all hosts.
  */
 export class PackingChance implements Chance {
   readonly #chance: Chance;
-  #places: number[] = [];
-  #turn = 0;
+  #points: number[] = [];
+  #searches = 0;
 
   constructor(chance: Chance) {
     this.#chance = chance;
@@ -72,9 +68,9 @@ export class PackingChance implements Chance {
 
   start(bound: number): number {
     const { first, end } = this.part(bound) ?? { first: 0, end: bound };
-    const places = Math.max(1, Math.min(PLACES_MAX, Math.floor((end - first) / HOSTS_PER_PLACE)));
-    const place = Math.floor(this.#turn++ / TURN) % places;
-    const fine = (this.#places[place] ??= this.#chance.below(FINE));
+    const points = Math.max(1, Math.min(POINTS_MAX, Math.floor((end - first) / HOSTS_PER_POINT)));
+    const point = Math.floor(this.#searches++ / SEARCHES) % points;
+    const fine = (this.#points[point] ??= this.#chance.below(FINE));
     return Math.floor((fine / FINE) * bound);
   }
 
@@ -82,17 +78,17 @@ export class PackingChance implements Chance {
     return this.#chance.part?.(bound) ?? null;
   }
 
-  moveOn(): void {
-    this.#places = [];
+  redraw(): void {
+    this.#points = [];
   }
 }
 
-/** How a scheduler of the score searches: one that packs at few places in its own part, any other anywhere. */
-export function chanceFor(score: ScoreName, random: Chance, ownPart: () => Part): Chance | PackingChance {
-  // Who levels the load, or takes any host, must look at all of them alike.
+/** How a scheduler searches: one that packs from few points in its partition, any other anywhere. */
+export function chanceFor(score: ScoreName, random: Chance, own: () => Partition): Chance | PackingChance {
+  // A policy that levels the load, or takes any host, treats all hosts alike.
   const packs = score === 'binpack' || score === 'fgd';
-  return packs ? new PackingChance(chanceInPart(random, ownPart)) : random;
+  return packs ? new PackingChance(chanceInPartition(random, own)) : random;
 }
 
-/** Places are kept as parts of the whole, finer than there are hosts. */
+/** Points are kept as fractions of the whole, finer than there are hosts. */
 const FINE = 2 ** 30;

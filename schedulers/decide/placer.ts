@@ -22,28 +22,28 @@ import { newEntry } from '../state/owned-job.ts';
 const ID_BYTES = 16;
 
 /**
- * Finds places for slots and takes them in memory: what it returns is assumed in the private cell, and waits for
- * tickets and commit.
+ * Finds hosts for slots, with `place` of `src/core`, and assumes the placements in the private cell (Omega): decisions that
+ * follow count them as taken. Only a commit makes them true.
  */
 export class Placer {
   readonly #term: Term;
-  /** What the group that was looked at last asks for: it is mostly asked several times in a row. */
+  /** What the last group asks for: mostly the next request is for the same group. */
   #last: { readonly group: Group; readonly ask: Ask } | null = null;
   readonly #chance: Chance;
 
   constructor(term: Term) {
     this.#term = term;
-    this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.ownPart);
+    this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.partition);
   }
 
-  /** A host refused a start: look elsewhere from now on. */
-  moveOn(): void {
-    if (this.#chance instanceof PackingChance) this.#chance.moveOn();
+  /** A host refused a start: the next searches begin at other hosts. */
+  searchElsewhere(): void {
+    if (this.#chance instanceof PackingChance) this.#chance.redraw();
   }
 
   /**
    * @param fills of one group; at most as many are placed as there are
-   * @returns the placed ones, in the order of `fills`, shorter where no place was found
+   * @returns the placed ones, in the order of `fills`, shorter where no host was found
    */
   place(job: OwnedJob, group: Group, fills: readonly Fill[], planId: string): Entry[] {
     const nowMs = Math.floor(this.#term.world.clock.nowMs());
@@ -61,7 +61,7 @@ export class Placer {
     return entries;
   }
 
-  /** Takes a place in memory that others give up for it. */
+  /** Assumes a placement whose capacity victims give up. */
   assume(
     job: OwnedJob,
     group: Group,
@@ -72,24 +72,24 @@ export class Placer {
     return this.#assume(job, group, fill, { ...made, nowMs, id: new Ids(this.#term, 1, nowMs).next() });
   }
 
-  /** What is asked for slots of the group; all of them on the first one's host, if it names one. */
+  /** The request for slots of the group; all of them on the first one's host, if it names one. */
   request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
     return this.#request(job, pinned(group, fill?.host), count, fill, this.#heldBy(job, group));
   }
 
-  /** What is asked for a slot where others give way: of what the group holds, only `distinct` counts there. */
+  /** The request for a slot with preemption: of the hosts that the group holds, only `distinct` counts there. */
   evictingRequest(job: OwnedJob, group: Group, fill: Fill): PlacementRequest {
     return { ...this.memberRequest(job, group, fill), hostsHeld: this.heldForDistinct(job, group) };
   }
 
-  /** The same without what the group holds, for who counts that himself. */
+  /** The same without the hosts that the group holds, for a caller that counts them itself. */
   memberRequest(job: OwnedJob, group: Group, fill?: Fill): PlacementRequest {
-    return this.#request(job, pinned(group, fill?.host), 1, fill, NOBODY);
+    return this.#request(job, pinned(group, fill?.host), 1, fill, NO_HOSTS);
   }
 
   /** Hosts that the group holds, one entry each, where `distinct` asks for them. */
   heldForDistinct(job: OwnedJob, { name, distinct }: Group): readonly KnownHost[] {
-    return distinct.length === 0 ? NOBODY : hostsHeld(job, name, this.#term.cell.state);
+    return distinct.length === 0 ? NO_HOSTS : hostsHeld(job, name, this.#term.cell.state);
   }
 
   /** Why one more of the group has no place now. Walks over the cell. */
@@ -97,7 +97,6 @@ export class Placer {
     return explain(this.#term.cell.state, this.request(job, group, 1, fill));
   }
 
-  /** Takes the placement in memory; only a commit makes it true. */
   #assume(
     job: OwnedJob,
     group: Group,
@@ -142,7 +141,7 @@ export class Placer {
     return entry;
   }
 
-  /** What the allocation takes of the pools that the host belongs to, to the letter, like its ports. */
+  /** What the allocation takes of the pools that the host belongs to. */
   #sharedOn(hostId: string, { shared }: Ask): { readonly shared: SharedUse } | null {
     if (shared === undefined) return null;
     const { state } = this.#term.cell;
@@ -184,10 +183,10 @@ export class Placer {
     };
   }
 
-  /** Most groups ask for neither distance nor spread, and need no list. */
+  /** Most groups ask for neither `distinct` nor `spread`, and need no list. */
   #heldBy(job: OwnedJob, { name, distinct, spread }: Group): readonly KnownHost[] {
     const matters = job.record.job.type !== 'batch' || distinct.length + spread.length > 0;
-    return matters ? hostsHeld(job, name, this.#term.cell.state) : NOBODY;
+    return matters ? hostsHeld(job, name, this.#term.cell.state) : NO_HOSTS;
   }
 
   #askOf(group: Group): Ask {
@@ -196,7 +195,7 @@ export class Placer {
   }
 }
 
-/** Slots that keep away from the same hosts are placed together: one walk for many. Pinned ones stay together. */
+/** Slots that avoid the same hosts are placed together: one search for many. Pinned ones stay together. */
 function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
   if (fills.length === 1) return [fills];
   const parts = new Map<string, Fill[]>();
@@ -216,7 +215,7 @@ function pinned(group: Group, host: string | undefined): Group {
   return { ...group, constraints: [only, ...group.constraints] };
 }
 
-const NOBODY: readonly KnownHost[] = Object.freeze([]);
+const NO_HOSTS: readonly KnownHost[] = Object.freeze([]);
 
 /** Hosts of the group's present allocations. */
 function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly KnownHost[] {

@@ -1,43 +1,37 @@
-import { makeId } from '../../src/core/cell/ids.ts';
 import type { Group } from '../../src/core/cell/job.ts';
-import type { Release } from '../../src/core/commit/plan.ts';
-import type { Fill } from '../../src/core/slots/job-view.ts';
+import type { Fill, Stop } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
-import { block } from '../state/group-backoff.ts';
-import type { Term } from '../state/state.ts';
-import { isCurrent } from '../state/state.ts';
-import type { DecidedPlan } from '../decide/decide.ts';
-import { beginsAgain, isUnderWay, isWholeOnly } from './gangs.ts';
+import type { DecidedPlan } from '../state/decided-plan.ts';
+import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
-import type { Placer } from '../decide/placer.ts';
-import type { Releaser } from '../commit/releaser.ts';
-import type { Stopper } from '../hosts/stopper.ts';
+import type { Term } from '../state/state.ts';
+import { isCurrent, newId } from '../state/state.ts';
+import { isAllOrNothing, isCommitting, isRestarting } from './gangs.ts';
 
 export interface GangRepairParts {
-  readonly placer: Placer;
-  readonly releaser: Releaser;
-  readonly stopper: Stopper;
-  /**
-   * Tickets, commit and start of the plan; the releases land with it or not at all.
-   * @returns false: somebody whose word was needed did not answer
-   */
-  readonly launch: (job: OwnedJob, plan: DecidedPlan, releases: readonly Release[]) => Promise<boolean>;
+  /** Places the member in memory. @returns none: no host has room for it */
+  readonly place: (job: OwnedJob, group: Group, fills: readonly Fill[], planId: string) => readonly Entry[];
+  /** Tickets, commit and start. @returns false: an arbiter or the store did not answer */
+  readonly launch: (job: OwnedJob, plan: DecidedPlan) => Promise<boolean>;
+  /** The entry's release is durable. */
+  readonly released: (job: OwnedJob, entry: Entry) => void;
+  readonly stop: (job: OwnedJob, stops: readonly Stop[]) => Promise<void>;
 }
 
-/** Conflicts with other schedulers about one member's new place, before there counts as none. */
-const PLACES_MAX = 3;
-/** Before a host is asked again for what nobody could give another place. */
+/** Conflicts with other schedulers about the member's new host, before it counts as having none. */
+const HOSTS_MAX = 3;
+/** Before the host is asked again, when no answer decided what becomes of the member. */
 const AGAIN_MS = 1_000;
 
 /**
- * What becomes of a gang when a host refuses one of its members. Some of the others may run by then, so the claim is not
- * given back by itself: that would leave a part of a gang (I6). Another host takes the member over in the commit that gives
- * the claim back; where no other host can, the gang ends whole and begins again, and holds nothing while it waits.
+ * What becomes of a gang when a host refuses one of its members. Other members may run by then, so the claim is not
+ * released alone: that would leave a part of a gang (I6). One commit claims another host and returns the refused claim;
+ * where no other host has room, the whole gang ends and begins again, and holds no capacity while it waits.
  */
 export class GangRepair {
   readonly #term: Term;
   readonly #parts: GangRepairParts;
-  /** By group: members that wait for the repair of another, since two at once could each take the gang for whole. */
+  /** By group: members that wait for the repair of another, since two repairs at once could each take the gang for whole. */
   readonly #waiting = new Map<Group, Entry[]>();
 
   constructor(term: Term, parts: GangRepairParts) {
@@ -46,12 +40,12 @@ export class GangRepair {
   }
 
   /**
-   * The entry's host said no, or surely heard nothing.
-   * @returns false: the gang has no other member here, or it is none: the claim may go
+   * The entry's host refused the start, or surely never got the order.
+   * @returns false: the entry is no gang's, or the gang has no other member: the claim may be released
    */
   refused(job: OwnedJob, entry: Entry, why: string): boolean {
     const group = job.record.job.groups[entry.allocation.group];
-    if (!isWholeOnly(job, group) || !hasOthers(job, entry)) return false;
+    if (!isAllOrNothing(job, group) || !hasOthers(job, entry)) return false;
     const waiting = this.#waiting.get(group);
     if (waiting !== undefined) waiting.push(entry);
     else void this.#repairAll(job, group, entry, why);
@@ -70,33 +64,32 @@ export class GangRepair {
   }
 
   async #repair(job: OwnedJob, group: Group, entry: Entry, why: string): Promise<void> {
-    // Whatever fails from here on: when the job is read again, the host is asked again, and we come back here.
-    entry.undriven = true;
-    // One that begins again stops this member too, and takes nobody over any more.
-    if (!this.#isWanted(job, entry) || beginsAgain(job, group)) return;
+    // If anything below fails, the job is read again, the host is asked again, and the refusal comes back here.
+    entry.needsVerify = true;
+    // A gang that restarts stops this member too.
+    if (!this.#isWanted(job, entry) || isRestarting(job, group)) return;
     const answered = await this.#replace(job, group, entry);
     if (!this.#isWanted(job, entry)) return;
-    // No task ends because an arbiter or the store is away (rule 6).
-    // Nor does it begin again beside members that are being committed: they would come after the mark.
-    if (!answered || isUnderWay(job, group)) {
+    // No task ends because an arbiter or the store is away (rule 6). Nor does a gang restart while members are being
+    // committed: they would come after the mark.
+    if (!answered || isCommitting(job, group)) {
       this.#term.reload(job, AGAIN_MS);
       return;
     }
-    block(this.#term, job, group.name, why, null);
+    backOffGroup(this.#term, job, group.name, why, null);
     const cause = `${CAUSES.gangBroken}: ${why}`;
-    // The next one waits for it: a member that is taken over after the mark would be part of a gang that ends.
-    await this.#parts.stopper.stop(job, [{ allocation: entry.allocation, mode: 'stop', cause }]);
+    // Awaited: a member that moved after the mark would be part of a gang that ends.
+    await this.#parts.stop(job, [{ allocation: entry.allocation, mode: 'stop', cause }]);
   }
 
-  /** @returns false: nobody knows whether it can be done */
+  /** @returns false: no answer says whether it can be done */
   async #replace(job: OwnedJob, group: Group, entry: Entry): Promise<boolean> {
-    for (let places = 0; places < PLACES_MAX && this.#isWanted(job, entry); places++) {
-      const plan = this.#place(job, group, entry);
+    for (let hosts = 0; hosts < HOSTS_MAX && this.#isWanted(job, entry); hosts++) {
+      const plan = this.#plan(job, group, entry);
       if (plan === null) return true;
-      const { allocation, revision } = entry;
-      const answered = await this.#parts.launch(job, plan, [{ allocation, revision, outcome: null }]);
+      const answered = await this.#parts.launch(job, plan);
       if (plan.entries.some((substitute) => substitute.revision > 0)) {
-        this.#parts.releaser.gone(job, entry, null);
+        this.#parts.released(job, entry);
         return true;
       }
       if (!answered || job.stale) return false;
@@ -105,14 +98,16 @@ export class GangRepair {
   }
 
   /** @returns null: no other host has room for the member */
-  #place(job: OwnedJob, group: Group, entry: Entry): DecidedPlan | null {
+  #plan(job: OwnedJob, group: Group, entry: Entry): DecidedPlan | null {
     const { cell, world } = this.#term;
-    const id = makeId(Math.floor(world.clock.nowMs()), world.random.bytes(16));
-    const [substitute] = this.#parts.placer.place(job, group, [fillOf(entry)], id);
+    const id = newId(world);
+    const [substitute] = this.#parts.place(job, group, [fillOf(entry)], id);
     if (substitute === undefined) return null;
+    const { allocation, revision } = entry;
+    const releases = [{ allocation, revision, outcome: null }];
     if (!job.avoids(substitute.allocation.host))
-      return { id, entries: [substitute], atomicity: 'all-or-nothing' };
-    // That one refused a moment ago, and was chosen only because no other fits.
+      return { id, entries: [substitute], atomicity: 'all-or-nothing', releases };
+    // That host refused lately, and was chosen only because no other fits.
     cell.state.forget(substitute.allocation);
     this.#term.dropEntry(job, substitute);
     return null;

@@ -1,19 +1,23 @@
 import { displacedBy } from '../../src/core/commit/pending-preemption.ts';
-import { makeId } from '../../src/core/cell/ids.ts';
 import type { Intent, IntentRef } from '../../src/core/cell/intent.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { OpenIntent, OwnerDeps } from '../../src/runtime/commit/gang-intent.ts';
 import { makeEffective, openIntent, sweepIntent } from '../../src/runtime/commit/gang-intent.ts';
-import type { Term } from '../state/state.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import type { Term } from '../state/state.ts';
+import { newId, wallMs } from '../state/state.ts';
 
 /**
- * How long a gang may take until all of its members are committed, before anybody may make its intent void: a store that
- * is slow for a while must not cost it its places, and room that nobody uses is not to be held for much longer.
+ * How long a gang may take until all of its members are committed; then any process may make its intent void. A store that
+ * is slow for a while must not cost the gang its hosts, and unused reservations must not stay for much longer.
  */
 const INTENT_TTL_MS = 60_000;
 
-/** Our gangs that are too large for one transaction, from the first word of them until they are effective or given up. */
+/**
+ * The intents of gangs that are larger than one transaction, from their creation until they are effective or abandoned.
+ * An intent whose creation got no answer is never used: the request may land later, and would turn running allocations
+ * into reservations. Void is a state from which an intent never comes back.
+ */
 export class Intents {
   readonly #term: Term;
   readonly #deps: OwnerDeps;
@@ -24,20 +28,20 @@ export class Intents {
     this.#deps = { ...term.world, session: term.signal };
   }
 
-  /** The mod revision that a member's commit compares; undefined: not one of ours, or given up. */
+  /** The mod revision that a member's commit compares; undefined: another scheduler's intent, or an abandoned one. */
   revisionOf({ id }: IntentRef): number | undefined {
     return this.#held.get(id)?.revision;
   }
 
-  /** Is it on its way here, so that its members are nobody's to look at yet? */
+  /** Is the intent open here? Then its members are only reserved, and the commit alone decides about them. */
   holds(id: string): boolean {
     return this.#held.has(id);
   }
 
   /**
    * Writes an intent for the placements, and marks them as its members.
-   * @param evictions who gives way to them
-   * @returns null: the job is not ours any more
+   * @param evictions their victims
+   * @returns null: another scheduler owns the job
    * @throws StoreError
    */
   async open(
@@ -46,19 +50,16 @@ export class Intents {
     members: readonly Entry[],
     evictions: readonly Eviction[],
   ): Promise<Intent | null> {
-    const { clock, random } = this.#term.world;
+    const { world, options } = this.#term;
     const [first] = members;
     if (first === undefined) throw new Error('a gang without members');
     const { jobVersion, group } = first.allocation;
-    const make = (): Intent => {
-      const nowMs = Math.floor(clock.nowMs());
-      return {
-        id: makeId(nowMs, random.bytes(16)),
-        ...{ namespace: job.namespace, job: job.name, jobVersion, group, planId },
-        ...{ scheduler: this.#term.options.id, members: members.length },
-        ...{ state: 'open', createdAtMs: nowMs, ttlMs: INTENT_TTL_MS },
-      };
-    };
+    const make = (): Intent => ({
+      id: newId(world),
+      ...{ namespace: job.namespace, job: job.name, jobVersion, group, planId },
+      ...{ scheduler: options.id, members: members.length },
+      ...{ state: 'open', createdAtMs: wallMs(world), ttlMs: INTENT_TTL_MS },
+    });
     const held = await openIntent(this.#deps, make, job.ownerRevision);
     if (held === null) return null;
     const { intent, revision } = held;
@@ -87,25 +88,21 @@ export class Intents {
     return isEffective;
   }
 
-  /** Nothing is committed for it from now on. What was, is found and released when the job is read again. */
-  giveUp({ id }: Intent): void {
+  /** Nothing more is committed under it. Members that were are released when the job is read again. */
+  abandon({ id }: Intent): void {
     this.#held.delete(id);
   }
 
-  /** Ends intents that somebody before us, or we ourselves, did not bring to their end. @throws StoreError */
+  /** Ends intents that an earlier owner, or this scheduler, left open. @throws StoreError */
   async sweep(intents: readonly Intent[]): Promise<void> {
-    const { clock, random } = this.#term.world;
-    for (const intent of intents) {
+    const { world, signal } = this.#term;
+    const plan = { atomicity: 'incremental', places: [], evictions: [] } as const;
+    for (const intent of intents)
       await sweepIntent(
         this.#deps,
         intent,
-        (releases) =>
-          this.#term.commit({
-            id: makeId(Math.floor(clock.nowMs()), random.bytes(16)),
-            ...{ atomicity: 'incremental', places: [], evictions: [], releases },
-          }),
-        this.#term.signal,
+        (releases) => this.#term.commit({ ...plan, id: newId(world), releases }),
+        signal,
       );
-    }
   }
 }

@@ -4,30 +4,31 @@ import { outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { isTerminal, OBSERVED_RANK } from '../../src/core/host/states.ts';
-import type { Term } from '../state/state.ts';
-import type { JobBook } from '../state/job-table.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Releaser } from '../commit/releaser.ts';
+import type { JobTable } from '../state/job-table.ts';
+import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import type { Term } from '../state/state.ts';
+import { wallMs } from '../state/state.ts';
 
-/** What others say of our allocations: their hosts, and whoever makes them give way. */
+/** Takes what is observed of owned allocations: reports of their hosts, and preemptions that became durable. */
 export class Observer {
   readonly #term: Term;
-  readonly #book: JobBook;
+  readonly #table: JobTable;
   readonly #releaser: Releaser;
-  readonly #mayStray: boolean;
+  readonly #isRestored: boolean;
 
-  /** @param mayStray the store was restored: hosts may know of allocations that it does not */
-  constructor(term: Term, book: JobBook, releaser: Releaser, mayStray: boolean) {
-    this.#mayStray = mayStray;
+  /** @param isRestored the store was restored: hosts may run allocations without a record */
+  constructor(term: Term, table: JobTable, releaser: Releaser, isRestored: boolean) {
     this.#term = term;
-    this.#book = book;
+    this.#table = table;
     this.#releaser = releaser;
+    this.#isRestored = isRestored;
   }
 
   report(report: AllocationReport): void {
-    const found = this.#book.entry(report.id);
+    const found = this.#table.entry(report.id);
     if (found === undefined) {
-      if (this.#mayStray) this.#stray(report);
+      if (this.#isRestored) this.#unrecorded(report);
       return;
     }
     if (found.entry.allocation.host !== report.host) return;
@@ -38,30 +39,29 @@ export class Observer {
     entry.report = report;
     if (entry.revision > 0) entry.stage = 'started';
     if (report.released && isTerminal(report.state)) this.#released(job, entry, report);
-    // Only a service looks at whether its allocations run; a batch job waits for their ends.
-    else if (before?.state !== report.state && job.record.job.type !== 'batch') this.#term.look(job);
+    // Decisions for a service depend on whether its allocations run; a batch job waits for their ends.
+    else if (before?.state !== report.state && job.record.job.type !== 'batch') this.#term.enqueue(job);
   }
 
-  /** Its host was not heard when the job was read. */
-  #stray(report: AllocationReport): void {
-    const job = this.#book.get(jobKeyOf(report.namespace, report.job));
+  /** Its host was silent when the job was read. */
+  #unrecorded(report: AllocationReport): void {
+    const job = this.#table.get(jobKeyOf(report.namespace, report.job));
     if (job !== undefined && !report.released) this.#term.reload(job);
   }
 
-  /** The commit that makes the victim give way is durable. */
-  evicted(eviction: Eviction, revision: number): void {
-    const found = this.#book.entry(eviction.victim.id);
+  /** The commit that preempts the victim is durable. */
+  victimMarked(eviction: Eviction, revision: number): void {
+    const found = this.#table.entry(eviction.victim.id);
     if (found === undefined || found.entry.revision === 0) return;
     found.entry.allocation = evictedBy(eviction);
     found.entry.revision = Math.max(found.entry.revision, revision);
-    this.#term.say('stopping', found.job, eviction.cause, found.entry);
-    this.#term.look(found.job);
+    this.#term.emit('stopping', found.job, eviction.cause, found.entry);
+    this.#term.enqueue(found.job);
   }
 
   #released(job: OwnedJob, entry: Entry, report: AllocationReport): void {
-    // A record being rewritten has a revision that nobody knows yet; the look that follows finds the report.
+    // The revision of a record that is being rewritten is not known yet; the decision after that finds the report.
     if (entry.revision === 0 || entry.marking || job.stale) return;
-    const nowMs = Math.floor(this.#term.world.clock.nowMs());
-    this.#releaser.release(job, entry, outcomeOf(entry.allocation, report, nowMs));
+    this.#releaser.release(job, entry, outcomeOf(entry.allocation, report, wallMs(this.#term.world)));
   }
 }

@@ -11,15 +11,16 @@ import type { SchedulerWorld } from '../state/state.ts';
 
 /** Without a monitor: how soon a host that got its first allocation is followed. */
 const REFRESH_DELAY_MS = 100;
-/** How often it is asked whether the view is complete, in the one case in which somebody waits for that. */
-const COMPLETE_LOOK_MS = 200;
+/** How often the view is checked for completeness, after a restore. */
+const COMPLETE_POLL_MS = 200;
 
 /**
- * What hosts say of our allocations. Through one monitor's merged stream while there is a monitor; while there is none,
- * from the hosts themselves that hold an allocation of ours (S4.6).
+ * What hosts report of the owned jobs' allocations: through one monitor's merged stream while there is a monitor, otherwise
+ * from the hosts themselves (S4.6).
  *
- * The stream tells of all allocations of the cell; those of jobs that are not ours are let go by, and of their hosts only
- * how far they have come is kept. When such a job becomes ours, its reports are asked for (`learn`).
+ * The stream carries all allocations of the cell. Reports of other jobs are not kept (a million take 720 MB), only the place
+ * in each host's stream and its silence. When a job becomes this scheduler's, its reports are asked for (`learn`). See
+ * `docs/decisions: Monitors' copies`.
  */
 export class Reports {
   readonly ready: Promise<void>;
@@ -28,7 +29,7 @@ export class Reports {
   readonly #merged: ReportFollower;
   readonly #direct: ReportFollower;
   readonly #hosts: () => readonly ReportSource[];
-  /** Jobs of ours of which the view may lack something: asked for again at each `refresh`. */
+  /** Owned jobs of which the view may lack reports: asked for again at each `refresh`. */
   readonly #lacking = new Set<string>();
   #started = false;
   #isDirect = false;
@@ -37,10 +38,10 @@ export class Reports {
   constructor(
     world: SchedulerWorld,
     parts: {
-      /** The hosts that hold allocations of ours. */
+      /** The hosts that hold allocations of owned jobs. */
       readonly hosts: () => readonly ReportSource[];
-      /** Is the job ours, by `<namespace>/<job>`? */
-      readonly isOurs: (jobKey: string) => boolean;
+      /** Is the job owned, by `<namespace>/<job>`? */
+      readonly isOwned: (jobKey: string) => boolean;
       /** Was the host declared lost, or is it not registered? */
       readonly isLost: (host: string) => boolean;
       readonly onReport: (report: AllocationReport) => void;
@@ -60,7 +61,7 @@ export class Reports {
       ...common,
       handlers: {
         ...handlers,
-        keeps: ({ namespace, job }) => parts.isOurs(jobKeyOf(namespace, job)),
+        keeps: ({ namespace, job }) => parts.isOwned(jobKeyOf(namespace, job)),
         isLost: parts.isLost,
       },
       sources: () => this.#monitorSources(),
@@ -78,12 +79,12 @@ export class Reports {
     this.refresh();
   }
 
-  /** The hosts that hold something of ours may have changed, which matters only while there is no monitor. */
+  /** The hosts with allocations of owned jobs may have changed, which matters only while there is no monitor. */
   hostsChanged(): void {
     if (this.#started && this.#isDirect) this.#refreshDirect();
   }
 
-  /** The monitors, or the hosts that hold something of ours, may have changed. */
+  /** The monitors, or the hosts with allocations of owned jobs, may have changed. */
   refresh(): void {
     if (!this.#started) return;
     const isDirect = this.#monitors.size === 0;
@@ -95,7 +96,7 @@ export class Reports {
   }
 
   /**
-   * Brings into the view what hosts report of a job that has become ours.
+   * Brings into the view what hosts report of a job that this scheduler owns from now on.
    * @returns false: that may not be all, and is asked for again, as it is while there is no monitor
    */
   async learn(jobKey: string): Promise<boolean> {
@@ -106,32 +107,32 @@ export class Reports {
     return isAll;
   }
 
-  /** The job is ours no more. */
+  /** The job is no longer owned. */
   drop(jobKey: string): void {
     this.#lacking.delete(jobKey);
     this.#merged.drop(jobKey);
   }
 
-  /** What is known of the allocation on its host; undefined: nothing yet. */
+  /** The last report of the allocation; undefined: none yet. */
   get(host: string, id: string): AllocationReport | undefined {
     return this.#view.get(host, id);
   }
 
-  /** What hosts say of the job, as far as they are followed. */
+  /** The last reports of the job's allocations, of the hosts that are followed. */
   ofJob(jobKey: string): Iterable<AllocationReport> {
     return this.#view.ofJob(jobKey);
   }
 
-  /** Resolves when a monitor has heard every host that it knows, or given up on it. */
+  /** Resolves when a monitor has the reports of every host that it knows, or has timed out on it. */
   async complete(signal: AbortSignal): Promise<void> {
     while (!this.#merged.view.complete && !signal.aborted)
-      await sleep(this.#world.clock, COMPLETE_LOOK_MS, signal);
+      await sleep(this.#world.clock, COMPLETE_POLL_MS, signal);
   }
 
-  /** Is the host heard now, so that what it does not report is not there? */
-  isHeard(host: string): boolean {
-    const sight = this.#view.host(host);
-    return sight !== undefined && sight.asOfMs !== null && sight.staleSinceMs === null;
+  /** Does the host report now, so that an allocation missing in its reports is worth a question? */
+  isReporting(host: string): boolean {
+    const seen = this.#view.host(host);
+    return seen !== undefined && seen.asOfMs !== null && seen.staleSinceMs === null;
   }
 
   async close(): Promise<void> {
@@ -145,7 +146,7 @@ export class Reports {
     return this.#isDirect ? this.#direct.view : this.#merged.view;
   }
 
-  /** At most ten times a second: it walks over all that is ours. */
+  /** At most ten times a second: it walks over all owned allocations. */
   #refreshDirect(): void {
     this.#cancelRefresh ??= this.#world.clock.after(REFRESH_DELAY_MS, () => {
       this.#cancelRefresh = null;

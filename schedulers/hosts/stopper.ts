@@ -6,21 +6,28 @@ import { StoreError } from '../../src/ports/cell-store.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
-import type { Term } from '../state/state.ts';
-import { isCurrent } from '../state/state.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Releaser } from '../commit/releaser.ts';
+import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import { writeAsOwner } from '../state/owner-write.ts';
+import type { Term } from '../state/state.ts';
+import { isCurrent, wallMs } from '../state/state.ts';
+import { ORDER_RETRY, orderStop } from './hosts.ts';
 
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
 const MARKS_MAX = 100;
-const RETRY = { firstMs: 200, maxMs: 5_000 };
-/** A host that heard an order and does not come to its end is told again after this time. */
+/** A host that confirmed an order and does not come to its end is ordered again after this time. */
 const ORDER_AGAIN_MS = 10_000;
 const RELOAD_DELAY_MS = 1_000;
 
+interface Mark {
+  readonly entry: Entry;
+  readonly stopped: Allocation;
+}
+
 /**
- * Stops allocations: first the store says so, then the host is told. In this order a successor finds the intention and
- * goes on with it, and nobody fills the slot for something that still should run.
+ * Stops allocations: first the record says so, then the host is ordered. In this order a successor finds the intention and
+ * continues with it, and no slot is filled for an allocation that still should run. A record never goes back to `run`, so an
+ * order that arrives late is harmless.
  */
 export class Stopper {
   readonly #term: Term;
@@ -32,17 +39,17 @@ export class Stopper {
   }
 
   /**
-   * What the slots say should stop. What is not committed yet is looked at again when it is, and so is a gang of which some are
-   * being committed.
-   * @returns when the store has said so, or has not: then the job is read again
+   * Marks the allocations to stop. Those that are not committed yet, and members of a gang that is being committed, are
+   * decided again after the commit.
+   * @returns when the records are written; a refused or unanswered write has the job read again
    */
   async stop(job: OwnedJob, stops: readonly Stop[]): Promise<void> {
-    const marks: { entry: Entry; stopped: Allocation }[] = [];
+    const marks: Mark[] = [];
     for (const { allocation, mode, cause } of stops) {
       const entry = job.entries.get(allocation.id);
       if (entry === undefined || entry.marking || entry.releasing) continue;
       if (entry.revision === 0 || job.commitOf(allocation.group) !== null) {
-        job.again = true;
+        job.revisit = true;
         continue;
       }
       entry.marking = true;
@@ -54,120 +61,102 @@ export class Stopper {
     await Promise.all(written);
   }
 
-  /** Tells the hosts of what the store says already; after a take-over, and again when an order was lost. */
+  /** Orders the hosts to stop what is marked already: after a take-over, and again when an order was lost. */
   orderAll(job: OwnedJob): void {
     const nowMs = this.#term.world.clock.monotonicMs();
     for (const entry of job.entries.values()) {
-      const isHeard = entry.orderedMs !== null && nowMs - entry.orderedMs < ORDER_AGAIN_MS;
-      const isDone = isHeard || entry.releasing || entry.ordering || entry.report?.released === true;
+      const isConfirmed = entry.orderedMs !== null && nowMs - entry.orderedMs < ORDER_AGAIN_MS;
+      const isDone = isConfirmed || entry.releasing || entry.ordering || entry.report?.released === true;
       if (entry.revision === 0 || entry.allocation.desired === 'run' || isDone || entry.marking) continue;
       void this.#order(job, entry);
     }
   }
 
-  async #mark(
-    job: OwnedJob,
-    marks: readonly { readonly entry: Entry; readonly stopped: Allocation }[],
-  ): Promise<void> {
-    const { store, keys, log } = this.#term.world;
-    const keyOf = (entry: Entry): string => keys.allocation(job.namespace, job.name, entry.allocation.id);
+  async #mark(job: OwnedJob, marks: readonly Mark[]): Promise<void> {
+    const { world } = this.#term;
+    const writes = marks.map(({ entry: { allocation }, stopped }) => ({
+      kind: 'put' as const,
+      key: world.keys.allocation(job.namespace, job.name, allocation.id),
+      value: allocationCodec.encode(stopped),
+    }));
+    const compares = marks.map(({ entry: { allocation, revision } }) => ({
+      key: world.keys.allocation(job.namespace, job.name, allocation.id),
+      target: 'modRevision' as const,
+      equals: revision,
+    }));
     try {
-      const reply = await store.attempt({
-        compares: [
-          { key: keys.owner(job.namespace, job.name), target: 'createRevision', equals: job.ownerRevision },
-          ...marks.map(({ entry }) => ({
-            key: keyOf(entry),
-            target: 'modRevision' as const,
-            equals: entry.revision,
-          })),
-        ],
-        writes: marks.map(({ entry, stopped }) => ({
-          kind: 'put' as const,
-          key: keyOf(entry),
-          value: allocationCodec.encode(stopped),
-        })),
-        readBack: [],
-      });
+      const reply = await writeAsOwner(world, job, writes, compares);
       if (reply.outcome === 'applied') this.#marked(job, marks, reply.revision);
       else this.#term.reload(job, reply.outcome === 'unknown' ? RELOAD_DELAY_MS : 0);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      log.warn({ job: job.key, error }, 'cannot mark allocations to be stopped');
+      world.log.warn({ job: job.key, error }, 'cannot mark allocations to be stopped');
       this.#term.reload(job, RELOAD_DELAY_MS);
     } finally {
       for (const { entry } of marks) entry.marking = false;
     }
   }
 
-  #marked(
-    job: OwnedJob,
-    marks: readonly { readonly entry: Entry; readonly stopped: Allocation }[],
-    revision: number,
-  ): void {
-    job.landings += 1;
+  #marked(job: OwnedJob, marks: readonly Mark[], revision: number): void {
+    job.ownWrites += 1;
     for (const { entry, stopped } of marks) {
       entry.allocation = stopped;
       entry.revision = revision;
       entry.marking = false;
       entry.orderedMs = null;
-      this.#term.say('stopping', job, stopped.cause ?? stopped.desired, entry);
-      if (isCurrent(this.#term, job, entry) && entry.report?.released !== true) void this.#order(job, entry);
+      this.#term.emit('stopping', job, stopped.cause ?? stopped.desired, entry);
+      if (this.#isWanted(job, entry)) void this.#order(job, entry);
     }
-    this.#term.look(job);
+    this.#term.enqueue(job);
   }
 
   async #order(job: OwnedJob, entry: Entry): Promise<void> {
     entry.ordering = true;
-    const backoff = new Backoff(RETRY, this.#term.world.random);
+    const { world, signal } = this.#term;
+    const backoff = new Backoff(ORDER_RETRY, world.random);
     try {
       while (this.#isWanted(job, entry)) {
-        if (await this.#tell(job, entry)) {
-          entry.orderedMs = this.#term.world.clock.monotonicMs();
+        if (await this.#orderOnce(job, entry)) {
+          entry.orderedMs = world.clock.monotonicMs();
           return;
         }
-        await sleep(this.#term.world.clock, backoff.nextMs(), this.#term.signal);
+        await sleep(world.clock, backoff.nextMs(), signal);
       }
     } finally {
       entry.ordering = false;
     }
   }
 
-  /** Its record says so for good, whoever owns the job: an order that arrives when another does harms nobody. */
   #isWanted(job: OwnedJob, entry: Entry): boolean {
     return isCurrent(this.#term, job, entry) && !entry.releasing && entry.report?.released !== true;
   }
 
-  /** @returns the host has heard it */
-  async #tell(job: OwnedJob, entry: Entry): Promise<boolean> {
+  /** @returns the host has confirmed the order */
+  async #orderOnce(job: OwnedJob, entry: Entry): Promise<boolean> {
     const { allocation } = entry;
-    const { desired } = allocation;
+    const { id, host, epoch, desired, cause } = allocation;
     if (desired === 'run') return false;
-    const { cell, hosts, hostCalls, incarnation } = this.#term;
-    const isWanted = (): boolean => this.#isWanted(job, entry);
-    const outcome = await hostCalls.order(allocation.host, isWanted, (address) => {
-      const { counter } = cell.book.get(allocation.host).ledger;
-      return hosts.stop(address, allocation.id, {
-        commandId: `${allocation.id}-${desired}`,
-        epoch: { incarnation, counter: Math.max(counter, allocation.epoch.counter) },
-        // Its host is to record that nobody wanted this task to end, only to be elsewhere.
-        mode: allocation.cause === CAUSES.draining ? 'drain' : desired,
-        cause: allocation.cause ?? desired,
-      });
-    });
+    const { world } = this.#term;
+    const order = {
+      commandId: `${id}-${desired}`,
+      // Its host records that the task was not to end, only to move.
+      mode: cause === CAUSES.draining ? 'drain' : desired,
+      cause: cause ?? desired,
+    } as const;
+    const target = { host, id, counter: epoch.counter };
+    const outcome = await orderStop(this.#term, target, order, () => this.#isWanted(job, entry));
     if (!isCurrent(this.#term, job, entry)) return true;
     if (outcome === undefined) return false;
     switch (outcome.kind) {
       case 'stopping':
         this.#term.report(outcome.report);
         return true;
-      case 'absent': {
-        // Never started there, or forgotten with all else; and the host will not start it any more.
-        const nowMs = Math.floor(this.#term.world.clock.nowMs());
-        this.#releaser.release(job, entry, forgottenOutcome(allocation, 'host-forgot', nowMs));
+      case 'absent':
+        // Never started there, or forgotten with all other records; the host refuses to start it from now on.
+        this.#releaser.release(job, entry, forgottenOutcome(allocation, 'host-forgot', wallMs(world)));
         return true;
-      }
       case 'refused':
-        this.#term.world.log.warn({ allocation: allocation.id, ...outcome }, 'a host refused to stop');
+        world.log.warn({ allocation: id, ...outcome }, 'a host refused to stop');
         return false;
       case 'unknown':
         return false;

@@ -8,7 +8,7 @@ import type { Log } from '../../src/ports/telemetry.ts';
 import { ownerCodec } from '../../src/wire/records/records.ts';
 import type { JobIndex } from './job-index.ts';
 
-export interface TakesDeps {
+export interface JobClaimsDeps {
   readonly store: CellStore;
   readonly keys: CellKeys;
   readonly clock: Clock;
@@ -16,229 +16,232 @@ export interface TakesDeps {
   readonly session: Session;
   readonly signal: AbortSignal;
   readonly self: Owner;
-  /** Jobs that were asked for are ours, or not: `asked` is smaller. */
-  onTaken(): void;
+  /** A claim has ended, with or without success: `pending` is smaller. */
+  onClaimed(): void;
 }
 
-export interface TakesParts {
+export interface JobClaimsParts {
   readonly jobs: Pick<JobIndex, 'get'>;
-  /** Is the job there, without an owner that we know of, and not left alone on its last owner's word? */
+  /** Has the job a record, no known owner, and none that finished it? */
   readonly isOpen: (key: string) => boolean;
-  /** Is one of the schedulers that come before us for the job taking jobs at this time? Then its turn comes there. */
+  /** Is a scheduler that comes before this one for the job claiming jobs at this time? It will come to this one. */
   readonly isAwaited: (key: string) => boolean;
-  /** Creation revision of the job's owner key, where the table shows that it is ours. */
+  /** Creation revision of the job's owner key, where the table shows that it is this scheduler's. */
   readonly ownRevisionOf: (key: string) => number | undefined;
-  /** The job is ours. */
+  /** The job is claimed. */
   readonly adopt: (key: string, ownerRevision: number, isBare: boolean) => void;
 }
 
-/** Takes under way at once: with one alone, thousands of new jobs wait for each other's round trips. */
-const TAKES_MAX = 4;
-/** A job that looks new is taken on the condition that there are no allocations and no outcomes of it. */
+/** Claims under way at once: with one alone, thousands of new jobs wait for each other's round trips. */
+const CLAIMS_MAX = 4;
+/** A job that looks new is claimed on the condition that there are no allocations and no outcomes of it. */
 const BARE_COMPARES = 3;
-/** After a fault of the store, before the next try to take jobs. */
-const TAKE_RETRY_MS = 1_000;
-/** How often those are looked at whose time may have come. */
-const LOOK_MS = STEP_IN_MS / 2;
+/** After a fault of the store, before the next claim. */
+const CLAIM_RETRY_MS = 1_000;
+/** How often delayed jobs are checked. */
+const CHECK_MS = STEP_IN_MS / 2;
 
 /**
- * Creates owner keys for jobs that wait for an owner, many in a transaction and several transactions at once. A job that
- * looks new is taken on the condition that nothing else of it is there, so that nobody has to read what it has (decision 75).
+ * Creates owner keys for jobs without an owner, many in a transaction and several transactions at once.
+ *
+ * A job whose creation this scheduler saw is claimed on the condition that no key lies under its allocations and outcomes:
+ * its first decision then needs no read. The condition costs three compares a job and is part of the transaction that creates
+ * the owner key; a refused claim is repeated without it, and the job is read.
  */
-export class Takes {
-  readonly #deps: TakesDeps;
-  readonly #parts: TakesParts;
-  /** Jobs without an owner that are ours to take, by namespace. The namespace whose turn comes next is the first. */
-  readonly #lines = new Map<string, Set<string>>();
-  /** Jobs without an owner that others are to take, or that are tried again later. */
-  readonly #later = new Map<string, Wait>();
+export class JobClaims {
+  readonly #deps: JobClaimsDeps;
+  readonly #parts: JobClaimsParts;
+  /** Jobs that are to be claimed now, by namespace; the next namespace is the first. */
+  readonly #queues = new Map<string, Set<string>>();
+  /** Jobs that other schedulers should claim first, or that are tried again later. */
+  readonly #delayed = new Map<string, Delay>();
   /** Jobs whose owner keys are being created. */
-  readonly #asked = new Set<string>();
+  readonly #pending = new Set<string>();
   /** Jobs that looked new and are not: the store holds something of them. */
   readonly #notBare = new Set<string>();
   #underWay = 0;
-  #cancelLook: (() => void) | null = null;
+  #cancelCheck: (() => void) | null = null;
 
-  constructor(deps: TakesDeps, parts: TakesParts) {
+  constructor(deps: JobClaimsDeps, parts: JobClaimsParts) {
     this.#deps = deps;
     this.#parts = parts;
   }
 
-  /** Jobs that are being taken at this moment. */
-  get asked(): number {
-    return this.#asked.size;
+  /** Jobs that are being claimed at this moment. */
+  get pending(): number {
+    return this.#pending.size;
   }
 
-  isAsked(key: string): boolean {
-    return this.#asked.has(key);
+  isPending(key: string): boolean {
+    return this.#pending.has(key);
   }
 
   *waiting(): IterableIterator<string> {
-    for (const jobs of this.#lines.values()) yield* jobs;
-    yield* this.#later.keys();
+    for (const jobs of this.#queues.values()) yield* jobs;
+    yield* this.#delayed.keys();
   }
 
   /**
-   * We take the job when nobody was faster, after the delay or as soon as an earlier wish said. A delay leaves it to those
-   * before us; while one of them is taking jobs, for up to `STEP_IN_MAX_MS` more: they come to it in their own order, and
-   * whoever reached for it meanwhile would have its take, and theirs, refused for all that is in it.
+   * Claims the job unless another scheduler does first, after the delay or an earlier one. A delay leaves the job to the
+   * schedulers that come before this one; while one of them is claiming jobs, for up to `STEP_IN_MAX_MS` more: they come to it
+   * in their own order, and a claim meanwhile would have theirs, or this one, refused for all jobs in it.
    */
   want(key: string, delayMs: number): void {
     if (delayMs === 0) {
-      this.#later.delete(key);
-      this.#line(key);
-      void this.#takeDue();
-    } else if (this.#lines.get(namespaceOf(key))?.has(key) !== true) {
-      this.#wait(key, delayMs);
-      this.#lookSoon();
+      this.#delayed.delete(key);
+      this.#enqueue(key);
+      void this.#claimDue();
+    } else if (this.#queues.get(namespaceOf(key))?.has(key) !== true) {
+      this.#delay(key, delayMs);
+      this.#checkSoon();
     }
   }
 
-  /** Somebody has it. */
-  leave(key: string): void {
-    if (this.#later.delete(key)) return;
+  /** Another scheduler owns it. */
+  withdraw(key: string): void {
+    if (this.#delayed.delete(key)) return;
     const namespace = namespaceOf(key);
-    const jobs = this.#lines.get(namespace);
+    const jobs = this.#queues.get(namespace);
     jobs?.delete(key);
-    if (jobs?.size === 0) this.#lines.delete(namespace);
+    if (jobs?.size === 0) this.#queues.delete(namespace);
   }
 
-  /** It is ours or gone: whether it was new means nothing any more. */
+  /** It is claimed or deleted: whether it was new means nothing any more. */
   forget(key: string): void {
-    this.leave(key);
+    this.withdraw(key);
     this.#notBare.delete(key);
   }
 
   close(): void {
-    this.#cancelLook?.();
+    this.#cancelCheck?.();
   }
 
-  #lookSoon(): void {
-    if (this.#cancelLook === null) this.#lookAfter(LOOK_MS);
+  #checkSoon(): void {
+    if (this.#cancelCheck === null) this.#checkAfter(CHECK_MS);
   }
 
-  #lookAfter(delayMs: number): void {
-    this.#cancelLook?.();
-    this.#cancelLook = null;
+  #checkAfter(delayMs: number): void {
+    this.#cancelCheck?.();
+    this.#cancelCheck = null;
     if (this.#deps.signal.aborted) return;
-    this.#cancelLook = this.#deps.clock.after(delayMs, () => {
-      this.#cancelLook = null;
-      this.#look();
+    this.#cancelCheck = this.#deps.clock.after(delayMs, () => {
+      this.#cancelCheck = null;
+      this.#check();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    for (const [key, wait] of this.#later) {
-      if (wait.dueMs > nowMs) continue;
-      if (!this.#isForUs(key)) this.#later.delete(key);
-      else if (nowMs < wait.lastMs && this.#parts.isAwaited(key))
-        wait.dueMs = Math.min(nowMs + STEP_IN_MS, wait.lastMs);
+    for (const [key, delay] of this.#delayed) {
+      if (delay.dueMs > nowMs) continue;
+      if (!this.#isOwnKind(key)) this.#delayed.delete(key);
+      else if (nowMs < delay.lastMs && this.#parts.isAwaited(key))
+        delay.dueMs = Math.min(nowMs + STEP_IN_MS, delay.lastMs);
       else {
-        this.#later.delete(key);
-        this.#line(key);
+        this.#delayed.delete(key);
+        this.#enqueue(key);
       }
     }
-    if (this.#lines.size > 0) void this.#takeDue();
-    if (this.#later.size > 0) this.#lookSoon();
+    if (this.#queues.size > 0) void this.#claimDue();
+    if (this.#delayed.size > 0) this.#checkSoon();
   }
 
-  async #takeDue(): Promise<void> {
-    if (this.#underWay >= TAKES_MAX) return;
+  async #claimDue(): Promise<void> {
+    if (this.#underWay >= CLAIMS_MAX) return;
     this.#underWay += 1;
-    // Lets what comes in the same turn, such as a whole snapshot of jobs, go into the same transactions.
+    // Lets all jobs of the same turn, such as a whole snapshot, go into the same transactions.
     await Promise.resolve();
     let isFaulty = false;
     try {
-      for (let due = this.#due(); this.#mayTake(due); due = this.#due()) await this.#take(due.keys);
+      for (let due = this.#due(); this.#mayClaim(due); due = this.#due()) await this.#claim(due.keys);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#deps.log.warn({ error }, 'cannot take jobs');
+      this.#deps.log.warn({ error }, 'cannot claim jobs');
       isFaulty = true;
     } finally {
       this.#underWay -= 1;
     }
-    if (isFaulty) this.#lookAfter(TAKE_RETRY_MS);
-    else if (this.#underWay === 0 && this.#lines.size > 0) this.#lookSoon();
+    if (isFaulty) this.#checkAfter(CLAIM_RETRY_MS);
+    else if (this.#underWay === 0 && this.#queues.size > 0) this.#checkSoon();
   }
 
-  /** Beside another take only a full one goes: the rest waits for that other, and grows meanwhile. */
-  #mayTake({ keys, isFull }: Due): boolean {
+  /** Beside another claim only a full one goes: the rest waits for the other one, and grows meanwhile. */
+  #mayClaim({ keys, isFull }: Due): boolean {
     if (keys.length === 0 || this.#deps.signal.aborted) return false;
     return this.#underWay === 1 || isFull;
   }
 
-  #line(key: string): void {
+  #enqueue(key: string): void {
     const namespace = namespaceOf(key);
-    const jobs = this.#lines.get(namespace);
-    if (jobs === undefined) this.#lines.set(namespace, new Set([key]));
+    const jobs = this.#queues.get(namespace);
+    if (jobs === undefined) this.#queues.set(namespace, new Set([key]));
     else jobs.add(key);
   }
 
-  #wait(key: string, delayMs: number): void {
+  #delay(key: string, delayMs: number): void {
     const dueMs = this.#deps.clock.monotonicMs() + delayMs;
-    const before = this.#later.get(key);
-    if (before === undefined) this.#later.set(key, { dueMs, lastMs: dueMs + STEP_IN_MAX_MS });
+    const before = this.#delayed.get(key);
+    if (before === undefined) this.#delayed.set(key, { dueMs, lastMs: dueMs + STEP_IN_MAX_MS });
     else before.dueMs = Math.min(before.dueMs, dueMs);
   }
 
-  /** What goes into one take: a job of each namespace in turn, so that a few of one do not wait for thousands of another (S3.47). */
+  /** The jobs of one claim: one of each namespace in turn, so that a few of one do not wait for thousands of another (S3.47). */
   #due(): Due {
     const due: string[] = [];
-    let room = this.#deps.store.limits.operationsMax;
-    const lines = [...this.#lines].map(([namespace, jobs]) => ({ namespace, jobs: this.#takeable(jobs) }));
-    for (let left = lines; left.length > 0;) {
-      const more: typeof lines = [];
-      for (const line of left) {
-        const { value: key } = line.jobs.next() as { value: string | undefined };
+    let left = this.#deps.store.limits.operationsMax;
+    let queues = [...this.#queues].map(([namespace, jobs]) => ({ namespace, jobs: this.#claimable(jobs) }));
+    while (queues.length > 0) {
+      const more: typeof queues = [];
+      for (const queue of queues) {
+        const { value: key } = queue.jobs.next() as { value: string | undefined };
         if (key === undefined) continue;
-        room -= this.#looksBare(key) ? BARE_COMPARES : 1;
-        if (room < 0) return { keys: due, isFull: true };
+        left -= this.#looksBare(key) ? BARE_COMPARES : 1;
+        if (left < 0) return { keys: due, isFull: true };
         due.push(key);
-        this.#hadTurn(line.namespace);
-        more.push(line);
+        this.#toBack(queue.namespace);
+        more.push(queue);
       }
-      left = more;
+      queues = more;
     }
-    return { keys: due, isFull: room === 0 };
+    return { keys: due, isFull: left === 0 };
   }
 
-  /** Those of a namespace that are for us, in the order in which they came. */
-  *#takeable(jobs: ReadonlySet<string>): Generator<string> {
+  /** Jobs of a namespace for schedulers of this kind, first in, first out. */
+  *#claimable(jobs: ReadonlySet<string>): Generator<string> {
     for (const key of jobs) {
-      if (this.#asked.has(key)) continue;
-      if (this.#isForUs(key)) yield key;
-      else this.leave(key);
+      if (this.#pending.has(key)) continue;
+      if (this.#isOwnKind(key)) yield key;
+      else this.withdraw(key);
     }
   }
 
-  #isForUs(key: string): boolean {
+  #isOwnKind(key: string): boolean {
     return this.#parts.jobs.get(key)?.kind === this.#deps.self.kind;
   }
 
-  /** The others come first in the next take. */
-  #hadTurn(namespace: string): void {
-    const jobs = this.#lines.get(namespace);
-    if (jobs === undefined || this.#lines.size === 1) return;
-    this.#lines.delete(namespace);
-    this.#lines.set(namespace, jobs);
+  /** The other namespaces come first in the next claim. */
+  #toBack(namespace: string): void {
+    const jobs = this.#queues.get(namespace);
+    if (jobs === undefined || this.#queues.size === 1) return;
+    this.#queues.delete(namespace);
+    this.#queues.set(namespace, jobs);
   }
 
   #looksBare(key: string): boolean {
     return this.#parts.jobs.get(key)?.isNew === true && !this.#notBare.has(key);
   }
 
-  async #take(due: readonly string[]): Promise<void> {
-    for (const key of due) this.#asked.add(key);
+  async #claim(due: readonly string[]): Promise<void> {
+    for (const key of due) this.#pending.add(key);
     try {
       await this.#create(due);
     } finally {
-      for (const key of due) this.#asked.delete(key);
-      this.#deps.onTaken();
+      for (const key of due) this.#pending.delete(key);
+      this.#deps.onClaimed();
     }
   }
 
-  /** Their owner keys, all or none. */
+  /** Creates their owner keys, all or none. */
   async #create(due: readonly string[]): Promise<void> {
     const { store, keys, self, session } = this.#deps;
     const value = ownerCodec.encode(self);
@@ -258,39 +261,39 @@ export class Takes {
     if (reply.outcome === 'applied') {
       for (const key of due) this.#parts.adopt(key, reply.revision, bare.has(key));
     } else if (reply.outcome === 'refused') {
-      // Somebody was faster for some of them; the table will say who, or has said already that they are gone again. The rest
-      // goes into the next try.
+      // Other schedulers were faster for some of them; the table will show it, or shows already that they are gone again. The
+      // rest goes into the next claim.
       if (reply.found.size === 0) for (const key of bare) this.#notBare.add(key);
       for (const key of due) {
         const found = reply.found.get(keys.owners + key);
         if (found === undefined) continue;
-        this.leave(key);
+        this.withdraw(key);
         if (found.value === value) this.#parts.adopt(key, found.createRevision, false);
-        else if (this.#parts.isOpen(key)) this.#wait(key, TAKE_RETRY_MS);
+        else if (this.#parts.isOpen(key)) this.#delay(key, CLAIM_RETRY_MS);
       }
-      if (this.#later.size > 0) this.#lookSoon();
+      if (this.#delayed.size > 0) this.#checkSoon();
     } else {
-      // If it was done after all, the table shows our own value now or later, and the job is adopted then.
+      // If it was applied after all, the table shows the own value now or later, and the job is adopted then.
       for (const key of due) {
-        this.leave(key);
-        this.#wait(key, TAKE_RETRY_MS);
+        this.withdraw(key);
+        this.#delay(key, CLAIM_RETRY_MS);
         const ownRevision = this.#parts.ownRevisionOf(key);
         if (ownRevision !== undefined) this.#parts.adopt(key, ownRevision, false);
       }
-      this.#lookSoon();
+      this.#checkSoon();
     }
   }
 }
 
-/** A job that is not ours to take yet. */
-interface Wait {
-  /** When it is looked at next (monotonic). */
+/** A job that is not to be claimed yet. */
+interface Delay {
+  /** When it is checked next (monotonic). */
   dueMs: number;
-  /** From then on nobody is waited for. */
+  /** From then on no other scheduler is waited for. */
   readonly lastMs: number;
 }
 
-/** Jobs for one take; full when the transaction holds no more of them. */
+/** Jobs for one claim; full when the transaction holds no more of them. */
 interface Due {
   readonly keys: readonly string[];
   readonly isFull: boolean;

@@ -11,7 +11,7 @@ export interface JobIndexOptions {
 }
 
 /**
- * All jobs of the cell, as text: each scheduler sees every job and works on few of them, and to read a record costs ten
+ * All jobs of the cell, as text: each scheduler sees every job and works on few of them, and to decode a record costs ten
  * times what it costs to keep it. Keys are `<namespace>/<job>`.
  */
 export class JobIndex {
@@ -51,10 +51,10 @@ export class JobIndex {
     this.#following.close();
   }
 
-  #set(entry: Entry, isNews: boolean): void {
+  #set(entry: Entry, isChange: boolean): void {
     const key = entry.key.slice(this.#prefix.length);
     if (this.#rows.get(key)?.modRevision === entry.modRevision) return;
-    const isNew = isNews && entry.createRevision === entry.modRevision;
+    const isNew = isChange && entry.createRevision === entry.modRevision;
     const row = new JobRow(entry, isNew, this.#options.onBadRecord);
     this.#rows.set(key, row);
     this.#options.onChange(key, row);
@@ -65,10 +65,10 @@ export class JobIndex {
   }
 }
 
-/** One job as it lies in the store; read when somebody asks. */
+/** One job as it lies in the store; decoded when it is asked for. */
 export class JobRow {
   readonly modRevision: number;
-  /** We saw how its record was created, and nothing since: most likely the store holds nothing else of it. */
+  /** The watch showed its creation, and no change since: most likely the store holds nothing else of it. */
   readonly isNew: boolean;
   readonly #onBadRecord: JobIndexOptions['onBadRecord'];
   readonly #entry: Entry;
@@ -82,13 +82,13 @@ export class JobRow {
     this.#onBadRecord = onBadRecord;
   }
 
-  /** Whose job it seems to be, at a tenth of the cost of `read`; null when it cannot be read. */
+  /** The kind of scheduler that it seems to be for, at a tenth of the cost of `read`; null when it cannot be read. */
   get kind(): SchedulerKind | null {
-    this.#kind ??= this.#isBad ? null : this.#kindAtAGlance();
+    this.#kind ??= this.#isBad ? null : this.#kindFromText();
     return this.#kind;
   }
 
-  /** The record, read anew each time; null when it cannot be read, which is told once. */
+  /** The record, decoded anew each time; null when it cannot be read, which is reported once. */
   read(): JobRecord | null {
     if (this.#isBad) return null;
     try {
@@ -101,8 +101,8 @@ export class JobRow {
     }
   }
 
-  #kindAtAGlance(): SchedulerKind | null {
-    const seen = AT_A_GLANCE.exec(this.#entry.value);
+  #kindFromText(): SchedulerKind | null {
+    const seen = KIND_IN_TEXT.exec(this.#entry.value);
     if (seen !== null) {
       const [, type, scheduler] = seen;
       return (scheduler === 'auto' ? type : scheduler) as SchedulerKind;
@@ -117,8 +117,8 @@ export class JobRow {
   }
 }
 
-/** The beginning of a record as we write it; another order of its fields only takes longer to read. */
-const AT_A_GLANCE = new RegExp(
+/** The beginning of a record as monitors write it; another order of its fields only takes longer to read. */
+const KIND_IN_TEXT = new RegExp(
   String.raw`^\{"v":1,"job":\{"namespace":"[^"\\]*","name":"[^"\\]*","type":"(${JOB_TYPES.join('|')})",` +
     String.raw`"precedence":\d+,"scheduler":"(${[...SCHEDULER_KINDS, 'auto'].join('|')})"`,
 );

@@ -1,35 +1,12 @@
-import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
-import type { Intent } from '../../src/core/cell/intent.ts';
-import type { Job } from '../../src/core/cell/job.ts';
 import type { Snapshot } from '../../src/ports/cell-store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import type { Codec } from '../../src/wire/codec/codec.ts';
 import { RecordError } from '../../src/wire/codec/codec.ts';
 import { allocationCodec, intentCodec, jobCodec, outcomeCodec } from '../../src/wire/records/records.ts';
 import type { SchedulerWorld } from '../state/state.ts';
-import { TenantLines } from '../state/namespace-queues.ts';
-
-/** All that the store holds of one job. */
-export interface StoredJob {
-  /** As they were before `allocations` was read: a member without its intent is effective. */
-  readonly intents: readonly Intent[];
-  /** The revision at which the intents were read; 0: there were none to read. */
-  readonly intentsRevision: number;
-  readonly allocations: readonly { readonly allocation: Allocation; readonly revision: number }[];
-  readonly outcomes: readonly Outcome[];
-  readonly versions: ReadonlyMap<number, Job>;
-  /** Why an allocation or an outcome is missing here that cannot be read; null: none is. */
-  readonly unreadable: RecordError | null;
-}
-
-export const NOTHING_STORED: StoredJob = Object.freeze({
-  intents: [],
-  intentsRevision: 0,
-  allocations: [],
-  outcomes: [],
-  versions: new Map(),
-  unreadable: null,
-});
+import type { StoredJob } from '../state/stored-job.ts';
+import { Batches } from '../state/batches.ts';
+import { NamespaceQueues } from '../state/namespace-queues.ts';
 
 /** Lists read in one call: a transaction of a store's smallest size. */
 const LISTS_MAX = 128;
@@ -52,59 +29,51 @@ interface Wanted extends JobToLoad {
 }
 
 /**
- * Reads jobs' own ranges, those of several jobs in one call; the cell's are never listed. The lists of one job may be of
- * different revisions: what is being released in between shows as an allocation and as an outcome, never as neither,
- * because the allocations come first and only the owner, who is reading here, writes outcomes. Intents come before them:
- * a member that is seen after its intent was not has become effective.
+ * Reads what the store holds of jobs, several jobs in one call; the cell's allocations are never listed. The lists of one job
+ * may be of different revisions: an allocation that is released in between shows as allocation and as outcome, never as
+ * neither, because the allocations are read first and only the owner, which reads here, writes outcomes. Intents are read
+ * before them: a member that is seen after its intent was not is effective.
  */
 export class JobLoader {
   readonly #world: SchedulerWorld;
-  readonly #wanted = new TenantLines<Wanted>();
-  #calls = 0;
-  #isDue = false;
+  readonly #wanted = new NamespaceQueues<Wanted>();
+  readonly #calls = new Batches(
+    CALLS_MAX,
+    () => this.#wanted.length > 0,
+    () => this.#read(this.#nextTogether()),
+  );
 
   constructor(world: SchedulerWorld) {
     this.#world = world;
   }
 
-  /** Jobs whose turn to be read has not come. */
+  /** Jobs that wait to be read. */
   get waiting(): number {
     return this.#wanted.length;
   }
 
-  /** @throws StoreError; RecordError: an intent cannot be read, and nobody can say which members have come about (decision 200) */
+  /** @throws StoreError; RecordError: an intent cannot be read, and so it is unknown which members are effective */
   load(job: JobToLoad): Promise<StoredJob> {
     return new Promise((resolve, reject) => {
       this.#wanted.push(job.namespace, { ...job, resolve, reject });
-      this.#soon();
+      this.#calls.schedule();
     });
   }
 
-  /** In the next microtask, so that jobs that were taken together are read together. */
-  #soon(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    void Promise.resolve().then(() => {
-      this.#isDue = false;
-      while (this.#calls < CALLS_MAX && this.#wanted.length > 0) void this.#read(this.#nextTogether());
-    });
-  }
-
-  /** As many as one call takes. */
+  /** As many jobs as one call takes. */
   #nextTogether(): readonly Wanted[] {
     const together: Wanted[] = [];
-    let room = LISTS_MAX;
+    let left = LISTS_MAX;
     for (;;) {
-      const next = this.#wanted.next((first) => listsOf(first) <= room);
+      const next = this.#wanted.next((first) => listsOf(first) <= left);
       if (next === undefined) return together;
-      room -= listsOf(next);
+      left -= listsOf(next);
       together.push(next);
     }
   }
 
   async #read(together: readonly Wanted[]): Promise<void> {
     const { store, keys, log } = this.#world;
-    this.#calls += 1;
     try {
       const prefixes = together.flatMap(({ namespace, job, version, hasGangs }) => [
         ...(mayHaveIntents({ version, hasGangs }) ? [keys.intentsOf(namespace, job)] : []),
@@ -127,14 +96,11 @@ export class JobLoader {
       }
     } catch (error) {
       for (const { reject } of together) reject(error);
-    } finally {
-      this.#calls -= 1;
-      if (this.#wanted.length > 0) this.#soon();
     }
   }
 }
 
-/** Allocations and outcomes; the earlier specs, of which the first version has none; and intents, if there were gangs. */
+/** How many lists it takes: allocations and outcomes; earlier specs, of which the first version has none; intents, if there were gangs. */
 function listsOf(job: JobToLoad): number {
   return 2 + (job.version > 1 ? 1 : 0) + (mayHaveIntents(job) ? 1 : 0);
 }
@@ -147,18 +113,18 @@ function storedJob(
   lists: Readonly<Record<'intents' | 'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>,
   log: Log,
 ): StoredJob {
-  const tell = (error: RecordError, key: string): void => log.error({ key, error }, 'unreadable record');
+  const report = (error: RecordError, key: string): void => log.error({ key, error }, 'unreadable record');
   const refuse = (error: RecordError, key: string): never => {
-    tell(error, key);
+    report(error, key);
     throw error;
   };
   let unreadable: RecordError | null = null;
   const leaveOut = (error: RecordError, key: string): void => {
-    tell(error, key);
+    report(error, key);
     unreadable ??= error;
   };
-  // Without its spec an allocation is only not started any more.
-  const records = decodeAll(lists.versions, jobCodec, tell);
+  // An allocation without its spec is only not started any more.
+  const records = decodeAll(lists.versions, jobCodec, report);
   return {
     intents: decodeAll(lists.intents, intentCodec, refuse).map(({ value }) => value),
     intentsRevision: lists.intents?.revision ?? 0,

@@ -1,3 +1,18 @@
+/**
+ * Who works on which job. A job without an owner is claimed by a scheduler of its kind, which creates its owner key under
+ * its session; every commit for the job compares that key. See `docs/decisions: Job ownership`.
+ *
+ * 1. `job-index.ts` keeps all jobs of the cell as text.
+ * 2. `Ownership` (this file) decides which jobs to claim, and when. The living schedulers of a kind have an order for each job,
+ *    by rendezvous hashing: the first one claims it, the others step in later, rank by rank, when those before them claim
+ *    nothing.
+ * 3. `job-claims.ts` creates the owner keys, many in a transaction.
+ * 4. `owned-jobs.ts` brings a claimed job into the term, and takes it out when it is finished or lost.
+ * 5. `job-intake.ts` takes up what the store holds of the job, read by `job-loader.ts`, before anything is decided for it.
+ *
+ * An owner deletes its key when nothing is left to do for a job. Schedulers that see it do so while it lives leave the job
+ * alone until its record changes or that scheduler is gone; then another one claims it and checks.
+ */
 import type { JobRecord, SchedulerKind } from '../../src/core/cell/job.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../../src/core/cell/ownership.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
@@ -8,19 +23,20 @@ import { ownerCodec, roleCodec } from '../../src/wire/records/records.ts';
 import type { JobRow } from './job-index.ts';
 import { JobIndex } from './job-index.ts';
 import { kindOfPolicyText } from '../policies/options.ts';
-import type { Part } from '../decide/partition.ts';
-import type { TakesDeps } from './job-claims.ts';
-import { Takes } from './job-claims.ts';
+import type { Partition } from '../state/state.ts';
+import type { JobClaimsDeps } from './job-claims.ts';
+import { JobClaims } from './job-claims.ts';
 
-export interface OwnershipDeps extends TakesDeps {
+export interface OwnershipDeps extends JobClaimsDeps {
   /**
-   * The job is ours; `ownerRevision` is what every commit for it must compare. `isBare`: when it became ours, the store held
-   * nothing of it but its first record.
+   * The job is owned from now on.
+   * @param ownerRevision what every commit for it compares
+   * @param isBare when it was claimed, the store held nothing of it but its first record
    */
-  onOwned(key: string, row: OwnedRecord, ownerRevision: number, isBare: boolean): void;
-  /** The job is no longer ours: nothing may be done for it any more. */
+  onOwned(row: OwnedRecord, ownerRevision: number, isBare: boolean): void;
+  /** The job is no longer owned: nothing may be done for it any more. */
   onLost(key: string): void;
-  /** The record of a job of ours changed; undefined: it was deleted. */
+  /** The record of an owned job changed; undefined: it was deleted. */
   onRecord(key: string, row: OwnedRecord | undefined): void;
 }
 
@@ -29,30 +45,23 @@ export interface OwnedRecord {
   readonly modRevision: number;
 }
 
-/**
- * Which jobs this scheduler works on. A job without an owner goes to the first of the living schedulers of its kind, in
- * the job's own rendezvous order; the others step in later, rank by rank, when those before them take nothing. Whoever
- * creates the owner key has it.
- *
- * An owner that has finished a job deletes its key. The others see that it did so while it lived, take its word, and
- * leave the job alone until its record changes or that scheduler is gone; then somebody looks again.
- */
+/** The jobs of this scheduler; see the head of this file. */
 export class Ownership {
   readonly ready: Promise<unknown>;
   readonly #deps: OwnershipDeps;
   readonly #jobs: JobIndex;
   readonly #owners: Table<Owner>;
   readonly #roles: Table<RoleRecord>;
-  /** Creation revisions of our owner keys. */
+  /** Creation revisions of this scheduler's owner keys. */
   readonly #owned = new Map<string, number>();
-  /** Jobs that their owner has done with, at this revision of their record. */
-  readonly #settled = new Map<string, Settled>();
-  readonly #takes: Takes;
-  #ownPart: Part = { part: 0, parts: 1 };
-  /** The living schedulers of our kind, by name. */
+  /** Jobs that their owner has finished. */
+  readonly #finished = new Map<string, Finished>();
+  readonly #claims: JobClaims;
+  #partition: Partition = { index: 0, count: 1 };
+  /** The living schedulers of the same kind, by name. */
   #peers: readonly string[] = [];
-  /** When we last heard that another scheduler took a job (monotonic), by its name. */
-  readonly #tookAtMs = new Map<string, number>();
+  /** When another scheduler last claimed a job (monotonic), by its name. */
+  readonly #claimedAtMs = new Map<string, number>();
   #started = false;
 
   constructor(deps: OwnershipDeps) {
@@ -72,10 +81,10 @@ export class Ownership {
       onBadRecord,
       onChange: (name, now) => this.#onJob(name, now),
     });
-    this.#takes = new Takes(deps, {
+    this.#claims = new JobClaims(deps, {
       jobs: this.#jobs,
       isOpen: (key) => this.#isOpen(key),
-      isAwaited: (key) => ownerRank(key, this.#peersTaking(), this.#deps.self.scheduler) > 0,
+      isAwaited: (key) => ownerRank(key, this.#peersClaiming(), this.#deps.self.scheduler) > 0,
       ownRevisionOf: (key) => {
         const row = this.#owners.get(key);
         return row !== undefined && this.#isOurs(row.value) ? row.createRevision : undefined;
@@ -83,29 +92,29 @@ export class Ownership {
       adopt: (key, ownerRevision, isBare) => this.#adopt(key, ownerRevision, isBare),
     });
     this.ready = Promise.all([this.#roles.ready, this.#owners.ready, this.#jobs.ready]);
-    // A term that ends before it has begun waits for nobody.
+    // A term that ends before it was ready awaits none of them.
     this.ready.catch(() => undefined);
   }
 
-  /** Begins to take jobs, once all tables are there: half a view would take what belongs to others. */
+  /** Begins to claim jobs, once all tables are ready: with half a view it would claim jobs of other schedulers. */
   start(): void {
     this.#started = true;
     for (const key of this.#jobs.keys()) this.#consider(key);
   }
 
   close(): void {
-    this.#takes.close();
+    this.#claims.close();
     for (const table of [this.#jobs, this.#owners, this.#roles]) table.close();
   }
 
-  /** This scheduler's place among all living ones that choose hosts, by name. */
-  get ownPart(): Part {
-    return this.#ownPart;
+  /** This scheduler's place among all living schedulers that choose hosts, by name. */
+  get partition(): Partition {
+    return this.#partition;
   }
 
-  /** Jobs that are being taken at this moment. */
-  get asked(): number {
-    return this.#takes.asked;
+  /** Jobs that are being claimed at this moment. */
+  get claimsPending(): number {
+    return this.#claims.pending;
   }
 
   revisionOf(key: string): number | undefined {
@@ -113,28 +122,19 @@ export class Ownership {
   }
 
   /**
-   * Nothing is left to do for the job as its record stood at `recordRevision`: gives up the owner key.
-   * @returns false: the record has changed meanwhile, look again
+   * Nothing is left to do for the job as its record stood at `recordRevision`: deletes the owner key.
+   * @returns false: the record has changed meanwhile: the job is to be decided again
    */
   async finish(key: string, recordRevision: number): Promise<boolean> {
     const ownerRevision = this.#owned.get(key);
     if (ownerRevision === undefined) return true;
-    const { store, keys } = this.#deps;
-    // Before the attempt: the watch may tell of the deletion before the reply does.
-    const settled = { recordRevision, by: this.#deps.self.scheduler, ownerRevision };
-    this.#settled.set(key, settled);
+    // Before the attempt: the watch may show the deletion before the reply comes.
+    const finished = { recordRevision, by: this.#deps.self.scheduler, ownerRevision };
+    this.#finished.set(key, finished);
     // A job that was deleted has no record to compare with; its revision is 0 in the store and here.
     const jobRevision = this.#jobs.get(key) === undefined ? 0 : recordRevision;
-    const reply = await store.attempt({
-      compares: [
-        { key: keys.owners + key, target: 'createRevision', equals: ownerRevision },
-        { key: keys.jobs + key, target: 'modRevision', equals: jobRevision },
-      ],
-      writes: [{ kind: 'delete', key: keys.owners + key }],
-      readBack: [],
-    });
-    if (reply.outcome !== 'applied') {
-      if (this.#settled.get(key) === settled) this.#settled.delete(key);
+    if (!(await this.#deleteOwnerKey(key, ownerRevision, jobRevision))) {
+      if (this.#finished.get(key) === finished) this.#finished.delete(key);
       return false;
     }
     if (this.#owned.get(key) === ownerRevision) this.#lose(key);
@@ -148,7 +148,7 @@ export class Ownership {
     else this.#consider(key);
   }
 
-  /** A record that cannot be read changes nothing: the job goes on as it was. */
+  /** A record that cannot be read changes nothing. */
   #changed(key: string, now: JobRow | undefined): void {
     const value = now?.read();
     if (now === undefined) this.#deps.onRecord(key, undefined);
@@ -156,42 +156,42 @@ export class Ownership {
   }
 
   #forget(key: string): void {
-    this.#takes.forget(key);
-    this.#settled.delete(key);
+    this.#claims.forget(key);
+    this.#finished.delete(key);
   }
 
   #onOwner(key: string, now: TableRow<Owner> | undefined, before: TableRow<Owner> | undefined): void {
     const held = this.#owned.get(key);
-    // Late news of a key that we have given up since.
-    if (now !== undefined && this.#settled.get(key)?.ownerRevision === now.createRevision) return;
-    // Late news of an earlier ownership of ours: the key that we hold was created after it.
+    // A late change of a key that this scheduler has deleted since.
+    if (now !== undefined && this.#finished.get(key)?.ownerRevision === now.createRevision) return;
+    // A late change from an earlier ownership of this scheduler: the key that it holds was created after it.
     if (now !== undefined && held !== undefined && now.createRevision < held) return;
     if (now !== undefined && this.#isOurs(now.value)) {
-      // The reply will tell more.
-      if (this.#takes.isAsked(key)) return;
+      // The reply of the claim tells more.
+      if (this.#claims.isPending(key)) return;
       if (held !== undefined && held !== now.createRevision) this.#lose(key);
       this.#adopt(key, now.createRevision);
       return;
     }
-    // The watch may be late: news from before our own creation says nothing about it.
+    // The watch may be late: changes from before the own key was created say nothing about it.
     const isOlder = held !== undefined && (now?.modRevision ?? this.#owners.revision) < held;
     if (isOlder) return;
     if (held !== undefined) this.#lose(key);
     if (now !== undefined) {
-      this.#tookAtMs.set(now.value.scheduler, this.#deps.clock.monotonicMs());
-      this.#takes.leave(key);
+      this.#claimedAtMs.set(now.value.scheduler, this.#deps.clock.monotonicMs());
+      this.#claims.withdraw(key);
       return;
     }
     const by = before?.value.scheduler;
     const recordRevision = this.#jobs.get(key)?.modRevision;
-    const isTheirWord =
+    const isFinished =
       by !== undefined && by !== this.#deps.self.scheduler && this.#roles.get(by) !== undefined;
-    if (isTheirWord && recordRevision !== undefined)
-      this.#settled.set(key, { recordRevision, by, ownerRevision: 0 });
+    if (isFinished && recordRevision !== undefined)
+      this.#finished.set(key, { recordRevision, by, ownerRevision: 0 });
     this.#consider(key);
   }
 
-  #lookAround(): void {
+  #updatePeers(): void {
     const self = this.#deps.self.scheduler;
     let part = 0;
     let parts = 1;
@@ -201,28 +201,28 @@ export class Ownership {
       parts += 1;
       if (name < self) part += 1;
     }
-    this.#ownPart = { part, parts };
+    this.#partition = { index: part, count: parts };
     this.#peers = [...this.#roles.rows()]
       .filter(([, { value }]) => kindOfPolicyText(value.policy) === this.#deps.self.kind)
       .map(([name]) => name);
   }
 
-  #peersTaking(): readonly string[] {
+  #peersClaiming(): readonly string[] {
     const sinceMs = this.#deps.clock.monotonicMs() - STEP_IN_MS;
-    return this.#peers.filter((name) => (this.#tookAtMs.get(name) ?? -Infinity) > sinceMs);
+    return this.#peers.filter((name) => (this.#claimedAtMs.get(name) ?? -Infinity) > sinceMs);
   }
 
   #onRole(name: string, isThere: boolean): void {
-    this.#lookAround();
+    this.#updatePeers();
     if (!isThere) {
-      this.#tookAtMs.delete(name);
-      for (const [key, { by }] of this.#settled) {
+      this.#claimedAtMs.delete(name);
+      for (const [key, { by }] of this.#finished) {
         if (by !== name) continue;
-        this.#settled.delete(key);
+        this.#finished.delete(key);
         this.#consider(key);
       }
     }
-    for (const key of [...this.#takes.waiting()]) this.#consider(key);
+    for (const key of [...this.#claims.waiting()]) this.#consider(key);
   }
 
   #isOurs(owner: Owner): boolean {
@@ -234,24 +234,24 @@ export class Ownership {
     const row = this.#jobs.get(key);
     if (row === undefined || this.#owned.has(key)) return;
     const owner = this.#owners.get(key);
-    // Ours since before its record was there, or could be read: nobody else will take it.
+    // Owned since before its record was there, or could be read: no other scheduler can claim it.
     if (owner !== undefined && this.#isOurs(owner.value)) this.#onOwner(key, owner, owner);
     if (!this.#isOpen(key)) return;
     const delayMs = stepInDelayMs(ownerRank(key, this.#peers, this.#deps.self.scheduler));
-    // The others look only when their turn comes: until then the job mostly has an owner, and was never read here.
+    // The kind is read late for other schedulers' jobs: by then the job mostly has an owner, and was never read here.
     if (delayMs === 0 && row.kind !== this.#deps.self.kind) return;
-    this.#takes.want(key, delayMs);
+    this.#claims.want(key, delayMs);
   }
 
-  /** Has it no owner that we know of, and has none said that nothing is left to do? */
+  /** Has it no known owner, and has none finished it? */
   #isOpen(key: string): boolean {
     const recordRevision = this.#jobs.get(key)?.modRevision;
     if (recordRevision === undefined || this.#owners.get(key) !== undefined) return false;
-    return this.#settled.get(key)?.recordRevision !== recordRevision;
+    return this.#finished.get(key)?.recordRevision !== recordRevision;
   }
 
   #adopt(key: string, ownerRevision: number, isBare = false): void {
-    this.#takes.forget(key);
+    this.#claims.forget(key);
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
     if (row === undefined) {
@@ -261,27 +261,34 @@ export class Ownership {
     const value = row.read();
     if (value === null) return;
     this.#owned.set(key, ownerRevision);
-    this.#settled.delete(key);
+    this.#finished.delete(key);
     const isFirst = isBare && row.isNew && value.version === 1;
-    this.#deps.onOwned(key, { value, modRevision: row.modRevision }, ownerRevision, isFirst);
+    this.#deps.onOwned({ value, modRevision: row.modRevision }, ownerRevision, isFirst);
   }
 
-  /** The job went while it was being taken: without its record nobody would ever give the key up. */
+  /** The job was deleted while it was claimed: without its record no scheduler would ever delete the key. */
   async #giveBack(key: string, ownerRevision: number): Promise<void> {
-    const { store, keys, log } = this.#deps;
     try {
-      await store.attempt({
-        compares: [
-          { key: keys.owners + key, target: 'createRevision', equals: ownerRevision },
-          { key: keys.jobs + key, target: 'modRevision', equals: 0 },
-        ],
-        writes: [{ kind: 'delete', key: keys.owners + key }],
-        readBack: [],
-      });
+      await this.#deleteOwnerKey(key, ownerRevision, 0);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
+      const { log } = this.#deps;
       log.warn({ job: key, error }, 'the owner key of a job that is gone stays until the session ends');
     }
+  }
+
+  /** @param jobRevision of the job's record; 0: it has none. @returns false: the record is another one, or no answer came */
+  async #deleteOwnerKey(key: string, ownerRevision: number, jobRevision: number): Promise<boolean> {
+    const { store, keys } = this.#deps;
+    const reply = await store.attempt({
+      compares: [
+        { key: keys.owners + key, target: 'createRevision', equals: ownerRevision },
+        { key: keys.jobs + key, target: 'modRevision', equals: jobRevision },
+      ],
+      writes: [{ kind: 'delete', key: keys.owners + key }],
+      readBack: [],
+    });
+    return reply.outcome === 'applied';
   }
 
   #lose(key: string): void {
@@ -290,15 +297,11 @@ export class Ownership {
   }
 }
 
-export function ownerOf(id: string, kind: SchedulerKind, sinceMs: number): Owner {
-  return { scheduler: id, kind, sinceMs };
-}
-
-/** An owner's word that nothing is left to do. */
-interface Settled {
+/** An owner deleted its key because nothing was left to do. */
+interface Finished {
   /** Of the job's record as the owner saw it. */
   readonly recordRevision: number;
   readonly by: string;
-  /** Of the owner key that was given up for it, when it was ours; otherwise 0. */
+  /** Of the deleted owner key, when it was this scheduler's; otherwise 0. */
   readonly ownerRevision: number;
 }

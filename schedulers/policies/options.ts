@@ -9,23 +9,23 @@ import { servicePolicy } from './service.ts';
 import { systemPolicy } from './system.ts';
 import type { SchedulerPolicy } from './policies.ts';
 
-/** What may be said about a scheduler; all but `id` and `kind` has a default. */
+/** The settings of a scheduler; all but `id` and `kind` have a default. */
 export interface SchedulerSettings {
   readonly id: string;
   readonly kind: SchedulerKind;
   readonly conflictCheck?: ConflictCheck;
   /** For all jobs; gang groups are all-or-nothing in any case. */
   readonly atomicity?: Atomicity;
-  /** Transactions under way at once: more than 16 only adds waiting (docs: what etcd carries). */
+  /** Transactions under way at once: more than 16 only add waiting. */
   readonly inFlightMax?: number;
   readonly sliceMax?: number;
-  /** Gangs with more members go by intent; without it, those that one transaction of the store cannot hold. */
+  /** Gangs with more members are committed by intent; without it, those that one transaction of the store cannot hold. */
   readonly gangMax?: number;
   /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`, `fgd`; without it the kind's own. */
   readonly score?: string;
   /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
   readonly thinkMs?: { readonly job: number; readonly task: number };
-  /** Ask arbiters for tickets. Off: hosts must not ask for them either (S4.19). */
+  /** Ask arbiters for tickets. Off: hosts must not demand them either (S4.19). */
   readonly enforcement?: boolean;
   /** After this silence the scheduler's jobs are taken over. */
   readonly sessionTtlMs?: number;
@@ -44,7 +44,7 @@ export interface SchedulerOptions {
   /** null: as many as one transaction of the store holds. */
   readonly gangMax: number | null;
   readonly placement: PlacementPolicy;
-  /** What the placement policy expects to come, where it learns that from the jobs that the scheduler takes. */
+  /** The mix of tasks that the placement policy expects, where it learns that from the scheduler's jobs. */
   readonly learnedMix: LearnedMix | null;
   readonly thinkMs: { readonly job: number; readonly task: number } | null;
   readonly enforcement: boolean;

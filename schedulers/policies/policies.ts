@@ -1,13 +1,20 @@
+/**
+ * The kinds of scheduler, and what one is started with. A new kind: one more policy file like `batch.ts`, `service.ts` and
+ * `system.ts`, its line in `POLICIES` of `options.ts`, and its name in `SCHEDULER_KINDS` of `src/core`'s job model, from which
+ * jobs, CLI and role records take it. The loop (`decide/`) is the same for all kinds.
+ *
+ * `options.ts` completes the settings of a scheduler with the policy of its kind.
+ */
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
 
-/** What one kind of scheduler does differently. The loop is the same for all. */
+/** What one kind of scheduler does differently. */
 export interface SchedulerPolicy {
   readonly kind: SchedulerKind;
   readonly placement: PlacementPolicy;
   /**
-   * Placements decided for one job before the next job has its turn. Small means fair, large means that fewer
-   * evaluations and plans carry the same number of placements.
+   * Placements decided for one job before the next job. Small means fair, large means that fewer evaluations and plans carry
+   * the same number of placements.
    */
   readonly sliceMax: number;
 }

@@ -6,16 +6,16 @@ import type { PlacementRequest, Placement } from '../../src/core/placement/place
 import { NO_PORTS } from '../../src/core/fit/port-choice.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { chooseVictims, placeOn } from '../../src/core/preemption/victims.ts';
-import type { Term } from '../state/state.ts';
 import type { Entry } from '../state/owned-job.ts';
+import type { Term } from '../state/state.ts';
 
-/** More allocations than these are no eviction, but an emptying of the host; a start order names at most 256. */
-const EVICTS_MAX = 128;
+/** More victims than these on one host would be an emptying of it; a start order names at most 256. */
+const VICTIMS_MAX = 128;
 
-/** One host that members of a gang go to in others' place, chosen in memory. */
-export class Floor {
-  readonly host: string;
-  /** The members that go there, but for those that fit without anybody having to go. */
+/** One host that members of a gang go to, in the place of victims; all in memory. */
+export class GangHost {
+  readonly id: string;
+  /** The members that go there, except those that fit without victims. */
   readonly entries: Entry[] = [];
   readonly #term: Term;
   readonly #fitting: number;
@@ -23,10 +23,10 @@ export class Floor {
   #running: AllocationReport[] = [];
   #victims: readonly AllocationReport[] = [];
 
-  /** @param fitting members of the gang that are on the host already, where they found room */
-  constructor(term: Term, host: string, fitting: number) {
+  /** @param fitting members of the gang that are on the host already, where they fitted */
+  constructor(term: Term, id: string, fitting: number) {
     this.#term = term;
-    this.host = host;
+    this.id = id;
     this.#fitting = fitting;
   }
 
@@ -34,23 +34,23 @@ export class Floor {
     return this.#victims;
   }
 
-  /** @param running what may give way there */
+  /** @param running the possible victims there */
   offer(running: readonly AllocationReport[]): void {
     this.#running = [...running];
   }
 
-  /** A place for which nobody more has to go. */
-  rest(request: PlacementRequest): Placement | null {
-    const host = this.#term.cell.state.hostOf(this.host);
+  /** A placement without another victim. */
+  fit(request: PlacementRequest): Placement | null {
+    const host = this.#term.cell.state.hostOf(this.id);
     const ledger = this.#ledger();
     if (host === undefined || ledger === null || !this.#isOneTransaction(0)) return null;
     return placeOn(host, ledger, request, this.#term.world.random);
   }
 
-  /** A place for which some more have to go, who are victims from now on; null: there is none, whoever goes. */
-  clear(request: PlacementRequest): Placement | null {
+  /** A placement with more victims, which count as chosen from now on; null: there is none with any victims. */
+  preempt(request: PlacementRequest): Placement | null {
     const { cell, world } = this.#term;
-    const host = cell.state.hostOf(this.host);
+    const host = cell.state.hostOf(this.id);
     const ledger = this.#ledger();
     if (host === undefined || ledger === null) return null;
     const choice = chooseVictims(host, ledger, request, this.#running, world.random);
@@ -60,9 +60,9 @@ export class Floor {
     return choice.placement;
   }
 
-  /** Lets those stay whom the choices for later members made needless: the highest precedence first. */
-  spareNeedless(): void {
-    const host = this.#term.cell.state.hostOf(this.host);
+  /** Drops victims that the choices for later members made needless: the highest precedence first. */
+  spareSurplus(): void {
+    const host = this.#term.cell.state.hostOf(this.id);
     if (host === undefined) return;
     let ledger = this.#ledger();
     for (const victim of [...this.#victims].sort((a, b) => b.precedence - a.precedence)) {
@@ -72,9 +72,9 @@ export class Floor {
     }
   }
 
-  /** With what the gang has taken there in memory, and without whom it makes give way; null: what is known of it is old. */
+  /** The ledger with the gang's assumed members and without the victims; null: what is known of the host is outdated. */
   #ledger(): Ledger | null {
-    let ledger = this.#term.cell.state.ledgerOf(this.host);
+    let ledger = this.#term.cell.state.ledgerOf(this.id);
     for (const victim of this.#victims) {
       if (!holdsUse(ledger, victim)) return null;
       ledger = withoutUse(ledger, victim);
@@ -82,14 +82,14 @@ export class Floor {
     return ledger;
   }
 
-  /** All members and victims of one host come, and go back, together: is there room for one more, and more victims? */
+  /** Members and victims of one host are committed, or taken back, together: do one more member and `more` victims fit? */
   #isOneTransaction(more: number): boolean {
-    // The store may take less when they go back.
+    // The store may take less when they are taken back.
     const operationsMax = Math.min(REVERT_OPERATIONS_MAX, this.#term.world.store.limits.operationsMax);
     const shares = Object.keys(this.entries[0]?.allocation.shared ?? {}).length;
     const members = this.#fitting + this.entries.length + 1;
     const victims = this.#victims.length + more;
-    // Beside them: the ledger, the owner key, the intent; and each pool, with what an operator says of it.
-    return members + victims + 3 + 2 * shares <= operationsMax && victims <= EVICTS_MAX;
+    // Beside them: the ledger, the owner key, the intent; and each pool, with an operator's record of it.
+    return members + victims + 3 + 2 * shares <= operationsMax && victims <= VICTIMS_MAX;
   }
 }

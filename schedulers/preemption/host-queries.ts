@@ -4,65 +4,68 @@ import type { Log } from '../../src/ports/telemetry.ts';
 import { LATE_MS } from '../calls/call-permits.ts';
 import type { VictimReader } from './victim-reader.ts';
 
-/** Hosts asked at once: that many members are the next to need one, and a large gang needs thousands. */
+/** Hosts asked at once: so many members need one next, and a large gang needs thousands. */
 const AT_ONCE_MAX = 8;
-/** Answers waited for that are late; others are asked when one has come, or will not. */
+/** Late answers that are still awaited; no more hosts are asked before one of them came or timed out. */
 const LATE_MAX = 32;
 
-const FAILED = 'a question to a host failed, and nobody waits for its answer';
+const FAILED = 'a query to a host failed after its search had ended';
 
-export interface HostQuestionsParts {
+export interface HostQueriesParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'error'>;
   readonly victims: Pick<VictimReader, 'runningOn'>;
 }
 
-/** What the hosts asked in one search have to say, in the order in which they say it. */
-export class HostQuestions {
-  readonly #parts: HostQuestionsParts;
-  /** Not answered; called with nothing more to do once the question is late. */
-  readonly #open = new Map<string, Question>();
+/**
+ * The hosts' answers in one search for victims, in the order in which they come. A query is late after `LATE_MS`: it stays
+ * open, and others are sent beside it.
+ */
+export class HostQueries {
+  readonly #parts: HostQueriesParts;
+  /** Queries without an answer yet. */
+  readonly #open = new Map<string, Query>();
   #late = 0;
   #isOver = false;
   #wake: () => void = () => undefined;
   #failure: { readonly error: unknown } | null = null;
 
-  constructor(parts: HostQuestionsParts) {
+  constructor(parts: HostQueriesParts) {
     this.#parts = parts;
   }
 
   /** How many more hosts may be asked now. */
-  get room(): number {
+  get free(): number {
     return this.#late >= LATE_MAX ? 0 : AT_ONCE_MAX - this.onTime;
   }
 
-  /** Answers that are to come soon, as none of them is late. */
+  /** Queries that are open and not late. */
   get onTime(): number {
     return this.#open.size - this.#late;
   }
 
-  /** Answers that are still to come. */
+  /** Queries that are open. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** Is the host still to answer? */
+  /** Is a query to the host open? */
   isAsked(host: string): boolean {
     return this.#open.has(host);
   }
 
-  /** @param onAnswer what may give way there; null: it does not say. Not called any more once the search has ended */
+  /** @param onAnswer gets what runs there; null: the host did not say. Not called after the search has ended */
   ask(host: string, onAnswer: (running: readonly AllocationReport[] | null) => void): void {
-    const question: Question = { cancel: () => undefined, isLate: false };
-    question.cancel = this.#parts.clock.after(LATE_MS, () => {
-      question.isLate = true;
+    const query: Query = { cancel: () => undefined, isLate: false };
+    query.cancel = this.#parts.clock.after(LATE_MS, () => {
+      query.isLate = true;
       this.#late += 1;
       this.#wake();
     });
-    this.#open.set(host, question);
+    this.#open.set(host, query);
     const close = (): void => {
-      question.cancel();
-      if (this.#open.delete(host) && question.isLate) this.#late -= 1;
+      query.cancel();
+      if (this.#open.delete(host) && query.isLate) this.#late -= 1;
     };
     const answered = (running: readonly AllocationReport[] | null): void => {
       close();
@@ -82,9 +85,9 @@ export class HostQuestions {
   }
 
   /**
-   * Waits until something has changed: an answer came, or is late. To be called only while there are some to come.
-   * @param untilMs no longer than until then (monotonic)
-   * @throws what a question failed with
+   * Waits until an answer came or is late. To be called only while queries are open.
+   * @param untilMs at most until then (monotonic)
+   * @throws what a query failed with
    */
   async next(untilMs: number): Promise<void> {
     const { clock } = this.#parts;
@@ -102,7 +105,7 @@ export class HostQuestions {
     if (failure !== null) throw failure.error;
   }
 
-  /** Nobody needs the answers any more. What a question failed with is told to people, as nobody waits for it. */
+  /** The search has ended. Failures of queries that are still open are logged. */
   end(): void {
     this.#isOver = true;
     if (this.#failure !== null) this.#parts.log.error(this.#failure, FAILED);
@@ -112,14 +115,14 @@ export class HostQuestions {
   }
 }
 
-interface Question {
+interface Query {
   cancel: () => void;
   isLate: boolean;
 }
 
 /**
- * The host found by the search; one that does not answer only as the last resort.
- * @param find a host of which `isPassed` does not hold
+ * The host that `find` returns; a silent one only as the last resort.
+ * @param find returns a host for which `isPassed` is false
  */
 export function silentLast(
   isSilent: (host: string) => boolean,

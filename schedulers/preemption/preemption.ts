@@ -1,69 +1,64 @@
+/**
+ * Preemption: room for slots that fit nowhere and have a higher precedence than allocations that run.
+ *
+ * 1. `Preemption` (this file) begins one search for each group at most, and not while an operator has paused eviction.
+ * 2. Hosts are chosen in memory. `host-queries.ts` then asks them what runs there, through `victim-reader.ts`, several at
+ *    once; the first answer wins, and silent hosts are asked last.
+ * 3. The victims on a host are chosen by `chooseVictims` of `src/core`, from what the host said: for single slots in
+ *    `slot-preemption.ts`; for gangs in `gang-preemption.ts`, with one `gang-search.ts` for each try and one `gang-host.ts` for
+ *    each host of it. The store says whether the chosen victims are still to run, and at which revision.
+ * 4. The plan (`preemption-plan.ts`) goes to `commit/commit.ts`: victims and newcomers change in one commit. The host stops
+ *    the victims before it starts the newcomers.
+ *
+ * See `docs/decisions: Eviction and preemption`.
+ */
 import type { Group } from '../../src/core/cell/job.ts';
-import type { Atomicity, Eviction } from '../../src/core/commit/plan.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import type { Term } from '../state/state.ts';
-import { GangRoom } from './gang-preemption.ts';
-import type { Entry, GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Parking } from '../decide/parking.ts';
-import type { Placer } from '../decide/placer.ts';
-import { SlotRoom } from './slot-preemption.ts';
+import type { GroupState, OwnedJob } from '../state/owned-job.ts';
+import type { Term } from '../state/state.ts';
+import { GangPreemption } from './gang-preemption.ts';
+import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';
+import { SlotPreemption } from './slot-preemption.ts';
 import { VictimReader } from './victim-reader.ts';
 
-/** Slots for which room is made in one round; the rest follows when these have landed. */
-const ROUND_MAX = 16;
+/** Slots for which victims are chosen in one search; the rest follows when these are committed. */
+const SLOTS_MAX = 16;
 
-export interface EvictorParts {
-  readonly placer: Placer;
+export interface PreemptionParts extends Pick<SearchParts, 'placer' | 'isPaused' | 'fillsOf'> {
   readonly parking: Parking;
-  /** An operator has paused eviction. */
-  readonly isPaused: () => boolean;
-  /** What the job wants now. */
-  readonly fillsOf: (job: OwnedJob) => readonly Fill[];
-  /** Hands over to the launcher, and says when it is done. */
-  readonly launch: (job: OwnedJob, plan: EvictingPlan) => Promise<unknown>;
+  /** Tickets, commit and start. @returns when the plan has come to its end */
+  readonly launch: (job: OwnedJob, plan: PreemptionPlan) => Promise<unknown>;
 }
 
-export interface EvictingPlan {
-  readonly id: string;
-  readonly entries: readonly Entry[];
-  readonly evictions: readonly Eviction[];
-  /** Where somebody is to give way: no other eviction is begun there until this one has ended. */
-  readonly hosts: readonly string[];
-  readonly atomicity: Atomicity;
-}
-
-/**
- * Makes room for slots that fit nowhere and are worth more than something that runs. Hosts are found in memory; then the
- * chosen host says what runs on it, and the store says whether that is still wanted and at which revision. Victims and
- * newcomer change in one commit; the host stops the first before it starts the second. For one slot see `SlotRoom`, for gangs `GangRoom`.
- */
-export class Evictor {
+/** Makes room by preemption; see the head of this file. */
+export class Preemption {
   readonly #term: Term;
-  readonly #parts: EvictorParts;
-  /** Hosts on which an own eviction is under way: their next one would be chosen from what is no longer so. */
-  readonly #under = new Set<string>();
-  readonly #slots: SlotRoom;
-  readonly #gangs: GangRoom;
+  readonly #parts: PreemptionParts;
+  /** Hosts with a preemption of this scheduler under way: another would choose from an outdated list. */
+  readonly #busyHosts = new Set<string>();
+  readonly #slots: SlotPreemption;
+  readonly #gangs: GangPreemption;
 
-  constructor(term: Term, parts: EvictorParts) {
+  constructor(term: Term, parts: PreemptionParts) {
     this.#term = term;
     this.#parts = parts;
-    const room = { ...parts, victims: new VictimReader(term), under: this.#under };
-    this.#slots = new SlotRoom(term, room);
-    this.#gangs = new GangRoom(term, room);
+    const search = { ...parts, victims: new VictimReader(term), busyHosts: this.#busyHosts };
+    this.#slots = new SlotPreemption(term, search);
+    this.#gangs = new GangPreemption(term, search);
   }
 
   /** Begins to make room for the slots, if that may be done and could help. @param fills of one group, unplaced */
-  consider(job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean): void {
+  begin(job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean): void {
     const state = job.group(group.name);
     const [first] = fills;
-    if (first === undefined || state.evicting !== null || this.#parts.isPaused()) return;
+    if (first === undefined || state.preempting !== null || this.#parts.isPaused()) return;
     const host = this.#slots.host(job, group, first);
     if (host === undefined) return;
-    state.evicting = `precedence ${String(job.record.job.precedence)} makes room, first on ${host}`;
-    this.#term.say('evicting', job, `${group.name}: ${state.evicting}`);
-    void this.#run(job, group, state, isGang ? fills : fills.slice(0, ROUND_MAX), isGang);
+    state.preempting = `precedence ${String(job.record.job.precedence)} preempts lower precedence, first on ${host}`;
+    this.#term.emit('evicting', job, `${group.name}: ${state.preempting}`);
+    void this.#run(job, group, state, isGang ? fills : fills.slice(0, SLOTS_MAX), isGang);
   }
 
   async #run(
@@ -86,23 +81,23 @@ export class Evictor {
         }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#term.world.log.warn({ job: job.key, error }, 'cannot read what would give way');
+      this.#term.world.log.warn({ job: job.key, error }, 'cannot read the victims of a preemption');
     } finally {
       await Promise.all(launches);
-      state.evicting = null;
+      state.preempting = null;
     }
-    const { passedOver } = state;
-    state.passedOver = false;
-    if (launches.length > 0 || passedOver) this.#term.look(job);
+    const { skipped } = state;
+    state.skipped = false;
+    if (launches.length > 0 || skipped) this.#term.enqueue(job);
   }
 
-  #launch(job: OwnedJob, state: GroupState, plan: EvictingPlan): Promise<unknown> {
-    // Something moves: what is left of the group may be looked at again.
+  #launch(job: OwnedJob, state: GroupState, plan: PreemptionPlan): Promise<unknown> {
+    // What is left of the group may be decided again.
     state.parked = false;
     state.parkedSinceMs = null;
     this.#parts.parking.unparked(job);
     return this.#parts.launch(job, plan).finally(() => {
-      for (const host of plan.hosts) this.#under.delete(host);
+      for (const host of plan.hosts) this.#busyHosts.delete(host);
     });
   }
 }

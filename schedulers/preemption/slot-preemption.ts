@@ -1,50 +1,49 @@
 import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
-import { makeId } from '../../src/core/cell/ids.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
 import { chooseVictims } from '../../src/core/preemption/victims.ts';
-import type { Term } from '../state/state.ts';
-import type { EvictingPlan } from './preemption.ts';
-import type { GangSearchParts } from './gang-search.ts';
-import { HostQuestions, silentLast } from './host-queries.ts';
 import type { GroupState, OwnedJob } from '../state/owned-job.ts';
+import type { Term } from '../state/state.ts';
+import { newId } from '../state/state.ts';
+import { HostQueries, silentLast } from './host-queries.ts';
+import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';
 
-/** Hosts asked for one slot, before it waits for room to come by itself. */
+/** Hosts asked for one slot, before it waits for capacity to be freed. */
 const HOSTS_MAX = 4;
-/** Choices on one host, when what was chosen turns out to be leaving already. */
+/** Choices on one host, when chosen victims turn out to be stopping already. */
 const CHOICES_MAX = 3;
-/** How long hosts may take to say what runs on them: nothing else of the group is looked at meanwhile. */
+/** How long hosts may take to say what runs on them: the rest of the group waits meanwhile. */
 const SEARCH_MAX_MS = 3_000;
 
-/** Makes room for one slot: the first of some hosts that says what runs on it, and has somebody who may give way. */
-export class SlotRoom {
+/** Chooses victims for one slot: on the first host that says what runs there and has victims for it. */
+export class SlotPreemption {
   readonly #term: Term;
-  readonly #parts: GangSearchParts;
+  readonly #parts: SearchParts;
 
-  constructor(term: Term, parts: GangSearchParts) {
+  constructor(term: Term, parts: SearchParts) {
     this.#term = term;
     this.#parts = parts;
   }
 
-  /** @returns a host where room could be made, as far as memory knows */
+  /** @returns a host where a preemption could make room, as far as the private cell shows */
   host(job: OwnedJob, group: Group, fill: Fill): string | undefined {
-    return this.#draw(job, group, fill, true);
+    return this.#nextHost(job, group, fill, true);
   }
 
   /**
-   * @returns the newcomer, assumed in memory, and who gives way to it, its host under `under`; null when no host was found
+   * @returns the newcomer, assumed in memory, and its victims, their host in `busyHosts`; null when no host was found
    * @throws StoreError
    */
-  async find(job: OwnedJob, group: Group, state: GroupState, fill: Fill): Promise<EvictingPlan | null> {
+  async find(job: OwnedJob, group: Group, state: GroupState, fill: Fill): Promise<PreemptionPlan | null> {
     const { clock, log } = this.#term.world;
-    const { under, victims } = this.#parts;
+    const { busyHosts, victims } = this.#parts;
     const untilMs = clock.monotonicMs() + SEARCH_MAX_MS;
-    const questions = new HostQuestions({ clock, log, victims });
+    const queries = new HostQueries({ clock, log, victims });
     const answers: { readonly host: string; readonly running: readonly AllocationReport[] }[] = [];
     const asked: string[] = [];
-    let plan: EvictingPlan | null = null;
+    let plan: PreemptionPlan | null = null;
     try {
       while (this.#isWanted(job, state, fill)) {
         const answer = answers.shift();
@@ -54,19 +53,19 @@ export class SlotRoom {
           continue;
         }
         if (clock.monotonicMs() >= untilMs) return null;
-        const mayAsk = asked.length < HOSTS_MAX && questions.onTime === 0;
-        const host = mayAsk ? this.#draw(job, group, fill, questions.open === 0) : undefined;
+        const mayAsk = asked.length < HOSTS_MAX && queries.onTime === 0;
+        const host = mayAsk ? this.#nextHost(job, group, fill, queries.open === 0) : undefined;
         if (host !== undefined) {
           asked.push(host);
-          under.add(host);
-          questions.ask(host, (running) => running !== null && answers.push({ host, running }));
-        } else if (questions.open === 0) return null;
-        await questions.next(untilMs);
+          busyHosts.add(host);
+          queries.ask(host, (running) => running !== null && answers.push({ host, running }));
+        } else if (queries.open === 0) return null;
+        await queries.next(untilMs);
       }
       return null;
     } finally {
-      questions.end();
-      for (const host of asked) if (plan?.hosts.includes(host) !== true) under.delete(host);
+      queries.end();
+      for (const host of asked) if (plan?.hosts.includes(host) !== true) busyHosts.delete(host);
     }
   }
 
@@ -77,22 +76,22 @@ export class SlotRoom {
     group: Group,
     state: GroupState,
     fill: Fill,
-  ): Promise<EvictingPlan | null> {
+  ): Promise<PreemptionPlan | null> {
     let left: readonly AllocationReport[] = running;
     for (let choices = 0; choices < CHOICES_MAX; choices++) {
       const victims = this.#victimsOn(host, left, job, group, fill)?.victims;
       if (victims === undefined) return null;
       const read = await this.#parts.victims.read(victims, `${CAUSES.evicted} ${job.key}`);
-      const leaving = victims.filter(({ id }) => read.get(id)?.victim.desired !== 'run');
-      left = left.filter((report) => !leaving.includes(report));
-      if (leaving.length > 0) continue;
+      const stopping = victims.filter(({ id }) => read.get(id)?.victim.desired !== 'run');
+      left = left.filter((report) => !stopping.includes(report));
+      if (stopping.length > 0) continue;
       if (!this.#isWanted(job, state, fill) || this.#parts.isPaused()) return null;
-      // Looked at again: while the store was read, the ledger may have moved on.
+      // Chosen again: while the store was read, the ledger may have changed.
       const choice = this.#victimsOn(host, left, job, group, fill);
       const evictions = choice?.victims.flatMap(({ id }) => read.get(id) ?? []);
       if (choice === undefined || evictions?.length !== choice.victims.length) continue;
       const evicts = evictions.map(({ victim }) => victim.id);
-      const made = { planId: this.#newId(), placement: choice.placement, evicts };
+      const made = { planId: newId(this.#term.world), placement: choice.placement, evicts };
       const entries = [this.#parts.placer.assume(job, group, fill, made)];
       return { id: made.planId, entries, evictions, hosts: [host], atomicity: this.#term.options.atomicity };
     }
@@ -109,30 +108,25 @@ export class SlotRoom {
     );
   }
 
-  /** Hosts under an eviction are passed over, and with them those that were asked. */
-  #draw(job: OwnedJob, group: Group, fill: Fill, isLastResort: boolean): string | undefined {
+  /** Hosts with a preemption under way are passed over, and with them those that were asked. */
+  #nextHost(job: OwnedJob, group: Group, fill: Fill, isLastResort: boolean): string | undefined {
     const { cell, hostCalls, world } = this.#term;
-    const { placer, under } = this.#parts;
+    const { placer, busyHosts } = this.#parts;
     const request = placer.evictingRequest(job, group, fill);
     const isSilent = (host: string): boolean => hostCalls.isSilent(host);
     return silentLast(isSilent, isLastResort, (isPassed) => {
-      // Whoever is silent is in no set.
+      // Silent hosts are in no set, so there is no size.
       const size = Number.POSITIVE_INFINITY;
-      const passed = { size, has: (host: string) => under.has(host) || isPassed(host) };
+      const passed = { size, has: (host: string) => busyHosts.has(host) || isPassed(host) };
       return preemptionHosts(cell.state, request, world.random, { excluded: passed, most: 1 })[0];
     });
   }
 
-  /** While others were asked, the slot may have been filled, or the job changed or gone. */
+  /** While hosts were asked, the slot may have been filled, or the job changed or gone. */
   #isWanted(job: OwnedJob, state: GroupState, fill: Fill): boolean {
     if (this.#term.signal.aborted || job.dropped || job.stale || job.finishing) return false;
     if (job.groups.get(fill.group) !== state) return false;
     return this.#parts.fillsOf(job).some((now) => isSameSlot(now, fill));
-  }
-
-  #newId(): string {
-    const { clock, random } = this.#term.world;
-    return makeId(Math.floor(clock.nowMs()), random.bytes(16));
   }
 }
 

@@ -2,16 +2,15 @@ import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { OBSERVED_RANK } from '../../src/core/host/states.ts';
-import { HttpError } from '../../src/ports/http.ts';
 import { RecordError } from '../../src/wire/codec/codec.ts';
-import { ProblemError } from '../../src/wire/api/problem.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
+import { isCallError } from '../hosts/hosts.ts';
 import type { Term } from '../state/state.ts';
 
-/** A host that takes longer to say what runs on it is passed over: thousands more may have to be asked. */
+/** A host that takes longer to say what runs on it is passed over: thousands of others may have to be asked. */
 const ANSWER_MS = 3_000;
 
-/** Who could give way: their host says what runs there, and the store whether that is still wanted. */
+/** Reads possible victims: their host says what runs there, and the store whether it is still to run. */
 export class VictimReader {
   readonly #term: Term;
 
@@ -20,8 +19,8 @@ export class VictimReader {
   }
 
   /**
-   * @param isWanted asked when its turn has come, which may take long
-   * @returns what runs on the host and does not end by itself already; null: it did not say
+   * @param isWanted asked when the query is sent, which may be long after this call
+   * @returns what runs on the host and is not stopping already; null: it did not answer
    */
   async runningOn(hostId: string, isWanted = () => true): Promise<readonly AllocationReport[] | null> {
     const { hostCalls, hosts } = this.#term;
@@ -30,15 +29,15 @@ export class VictimReader {
       if (listing === undefined) return null;
       return listing.allocations.filter((report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping);
     } catch (error) {
-      if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
-      this.#term.world.log.debug({ host: hostId, error }, 'a host did not say what could give way');
+      if (!isCallError(error)) throw error;
+      this.#term.world.log.debug({ host: hostId, error }, 'a host did not say what could be preempted');
       return null;
     }
   }
 
   /**
-   * @returns by id, as the store has them; who is not there is gone, or its record cannot be read, so that nobody can say in it that it gives
-   *   way; who shall not run gives way already
+   * @returns victims by id, as the store has them. One that is missing is gone, or its record cannot be read and so cannot be
+   *   marked; one that is not to run is stopping already
    * @throws StoreError
    */
   async read(victims: readonly VictimKey[], cause: string): Promise<ReadonlyMap<string, Eviction>> {

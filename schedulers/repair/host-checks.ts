@@ -1,27 +1,26 @@
 import type { Host } from '../../src/core/host/host.ts';
 import { forgottenOutcome } from '../../src/core/slots/outcomes.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
-import { HttpError } from '../../src/ports/http.ts';
-import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent } from '../state/state.ts';
+import { isCurrent, wallMs } from '../state/state.ts';
+import { isCallError } from '../hosts/hosts.ts';
 import type { OwnEntry } from '../state/job-table.ts';
 import type { Releaser } from '../commit/releaser.ts';
 
-/** Hosts asked in one sweep: half as many as can be asked at once, so that searches find room beside them. */
+/** Hosts asked in one sweep: half as many as can be asked at once, so that searches can ask beside them. */
 const HOSTS_MAX = 64;
 
 /**
- * Asks hosts what became of allocations that they accepted and that the monitors' view does not show. One question serves all
- * of a host, which is not asked again before it has answered. No question waits: where there is no room for one now, the
- * next sweep asks.
+ * Asks hosts what became of allocations that they accepted and that the monitors' view does not show. One list serves all of
+ * a host, which is not asked again before it has answered; what the list lacks is asked for by id, since absence is no
+ * evidence. A check never waits for other calls: the next sweep makes it.
  */
 export class HostChecks {
   readonly #term: Term;
   readonly #releaser: Releaser;
-  /** Still to answer. */
+  /** Hosts that are still to answer. */
   readonly #open = new Set<string>();
-  /** In which sweep each host was last asked, of those that were to be in the last one. */
+  /** In which sweep each host was last asked, of the hosts in the last sweep. */
   #askedIn = new Map<string, number>();
   #sweeps = 0;
 
@@ -30,7 +29,7 @@ export class HostChecks {
     this.#releaser = releaser;
   }
 
-  /** @param unseen what is not shown now; once in each sweep */
+  /** Called once in each sweep. @param unseen allocations that are not shown now */
   sweep(unseen: Iterable<OwnEntry>): void {
     const byHost = new Map<string, OwnEntry[]>();
     for (const own of unseen) {
@@ -43,7 +42,7 @@ export class HostChecks {
     const askedIn = new Map<string, number>();
     for (const host of byHost.keys()) askedIn.set(host, this.#askedIn.get(host) ?? 0);
     this.#askedIn = askedIn;
-    // Those first that were not asked for the longest time.
+    // First the hosts that were not asked for the longest time.
     const due = [...byHost].sort(([a], [b]) => (askedIn.get(a) ?? 0) - (askedIn.get(b) ?? 0));
     let asked = 0;
     for (const [host, list] of due)
@@ -61,7 +60,7 @@ export class HostChecks {
     const listing = hostCalls.askNow(id, (address) => hosts.list(address));
     if (listing === null) return false;
     this.#open.add(id);
-    void this.#hear(
+    void this.#answered(
       host,
       unseen,
       listing.then(({ allocations }) => allocations),
@@ -69,7 +68,7 @@ export class HostChecks {
     return true;
   }
 
-  async #hear(
+  async #answered(
     host: Host,
     unseen: readonly OwnEntry[],
     listed: Promise<readonly AllocationReport[]>,
@@ -80,14 +79,13 @@ export class HostChecks {
       for (const own of unseen) {
         if (!this.#isWaiting(own)) continue;
         const { id } = own.entry.allocation;
-        // That it is not in a list is no evidence: the host is to say so of this one.
         const isWanted = (): boolean => this.#isWaiting(own);
         const report =
           reports.get(id) ?? (await hostCalls.ask(host.id, isWanted, (address) => hosts.get(address, id)));
-        if (report !== undefined && this.#isWaiting(own)) this.#heard(own, report);
+        if (report !== undefined && this.#isWaiting(own)) this.#checked(own, report);
       }
     } catch (error) {
-      if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
+      if (!isCallError(error)) throw error;
       world.log.debug({ host: host.id, error }, 'a host did not say what became of its allocations');
     }
   }
@@ -96,12 +94,12 @@ export class HostChecks {
     return isCurrent(this.#term, job, entry) && !entry.releasing && !entry.marking;
   }
 
-  #heard({ job, entry }: OwnEntry, report: AllocationReport | null): void {
+  #checked({ job, entry }: OwnEntry, report: AllocationReport | null): void {
     if (report !== null) {
       this.#term.report(report);
       return;
     }
-    const nowMs = Math.floor(this.#term.world.clock.nowMs());
-    this.#releaser.release(job, entry, forgottenOutcome(entry.allocation, 'host-forgot', nowMs));
+    const outcome = forgottenOutcome(entry.allocation, 'host-forgot', wallMs(this.#term.world));
+    this.#releaser.release(job, entry, outcome);
   }
 }

@@ -1,6 +1,5 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { planOfAdopted } from '../../src/core/cell/allocation.ts';
-import { makeId } from '../../src/core/cell/ids.ts';
 import { forgottenOutcome, outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { Release } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -8,29 +7,44 @@ import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import { claimOf } from '../../src/core/quota/ticket.ts';
+import type { Compare, Write } from '../../src/ports/cell-store.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
-import { HttpError } from '../../src/ports/http.ts';
-import { ProblemError } from '../../src/wire/api/problem.ts';
 import { allocationCodec, outcomeCodec } from '../../src/wire/records/records.ts';
-import type { Term } from '../state/state.ts';
-import type { StoredJob } from '../ownership/job-loader.ts';
-import type { OwnedJob } from '../state/owned-job.ts';
+import { orderStop, readFromHost } from '../hosts/hosts.ts';
 import type { Reports } from '../hosts/reports.ts';
+import type { OwnedJob } from '../state/owned-job.ts';
+import { writeAsOwner } from '../state/owner-write.ts';
+import type { Term } from '../state/state.ts';
+import { newId, wallMs } from '../state/state.ts';
+import type { StoredJob } from '../state/stored-job.ts';
 
 /** Records in one transaction, under the store's floor of 128 operations. */
 const WRITES_MAX = 50;
-/** Until a monitor is asked again that was not there, or did not know enough. */
+/** Before a monitor is asked again that did not answer, or did not know enough. */
 const LEARN_AGAIN_MS = 500;
 const BEFORE_RESTORE = 'stopped before the store was restored';
 const TWICE = 'its slot was filled again before its host was heard';
 
+/** What the host itself says now of an allocation. */
+type HostAnswer =
+  | AllocationReport
+  /** The host has no record of it. */
+  | null
+  /** The host did not answer. */
+  | 'unknown'
+  /** The host is lost or not registered: its answer is not awaited. */
+  | 'lost';
+
 /**
- * After the store was restored from a snapshot, or made anew (`restoredAtMs`), hosts know of allocations that it does not.
- * Before anything is decided for a job, they are taken up: what is still there comes back under its own id, with its
- * claim; what has ended leaves its outcome, so that it is not begun again (I53, I54). Reports say where to look; what is
- * written is what the host itself answers now.
+ * Allocations that hosts know and the store does not, after the store was restored from a snapshot or made anew
+ * (`restoredAtMs`). They are taken up before anything is decided for a job: one that still runs gets its record back, under
+ * its own id and with its claim; one that has ended leaves its outcome, so that it is not run again (I53, I54). Reports say
+ * where to look; what is written is what the host itself answers now.
+ *
+ * An allocation whose capacity was given away meanwhile stays unrecorded, fills its slot, and is tried again until its
+ * capacity is free; its job continues around it, unless it has gangs. See `docs/decisions: Restore`.
  */
-export class Strays {
+export class UnrecordedAllocations {
   readonly #term: Term;
   readonly #reports: Pick<Reports, 'learn' | 'ofJob'>;
 
@@ -40,8 +54,8 @@ export class Strays {
   }
 
   /**
-   * @returns what runs on without a record, as others have its room, when that is all that the store lacks; null: something was
-   *     written or could not be, read it again
+   * @returns allocations that stay unrecorded, as other claims hold their capacity, when these are all that the store lacks;
+   *   null: something was written or could not be: the job is to be read again
    * @throws StoreError
    */
   async takeUp(job: OwnedJob, stored: StoredJob): Promise<readonly LiveAllocation[] | null> {
@@ -51,7 +65,7 @@ export class Strays {
       ...stored.outcomes.map(({ allocation }) => allocation),
     ]);
     if (!(await this.#reports.learn(job.key))) {
-      // What was read is old by the time somebody knows.
+      // What was read is outdated by the time the reports are here.
       await this.#untilLearnt(job);
       return null;
     }
@@ -63,7 +77,7 @@ export class Strays {
     for (const report of reports) {
       const now = await this.#ask(report);
       if (now === 'unknown') all = false;
-      else if (now === 'nobody') continue;
+      else if (now === 'lost') continue;
       else if (now !== null && now.released && isTerminal(now.state))
         ended.push(...this.#endOf(job, now, stored));
       else if (now !== null) living.push(now);
@@ -75,16 +89,16 @@ export class Strays {
   }
 
   /**
-   * What waits for its room, once more.
-   * @returns false: all of it does still
+   * Tries once more to record what is unrecorded.
+   * @returns false: nothing has changed
    * @throws StoreError
    */
   async tryAgain(job: OwnedJob): Promise<boolean> {
     for (const { allocation } of job.unrecorded) {
       const now = await this.#ask(allocation);
       if (now === 'unknown') continue;
-      if (now === 'nobody' || now === null || isTerminal(now.state) || job.stale || job.dropped) return true;
-      if ((await this.#bringBack(job, allocation)) !== 'no-room') return true;
+      if (now === 'lost' || now === null || isTerminal(now.state) || job.stale || job.dropped) return true;
+      if ((await this.#record(job, allocation)) !== 'no-room') return true;
     }
     return false;
   }
@@ -95,21 +109,11 @@ export class Strays {
     while (!job.dropped && !signal.aborted && !(await this.#reports.learn(job.key)));
   }
 
-  /** @returns null: its host knows nothing of it; `nobody`: nobody waits for its host; `unknown`: it did not say */
-  async #ask({ host, id }: Pick<Allocation, 'host' | 'id'>): Promise<Word> {
-    const { cell, hostCalls, hosts } = this.#term;
-    if (cell.state.hostOf(host) === undefined || cell.standing(host).state === 'lost') return 'nobody';
-    try {
-      const report = await hostCalls.askFirst(
-        host,
-        () => true,
-        (address) => hosts.get(address, id),
-      );
-      return report === undefined ? 'unknown' : report;
-    } catch (error) {
-      if (!(error instanceof HttpError) && !(error instanceof ProblemError)) throw error;
-      return 'unknown';
-    }
+  async #ask(allocation: Pick<Allocation, 'host' | 'id'>): Promise<HostAnswer> {
+    const { host } = allocation;
+    const { cell } = this.#term;
+    if (cell.state.hostOf(host) === undefined || cell.standing(host).state === 'lost') return 'lost';
+    return await readFromHost(this.#term, allocation, () => true);
   }
 
   /** Outcomes older than those of the slot were dropped as surplus, and are no loss. */
@@ -117,88 +121,79 @@ export class Strays {
     const isOld = stored.outcomes.some(
       (known) => isSameSlot(known, report) && known.attempt > report.attempt,
     );
-    const nowMs = Math.floor(this.#term.world.clock.nowMs());
-    const outcome = isOld
-      ? null
-      : outcomeOf(this.#allocationOf(job, report, wish(job, report, stored)), report, nowMs);
+    if (isOld) return [];
+    const allocation = this.#allocationOf(job, report, desiredAtEnd(job, report, stored));
+    const outcome = outcomeOf(allocation, report, wallMs(this.#term.world));
     return outcome === null ? [] : [outcome];
   }
 
   /**
-   * Records that the restored store holds and that are over: they may hold the very room of what came after them, and a
-   * later attempt of their slot runs. @returns true: something was written
+   * Ends allocations of the restored store that are over: they may hold the very capacity of later ones, or a later attempt of
+   * their slot runs. @returns true: something was written
    */
   async #settle(job: OwnedJob, stored: StoredJob, living: readonly AllocationReport[]): Promise<boolean> {
+    const { world } = this.#term;
     const releases: Release[] = [];
     const stops: StoredJob['allocations'][number][] = [];
-    const nowMs = Math.floor(this.#term.world.clock.nowMs());
+    const nowMs = wallMs(world);
     for (const row of stored.allocations) {
       const { allocation, revision } = row;
-      const word = await this.#ask(allocation);
+      const answer = await this.#ask(allocation);
       const isOvertaken = living.some(
         (report) => isSameSlot(report, allocation) && report.attempt > allocation.attempt,
       );
-      if (word === 'unknown' || word === 'nobody') continue;
-      if (word === null) {
+      if (answer === 'unknown' || answer === 'lost') continue;
+      if (answer === null) {
         const over: Allocation = { ...allocation, desired: 'stop', cause: BEFORE_RESTORE };
         if (isOvertaken)
           releases.push({ allocation, revision, outcome: forgottenOutcome(over, 'host-forgot', nowMs) });
-      } else if (word.released && isTerminal(word.state)) {
-        releases.push({ allocation, revision, outcome: outcomeOf(allocation, word, nowMs) });
+      } else if (answer.released && isTerminal(answer.state)) {
+        releases.push({ allocation, revision, outcome: outcomeOf(allocation, answer, nowMs) });
       } else if (isOvertaken && allocation.desired === 'run') stops.push(row);
     }
     if (stops.length > 0) await this.#stop(job, stops);
-    const plan = { id: this.#newId(), atomicity: 'incremental', evictions: [], places: [] } as const;
+    const plan = { id: newId(world), atomicity: 'incremental', evictions: [], places: [] } as const;
     if (releases.length > 0) await this.#term.commit({ ...plan, releases });
     return stops.length + releases.length > 0;
   }
 
   async #writeEnds(job: OwnedJob, ended: readonly Outcome[]): Promise<void> {
-    for (let at = 0; at < ended.length; at += WRITES_MAX) {
-      const writes = ended.slice(at, at + WRITES_MAX).map((outcome) => ({
-        kind: 'put' as const,
-        key: this.#term.world.keys.outcome(outcome.namespace, outcome.job, outcome.allocation),
-        value: outcomeCodec.encode(outcome),
-      }));
-      await this.#write(
-        job,
-        writes,
-        writes.map(({ key }) => ({ key, target: 'createRevision', equals: 0 })),
-      );
-    }
+    const writes = ended.map((outcome) => ({
+      kind: 'put' as const,
+      key: this.#term.world.keys.outcome(outcome.namespace, outcome.job, outcome.allocation),
+      value: outcomeCodec.encode(outcome),
+    }));
+    const areNew = writes.map(({ key }) => ({ key, target: 'createRevision' as const, equals: 0 }));
+    await this.#write(job, writes, areNew);
   }
 
   async #stop(job: OwnedJob, rows: StoredJob['allocations']): Promise<void> {
-    for (let at = 0; at < rows.length; at += WRITES_MAX) {
-      const some = rows.slice(at, at + WRITES_MAX).map(({ allocation, revision }) => ({
-        key: this.#term.world.keys.allocation(job.namespace, job.name, allocation.id),
-        value: allocationCodec.encode({ ...allocation, desired: 'stop', cause: BEFORE_RESTORE }),
-        revision,
-      }));
-      await this.#write(
-        job,
-        some.map(({ key, value }) => ({ kind: 'put', key, value })),
-        some.map(({ key, revision }) => ({ key, target: 'modRevision', equals: revision })),
-      );
+    const { keys } = this.#term.world;
+    const keyOf = ({ id }: Allocation): string => keys.allocation(job.namespace, job.name, id);
+    const writes = rows.map(({ allocation }) => ({
+      kind: 'put' as const,
+      key: keyOf(allocation),
+      value: allocationCodec.encode({ ...allocation, desired: 'stop', cause: BEFORE_RESTORE }),
+    }));
+    const unchanged = rows.map(({ allocation, revision }) => ({
+      key: keyOf(allocation),
+      target: 'modRevision' as const,
+      equals: revision,
+    }));
+    await this.#write(job, writes, unchanged);
+  }
+
+  /** @param compares one for each write. Whatever becomes of it, the job is read again */
+  async #write(job: OwnedJob, writes: readonly Write[], compares: readonly Compare[]): Promise<void> {
+    for (let at = 0; at < writes.length && !this.#term.signal.aborted; at += WRITES_MAX) {
+      const end = at + WRITES_MAX;
+      await writeAsOwner(this.#term.world, job, writes.slice(at, end), compares.slice(at, end));
     }
   }
 
-  async #write(
-    job: OwnedJob,
-    writes: Parameters<Term['world']['store']['attempt']>[0]['writes'],
-    compares: Parameters<Term['world']['store']['attempt']>[0]['compares'],
-  ): Promise<void> {
-    if (this.#term.signal.aborted) return;
-    const { store, keys } = this.#term.world;
-    const owner = keys.owner(job.namespace, job.name);
-    const isOurs = { key: owner, target: 'createRevision', equals: job.ownerRevision } as const;
-    // Whatever becomes of it, the job is read again.
-    await store.attempt({ compares: [isOurs, ...compares], writes, readBack: [] });
-  }
-
   /**
-   * What still is on its host comes back, each by itself: one whose place was given away meanwhile waits until it is free, unless
-   * its job is to stop. @returns those that wait
+   * Records what still is on its host, each allocation by itself. One whose capacity was given away waits until it is free,
+   * unless its job is to stop. @returns those that wait
    */
   async #claim(
     job: OwnedJob,
@@ -210,16 +205,17 @@ export class Strays {
     );
     const waiting: LiveAllocation[] = [];
     for (const [n, allocation] of newestRuns(places).entries()) {
-      const came = await this.#bringBack(job, allocation);
-      if (came === 'no-room') waiting.push({ allocation, report: living[n] ?? null });
+      const result = await this.#record(job, allocation);
+      if (result === 'no-room') waiting.push({ allocation, report: living[n] ?? null });
     }
     return waiting;
   }
 
-  /** Writes its record with its claim. Where others have its room and it is to stop, its host is told. */
-  async #bringBack(job: OwnedJob, allocation: Allocation): Promise<'no-room' | 'read-again'> {
+  /** Commits its record with its claim. Where other claims hold its capacity and it is to stop, its host is ordered to stop it. */
+  async #record(job: OwnedJob, allocation: Allocation): Promise<'no-room' | 'read-again'> {
     const plan = { atomicity: 'incremental', evictions: [], releases: [] } as const;
-    const outcomes = await this.#term.commit({ ...plan, id: this.#newId(), places: [allocation] });
+    const id = newId(this.#term.world);
+    const outcomes = await this.#term.commit({ ...plan, id, places: [allocation] });
     const outcome = outcomes.get(allocation.id);
     if (outcome?.kind !== 'conflicted' || outcome.why.reason !== 'no-fit') return 'read-again';
     await this.#stopUnrecorded(job, allocation);
@@ -227,27 +223,15 @@ export class Strays {
   }
 
   /**
-   * Nothing can say in the store that it is to stop, as there is no room for its record. The record of its job says so, or that of
-   * whoever has its slot now: a successor reads the same. The host saves the answer, so that the order may be given again. What
-   * comes of it is seen when the host is asked the next time.
+   * Without room for its record, the store cannot say that it is to stop. The record of its job says so, or the allocation that
+   * fills its slot now: a successor reads the same. The host keeps the answer, so the order may be repeated. Its effect
+   * is seen when the host is asked the next time.
    */
   async #stopUnrecorded(job: OwnedJob, { host, id, desired, cause }: Allocation): Promise<void> {
-    const { cell, hostCalls, hosts, incarnation } = this.#term;
     const isWanted = (): boolean => !job.dropped && (job.record.desired === 'stop' || desired === 'stop');
     if (!isWanted()) return;
-    await hostCalls.order(host, isWanted, (address) =>
-      hosts.stop(address, id, {
-        commandId: `${id}-stop`,
-        epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
-        mode: 'stop',
-        cause: cause ?? CAUSES.user,
-      }),
-    );
-  }
-
-  #newId(): string {
-    const { clock, random } = this.#term.world;
-    return makeId(Math.floor(clock.nowMs()), random.bytes(16));
+    const order = { commandId: `${id}-stop`, mode: 'stop', cause: cause ?? CAUSES.user } as const;
+    await orderStop(this.#term, { host, id, counter: 0 }, order, isWanted);
   }
 
   #allocationOf(job: OwnedJob, report: AllocationReport, desired: 'run' | 'stop'): Allocation {
@@ -264,23 +248,23 @@ export class Strays {
       ...(isWanted ? { desired: 'run' } : { desired: 'stop', cause }),
       planId: planOfAdopted({ id, scheduler }),
       epoch: { incarnation, counter: cell.book.get(host).ledger.counter },
-      createdAtMs: report.startedAtMs ?? Math.floor(world.clock.nowMs()),
+      createdAtMs: report.startedAtMs ?? wallMs(world),
     };
   }
 }
 
-/** Who was ended by an order that no record tells of was ended as its job was to stop, or its slot filled again, and is no failure. */
-function wish({ record }: OwnedJob, report: AllocationReport, stored: StoredJob): 'run' | 'stop' {
+/** An allocation that was killed without a record of the order ended because its job was to stop or its slot was filled again: no failure. */
+function desiredAtEnd({ record }: OwnedJob, report: AllocationReport, stored: StoredJob): 'run' | 'stop' {
   const isUnwanted = record.desired === 'stop' || isFilled(report, stored);
   return isUnwanted && report.state === 'killed' ? 'stop' : 'run';
 }
 
-/** Another one that the store knows of should run in its slot. */
+/** Does the store know of another allocation that should run in its slot? */
 function isFilled(report: AllocationReport, { allocations }: StoredJob): boolean {
   return allocations.some(({ allocation }) => allocation.desired === 'run' && isSameSlot(report, allocation));
 }
 
-/** Of several of one slot only the newest may go on (I12). */
+/** Of several allocations of one slot only the newest may run on (I12). */
 function newestRuns(places: readonly Allocation[]): readonly Allocation[] {
   return places.map((place) => {
     const isOvertaken = places.some(
@@ -299,7 +283,5 @@ function isNewer(a: Allocation, b: Allocation): boolean {
 function isSameSlot(a: SlotName, b: SlotName): boolean {
   return a.group === b.group && a.index === b.index;
 }
-
-type Word = AllocationReport | null | 'unknown' | 'nobody';
 
 type SlotName = Pick<Allocation, 'group' | 'index'>;

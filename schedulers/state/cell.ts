@@ -19,23 +19,23 @@ import { eligibilityCodec, hostCodec } from '../../src/wire/records/records.ts';
 
 export interface CellListener {
   /** The host may take more than before: it joined, came alive, was made ready, or something on it was released. */
-  onRoom(host: string): void;
-  /** The verdict about the host changed: jobs that run there must be looked at. */
-  onStanding(host: string): void;
-  /** The host joined, left, changed, or its session came or went: what `matching` says of it may be different. */
+  onFreed(host: string): void;
+  /** The host's condition changed: jobs with allocations there must be decided on again. */
+  onCondition(host: string): void;
+  /** The host joined, left, changed, or its session began or ended: `matching` may answer differently. */
   onHost(host: string): void;
-  /** May news of hosts wait until a search comes by? Not while somebody waits for room, nor where the version counts. */
+  /** May changes of ledgers wait until a search reads them? Not while a job is parked, nor where the version counts. */
   mayWait(): boolean;
-  /** More may be free of what hosts share: some of it was given back, or an operator gave more. */
-  onSharedRoom(resource: string): void;
+  /** More of a shared resource may be free: some was released, or an operator raised it. */
+  onSharedFreed(resource: string): void;
 }
 
-/** A sign of life says by being there; what it says is the host's business. */
+/** Only the presence of an `alive` key counts, not its content. */
 const presence: Codec<string> = { encode: (text) => text, decode: (text) => text };
 
 /**
- * A scheduler's private copy of the cell: four rooms of the store, joined. Allocations are not among them; the ledgers
- * say all that placing needs.
+ * A scheduler's private copy of the cell (Omega): hosts, their sessions, ledgers, eligibility and shared pools, joined.
+ * Allocations are not part of it; the ledgers say all that placing needs.
  */
 export class PrivateCell {
   readonly state = new CellState((host) => this.syncLedger(host));
@@ -45,7 +45,7 @@ export class PrivateCell {
   readonly #tables: readonly { close(): void }[];
   readonly #eligibility: Table<Eligibility>;
   readonly #clock: Clock;
-  /** When we heard of the verdict (monotonic), by lost host. No wall clock: two of them may differ by minutes. */
+  /** When a host was first seen as lost (monotonic). No wall clock: two of them may differ by minutes. */
   readonly #lostAtMs = new Map<string, number>();
   /** The ledger that the state was last given, by host. */
   readonly #applied = new Map<string, Ledger>();
@@ -73,32 +73,32 @@ export class PrivateCell {
       onChange: (name, now) => {
         if (now?.value.state !== 'lost') this.#lostAtMs.delete(name);
         else if (!this.#lostAtMs.has(name)) this.#lostAtMs.set(name, clock.monotonicMs());
-        listener.onStanding(name);
+        listener.onCondition(name);
       },
     });
     const pools = new PoolFeed(store, keys, this.state.pools, {
       onBadRecord,
-      onCapacityFreed: (resource) => listener.onSharedRoom(resource),
+      onCapacityFreed: (resource) => listener.onSharedFreed(resource),
     });
     this.#tables = [hosts, alive, ledgers, this.#eligibility, pools];
     const readies = [hosts.ready, alive.ready, ledgers.ready, pools.ready, this.#eligibility.ready];
     this.ready = Promise.all(readies);
-    // A term that ends before it has begun waits for nobody.
+    // A term that ends before it was ready awaits none of them.
     this.ready.catch(() => undefined);
   }
 
-  /** The ledger carries the verdict that commits obey; the deadline of a drain stands only in the verdict itself. */
+  /** Commits obey the state in the ledger; the deadline of a drain stands only in the eligibility record. */
   standing(host: string): HostCondition {
-    const verdict = this.#eligibility.get(host)?.value;
+    const eligibility = this.#eligibility.get(host)?.value;
     const { state } = this.book.get(host).ledger;
-    const drainDeadlineMs = verdict?.drainDeadlineMs ?? null;
+    const drainDeadlineMs = eligibility?.drainDeadlineMs ?? null;
     const lostAtMs = this.#lostAtMs.get(host);
     if (state !== 'lost' || lostAtMs === undefined) return { state, drainDeadlineMs };
-    const cutOffMs = (verdict?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
+    const cutOffMs = (eligibility?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
     return { state, drainDeadlineMs, cutOffMs };
   }
 
-  /** For system jobs: every host that can run the group, whether or not it takes work now. */
+  /** For system jobs: every host that can run the group, whether or not it is ready. */
   matching(group: Group): readonly MatchingHost[] {
     const result: MatchingHost[] = [];
     for (const { host, ledger, alive } of this.state.views()) {
@@ -109,8 +109,8 @@ export class PrivateCell {
   }
 
   /**
-   * Takes over what the book knows of the host, whether a reply to our own commit or the watch brought it: both must tell
-   * of the room that a release makes, since only the first of them is news.
+   * Takes over the book's ledger of the host. Replies to own commits and the watch both end here: whichever comes first
+   * must tell of the capacity that a release frees.
    */
   syncLedger(host: string): void {
     const { ledger, revision } = this.book.get(host);
@@ -118,8 +118,8 @@ export class PrivateCell {
     if (ledger === before) return;
     this.#applied.set(host, ledger);
     this.state.setLedger(host, ledger, revision);
-    if (before.state !== ledger.state) this.#listener.onStanding(host);
-    if (hasMoreRoom(before, ledger)) this.#listener.onRoom(host);
+    if (before.state !== ledger.state) this.#listener.onCondition(host);
+    if (isFreer(before, ledger)) this.#listener.onFreed(host);
   }
 
   close(): void {
@@ -131,20 +131,20 @@ export class PrivateCell {
       this.state.removeHost(name);
     } else {
       this.state.setHost(host);
-      this.#listener.onRoom(name);
+      this.#listener.onFreed(name);
     }
     this.#listener.onHost(name);
   }
 
   #onAlive(host: string, alive: boolean): void {
     this.state.setAlive(host, alive);
-    if (alive) this.#listener.onRoom(host);
+    if (alive) this.#listener.onFreed(host);
     this.#listener.onHost(host);
   }
 }
 
-/** Is there anything that fits the new ledger and did not fit the old one? May say yes where there is not. */
-function hasMoreRoom(before: Ledger, now: Ledger): boolean {
+/** Could anything fit the new ledger that did not fit the old one? May be true where nothing can. */
+function isFreer(before: Ledger, now: Ledger): boolean {
   if (before.state !== now.state) return now.state === 'ready';
   if (now.ports.length < before.ports.length) return true;
   if (before.gpuMilli.some((milli, device) => milli > (now.gpuMilli[device] ?? 0))) return true;

@@ -3,18 +3,18 @@ import { Broadcast } from '../../src/runtime/stream/stream.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
 import { SEEN_IN_STORE } from '../../src/wire/api/scheduler-api.ts';
 
-/** Events kept for those who come later: a few minutes of a busy scheduler; monitors keep the long history. */
+/** Events kept for readers that come later: a few minutes of a busy scheduler; monitors keep the long history. */
 const EVENTS_KEPT_MAX = 2_048;
-/** How far a reader may fall behind before it is sent away. */
+/** How far a reader may fall behind before its stream is ended. */
 const READER_QUEUE_MAX = 4_096;
 
-/** What a scheduler did, for the event stream. Bounded: old events go, slow readers are ended. */
+/** What a scheduler did, for the event stream. Old events are dropped, streams of slow readers are ended. */
 export class SchedulerEvents {
   readonly #scheduler: string;
   readonly #clock: Clock;
   readonly #life: number;
   readonly #all = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
-  /** For those who watch the store. */
+  /** For monitors, which watch the store: only what the store does not show. */
   readonly #unseen = new Broadcast<SchedulerEvent>(READER_QUEUE_MAX);
   #kept: SchedulerEvent[] = [];
   #seq = 0;
@@ -25,7 +25,7 @@ export class SchedulerEvents {
     this.#life = Math.floor(clock.nowMs());
   }
 
-  say(event: Omit<SchedulerEvent, 'life' | 'seq' | 'atMs' | 'scheduler'>): void {
+  publish(event: Omit<SchedulerEvent, 'life' | 'seq' | 'atMs' | 'scheduler'>): void {
     this.#seq += 1;
     const whole = {
       life: this.#life,
@@ -42,7 +42,7 @@ export class SchedulerEvents {
   }
 
   /**
-   * The kept ones, then as they happen, until the signal is aborted.
+   * The kept events, then new ones as they happen, until the signal is aborted.
    * @param unseen only those that the store does not show
    */
   subscribe(signal: AbortSignal, unseen = false): AsyncIterable<SchedulerEvent> {

@@ -1,14 +1,14 @@
 import type { ReportSource } from '../../src/runtime/reports/stream-reader.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 
-/** One of our allocations, with the job that it is of. */
+/** An allocation of an owned job, with its job. */
 export interface OwnEntry {
   readonly job: OwnedJob;
   readonly entry: Entry;
 }
 
-/** The jobs that we own, and the way from an allocation to its job. */
-export class JobBook {
+/** The jobs that this scheduler owns, and the way from an allocation to its job. */
+export class JobTable {
   readonly #jobs = new Map<string, OwnedJob>();
   readonly #systemJobs = new Set<OwnedJob>();
   readonly #entries = new Map<string, OwnEntry>();
@@ -25,7 +25,7 @@ export class JobBook {
     return this.#jobs.values();
   }
 
-  /** Those that have one allocation on every matching host. */
+  /** Those of type `system`: one allocation on every matching host. */
   systemJobs(): Iterable<OwnedJob> {
     return this.#systemJobs;
   }
@@ -38,7 +38,7 @@ export class JobBook {
     return this.#entries.values();
   }
 
-  /** Slots that wait for a place, over all jobs. */
+  /** Slots without a host, over all jobs. */
   get pending(): number {
     let sum = 0;
     for (const job of this.#jobs.values()) for (const group of job.groups.values()) sum += group.pending;
@@ -58,7 +58,7 @@ export class JobBook {
     job.entries.clear();
   }
 
-  /** Reports about the entry will find it. */
+  /** From now on `entry` finds it. */
   index(job: OwnedJob, entry: Entry): void {
     this.#entries.set(entry.allocation.id, { job, entry });
   }
@@ -68,7 +68,7 @@ export class JobBook {
     this.#entries.delete(entry.allocation.id);
   }
 
-  /** The hosts that hold allocations of ours. */
+  /** The hosts that hold allocations of owned jobs. */
   hostsInUse(addressOf: (host: string) => string | undefined): readonly ReportSource[] {
     const urls = new Map<string, string>();
     for (const { entry } of this.#entries.values()) {

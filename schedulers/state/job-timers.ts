@@ -1,55 +1,55 @@
 import type { Clock } from '../../src/ports/clock.ts';
-import type { JobBook } from './job-table.ts';
+import type { JobTable } from './job-table.ts';
 import type { OwnedJob } from './owned-job.ts';
 
-/** From `setTimeout`: a timer cannot wait longer, and a look too early does no harm. */
-export const LOOK_AHEAD_MAX_MS = 3_600_000;
+/** From `setTimeout`: a timer cannot wait longer, and a decision too early does no harm. */
+export const TIMER_MAX_MS = 3_600_000;
 
-/** When the jobs that we own are looked at again: now, when a time has come, or when what they depend on has changed. */
-export class JobLooks {
+/** When owned jobs are decided on again: at once, at a time, or when what they depend on has changed. */
+export class JobTimers {
   readonly #clock: Clock;
-  readonly #book: JobBook;
+  readonly #table: JobTable;
   readonly #push: (job: OwnedJob) => void;
 
-  /** @param push the job's turn to be decided on will come */
-  constructor(clock: Clock, book: JobBook, push: (job: OwnedJob) => void) {
+  /** @param push puts the job into the decision queue */
+  constructor(clock: Clock, table: JobTable, push: (job: OwnedJob) => void) {
     this.#clock = clock;
-    this.#book = book;
+    this.#table = table;
     this.#push = push;
   }
 
-  /** A job that is being read anew is looked at after that. */
-  now(job: OwnedJob): void {
+  /** A stale job is enqueued when it was read again. */
+  enqueue(job: OwnedJob): void {
     if (job.dropped || job.stale) return;
     this.#push(job);
   }
 
-  /** Unless an earlier look is waited for already. */
-  after(job: OwnedJob, delayMs: number): void {
+  /** Unless an earlier timer of the job runs already. */
+  enqueueAfter(job: OwnedJob, delayMs: number): void {
     // Whole milliseconds, and at least one: a timer that fires a fraction early must not be set again for that fraction.
-    const waitMs = Math.min(LOOK_AHEAD_MAX_MS, Math.max(1, Math.ceil(delayMs)));
+    const waitMs = Math.min(TIMER_MAX_MS, Math.max(1, Math.ceil(delayMs)));
     const atMs = this.#clock.monotonicMs() + waitMs;
-    if (job.dropped || atMs >= job.lookAtMs) return;
+    if (job.dropped || atMs >= job.dueAtMs) return;
     job.cancelTimer();
-    job.lookAtMs = atMs;
+    job.dueAtMs = atMs;
     job.cancelTimer = this.#clock.after(waitMs, () => {
-      job.lookAtMs = Number.POSITIVE_INFINITY;
-      this.now(job);
+      job.dueAtMs = Number.POSITIVE_INFINITY;
+      this.enqueue(job);
     });
   }
 
-  all(): void {
-    for (const job of this.#book.jobs()) this.now(job);
+  enqueueAll(): void {
+    for (const job of this.#table.jobs()) this.enqueue(job);
   }
 
-  /** Jobs that have one allocation on every matching host: the hosts are others now. */
-  systemJobs(): void {
-    for (const job of this.#book.systemJobs()) this.now(job);
+  /** A host joined, left or changed: system jobs have one allocation on every matching host. */
+  enqueueSystemJobs(): void {
+    for (const job of this.#table.systemJobs()) this.enqueue(job);
   }
 
-  /** What is said of the host has changed: jobs that have something there, and those that may now want to. */
-  onHost(host: string): void {
-    for (const { job, entry } of this.#book.entries()) if (entry.allocation.host === host) this.now(job);
-    this.systemJobs();
+  /** The host's condition changed: jobs with an allocation there, and those that may now want one. */
+  hostChanged(host: string): void {
+    for (const { job, entry } of this.#table.entries()) if (entry.allocation.host === host) this.enqueue(job);
+    this.enqueueSystemJobs();
   }
 }

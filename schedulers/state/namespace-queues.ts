@@ -1,12 +1,12 @@
-import { WaitingLine } from '../calls/wait-queue.ts';
+import { WaitQueue } from '../calls/wait-queue.ts';
 
 /**
- * What waits, a line for each namespace: they take turns, so that a few of one do not wait for thousands of another (S3.47).
- * Within a namespace first come, first served.
+ * A queue for each namespace, served round robin, so that a few entries of one namespace do not wait for thousands of
+ * another (S3.47). Within a namespace first in, first out.
  */
-export class TenantLines<T> {
-  /** The one whose turn comes next is the first; none is empty. */
-  readonly #lines = new Map<string, WaitingLine<T>>();
+export class NamespaceQueues<T> {
+  /** The next namespace is the first; no queue is empty. */
+  readonly #queues = new Map<string, WaitQueue<T>>();
   #length = 0;
 
   get length(): number {
@@ -14,28 +14,28 @@ export class TenantLines<T> {
   }
 
   push(namespace: string, one: T): void {
-    let line = this.#lines.get(namespace);
-    if (line === undefined) this.#lines.set(namespace, (line = new WaitingLine()));
-    line.push(one);
+    let queue = this.#queues.get(namespace);
+    if (queue === undefined) this.#queues.set(namespace, (queue = new WaitQueue()));
+    queue.push(one);
     this.#length += 1;
   }
 
-  /** Takes out the next one. @param mayGo says of the first of a line whether it may leave; a line whose first may not is passed over */
+  /** Takes out the next entry. @param mayGo may this head of a queue leave now? If not, its queue is skipped */
   next(mayGo: (first: T) => boolean = () => true): T | undefined {
-    for (const [namespace, line] of this.#lines) {
-      const { first } = line;
+    for (const [namespace, queue] of this.#queues) {
+      const { first } = queue;
       if (first === undefined || !mayGo(first)) continue;
-      line.shift();
+      queue.shift();
       this.#length -= 1;
-      this.#lines.delete(namespace);
-      if (line.length > 0) this.#lines.set(namespace, line);
+      this.#queues.delete(namespace);
+      if (queue.length > 0) this.#queues.set(namespace, queue);
       return first;
     }
     return undefined;
   }
 
   clear(): void {
-    this.#lines.clear();
+    this.#queues.clear();
     this.#length = 0;
   }
 }

@@ -7,10 +7,10 @@ import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 
 /**
- * Where an allocation stands on its way:
+ * The steps of an allocation:
  *
- *   ticket → commit → start → started        each step by the launcher; a refusal takes it out again
- *                  └→ (taken over) verify → start | started
+ *   ticket → commit → start → started        `commit/commit.ts`, then `hosts/starter.ts`; a refusal undoes it
+ *                  └→ (from another owner) verify → start | started
  *   any committed one → stopping (its record says `desired: stop`) → releasing → gone
  */
 export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
@@ -18,7 +18,7 @@ export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
 /** One allocation of an owned job, from the decision until its release is durable. */
 export interface Entry {
   allocation: Allocation;
-  /** Its host in the term's cell state, once that was asked for. */
+  /** Its host in the private cell, once looked up. */
   host: KnownHost | null;
   /** The mod revision of its record; 0 while it is not committed. */
   revision: number;
@@ -27,45 +27,45 @@ export interface Entry {
   ticket: { readonly text: string; readonly expiresMs: number } | null;
   /** Its record is being rewritten. */
   marking: boolean;
-  /** The order to stop it is on its way to the host. */
+  /** An order to stop it is being sent. */
   ordering: boolean;
-  /** When the host last said that it heard the order (monotonic); null: not yet. */
+  /** When the host last confirmed the order to stop (monotonic); null: not yet. */
   orderedMs: number | null;
   /** Its release is being committed. */
   releasing: boolean;
-  /** Its claim was to be given back and was not: nobody brings it to its host, or asks there, until that is taken up. */
-  undriven: boolean;
+  /** Its release failed, or was put off: its host is asked for it again when the job has been read. */
+  needsVerify: boolean;
 }
 
-/** How the search for places for one group goes. */
+/** The search for hosts for one group. */
 export interface GroupState {
   tries: number;
-  /** Conflicts in all, and since the last success. */
+  /** Refused commits in all, and since the last success. */
   conflicts: number;
   conflictsInARow: number;
   /** No try before this time (monotonic). */
   blockedUntilMs: number;
   blockedWhy: string;
-  /** Tries that were put off in a row, for the backoff. */
+  /** Delays in a row, for the backoff. */
   blocks: number;
-  /** Nothing fits: waits until something changes that could make it fit. */
+  /** Fits nowhere: waits in `decide/parking.ts` until capacity is freed that could fit it. */
   parked: boolean;
-  /** Since when (monotonic); null: it was not since its last success. */
+  /** Since when (monotonic); null: not parked since its last success. */
   parkedSinceMs: number | null;
-  /** Lower precedence is being made to give way to it: how far that is, for people; null: it is not. */
-  evicting: string | null;
-  /** Its turn came meanwhile, and was left to that. */
-  passedOver: boolean;
+  /** A preemption for it is under way: its progress, for people; null: none is. */
+  preempting: string | null;
+  /** A decision during the preemption left the group out. */
+  skipped: boolean;
   explanation: Explanation | null;
   /** When `explanation` was made (monotonic). */
   explainedAtMs: number;
-  /** Fills that the last look wanted and that were not placed. */
+  /** Slots that the last decision left without a host. */
   pending: number;
 }
 
 const NOTHING_UNRECORDED: readonly LiveAllocation[] = Object.freeze([]);
 
-/** Everything that a scheduler knows of a job that it owns. Dropped whole when the job goes to another. */
+/** Everything that a scheduler knows of a job that it owns. Dropped whole when another scheduler owns the job. */
 export class OwnedJob {
   readonly namespace: string;
   readonly name: string;
@@ -77,38 +77,38 @@ export class OwnedJob {
   readonly ownerRevision: number;
   readonly entries = new Map<string, Entry>();
   readonly groups = new Map<string, GroupState>();
-  // Most jobs come to none of these four, and a scheduler has tens of thousands of jobs.
+  // These four are null in most jobs, and a scheduler has tens of thousands of jobs.
   /** Outcomes by slot, oldest first. */
   #history: Map<string, Outcome[]> | null = null;
   #versions: Map<number, Job> | null = null;
-  /** Hosts that refused a start of this job, and until when to keep away from them (monotonic). */
+  /** Hosts that refused a start of this job, and until when they are avoided (monotonic). */
   #avoid: Map<string, number> | null = null;
-  /** By gang: members' commits that are on their way to the store. */
+  /** By gang: members' commits under way. */
   #commits: Map<string, Promise<unknown>> | null = null;
-  /** No longer ours: whoever comes back from a call with it must do nothing. */
+  /** No longer owned: what continues after a call must not act for it. */
   dropped = false;
-  /** Something could not be done while a commit was under way: look again after it. */
-  again = false;
-  /** Counts own writes about the job that landed: what was read of it while one did may be older than what we know. */
-  landings = 0;
-  /** A revision that the store had reached when we last wrote of an intent: reads from before it do not count. */
+  /** Something could not be done while a commit was under way: decide again after it. */
+  revisit = false;
+  /** Counts applied own writes about the job: a read that one of them overlaps may be older than what is known here. */
+  ownWrites = 0;
+  /** The revision of this scheduler's last write of an intent: older reads do not count. */
   readFrom: number;
-  /** Members of a gang were seen, though its present spec may have none. */
+  /** Members of a gang were seen, though its present spec may have no gang. */
   hadGangs = false;
-  /** The store may hold what we do not know of; read it again before the next decision. */
+  /** The store may hold more than is known here: it is read again before the next decision. */
   stale = false;
-  /** There is more of it than could be taken up: it is read again and again, and is not at its end, whatever is left here. */
-  inPart = false;
-  /** What hosts run of it without a record, while others have its room. It fills its slots, and nobody stops or releases it here. */
+  /** Not all of it could be loaded yet: it is read again and again, and does not count as finished. */
+  partlyLoaded = false;
+  /** Allocations that hosts run without a record, while other claims hold their capacity. They fill their slots; `repair/unrecorded.ts` stops them. */
   unrecorded: readonly LiveAllocation[] = NOTHING_UNRECORDED;
   /** Its owner key is being deleted. */
   finishing = false;
-  /** Outcomes for slots without a place are being written. */
+  /** Outcomes of unplaceable slots are being written. */
   failing = false;
-  /** How often slots were given up for want of a place: what is still searched for them comes too late. */
-  givenUp = 0;
-  /** The next look that time alone asks for (monotonic), and how to call it off. */
-  lookAtMs = Number.POSITIVE_INFINITY;
+  /** Counts the times that slots ended as unplaceable: a search for them that began before is void. */
+  slotsFailed = 0;
+  /** When its timer puts it into the decision queue (monotonic), and how to cancel that. */
+  dueAtMs = Number.POSITIVE_INFINITY;
   cancelTimer: () => void = () => undefined;
 
   constructor(record: JobRecord, recordRevision: number, ownerRevision: number) {
@@ -121,20 +121,20 @@ export class OwnedJob {
     this.readFrom = ownerRevision;
   }
 
-  /** Does any group come whole or not at all? Then the store may hold an intent of it. */
+  /** Is any group a gang? Then the store may hold an intent of it. */
   get hasGangs(): boolean {
     return this.hadGangs || Object.values(this.record.job.groups).some((group) => group.gang);
   }
 
   /**
-   * Some members of the gang are on their way to the store, and were looked at beside the others for the last time: until they
-   * are there, or are not, nobody of it is told to leave or released. @returns when that is over; null: none are
+   * The commit of some members of the gang, which were checked against the other members before: until it has ended, no
+   * member is stopped or released. @returns null: none is under way
    */
   commitOf(gang: string): Promise<unknown> | null {
     return this.#commits?.get(gang) ?? null;
   }
 
-  /** Members of the gang go to the store, perhaps beside others of it. */
+  /** A commit of members has begun, perhaps beside an earlier one. */
   setCommit(gang: string, commit: Promise<unknown>): void {
     const commits = (this.#commits ??= new Map<string, Promise<unknown>>());
     const before = commits.get(gang);
@@ -152,7 +152,7 @@ export class OwnedJob {
     return state;
   }
 
-  /** Its earlier specs, as far as they are kept. */
+  /** Its earlier specs, as far as they are kept, by version. */
   get versions(): ReadonlyMap<number, Job> {
     return this.#versions ?? NO_VERSIONS;
   }
@@ -165,7 +165,7 @@ export class OwnedJob {
     return this.#history === null ? NO_OUTCOMES : [...this.#history.values()].flat();
   }
 
-  /** Replaces all that was known of ends. */
+  /** Replaces all known outcomes. */
   setOutcomes(outcomes: Iterable<Outcome>): void {
     this.#history = null;
     for (const outcome of outcomes) this.addOutcome(outcome);
@@ -187,22 +187,22 @@ export class OwnedJob {
     else this.#history?.set(slot, rest);
   }
 
-  /** The ends of the slot that the entry fills, oldest first. */
+  /** The outcomes of the entry's slot, oldest first. */
   slotHistory(entry: Entry): readonly Outcome[] {
     return this.#history?.get(slotKey(entry.allocation)) ?? NO_OUTCOMES;
   }
 
-  /** The host refused a start: keep away from it until then (monotonic). */
+  /** The host refused a start: it is avoided until then (monotonic). */
   avoidHost(host: string, untilMs: number): void {
     (this.#avoid ??= new Map()).set(host, untilMs);
   }
 
-  /** It refused a start, and nobody has found since that it need not be kept away from any more. */
+  /** Did the host refuse a start lately? */
   avoids(host: string): boolean {
     return this.#avoid?.has(host) ?? false;
   }
 
-  /** Hosts that refused a start, as far as they are still to be kept away from at `nowMs` (monotonic). */
+  /** Hosts that refused a start and are still avoided at `nowMs` (monotonic). */
   refusing(nowMs: number): readonly string[] {
     if (this.#avoid === null) return NO_HOSTS;
     for (const [host, untilMs] of this.#avoid) if (untilMs <= nowMs) this.#avoid.delete(host);
@@ -228,8 +228,8 @@ function newGroupState(): GroupState {
     blocks: 0,
     parked: false,
     parkedSinceMs: null,
-    evicting: null,
-    passedOver: false,
+    preempting: null,
+    skipped: false,
     explanation: null,
     explainedAtMs: 0,
     pending: 0,
@@ -248,6 +248,6 @@ export function newEntry(allocation: Allocation, revision: number, stage: Stage)
     ordering: false,
     orderedMs: null,
     releasing: false,
-    undriven: false,
+    needsVerify: false,
   };
 }

@@ -1,24 +1,39 @@
+/**
+ * The state of a scheduler that all other rooms read and change: a `Term` is everything that belongs to one session
+ * with the store.
+ *
+ * - `cell.ts`: the private copy of the cell: hosts, ledgers, eligibility, shared pools. Allocations are not part of it.
+ * - `owned-job.ts`: an owned job with its allocations (`Entry`) and the state of the search for each group.
+ * - `job-table.ts`: all owned jobs, and the way from an allocation's id to its job.
+ * - `stored-job.ts`: what the store holds of one job, as read when the job comes to this scheduler.
+ * - `job-timers.ts`: what puts a job into the decision queue: a change, a time, a switch.
+ * - `group-backoff.ts`: the delay of a group whose placements were refused.
+ * - `decided-plan.ts`: what a decision hands to the commit.
+ * - `owner-write.ts`: writes that hold only while the job is owned.
+ * - `namespace-queues.ts`, `batches.ts`, `time-slice.ts`: queues by namespace, batches of requests, time slices.
+ * - `events.ts`, `stats.ts`: what the API shows of the scheduler's work.
+ */
+import type { HostClient } from '../../src/clients/host-client.ts';
+import { makeId } from '../../src/core/cell/ids.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Eviction, Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { SharedUse } from '../../src/core/cell/claim.ts';
-import type { HostClient } from '../../src/clients/host-client.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Log, Metrics } from '../../src/ports/telemetry.ts';
-import type { PrivateCell } from './cell.ts';
-import type { SchedulerEvents } from './events.ts';
+import type { SchedulerEventKind } from '../../src/wire/api/scheduler-api.ts';
 import type { HostCalls } from '../calls/calls.ts';
 import type { SchedulerOptions } from '../policies/options.ts';
-import type { Part } from '../decide/partition.ts';
+import type { PrivateCell } from './cell.ts';
+import type { SchedulerEvents } from './events.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { SchedulerStats } from './stats.ts';
-import type { SchedulerEventKind } from '../../src/wire/api/scheduler-api.ts';
 
-/** The world as a scheduler sees it. */
+/** The ports that a scheduler works with. */
 export interface SchedulerWorld {
   readonly store: CellStore;
   readonly keys: CellKeys;
@@ -30,9 +45,15 @@ export interface SchedulerWorld {
   readonly digest: Digest;
 }
 
+/** The share of the hosts in which this scheduler's searches begin: number `index` of `count`, from 0. */
+export interface Partition {
+  readonly index: number;
+  readonly count: number;
+}
+
 /**
- * What the parts of a scheduler share for as long as one session lasts. When `signal` is aborted the session is over:
- * nothing may be ordered or written any more, and all of this is dropped.
+ * What the rooms share for as long as one session lasts. When `signal` is aborted the session is over: nothing may be
+ * ordered or written any more, and all of this is dropped.
  */
 export interface Term {
   readonly world: SchedulerWorld;
@@ -46,31 +67,40 @@ export interface Term {
   readonly hostCalls: Pick<HostCalls, 'order' | 'askFirst' | 'ask' | 'askNow' | 'isSilent'>;
   readonly stats: SchedulerStats;
   readonly events: SchedulerEvents;
-  /** Where this scheduler begins to look for hosts. */
-  readonly ownPart: Part;
+  readonly partition: Partition;
   commit(plan: Plan): Promise<PlanOutcome>;
-  /** The job's turn will come. */
-  look(job: OwnedJob): void;
-  /** The same, not before then. */
-  lookAfter(job: OwnedJob, delayMs: number): void;
-  /** The store may hold what we do not know of: decide nothing for the job until it was read again. */
+  /** Puts the job into the decision queue. */
+  enqueue(job: OwnedJob): void;
+  /** The same after a delay; an earlier timer of the job stays. */
+  enqueueAfter(job: OwnedJob, delayMs: number): void;
+  /** The store may hold more of the job than is known here: nothing is decided for it until it was read again. */
   reload(job: OwnedJob, delayMs?: number): void;
-  /** A commit said that the job is another's. */
-  lose(job: OwnedJob): void;
-  /** The host, and the pools above it, may take more than they did a moment ago. */
-  room(host: string, shared?: SharedUse): void;
-  /** A host refused a start: the next search begins elsewhere. */
-  moveOn(): void;
-  /** Something said about an allocation, by whichever way it came. */
+  /** A commit was refused because another scheduler owns the job. */
+  ownershipLost(job: OwnedJob): void;
+  /** The host, and the pools above it, may take more than before. */
+  capacityFreed(host: string, shared?: SharedUse): void;
+  /** A host refused a start: the next search begins at other hosts. */
+  searchElsewhere(): void;
+  /** A host's report of an allocation, from a stream or from an answer. */
   report(report: AllocationReport): void;
-  /** The commit that makes the victim give way is durable; it may be one of ours. */
-  evicted(eviction: Eviction, revision: number): void;
-  /** The entry is gone from the store: out of memory with it. */
+  /** The commit that preempts the victim is durable; the victim may belong to a job of this scheduler. */
+  victimMarked(eviction: Eviction, revision: number): void;
+  /** The allocation is gone from the store. */
   dropEntry(job: OwnedJob, entry: Entry): void;
-  say(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void;
+  emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void;
 }
 
-/** Is the entry still ours to act on? */
+/** Does this scheduler still act for the allocation? */
 export function isCurrent(term: Term, job: OwnedJob, entry: Entry): boolean {
   return !term.signal.aborted && !job.dropped && job.entries.get(entry.allocation.id) === entry;
+}
+
+/** An id for a plan, an allocation, an intent or an outcome. */
+export function newId({ clock, random }: Pick<SchedulerWorld, 'clock' | 'random'>): string {
+  return makeId(clock.nowMs(), random.bytes(16));
+}
+
+/** Wall-clock time in whole milliseconds, as records have it. */
+export function wallMs({ clock }: Pick<SchedulerWorld, 'clock'>): number {
+  return Math.floor(clock.nowMs());
 }

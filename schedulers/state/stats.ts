@@ -1,7 +1,7 @@
 /** Commit times kept for the percentiles. */
 const SAMPLES_MAX = 512;
 
-/** What a scheduler counts of itself, besides what the committer counts. */
+/** Counters of a scheduler, beside the committer's own. */
 export class SchedulerStats {
   decisions = 0;
   committed = 0;

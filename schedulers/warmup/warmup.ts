@@ -1,3 +1,11 @@
+/**
+ * Warm-up: places jobs that are thrown away, so that V8 has compiled the scheduler's code before the first real job comes.
+ *
+ * This file places them, with schedulers and cells of its own, before the real one serves (`warmUpFirst`); `idle-warmup.ts` does
+ * it when the real scheduler is idle. V8 compiles for what it has seen (one instance of a class, a closure made once), so five
+ * schedulers run one after the other: after five the code holds for any number. Not part of it: the connection to the store, starts
+ * on hosts, gangs, preemption, and jobs of system schedulers. See `docs/decisions: Warm-up and compiled code`.
+ */
 import type { Host } from '../../src/core/host/host.ts';
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
@@ -14,16 +22,16 @@ import type { SchedulerSettings } from '../policies/options.ts';
 import { compileOptions } from '../policies/options.ts';
 import { Scheduler } from '../scheduler.ts';
 
-export interface RehearsalParts {
-  /** Whose work is rehearsed: the same kind, scores and bounds. */
+export interface WarmUpParts {
+  /** The settings of the real scheduler: the same kind, scores and bounds. */
   readonly settings: SchedulerSettings;
   readonly world: Pick<SchedulerWorld, 'clock' | 'random' | 'digest' | 'log' | 'metrics'>;
-  /** An empty store that nobody else knows. */
+  /** An empty store of its own. */
   readonly makeStore: () => CellStore;
-  readonly size?: RehearsalSize;
+  readonly size?: WarmUpSize;
 }
 
-export interface RehearsalSize {
+export interface WarmUpSize {
   /** Schedulers, one after the other: code for a single one of its kind does not hold for the next. */
   readonly rounds: number;
   /** Placed by each. */
@@ -31,22 +39,21 @@ export interface RehearsalSize {
   readonly hosts: number;
 }
 
-const SIZE: RehearsalSize = { rounds: 5, jobs: 1_000, hosts: 500 };
-/** For one that real work waits for: on a machine that has no time for it, the work comes first. */
-export const REHEARSAL_MAX_MS = 5_000;
+const SIZE: WarmUpSize = { rounds: 5, jobs: 1_000, hosts: 500 };
+/** Bound of a warm-up that real work waits for: on a slow machine the work comes first. */
+export const WARM_UP_MAX_MS = 5_000;
 
-const CELL = 'rehearsal';
-const NAMESPACE = 'rehearsal';
+const CELL = 'warm-up';
+const NAMESPACE = 'warm-up';
 const NOWHERE = 'http://nowhere';
 
 /**
- * Places jobs that nobody wants, so that the code is compiled before the first real one comes (decision 140). Touches nothing
- * but the stores that it is given, and leaves nothing behind but compiled code.
+ * Places the jobs. Touches nothing but the stores that it is given, and leaves nothing behind but compiled code.
  *
  * @param over ends it early
  * @returns how many were placed; fewer than planned when it was ended
  */
-export async function rehearse(parts: RehearsalParts, over: AbortSignal): Promise<number> {
+export async function warmUp(parts: WarmUpParts, over: AbortSignal): Promise<number> {
   const { rounds, jobs } = parts.size ?? SIZE;
   // A system job has a task on every host; its code is too small a part for that.
   if (parts.settings.kind === 'system') return 0;
@@ -57,11 +64,11 @@ export async function rehearse(parts: RehearsalParts, over: AbortSignal): Promis
 }
 
 /** As `rehearse`, before the scheduler serves: no longer than `REHEARSAL_MAX_MS`. */
-export async function rehearseFirst(parts: RehearsalParts): Promise<number> {
+export async function warmUpFirst(parts: WarmUpParts): Promise<number> {
   const over = new AbortController();
-  const cancel = parts.world.clock.after(REHEARSAL_MAX_MS, () => over.abort());
+  const cancel = parts.world.clock.after(WARM_UP_MAX_MS, () => over.abort());
   try {
-    return await rehearse(parts, over.signal);
+    return await warmUp(parts, over.signal);
   } finally {
     cancel();
   }
@@ -69,7 +76,7 @@ export async function rehearseFirst(parts: RehearsalParts): Promise<number> {
 
 /** One scheduler with a cell of its own. */
 class Round {
-  readonly #parts: RehearsalParts;
+  readonly #parts: WarmUpParts;
   readonly #store: CellStore;
   readonly #keys = cellKeys(CELL);
   readonly #over: AbortSignal;
@@ -78,7 +85,7 @@ class Round {
   #wanted = 0;
   #wake: () => void = () => undefined;
 
-  constructor(parts: RehearsalParts, over: AbortSignal) {
+  constructor(parts: WarmUpParts, over: AbortSignal) {
     this.#parts = parts;
     this.#store = parts.makeStore();
     this.#over = over;
@@ -87,11 +94,11 @@ class Round {
   async place(jobs: number): Promise<number> {
     const { settings, world } = this.#parts;
     await this.#put(this.#hosts());
-    // Time to think compiles nothing.
-    const { thinkMs: _, ...rehearsed } = settings;
-    const options = compileOptions({ ...rehearsed, enforcement: false });
+    // A think time compiles nothing.
+    const { thinkMs: _, ...warmed } = settings;
+    const options = compileOptions({ ...warmed, enforcement: false });
     const scheduler = new Scheduler(
-      { ...world, store: this.#store, keys: this.#keys, http: nobody },
+      { ...world, store: this.#store, keys: this.#keys, http: silentHosts },
       options,
     );
     const following = this.#store.follow(this.#keys.allocations, {
@@ -102,8 +109,8 @@ class Round {
       },
     });
     try {
-      await scheduler.start(deaf, { host: '', port: 0, bodyBytesMax: 0 });
-      // Those that come after the first one was placed are new to a scheduler that is surely ready, as in a burst.
+      await scheduler.start(noServer, { host: '', port: 0, bodyBytesMax: 0 });
+      // After the first job was placed the scheduler is surely ready, and sees the others come, as in a burst.
       for (const upTo of [1, jobs]) if (!this.#over.aborted) await this.#submit(upTo);
     } finally {
       following.close();
@@ -137,7 +144,7 @@ class Round {
     return new ListedJobTexts({ version: 1, desired: 'run', submittedAtMs });
   }
 
-  /** Most are alike, as jobs are; those that begin a list differ, so that code holds for more than one form. */
+  /** Most are alike, as jobs are; the first ones of a list differ, so that code is compiled for more than one form. */
   #job(n: number, texts: ListedJobTexts): Write {
     const more = n % LIST_JOBS < 2 ? { env: { N: String(n) }, labels: { n: String(n) } } : {};
     const reading = this.#reader.read({
@@ -158,7 +165,7 @@ class Round {
     }
   }
 
-  /** Made as they are written, so that no stretch of it is long. */
+  /** Made as they are written, so that no time slice is long. */
   async #put(all: Iterable<Write>): Promise<void> {
     let writes: Write[] = [];
     for (const write of all) {
@@ -170,7 +177,7 @@ class Round {
   }
 }
 
-/** Some milliseconds of work before it is compiled. */
+/** Some milliseconds of work while it is not compiled. */
 const WRITES_AT_ONCE = 100;
 /** Jobs of one submission. */
 const LIST_JOBS = 500;
@@ -190,7 +197,7 @@ function hostOf(id: string): Host {
 }
 
 /** Hosts that never answer. */
-const nobody: HttpClient = {
+const silentHosts: HttpClient = {
   call: ({ signal }) => silence(signal),
   stream: ({ signal }) => silence(signal),
   close: () => Promise.resolve(),
@@ -198,12 +205,12 @@ const nobody: HttpClient = {
 
 function silence(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_resolve, reject) => {
-    const cut = (): void => reject(new HttpError('the rehearsal is over', { sent: false }));
+    const cut = (): void => reject(new HttpError('the warm-up is over', { sent: false }));
     if (signal === undefined || signal.aborted) cut();
     else onAbort(signal, cut);
   });
 }
 
-const deaf: HttpServer = {
+const noServer: HttpServer = {
   listen: () => Promise.resolve({ address: NOWHERE, close: () => Promise.resolve() }),
 };

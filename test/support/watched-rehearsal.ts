@@ -1,4 +1,4 @@
-import type { RehearsalParts } from '../../schedulers/warmup/warmup.ts';
+import type { WarmUpParts } from '../../schedulers/warmup/warmup.ts';
 import { WarmUpStore } from '../../src/adapters/etcd/warm-up-store.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
@@ -47,7 +47,7 @@ export class WatchedRehearsal {
   }
 
   /** Of a scheduler, with a few hosts. */
-  parts(kind: SchedulerKind, rounds: number, jobs: number, clock = this.clock): RehearsalParts {
+  parts(kind: SchedulerKind, rounds: number, jobs: number, clock = this.clock): WarmUpParts {
     return {
       // A rehearsal does not take the time to think, which would leave it no time for anything else.
       settings: { id: 's', kind, thinkMs: { job: 3_600_000, task: 0 } },

@@ -36,7 +36,7 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     file: 'schedulers/repair/host-checks.ts',
     find: "      world.log.debug({ host: host.id, error }, 'a host did not say what became of its allocations');\n",
     replace:
-      '      for (const own of unseen) if (this.#isWaiting(own)) this.#heard(own, null);\n      void world;\n',
+      '      for (const own of unseen) if (this.#isWaiting(own)) this.#checked(own, null);\n      void world;\n',
     breaks: ['I13', 'I14', 'I45'],
   },
   {
@@ -63,9 +63,9 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     theme: 'parted',
     slip: 'a gang is not looked at again when the tickets of some members are there, and before their commit',
     file: 'schedulers/commit/commit.ts',
-    find: '    if (staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
+    find: '    if (completesGang(job, group, entries, { leaving, isLost, open })) return true;\n',
     replace:
-      '    if (entries.length > 0 || staysWhole(job, group, entries, { leaving, isLost, open })) return true;\n',
+      '    if (entries.length > 0 || completesGang(job, group, entries, { leaving, isLost, open })) return true;\n',
     breaks: ['I6'],
   },
   {
@@ -136,8 +136,8 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     theme: 'restored',
     slip: 'after a restore a job is read from the store alone, though hosts know more',
     file: 'schedulers/term.ts',
-    find: '      strays: this.#restoredAtMs === null ? null : new Strays(this, this.#reports),\n',
-    replace: '      strays: null,\n',
+    find: '      unrecorded: this.#restoredAtMs === null ? null : new UnrecordedAllocations(this, this.#reports),\n',
+    replace: '      unrecorded: null,\n',
     breaks: ['I53', 'I54', 'I14', 'I45'],
   },
   {
@@ -154,7 +154,7 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     theme: 'restored',
     slip: 'after a restore jobs are placed before the hosts have said what they run',
     file: 'schedulers/term.ts',
-    find: '    await this.#hostsHeard();\n',
+    find: '    await this.#hostsReported();\n',
     replace: '',
     breaks: ['I53', 'I54', 'I14'],
   },

@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { WaitingLine } from '../../../../schedulers/calls/wait-queue.ts';
+import { WaitQueue } from '../../../../schedulers/calls/wait-queue.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -11,7 +11,7 @@ describe('a waiting line', () => {
   it('is a queue', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 200 }), (comes) => {
-        const line = new WaitingLine<number>();
+        const line = new WaitQueue<number>();
         const model: number[] = [];
         for (const [n, come] of comes.entries()) {
           if (come) {
@@ -28,7 +28,7 @@ describe('a waiting line', () => {
   });
 
   it('lets go of what has left, though it is never empty', async () => {
-    const line = new WaitingLine<object>();
+    const line = new WaitQueue<object>();
     const all: WeakRef<object>[] = [];
     const come = (): void => {
       const one = {};

@@ -44,7 +44,7 @@ describe('a release that the store refuses', () => {
     const job = makeJob('web', { type: 'service' });
     await world.submit(job);
     await world.until(() => host.running.length === 1, 'the service');
-    // It forgets everything, and nobody hears of it.
+    // It forgets everything without a report.
     host.reports.clear();
     await world.submit(job, 1, 'stop');
     await world.until(() => releases > 0, 'the refused release');
@@ -54,7 +54,7 @@ describe('a release that the store refuses', () => {
   });
 });
 
-describe('a release that comes while members of its gang go to the store', () => {
+describe('a release while members of its gang are being committed', () => {
   const hold = async (isReported: boolean) => {
     const said: string[] = [];
     const job = new OwnedJob(
@@ -67,7 +67,7 @@ describe('a release that comes while members of its gang go to the store', () =>
     if (isReported) entry.report = { released: true, state: 'failed' } as AllocationReport;
     const term = {
       signal: new AbortController().signal,
-      look: () => said.push('look'),
+      enqueue: () => said.push('enqueue'),
       reload: () => said.push('reload'),
       commit: () => Promise.reject(new Error('not to be committed')),
     } as unknown as Term;
@@ -85,13 +85,13 @@ describe('a release that comes while members of its gang go to the store', () =>
     return { said, entry, waiting: releaser.waiting };
   };
 
-  it('I6 is decided anew when they are there', async () => {
+  it('I6 is decided again afterwards', async () => {
     const { said, entry, waiting } = await hold(true);
-    expect([said, entry.releasing, entry.undriven, waiting]).toEqual([['look'], false, false, 0]);
+    expect([said, entry.releasing, entry.needsVerify, waiting]).toEqual([['enqueue'], false, false, 0]);
   });
 
-  it('I6 I55 is asked for anew when its host has not reported it', async () => {
+  it('I6 I55 is read again when its host has not reported it', async () => {
     const { said, entry, waiting } = await hold(false);
-    expect([said, entry.releasing, entry.undriven, waiting]).toEqual([['reload'], false, true, 0]);
+    expect([said, entry.releasing, entry.needsVerify, waiting]).toEqual([['reload'], false, true, 0]);
   });
 });

@@ -38,7 +38,7 @@ it('I53 what runs without a record fills its slot: the others are placed beside 
   } as unknown as Term;
   const job = partlyUnrecorded();
   // A look says what should change and begins none of it, so it needs none of those who would.
-  const todo = new Decider(term, {} as DeciderParts).look(job, 0);
+  const todo = new Decider(term, {} as DeciderParts).todoOf(job, 0);
   // The second slot alone is open, nobody stops what has no record, and the job is not at its end.
   expect(todo.fills.map(({ index }) => index)).toEqual([1]);
   expect([todo.stops, todo.finished]).toEqual([[], null]);

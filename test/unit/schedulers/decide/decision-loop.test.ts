@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../../src/ports/clock.ts';
 import type { Term } from '../../../../schedulers/state/state.ts';
-import type { Decider } from '../../../../schedulers/decide/decide.ts';
 import { DecisionLoop } from '../../../../schedulers/decide/decision-loop.ts';
-import type { Launcher } from '../../../../schedulers/commit/commit.ts';
+import type { DecidedPlan } from '../../../../schedulers/state/decided-plan.ts';
 import type { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import { InstantClock, turns } from '../../../support/instant-clock.ts';
 
@@ -12,16 +11,16 @@ const EACH = 64;
 /** Turns' worth of jobs: more than may ever be decided. */
 const JOBS = 200;
 
-/** Jobs that each place `EACH`, and a launcher in which they stay until they are moved on. */
+/** Jobs that each place `EACH`, and a pipeline in which they stay until they are moved on. */
 function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   const ending = new AbortController();
-  const launcher = {
+  const pipeline = {
     waiting: 0,
     committing: 0,
     get underWay() {
       return this.waiting + this.committing;
     },
-    launch(_job: OwnedJob, _id: string, entries: readonly Entry[]) {
+    launch(_job: OwnedJob, { entries }: DecidedPlan) {
       if (tickets === 'none') this.committing += entries.length;
       else this.waiting += entries.length;
       return Promise.resolve(true);
@@ -34,7 +33,7 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   };
   const entries = Array.from({ length: EACH }, () => ({}) as Entry);
   const plan = { id: 'p', entries, atomicity: 'incremental' as const };
-  const decider = { turn: () => ({ placed: EACH, more: false, plans: [plan] }) };
+  const decider = { decide: () => ({ placed: EACH, more: false, plans: [plan] }) };
   const term = {
     world: { clock: new InstantClock() },
     options: { thinkMs: null },
@@ -43,10 +42,10 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   };
   const jobs = new Map<string, OwnedJob>();
   const loop = new DecisionLoop(term as unknown as Term, {
-    decider: decider as unknown as Decider,
-    launcher: launcher as unknown as Launcher,
+    decider,
+    pipeline,
+    launch: (job, decided) => void pipeline.launch(job, decided),
     jobOf: (key) => jobs.get(key),
-    onDecided: () => undefined,
     storeTakes: () => storeTakes,
     onPause: () => undefined,
   });
@@ -58,7 +57,7 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   }
   const ended = loop.run();
   return {
-    ...{ launcher, loop },
+    ...{ pipeline, loop },
     /** Until the loop waits: each stretch of turns ends with a turn of the others. */
     settle: () => turns(2 * JOBS),
     end: async () => {
@@ -70,30 +69,30 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
 
 describe('decision loop', () => {
   it('decides no more than the store takes, and goes on when some of it has landed', async () => {
-    const { launcher, loop, settle, end } = worldOf(3 * EACH, 'none');
+    const { pipeline, loop, settle, end } = worldOf(3 * EACH, 'none');
     await settle();
-    expect(launcher.committing).toBe(3 * EACH);
-    launcher.committing -= 2 * EACH;
+    expect(pipeline.committing).toBe(3 * EACH);
+    pipeline.committing -= 2 * EACH;
     loop.launched();
     await settle();
-    expect(launcher.committing).toBe(3 * EACH);
+    expect(pipeline.committing).toBe(3 * EACH);
     await end();
   });
 
   it('does not let a slow arbiter wait for the store, nor the reverse', async () => {
-    const { launcher, loop, settle, end } = worldOf(3 * EACH, 'slow');
+    const { pipeline, loop, settle, end } = worldOf(3 * EACH, 'slow');
     await settle();
     // All wait for their tickets: the bound of all that is under way, and not the store's.
-    expect(launcher.underWay).toBe(2_048);
-    launcher.withTickets();
-    launcher.committing = 4 * EACH;
+    expect(pipeline.underWay).toBe(2_048);
+    pipeline.withTickets();
+    pipeline.committing = 4 * EACH;
     loop.launched();
     await settle();
-    expect(launcher.underWay).toBe(4 * EACH);
-    launcher.committing = 2 * EACH;
+    expect(pipeline.underWay).toBe(4 * EACH);
+    pipeline.committing = 2 * EACH;
     loop.launched();
     await settle();
-    expect(launcher.waiting).toBe(2_048 - 2 * EACH);
+    expect(pipeline.waiting).toBe(2_048 - 2 * EACH);
     await end();
   });
 
@@ -120,7 +119,7 @@ function pickyWorld({ searchMs, turnsMax }: { readonly searchMs: number; readonl
   );
   let total = 0;
   const decider = {
-    turn: ({ namespace }: OwnedJob) => {
+    decide: ({ namespace }: OwnedJob) => {
       counted.set(namespace, (counted.get(namespace) ?? 0) + 1);
       if (++total >= turnsMax) ending.abort();
       if (namespace === 'picky') searchedMs += searchMs;
@@ -130,13 +129,13 @@ function pickyWorld({ searchMs, turnsMax }: { readonly searchMs: number; readonl
   const world = { clock: { ...bound(clock), monotonicMs: () => clock.monotonicMs() + searchedMs } };
   const term = {
     ...{ world, options: { thinkMs: null }, stats: { busyMs: 0 }, signal: ending.signal },
-    look: (job: OwnedJob) => loop.push(job),
+    enqueue: (job: OwnedJob) => loop.push(job),
   };
   const loop = new DecisionLoop(term as unknown as Term, {
-    decider: decider as unknown as Decider,
-    launcher: { underWay: 0, committing: 0 } as unknown as Launcher,
+    decider,
+    pipeline: { underWay: 0, committing: 0 },
+    launch: () => undefined,
     jobOf: (key) => jobs.get(key),
-    onDecided: () => undefined,
     storeTakes: () => Infinity,
     onPause: () => undefined,
   });

@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest';
-import { chanceInPart, PackingChance } from '../../../../schedulers/decide/partition.ts';
+import { chanceInPartition, PackingChance } from '../../../../schedulers/decide/partition.ts';
 import type { Chance } from '../../../../src/core/random/chance.ts';
 import { SampledCells, WISHES } from '../../../support/sampled.ts';
 
@@ -8,7 +8,7 @@ const seed = Number(process.env['SEED'] ?? 1);
 process.stderr.write(`samples: seed ${String(seed)}\n`);
 
 const cells = new SampledCells(seed);
-const inPart = (chance: Chance): Chance => chanceInPart(chance, () => ({ part: 1, parts: 4 }));
+const inPart = (chance: Chance): Chance => chanceInPartition(chance, () => ({ index: 1, count: 4 }));
 
 const SEARCHES: Readonly<Record<string, (chance: Chance) => Chance>> = {
   anywhere: (chance) => chance,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { BINPACK } from '../../../../src/core/scoring/policy.ts';
 import { place } from '../../../../src/core/placement/placement.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
-import { chanceInPart, PackingChance } from '../../../../schedulers/decide/partition.ts';
+import { chanceInPartition, PackingChance } from '../../../../schedulers/decide/partition.ts';
 import {
   amounts,
   makeCell,
@@ -24,7 +24,7 @@ describe('a scheduler’s own part of the hosts', () => {
       fc.property(cases, ({ seed, parts, bound }) => {
         const owners = new Map<number, number>();
         for (let part = 0; part < parts; part++) {
-          const chance = chanceInPart(seededRandom(seed + part), () => ({ part, parts }));
+          const chance = chanceInPartition(seededRandom(seed + part), () => ({ index: part, count: parts }));
           for (let draw = 0; draw < 20; draw++) {
             const value = chance.below(bound);
             expect(value).toBeGreaterThanOrEqual(0);
@@ -41,7 +41,7 @@ describe('a scheduler’s own part of the hosts', () => {
   it('leaves no draw to nobody', () => {
     const drawn = new Set<number>();
     for (let part = 0; part < 3; part++) {
-      const chance = chanceInPart(seededRandom(part), () => ({ part, parts: 3 }));
+      const chance = chanceInPartition(seededRandom(part), () => ({ index: part, count: 3 }));
       for (let draw = 0; draw < 2_000; draw++) drawn.add(chance.below(100));
     }
     expect(drawn.size).toBe(100);
@@ -56,14 +56,14 @@ describe('a scheduler’s own part of the hosts', () => {
     });
     const taken = new Set<string>();
     for (let part = 0; part < 4; part++) {
-      const chance = chanceInPart(seededRandom(part), () => ({ part, parts: 4 }));
+      const chance = chanceInPartition(seededRandom(part), () => ({ index: part, count: 4 }));
       for (const { host } of place(makeCell(hosts), request, chance, BINPACK).chosen) taken.add(host);
     }
     expect(taken.size).toBe(4 * 60);
   });
 
   it('is no part at all for one that is alone', () => {
-    const alone = chanceInPart(seededRandom(7), () => ({ part: 0, parts: 1 }));
+    const alone = chanceInPartition(seededRandom(7), () => ({ index: 0, count: 1 }));
     const plain = seededRandom(7);
     for (let draw = 0; draw < 50; draw++) expect(alone.below(1_000)).toBe(plain.below(1_000));
   });
@@ -81,7 +81,9 @@ describe('where the searches of one that packs begin', () => {
 
   it('are fewer where the own part is small, so that most hosts stay untouched', () => {
     const placesAmong = (hosts: number, parts: number): number => {
-      const chance = new PackingChance(chanceInPart(seededRandom(5), () => ({ part: 0, parts })));
+      const chance = new PackingChance(
+        chanceInPartition(seededRandom(5), () => ({ index: 0, count: parts })),
+      );
       return new Set(Array.from({ length: 8 * 64 }, () => chance.start(hosts))).size;
     };
     expect(placesAmong(10_000, 1)).toBe(8);
@@ -93,7 +95,7 @@ describe('where the searches of one that packs begin', () => {
   it('are other places after it moved on', () => {
     const chance = new PackingChance(seededRandom(3));
     const before = chance.start(1_000_000);
-    chance.moveOn();
+    chance.redraw();
     expect(chance.start(1_000_000)).not.toBe(before);
   });
 
@@ -102,7 +104,7 @@ describe('where the searches of one that packs begin', () => {
       fc.property(cases, ({ seed, parts, bound }) => {
         const part = seed & 3;
         const chance = new PackingChance(
-          chanceInPart(seededRandom(seed), () => ({ part: part % parts, parts })),
+          chanceInPartition(seededRandom(seed), () => ({ index: part % parts, count: parts })),
         );
         const start = chance.start(bound);
         expect(start).toBeGreaterThanOrEqual(0);

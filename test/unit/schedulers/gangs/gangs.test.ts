@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { staysWhole } from '../../../../schedulers/gangs/gangs.ts';
+import { completesGang } from '../../../../schedulers/gangs/gangs.ts';
 import type { Entry } from '../../../../schedulers/state/owned-job.ts';
 import { newEntry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
@@ -53,13 +53,15 @@ it('I6 members come beside one that stands, or when no slot is open besides', ()
   const job = gangOf(2);
   const group = job.record.job.groups['gang']!;
   const first = member(job, 0, {}, 0);
-  expect(staysWhole(job, group, [first], { ...nobody, open: () => 1 })).toBe(false);
-  expect(staysWhole(job, group, [first], nobody)).toBe(true);
+  expect(completesGang(job, group, [first], { ...nobody, open: () => 1 })).toBe(false);
+  expect(completesGang(job, group, [first], nobody)).toBe(true);
   const other = member(job, 1);
-  expect(staysWhole(job, group, [first], { ...nobody, open: () => 1 })).toBe(true);
+  expect(completesGang(job, group, [first], { ...nobody, open: () => 1 })).toBe(true);
   other.releasing = true;
-  expect(staysWhole(job, group, [first], nobody)).toBe(false);
-  expect(staysWhole(job, group, [first], { ...nobody, leaving: new Set([other.allocation.id]) })).toBe(true);
+  expect(completesGang(job, group, [first], nobody)).toBe(false);
+  expect(completesGang(job, group, [first], { ...nobody, leaving: new Set([other.allocation.id]) })).toBe(
+    true,
+  );
 });
 
 it('I6 members do not come beside one that is told to begin again, and wait for nobody on a lost host', () => {
@@ -68,13 +70,13 @@ it('I6 members do not come beside one that is told to begin again, and wait for 
   const first = member(job, 0, {}, 0);
   const other = member(job, 1);
   other.marking = true;
-  expect(staysWhole(job, group, [first], nobody)).toBe(false);
+  expect(completesGang(job, group, [first], nobody)).toBe(false);
   const ending = gangOf(1);
   member(ending, 0, { host: 'lost', desired: 'stop' });
   const next = member(ending, 0, {}, 0);
   const isLost = (host: string): boolean => host === 'lost';
-  expect(staysWhole(ending, group, [next], nobody)).toBe(false);
-  expect(staysWhole(ending, group, [next], { ...nobody, isLost })).toBe(true);
+  expect(completesGang(ending, group, [next], nobody)).toBe(false);
+  expect(completesGang(ending, group, [next], { ...nobody, isLost })).toBe(true);
 });
 
 for (const way of ['released', 'told to stop'] as const)

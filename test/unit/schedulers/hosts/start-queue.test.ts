@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FreshStarts } from '../../../../schedulers/hosts/start-queue.ts';
+import { StartQueue } from '../../../../schedulers/hosts/start-queue.ts';
 import type { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -10,7 +10,7 @@ const entry = {} as Entry;
 function world() {
   const clock = new ManualClock();
   const made = { clock, backlog: 0, started: 0, order: [] as string[] };
-  const starts = new FreshStarts(
+  const starts = new StartQueue(
     clock,
     () => made.backlog,
     ({ namespace }) => {

@@ -6,8 +6,7 @@ import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { STEP_IN_MAX_MS, STEP_IN_MS } from '../../../../src/core/cell/ownership.ts';
 import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import { JobRow } from '../../../../schedulers/ownership/job-index.ts';
-import { ownerOf } from '../../../../schedulers/ownership/ownership.ts';
-import { Takes } from '../../../../schedulers/ownership/job-claims.ts';
+import { JobClaims } from '../../../../schedulers/ownership/job-claims.ts';
 import { jobCodec } from '../../../../src/wire/records/records.ts';
 import { withCalls } from '../../../support/changed-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -37,11 +36,11 @@ async function takesOf(
     const value = jobCodec.encode(record);
     return new JobRow({ key, value, createRevision: 1, modRevision: 1 }, true, () => undefined);
   };
-  const takes = new Takes(
+  const takes = new JobClaims(
     {
-      ...{ store, keys, clock, log: silentLog, onTaken: () => undefined },
+      ...{ store, keys, clock, log: silentLog, onClaimed: () => undefined },
       ...{ session: await store.openSession({ ttlMs: 60_000 }), signal: new AbortController().signal },
-      self: ownerOf('batch-1', 'batch', 0),
+      self: { scheduler: 'batch-1', kind: 'batch', sinceMs: 0 },
     },
     {
       jobs: { get: row },
@@ -95,7 +94,7 @@ describe('stepping in for another scheduler', () => {
     const { clock, takes, adopted } = await takesOf(() => false);
     takes.want('default/one', DELAY_MS);
     takes.want('default/two', DELAY_MS);
-    takes.leave('default/one');
+    takes.withdraw('default/one');
     await clock.advance(DELAY_MS + LOOK_MS);
     expect([...adopted.keys()]).toEqual(['default/two']);
     expect([...takes.waiting()]).toEqual([]);

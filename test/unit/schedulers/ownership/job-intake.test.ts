@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Term } from '../../../../schedulers/state/state.ts';
 import type { JobIntakeParts } from '../../../../schedulers/ownership/job-intake.ts';
 import { JobIntake } from '../../../../schedulers/ownership/job-intake.ts';
-import { NOTHING_STORED } from '../../../../schedulers/ownership/job-loader.ts';
+import { NOTHING_STORED } from '../../../../schedulers/state/stored-job.ts';
 import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { Group } from '../../../../src/core/cell/job.ts';
 import type { LiveAllocation } from '../../../../src/core/slots/job-view.ts';
@@ -15,19 +15,19 @@ import { makeJob } from '../cell-world.ts';
 class Intake {
   readonly clock = new ManualClock();
   readonly job = new OwnedJob({ job: makeJob('web'), version: 1, desired: 'stop', submittedAtMs: 1 }, 1, 1);
-  /** What others have the room of; null: it cannot be said. */
+  /** Unrecorded allocations whose capacity other claims hold; null: unknown. */
   waiting: readonly LiveAllocation[] | null = null;
-  /** What waits may wait no more. */
+  /** Does a second try find a change? */
   mayBeFree: boolean | StoreError = false;
-  /** Told while its strays are taken up. */
+  /** Called while its unrecorded allocations are taken up. */
   meanwhile = (): void => undefined;
   reads = 0;
-  looks = 0;
+  decisions = 0;
   readonly #intake = new JobIntake(
     {
       world: { clock: this.clock, log: silentLog },
       signal: new AbortController().signal,
-      look: () => (this.looks += 1),
+      enqueue: () => (this.decisions += 1),
     } as unknown as Term,
     {
       loader: {
@@ -37,7 +37,7 @@ class Intake {
         },
       },
       reports: { hostsChanged: () => undefined },
-      strays: {
+      unrecorded: {
         takeUp: () => {
           this.meanwhile();
           return Promise.resolve(this.waiting);
@@ -64,56 +64,61 @@ describe('a job of which hosts have what a restored store does not', () => {
   let cell: Intake;
   beforeEach(() => (cell = new Intake()));
 
-  it('I55 is looked at when it is to stop, and is in part until all is taken up', async () => {
+  it('I55 is decided when it is to stop, and partly loaded until all is taken up', async () => {
     cell.load();
     await cell.clock.advance(10);
-    expect([cell.job.stale, cell.job.inPart, cell.looks]).toEqual([false, true, 1]);
+    expect([cell.job.stale, cell.job.partlyLoaded, cell.decisions]).toEqual([false, true, 1]);
     cell.waiting = [];
     await cell.clock.advance(1_000);
-    expect([cell.job.stale, cell.job.inPart, cell.looks]).toEqual([false, false, 2]);
+    expect([cell.job.stale, cell.job.partlyLoaded, cell.decisions]).toEqual([false, false, 2]);
     expect(cell.reads).toBe(2);
   });
 
-  it('I53 is not looked at when it is to run: its slots may be filled already', async () => {
+  it('I53 is not decided when it is to run: its slots may be filled already', async () => {
     cell.run();
     cell.load();
     await cell.clock.advance(1_000);
-    expect([cell.job.stale, cell.looks]).toEqual([true, 0]);
+    expect([cell.job.stale, cell.decisions]).toEqual([true, 0]);
     expect(cell.reads).toBeGreaterThan(1);
     cell.waiting = [];
     await cell.clock.advance(1_000);
-    expect([cell.job.stale, cell.looks]).toEqual([false, 1]);
+    expect([cell.job.stale, cell.decisions]).toEqual([false, 1]);
   });
 
-  it('is read again when something of it landed meanwhile', async () => {
+  it('is read again when an own write was applied meanwhile', async () => {
     cell.waiting = [];
     cell.meanwhile = () => {
-      if (cell.reads === 1) cell.job.landings += 1;
+      if (cell.reads === 1) cell.job.ownWrites += 1;
     };
     cell.load();
     await cell.clock.advance(10);
-    expect([cell.reads, cell.looks]).toEqual([2, 1]);
+    expect([cell.reads, cell.decisions]).toEqual([2, 1]);
   });
 
-  describe('and that lack their room alone', () => {
-    const stray = { allocation: { id: 'a' }, report: null } as unknown as LiveAllocation;
+  describe('and that lack only their capacity', () => {
+    const unrecorded = { allocation: { id: 'a' }, report: null } as unknown as LiveAllocation;
     beforeEach(() => {
       cell.run();
-      cell.waiting = [stray];
+      cell.waiting = [unrecorded];
       cell.load();
     });
 
-    it('I53 is looked at with them, and read again when there may be room', async () => {
+    it('I53 is decided with them, and read again when their capacity may be free', async () => {
       await cell.clock.advance(1_000);
-      expect([cell.job.stale, cell.job.inPart, cell.looks, cell.reads]).toEqual([false, true, 1, 1]);
-      expect(cell.job.unrecorded).toEqual([stray]);
+      expect([cell.job.stale, cell.job.partlyLoaded, cell.decisions, cell.reads]).toEqual([
+        false,
+        true,
+        1,
+        1,
+      ]);
+      expect(cell.job.unrecorded).toEqual([unrecorded]);
       cell.mayBeFree = true;
       await cell.clock.advance(300);
       expect(cell.job.stale).toBe(true);
       cell.waiting = [];
       await cell.clock.advance(300);
-      expect([cell.job.stale, cell.job.inPart, cell.job.unrecorded]).toEqual([false, false, []]);
-      expect(cell.looks).toBe(2);
+      expect([cell.job.stale, cell.job.partlyLoaded, cell.job.unrecorded]).toEqual([false, false, []]);
+      expect(cell.decisions).toBe(2);
       await cell.clock.advance(5_000);
       expect(cell.reads).toBe(2);
     });
@@ -138,15 +143,15 @@ describe('a job of which hosts have what a restored store does not', () => {
       await cell.clock.advance(1_000);
       cell.job.dropped = true;
       await cell.clock.advance(5_000);
-      expect([cell.reads, cell.looks]).toEqual([1, 1]);
+      expect([cell.reads, cell.decisions]).toEqual([1, 1]);
     });
   });
 
-  it('I6 is not looked at in part where a gang is: all its members are placed together', async () => {
+  it('I6 is not partly loaded with a gang: all its members are placed together', async () => {
     cell.run({ gang: true });
     cell.waiting = [{ allocation: { id: 'a' }, report: null } as unknown as LiveAllocation];
     cell.load();
     await cell.clock.advance(1_000);
-    expect([cell.job.stale, cell.looks]).toEqual([true, 0]);
+    expect([cell.job.stale, cell.decisions]).toEqual([true, 0]);
   });
 });

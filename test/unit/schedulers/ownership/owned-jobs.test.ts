@@ -37,7 +37,7 @@ describe('a job whose work is done', () => {
     expect(member.events.filter(({ kind }) => kind === 'finished').length).toBe(1);
   });
 
-  it('begins anew as somebody’s when it is submitted again', async () => {
+  it('is claimed again when it is submitted again', async () => {
     const member = await world.scheduler({ id: 'batch-1' });
     const host = await world.host('h1');
     await world.submit(makeJob('sum'), 1, 'stop');
@@ -48,40 +48,40 @@ describe('a job whose work is done', () => {
   });
 });
 
-describe('a job that is to stop, and of which hosts have more than was taken up', () => {
+describe('a job that is to stop, and is partly loaded', () => {
   const record = { job: makeJob('web'), version: 1, desired: 'stop', submittedAtMs: 1 } as const;
   let job: OwnedJob;
   let given: number;
-  let looked: number;
+  let decisions: number;
   let jobs: OwnedJobs;
 
   beforeEach(() => {
-    [given, looked] = [0, 0];
+    [given, decisions] = [0, 0];
     job = new OwnedJob(record, 1, 1);
     const term = {
-      say: () => undefined,
-      look: () => (looked += job.stale ? 0 : 1),
+      emit: () => undefined,
+      enqueue: () => (decisions += job.stale ? 0 : 1),
       options: { learnedMix: null },
     } as unknown as Term;
     jobs = new OwnedJobs(term, {
-      book: { get: () => job },
+      table: { get: () => job },
       parking: { leave: () => undefined },
       giveUp: () => Promise.resolve((given += 1) > 0),
     } as unknown as OwnedJobsParts);
-    job.inPart = true;
+    job.partlyLoaded = true;
   });
 
-  it('I55 is not given up before all of it was', async () => {
+  it('I55 is not given up before all of it is loaded', async () => {
     await jobs.finish(job, 'stopped');
     expect(given).toBe(0);
-    job.inPart = false;
+    job.partlyLoaded = false;
     await jobs.finish(job, 'stopped');
     expect(given).toBe(1);
   });
 
-  it('I53 is read before it is looked at when it is to run again', () => {
+  it('I53 is read before it is decided when it is to run again', () => {
     const row = { value: { ...record, version: 2, desired: 'run' }, modRevision: 2 } as OwnedRecord;
     jobs.changed(job.key, row);
-    expect([job.stale, looked]).toEqual([true, 0]);
+    expect([job.stale, decisions]).toEqual([true, 0]);
   });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { HostQuestions, silentLast } from '../../../../schedulers/preemption/host-queries.ts';
+import { HostQueries, silentLast } from '../../../../schedulers/preemption/host-queries.ts';
 import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -8,7 +8,7 @@ const FAILURE = new StoreError('timeout', 'the store did not answer', { retryabl
 
 describe('HostQuestions', () => {
   let clock: ManualClock;
-  let questions: HostQuestions;
+  let questions: HostQueries;
   let failures: unknown[];
   /** How each question ends. */
   let ends: Map<string, { readonly answer: () => void; readonly fail: () => void }>;
@@ -24,7 +24,7 @@ describe('HostQuestions', () => {
         ends.set(host, { answer: () => resolve([]), fail: () => reject(FAILURE) }),
       );
     const error = (fields: Readonly<Record<string, unknown>>): void => void failures.push(fields['error']);
-    questions = new HostQuestions({ clock, log: { error }, victims: { runningOn } });
+    questions = new HostQueries({ clock, log: { error }, victims: { runningOn } });
   });
 
   const ask = (host: string): void => questions.ask(host, () => answered.push(host));

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { StoredJob } from '../../../../schedulers/ownership/job-loader.ts';
+import type { StoredJob } from '../../../../schedulers/state/stored-job.ts';
 import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { Term } from '../../../../schedulers/state/state.ts';
-import { Strays } from '../../../../schedulers/repair/unrecorded.ts';
+import { UnrecordedAllocations } from '../../../../schedulers/repair/unrecorded.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import type { Allocation, Outcome } from '../../../../src/core/cell/allocation.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
@@ -94,8 +94,8 @@ class Restored {
     return this.#strays().tryAgain(this.job);
   }
 
-  #strays(): Strays {
-    return new Strays(this.#term(), {
+  #strays(): UnrecordedAllocations {
+    return new UnrecordedAllocations(this.#term(), {
       learn: () => Promise.resolve(this.isLearnt),
       ofJob: () => this.seen,
     });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { JobBook } from '../../../../schedulers/state/job-table.ts';
-import { JobLooks, LOOK_AHEAD_MAX_MS } from '../../../../schedulers/state/job-timers.ts';
+import { JobTable } from '../../../../schedulers/state/job-table.ts';
+import { JobTimers, TIMER_MAX_MS } from '../../../../schedulers/state/job-timers.ts';
 import { newEntry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { testAllocation } from '../../../support/commit-world.ts';
@@ -9,16 +9,16 @@ import { makeJob } from '../cell-world.ts';
 
 describe('when a job is looked at', () => {
   let clock: ManualClock;
-  let book: JobBook;
-  let looks: JobLooks;
+  let book: JobTable;
+  let looks: JobTimers;
   /** Jobs whose turn was asked for, in order. */
   let pushed: string[];
 
   beforeEach(() => {
     clock = new ManualClock();
-    book = new JobBook();
+    book = new JobTable();
     pushed = [];
-    looks = new JobLooks(clock, book, (job) => pushed.push(job.name));
+    looks = new JobTimers(clock, book, (job) => pushed.push(job.name));
   });
 
   function owned(name: string, type: 'batch' | 'system' = 'batch', host?: string): OwnedJob {
@@ -36,37 +36,37 @@ describe('when a job is looked at', () => {
   it('not while it is read anew, nor when it is another scheduler’s', () => {
     const job = owned('a');
     job.stale = true;
-    looks.now(job);
+    looks.enqueue(job);
     job.stale = false;
     job.dropped = true;
-    looks.now(job);
-    looks.after(job, 1);
+    looks.enqueue(job);
+    looks.enqueueAfter(job, 1);
     expect({ pushed, timers: clock.pending }).toEqual({ pushed: [], timers: 0 });
   });
 
   it('once, at the earliest of the times that were asked for', async () => {
     const job = owned('a');
-    looks.after(job, 500);
-    looks.after(job, 100);
-    looks.after(job, 900);
+    looks.enqueueAfter(job, 500);
+    looks.enqueueAfter(job, 100);
+    looks.enqueueAfter(job, 900);
     expect(clock.pending).toBe(1);
     await clock.advance(99);
     expect(pushed).toEqual([]);
     await clock.advance(1_000);
     expect(pushed).toEqual(['a']);
-    looks.after(job, 10);
+    looks.enqueueAfter(job, 10);
     await clock.advance(10);
     expect(pushed).toEqual(['a', 'a']);
   });
 
   it('later than now, and no later than a timer can wait', async () => {
     const job = owned('a');
-    looks.after(job, 0);
+    looks.enqueueAfter(job, 0);
     expect(pushed).toEqual([]);
     await clock.advance(1);
     expect(pushed).toEqual(['a']);
-    looks.after(job, Number.POSITIVE_INFINITY);
-    await clock.advance(LOOK_AHEAD_MAX_MS);
+    looks.enqueueAfter(job, Number.POSITIVE_INFINITY);
+    await clock.advance(TIMER_MAX_MS);
     expect(pushed).toEqual(['a', 'a']);
   });
 
@@ -74,13 +74,13 @@ describe('when a job is looked at', () => {
     owned('here', 'batch', 'h1');
     owned('elsewhere', 'batch', 'h2');
     owned('everywhere', 'system');
-    looks.onHost('h1');
+    looks.hostChanged('h1');
     expect(pushed).toEqual(['here', 'everywhere']);
     pushed.length = 0;
-    looks.systemJobs();
+    looks.enqueueSystemJobs();
     expect(pushed).toEqual(['everywhere']);
     pushed.length = 0;
-    looks.all();
+    looks.enqueueAll();
     expect(pushed).toEqual(['here', 'elsewhere', 'everywhere']);
   });
 });

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TenantLines } from '../../../../schedulers/state/namespace-queues.ts';
+import { NamespaceQueues } from '../../../../schedulers/state/namespace-queues.ts';
 
 describe('lines of tenants', () => {
   it('S3.47 each has its turn before any has a second one, and what came first leaves first', () => {
     const come = fc.record({ namespace: fc.constantFrom('a', 'b', 'c'), leave: fc.nat(3) });
     fc.assert(
       fc.property(fc.array(come, { maxLength: 60 }), (steps) => {
-        const lines = new TenantLines<string>();
+        const lines = new NamespaceQueues<string>();
         const model = new Map<string, string[]>([...'abc'].map((name) => [name, []]));
         /** Turns of others since a namespace with something in its line had its own. */
         const passed = new Map<string, Set<string>>();
@@ -39,7 +39,7 @@ describe('lines of tenants', () => {
   });
 
   it('a line whose first may not leave is passed over', () => {
-    const lines = new TenantLines<number>();
+    const lines = new NamespaceQueues<number>();
     lines.push('a', 1);
     lines.push('b', 2);
     expect(lines.next((one) => one === 2)).toBe(2);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { IdleRehearsalParts } from '../../../../schedulers/warmup/idle-warmup.ts';
-import { rehearseWhenIdle, STANDING_LOOK_MS } from '../../../../schedulers/warmup/idle-warmup.ts';
+import type { IdleWarmUpParts } from '../../../../schedulers/warmup/idle-warmup.ts';
+import { warmUpWhenIdle, PAUSE_POLL_MS } from '../../../../schedulers/warmup/idle-warmup.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
 import { WatchedRehearsal } from '../../../support/watched-rehearsal.ts';
 
@@ -26,12 +26,12 @@ beforeEach(() => {
 });
 
 /** @param onStanding called when it gives way, and between its looks whether the work is done */
-function parts(onStanding: () => void = () => undefined): IdleRehearsalParts {
+function parts(onStanding: () => void = () => undefined): IdleWarmUpParts {
   const clock: Clock = {
     nowMs: () => watched.clock.nowMs(),
     monotonicMs: () => watched.clock.monotonicMs() + laterMs,
     after: (delayMs, act) => {
-      if (delayMs === STANDING_LOOK_MS) onStanding();
+      if (delayMs === PAUSE_POLL_MS) onStanding();
       return watched.clock.after(delayMs, act);
     },
   };
@@ -48,7 +48,7 @@ function parts(onStanding: () => void = () => undefined): IdleRehearsalParts {
 }
 
 /** The first store of the rehearsal is made, and at once there is real work. */
-function busyFromTheStart(all: IdleRehearsalParts): IdleRehearsalParts {
+function busyFromTheStart(all: IdleWarmUpParts): IdleWarmUpParts {
   return {
     ...all,
     makeStore: (mayGoOn) => {
@@ -60,7 +60,7 @@ function busyFromTheStart(all: IdleRehearsalParts): IdleRehearsalParts {
 
 describe('a rehearsal in idle time', () => {
   it('places every job when there is nothing else to do, and leaves nothing behind', async () => {
-    expect(await rehearseWhenIdle(parts(), never)).toBe(120);
+    expect(await warmUpWhenIdle(parts(), never)).toBe(120);
     expect(watched.stores).toBe(2);
     expect(watched.open).toBe(0);
     expect(watched.timers).toBe(0);
@@ -74,7 +74,7 @@ describe('a rehearsal in idle time', () => {
         if (stood.length === 5) work.isBusy = false;
       }),
     );
-    expect(await rehearseWhenIdle(all, never)).toBe(120);
+    expect(await warmUpWhenIdle(all, never)).toBe(120);
     expect(stood).toEqual(Array.from({ length: 5 }, () => stood[0]));
     expect(watched.open).toBe(0);
     expect(watched.timers).toBe(0);
@@ -82,7 +82,7 @@ describe('a rehearsal in idle time', () => {
 
   it('ends where real work goes on for long', async () => {
     const all = busyFromTheStart(parts(() => (laterMs += 1_000)));
-    expect(await rehearseWhenIdle(all, never)).toBeLessThan(120);
+    expect(await warmUpWhenIdle(all, never)).toBeLessThan(120);
     expect(work.isBusy).toBe(true);
     expect(watched.open).toBe(0);
     expect(watched.timers).toBe(0);
@@ -97,7 +97,7 @@ describe('a rehearsal in idle time', () => {
         if (looks === 2 * WAITING) work.isBusy = false;
       }),
     );
-    const crowded: IdleRehearsalParts = {
+    const crowded: IdleWarmUpParts = {
       ...all,
       makeStore: (mayGoOn) => {
         const store = all.makeStore(mayGoOn);
@@ -105,25 +105,25 @@ describe('a rehearsal in idle time', () => {
         return store;
       },
     };
-    expect(await rehearseWhenIdle(crowded, never)).toBe(120);
+    expect(await warmUpWhenIdle(crowded, never)).toBe(120);
   });
 
   it('is none where enough was placed already', async () => {
     work.committed = 1_000_000;
-    expect(await rehearseWhenIdle(parts(), never)).toBe(0);
+    expect(await warmUpWhenIdle(parts(), never)).toBe(0);
     expect(watched.stores).toBe(0);
   });
 
   it('ends with its scheduler: while it waits to begin, and while it gives way', async () => {
     const before = new AbortController();
     work.isBusy = true;
-    const waiting = rehearseWhenIdle(parts(), before.signal);
+    const waiting = warmUpWhenIdle(parts(), before.signal);
     before.abort();
     expect(await waiting).toBe(0);
     work.isBusy = false;
     const amid = new AbortController();
     const all = busyFromTheStart(parts(() => amid.abort()));
-    expect(await rehearseWhenIdle(all, amid.signal)).toBeLessThan(120);
+    expect(await warmUpWhenIdle(all, amid.signal)).toBeLessThan(120);
     expect(watched.open).toBe(0);
     expect(watched.timers).toBe(0);
   });

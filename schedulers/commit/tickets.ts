@@ -1,0 +1,71 @@
+import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import type { Atomicity } from '../../src/core/commit/plan.ts';
+import type { StartTerms } from '../../src/core/quota/ticket.ts';
+import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import type { Term } from '../state/state.ts';
+import type { Launches } from './start-terms.ts';
+import { orderedBy, startTermsOf } from './start-terms.ts';
+import type { TicketClient } from './ticket-client.ts';
+
+/** A ticket that ends sooner than this would expire on its way to the host. */
+const TICKET_MARGIN_MS = 2_000;
+
+/**
+ * When tickets are asked for: before the commit of a plan, for all of it; and before a start whose ticket is missing or about
+ * to expire, as after a take-over. A ticket counts against its quota until it expires, so none is asked for before the
+ * placement is assumed.
+ */
+export class Tickets {
+  readonly #term: Term;
+  readonly #launches: Launches;
+  readonly #client: TicketClient;
+
+  constructor(term: Term, launches: Launches, client: TicketClient) {
+    this.#term = term;
+    this.#launches = launches;
+    this.#client = client;
+  }
+
+  /**
+   * @param atomicity members of an `all-or-nothing` plan get their tickets together or not at all: a part would only keep quota
+   *   from other jobs
+   * @returns one outcome for each entry, in their order
+   */
+  async forPlan(
+    job: OwnedJob,
+    entries: readonly Entry[],
+    atomicity: Atomicity,
+  ): Promise<readonly TicketOutcome[]> {
+    if (atomicity === 'all-or-nothing') return await this.#together(job, entries);
+    return (await Promise.all(entries.map((entry) => this.#together(job, [entry])))).flat();
+  }
+
+  /** Renews the entry's ticket if its start needs one. @returns what keeps it from having one; null: nothing */
+  async forStart(entry: Entry, host: Host, digest: string): Promise<'refused' | 'unanswered' | null> {
+    const { options, world } = this.#term;
+    if (!options.enforcement) return null;
+    if (entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS) return null;
+    const terms = startTermsOf(orderedBy(options.id, entry.allocation), host, digest);
+    const [answer] = await this.#client.ask([terms]);
+    if (answer === undefined || 'unanswered' in answer) return 'unanswered';
+    if ('refusal' in answer) return 'refused';
+    entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
+    return null;
+  }
+
+  #together(job: OwnedJob, entries: readonly Entry[]): Promise<readonly TicketOutcome[]> {
+    const unit = entries.map((entry) => this.#termsOf(job, entry)).filter((terms) => terms !== null);
+    if (unit.length === entries.length) return this.#client.ask(unit);
+    return Promise.resolve(
+      entries.map(({ allocation: { id } }) => ({ id, unanswered: 'the host has left' })),
+    );
+  }
+
+  /** null: the host has left, or the spec of the allocation's version is gone. */
+  #termsOf(job: OwnedJob, { allocation }: Entry): StartTerms | null {
+    const host = this.#term.cell.state.hostOf(allocation.host);
+    const launch = this.#launches.of(job, allocation);
+    return host === undefined || launch === null ? null : startTermsOf(allocation, host, launch.digest);
+  }
+}
