@@ -4,7 +4,7 @@ import type { Log } from '../../src/ports/telemetry.ts';
 import type { ActorKind } from '../history/facts.ts';
 import { Life } from '../agenda/life.ts';
 import { Timekeeper, VirtualClock } from '../agenda/virtual-clock.ts';
-import type { Ground } from './environment.ts';
+import type { Environment } from './environment.ts';
 
 /** What an actor is given for one life. */
 export interface LifePorts {
@@ -33,16 +33,16 @@ export class Actor {
   readonly name: string;
   readonly role: ActorKind;
   readonly time: Timekeeper;
-  readonly #ground: Ground;
+  readonly #environment: Environment;
   readonly #parts: ActorParts;
   #life: Life;
   #instance = 0;
 
-  constructor(ground: Ground, parts: ActorParts) {
+  constructor(environment: Environment, parts: ActorParts) {
     this.name = parts.name;
     this.role = parts.role;
-    this.time = parts.time ?? new Timekeeper(ground.agenda);
-    this.#ground = ground;
+    this.time = parts.time ?? new Timekeeper(environment.agenda);
+    this.#environment = environment;
     this.#parts = parts;
     this.#life = new Life(this.name, 0);
     this.#life.end();
@@ -63,7 +63,7 @@ export class Actor {
   /** Does nothing when it is up, or may not be. */
   start(): void {
     if (this.isUp || this.#parts.mayStart?.() === false) return;
-    const { agenda, random, logOf } = this.#ground;
+    const { agenda, random, logOf } = this.#environment;
     this.#instance += 1;
     const life = new Life(this.name, this.#instance);
     this.#life = life;
@@ -94,25 +94,31 @@ export class Actor {
   resume(): void {
     if (!this.isUp || !this.#life.paused) return;
     this.#tell('resumed');
-    this.#ground.agenda.resume(this.#life);
+    this.#environment.agenda.resume(this.#life);
   }
 
   #failed(life: Life, error: unknown): void {
     if (life.ended) return;
-    this.#ground.logOf(this.name).error({ error }, 'the process ends by itself');
+    this.#environment.logOf(this.name).error({ error }, 'the process ends by itself');
     this.#tell('failed');
     this.#bury();
-    this.#ground.agenda.after(RESTART_MS, this.#ground.life, 'restart', () => this.start(), this.name);
+    this.#environment.agenda.after(
+      RESTART_MS,
+      this.#environment.life,
+      'restart',
+      () => this.start(),
+      this.name,
+    );
   }
 
   #bury(): void {
     const life = this.#life;
     life.end();
-    this.#ground.network.reset(life);
+    this.#environment.network.reset(life);
   }
 
   #tell(change: 'started' | 'killed' | 'failed' | 'paused' | 'resumed'): void {
     const { name, role } = this;
-    this.#ground.history.actor({ actor: name, role, instance: this.#instance, change });
+    this.#environment.history.actor({ actor: name, role, instance: this.#instance, change });
   }
 }

@@ -9,7 +9,7 @@ import type { ApiAnswer, ApiCall } from '../history/facts.ts';
 import { SimNetwork } from '../network/network.ts';
 import type { LifePorts } from './actor.ts';
 import { Actor } from './actor.ts';
-import type { Ground } from './environment.ts';
+import type { Environment } from './environment.ts';
 
 /** A person asks again when nobody answered, or somebody had no time. */
 const AGAIN_MS = 1_000;
@@ -27,7 +27,7 @@ export interface Request {
 }
 
 /** What an operator says of a host. A drain may have a deadline, so long after it was said. */
-export interface Verdict {
+export interface HostAction {
   readonly atMs: number;
   readonly host: string;
   readonly state: 'ready' | 'cordoned' | 'draining';
@@ -43,23 +43,23 @@ export interface ClientParts {
   /** What hosts share, said at once. */
   readonly shared: readonly SharedResource[];
   /** What it says of hosts as their operator. */
-  readonly verdicts: readonly Verdict[];
+  readonly hostActions: readonly HostAction[];
   /** When the store was restored: everybody hands in again what should be there. */
   readonly restoredMs: readonly number[];
 }
 
 /** Somebody who asks the cell's monitors for things, each at its time, and asks again while the answer is unknown. */
-export function clientActor(ground: Ground, parts: ClientParts): Actor {
-  return new Actor(ground, {
+export function clientActor(environment: Environment, parts: ClientParts): Actor {
+  return new Actor(environment, {
     name: parts.name,
     role: 'client',
     boot: (ports) => {
-      const http = ground.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
+      const http = environment.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
       const urls = parts.monitors.map((monitor) => SimNetwork.addressOf(monitor));
       const client = new MonitorClient(http, { urls, from: parts.name });
-      const asker = new Asker(ground, parts.name, client, ports);
+      const asker = new Asker(environment, parts.name, client, ports);
       void asker.share(parts.shared);
-      for (const verdict of parts.verdicts)
+      for (const verdict of parts.hostActions)
         ports.clock.after(verdict.atMs - ports.clock.monotonicMs(), () => void asker.judge(verdict));
       for (const request of parts.requests)
         ports.clock.after(
@@ -77,17 +77,17 @@ export function clientActor(ground: Ground, parts: ClientParts): Actor {
 }
 
 class Asker {
-  readonly #ground: Ground;
+  readonly #environment: Environment;
   readonly #name: string;
   readonly #client: MonitorClient;
   readonly #ports: LifePorts;
   /** What was said of each host last. */
-  readonly #judged = new Map<string, Verdict>();
+  readonly #judged = new Map<string, HostAction>();
   /** What was accepted, and whether its end was. */
   readonly #accepted: { readonly request: Request; readonly ref: Ref; stopped: boolean }[] = [];
 
-  constructor(ground: Ground, name: string, client: MonitorClient, ports: LifePorts) {
-    this.#ground = ground;
+  constructor(environment: Environment, name: string, client: MonitorClient, ports: LifePorts) {
+    this.#environment = environment;
     this.#name = name;
     this.#client = client;
     this.#ports = ports;
@@ -107,7 +107,7 @@ class Asker {
   }
 
   /** Until it is done, or another was said of the host meanwhile. */
-  async judge(verdict: Verdict): Promise<void> {
+  async judge(verdict: HostAction): Promise<void> {
     const { host, state, deadlineMs } = verdict;
     this.#judged.set(host, verdict);
     const request = { state, reason: 'test', ...(deadlineMs === undefined ? {} : { deadlineMs }) };
@@ -158,7 +158,7 @@ class Asker {
   /** Every try is a call of its own in the history. @returns null when it was refused, or nobody ever answered */
   async #ask(call: ApiCall, send: () => Promise<Named>): Promise<Named | null> {
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
-      const answer = this.#ground.history.called(call);
+      const answer = this.#environment.history.called(call);
       try {
         const named = await send();
         answer({ result: 'ok', job: named.name, version: named.version ?? null });

@@ -9,7 +9,7 @@ import { TICKET_REQUEST_BYTES_MAX } from '../../src/wire/api/arbiter-api.ts';
 import { Actor } from './actor.ts';
 import { plainQueue } from './call-queue.ts';
 import { digest } from './digest.ts';
-import type { Ground } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { rolePorts } from './role-ports.ts';
 import { simSigner } from './tickets.ts';
 
@@ -21,15 +21,15 @@ const SIGNING_MAX = 8;
 export const CELL = 'sim';
 const VERSION = '0';
 
-export function schedulerActor(ground: Ground, settings: SchedulerSettings): Actor {
-  return new Actor(ground, {
+export function schedulerActor(environment: Environment, settings: SchedulerSettings): Actor {
+  return new Actor(environment, {
     name: settings.id,
     role: 'scheduler',
     boot: async (life, failed) => {
-      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
+      const { server, store, http, clock, random, log } = rolePorts(environment, life, failed);
       const scheduler = new Scheduler(
         {
-          ...{ store, keys: ground.keys, http, clock, random, log },
+          ...{ store, keys: environment.keys, http, clock, random, log },
           ...{ metrics: silentMetrics, digest },
         },
         compileOptions(settings),
@@ -41,12 +41,12 @@ export function schedulerActor(ground: Ground, settings: SchedulerSettings): Act
 }
 
 /** @param onUp is given the monitor of each life */
-export function monitorActor(ground: Ground, id: string, onUp: (monitor: Monitor) => void): Actor {
-  return new Actor(ground, {
+export function monitorActor(environment: Environment, id: string, onUp: (monitor: Monitor) => void): Actor {
+  return new Actor(environment, {
     name: id,
     role: 'monitor',
     boot: async (life, failed) => {
-      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
+      const { server, store, http, clock, random, log } = rolePorts(environment, life, failed);
       const monitor = new Monitor({
         ...{ cell: CELL, id, version: VERSION, listen: LISTEN, store, http, server },
         ...{ clock, random, log, metrics: silentMetrics },
@@ -57,15 +57,15 @@ export function monitorActor(ground: Ground, id: string, onUp: (monitor: Monitor
   });
 }
 
-export function arbiterActor(ground: Ground, id: string, sessionTtlMs: number): Actor {
-  return new Actor(ground, {
+export function arbiterActor(environment: Environment, id: string, sessionTtlMs: number): Actor {
+  return new Actor(environment, {
     name: id,
     role: 'arbiter',
     boot: async (life, failed) => {
-      const { server, store, http, clock, random, log } = rolePorts(ground, life, failed);
+      const { server, store, http, clock, random, log } = rolePorts(environment, life, failed);
       const arbiter = new Arbiter({
-        ...{ store, keys: ground.keys, http, clock, random, log, metrics: silentMetrics },
-        signer: simSigner(id, ground.history, () => clock.nowMs()),
+        ...{ store, keys: environment.keys, http, clock, random, log, metrics: silentMetrics },
+        signer: simSigner(id, environment.history, () => clock.nowMs()),
         signing: plainQueue(SIGNING_MAX),
         record: { kind: 'arbiter', id, version: VERSION, policy: '', startedAtMs: clock.nowMs() },
         options: { sessionTtlMs },

@@ -8,7 +8,7 @@ import type { SimNetwork } from '../network/network.ts';
 import type { StoreServer } from '../store/server.ts';
 
 /** What all actors stand on. */
-export interface Ground {
+export interface Environment {
   readonly agenda: Agenda;
   /** The world itself: supervisors, the nemesis, the end. */
   readonly life: Life;

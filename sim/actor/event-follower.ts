@@ -8,7 +8,7 @@ import { ProblemError } from '../../src/wire/api/problem.ts';
 import { SimNetwork } from '../network/network.ts';
 import type { LifePorts } from './actor.ts';
 import { Actor } from './actor.ts';
-import type { Ground } from './environment.ts';
+import type { Environment } from './environment.ts';
 
 /** As `moorage events --follow`, which begins anew soon after a stream broke. */
 const AGAIN_MS = 500;
@@ -25,41 +25,41 @@ export interface Following {
 
 /** Somebody who follows the cell's events, at one monitor after another, and waits for the end of each list. */
 export function followerActor(
-  ground: Ground,
+  environment: Environment,
   name: string,
   monitors: readonly string[],
   { since, afterMs }: Following,
 ): Actor {
-  return new Actor(ground, {
+  return new Actor(environment, {
     name,
     role: 'client',
     boot: async (ports) => {
-      const http = ground.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
+      const http = environment.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
       // The last one first, since whoever asks for work begins with the first.
       const urls = monitors.map((monitor) => SimNetwork.addressOf(monitor)).reverse();
       const client = new MonitorClient(http, { urls, from: name });
       if (afterMs > 0) await sleep(ports.clock, afterMs);
-      void new EventFollower(ground, name, client, ports).follow(since);
+      void new EventFollower(environment, name, client, ports).follow(since);
     },
   });
 }
 
 class EventFollower {
-  readonly #ground: Ground;
+  readonly #environment: Environment;
   readonly #name: string;
   readonly #client: MonitorClient;
   readonly #ports: LifePorts;
   readonly #waited = new Set<string>();
 
-  constructor(ground: Ground, name: string, client: MonitorClient, ports: LifePorts) {
-    this.#ground = ground;
+  constructor(environment: Environment, name: string, client: MonitorClient, ports: LifePorts) {
+    this.#environment = environment;
     this.#name = name;
     this.#client = client;
     this.#ports = ports;
   }
 
   async follow(since: Following['since']): Promise<void> {
-    const { history } = this.#ground;
+    const { history } = this.#environment;
     const client = this.#name;
     const cursor = new EventCursor(since);
     for (let stream = 1; ; stream++) {
@@ -90,7 +90,7 @@ class EventFollower {
     for (;;) {
       try {
         const exit = await this.#client.exit(ref, EXIT_WAIT_MS);
-        if (exit !== null) return this.#ground.history.exit({ client: this.#name, ...ref, exit });
+        if (exit !== null) return this.#environment.history.exit({ client: this.#name, ...ref, exit });
       } catch (error) {
         if (!isBroken(error)) throw error;
         await sleep(this.#ports.clock, AGAIN_MS);

@@ -11,8 +11,8 @@ import { SimDisk } from '../machine/sim-disk.ts';
 import { SimProcesses } from '../machine/sim-processes.ts';
 import { Actor } from './actor.ts';
 import { digest } from './digest.ts';
-import type { Ground } from './environment.ts';
-import { witnessed } from './order-recorder.ts';
+import type { Environment } from './environment.ts';
+import { recordOrders } from './order-recorder.ts';
 import { rolePorts } from './role-ports.ts';
 import { simVerifier } from './tickets.ts';
 
@@ -40,15 +40,15 @@ function rackOf(host: string): string {
 }
 
 /** A host-agent on its machine, wired as in `host-agent/main.ts`. */
-export function hostActor(ground: Ground, parts: HostActorParts): Actor {
+export function hostActor(environment: Environment, parts: HostActorParts): Actor {
   const { machine } = parts;
-  return new Actor(ground, {
+  return new Actor(environment, {
     name: machine.host,
     role: 'agent',
     time: machine.time,
     mayStart: () => !machine.life.ended,
     boot: async (ports, failed) => {
-      const { life, store, server, clock, random, log } = rolePorts(ground, ports, failed);
+      const { life, store, server, clock, random, log } = rolePorts(environment, ports, failed);
       const agentPorts = {
         ...{ disk: new SimDisk(machine, life), processes: new SimProcesses(machine, life) },
         ...{ clock, random, log, metrics: silentMetrics },
@@ -66,7 +66,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
       const settings = { ...AGENT_SETTINGS, addresses: parts.addresses, logBounds: LOG_BOUNDS };
       const agent = await HostAgent.open(agentPorts, facts, crypto, settings);
       parts.onUp(agent);
-      const { keys } = ground;
+      const { keys } = environment;
       const registrar = new Registrar({ store, keys, clock, random, log, aliveTtlMs: parts.aliveTtlMs }, [
         agent,
       ]);
@@ -77,7 +77,7 @@ export function hostActor(ground: Ground, parts: HostActorParts): Actor {
         ready: () => registrar.registered,
         metricsText: () => silentMetrics.render(),
       });
-      const witness = witnessed({ machine, history: ground.history, agent, clock }, routes);
+      const witness = recordOrders({ machine, history: environment.history, agent, clock }, routes);
       const listener = await server.listen(witness, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
       agent.setAddress(listener.address);
       startRounds(clock, log, [agent], ROUNDS, registrar);

@@ -9,7 +9,7 @@ import type { OrderFact, OrderHead } from '../history/host-facts.ts';
 import type { Machine } from '../machine/machine.ts';
 import { ticketBodyOf } from './tickets.ts';
 
-export interface WitnessParts {
+export interface RecorderParts {
   readonly machine: Machine;
   readonly history: History;
   readonly agent: HostAgent;
@@ -17,16 +17,16 @@ export interface WitnessParts {
 }
 
 /** The agent's routes, with every order and its answer written into the history. */
-export function witnessed(parts: WitnessParts, routes: readonly Route[]): readonly Route[] {
+export function recordOrders(parts: RecorderParts, routes: readonly Route[]): readonly Route[] {
   return routes.map((route) => {
     const orderOf = ORDERS[`${route.method} ${route.path}`];
     if (orderOf === undefined) return route;
-    return { ...route, handle: (request) => witness(parts, orderOf(headOf(parts), request), route, request) };
+    return { ...route, handle: (request) => record(parts, orderOf(headOf(parts), request), route, request) };
   });
 }
 
-async function witness(
-  parts: WitnessParts,
+async function record(
+  parts: RecorderParts,
   order: OrderFact,
   route: Route,
   request: RouteRequest,
@@ -65,7 +65,7 @@ const ORDERS: Readonly<Record<string, OrderOf>> = {
   }),
 };
 
-function headOf({ machine, agent, clock }: WitnessParts): OrderHead {
+function headOf({ machine, agent, clock }: RecorderParts): OrderHead {
   const { host, bootId: boot } = machine;
   return { host, boot, incarnation: agent.host.incarnation, hostNowMs: clock.nowMs() };
 }

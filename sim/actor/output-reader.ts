@@ -6,7 +6,7 @@ import { parseAttemptName } from '../../src/wire/host-files/attempt-files.ts';
 import { SimNetwork } from '../network/network.ts';
 import type { LifePorts } from './actor.ts';
 import { Actor } from './actor.ts';
-import type { Ground } from './environment.ts';
+import type { Environment } from './environment.ts';
 
 /** How soon after its first line a task finds its reader. */
 const LOOK_MS = 300;
@@ -20,32 +20,36 @@ const SILENCE_MS = 10_000;
 const READ_MAX = 8;
 
 /** Somebody who reads all that tasks write, from its beginning to its end, at one monitor after another. */
-export function outputReaderActor(ground: Ground, name: string, monitors: readonly string[]): Actor {
-  return new Actor(ground, {
+export function outputReaderActor(
+  environment: Environment,
+  name: string,
+  monitors: readonly string[],
+): Actor {
+  return new Actor(environment, {
     name,
     role: 'client',
     boot: (ports) => {
-      const http = ground.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
+      const http = environment.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
       const client = new MonitorClient(http, {
         urls: monitors.map((monitor) => SimNetwork.addressOf(monitor)),
         from: name,
       });
-      void new OutputReader(ground, name, client, ports).readAll();
+      void new OutputReader(environment, name, client, ports).readAll();
       return Promise.resolve();
     },
   });
 }
 
 class OutputReader {
-  readonly #ground: Ground;
+  readonly #environment: Environment;
   readonly #name: string;
   readonly #client: MonitorClient;
   readonly #ports: LifePorts;
   readonly #found = new Set<string>();
   #seen = 0;
 
-  constructor(ground: Ground, name: string, client: MonitorClient, ports: LifePorts) {
-    this.#ground = ground;
+  constructor(environment: Environment, name: string, client: MonitorClient, ports: LifePorts) {
+    this.#environment = environment;
     this.#name = name;
     this.#client = client;
     this.#ports = ports;
@@ -53,7 +57,7 @@ class OutputReader {
 
   async readAll(): Promise<void> {
     while (this.#found.size < READ_MAX) {
-      const { hosts } = this.#ground.history;
+      const { hosts } = this.#environment.history;
       for (const { fact } of hosts.slice(this.#seen)) {
         const id = fact.kind === 'wrote' ? parseAttemptName(fact.attempt)?.allocation : undefined;
         const job = id === undefined || this.#found.has(id) ? null : this.#jobOf(id);
@@ -67,7 +71,7 @@ class OutputReader {
   }
 
   #jobOf(allocation: string): JobRef | null {
-    const { history, keys } = this.#ground;
+    const { history, keys } = this.#environment;
     for (const { fact } of history.revisions)
       for (const change of fact.changes) {
         const key = change.kind === 'put' ? change.entry.key : '';
@@ -79,7 +83,7 @@ class OutputReader {
   }
 
   async #read(job: JobRef, allocation: string): Promise<void> {
-    const { history } = this.#ground;
+    const { history } = this.#environment;
     const of = { reader: this.#name, allocation };
     const goOn = async (): Promise<boolean> => {
       await sleep(this.#ports.clock, AGAIN_MS);

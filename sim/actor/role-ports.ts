@@ -1,7 +1,7 @@
 import type { CellStore, StoreError } from '../../src/ports/cell-store.ts';
 import type { HttpClient, HttpServer } from '../../src/ports/http.ts';
 import type { LifePorts } from './actor.ts';
-import type { Ground } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { SimStore } from '../store/store.ts';
 
 export interface RolePorts extends LifePorts {
@@ -15,17 +15,17 @@ export interface RolePorts extends LifePorts {
  * @param onWrongServer as `EtcdStoreOptions.onWrongServer`
  */
 export function rolePorts(
-  ground: Ground,
+  environment: Environment,
   ports: LifePorts,
   onWrongServer: (error: StoreError) => void,
 ): RolePorts {
   const { life, clock, log } = ports;
   const speaker = { life, clock, log };
-  const { network, history } = ground;
+  const { network, history } = environment;
   return {
     ...ports,
     store: new SimStore({
-      ...{ server: ground.store, network: network.weather, speaker, history, onWrongServer },
+      ...{ server: environment.store, network: network.faults, speaker, history, onWrongServer },
     }),
     http: network.client(speaker),
     server: network.server(speaker),

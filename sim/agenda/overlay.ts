@@ -14,7 +14,7 @@ export class Overlay<T extends object> {
   }
 
   /** @returns takes the change back */
-  lay(change: Partial<T>): () => void {
+  override(change: Partial<T>): () => void {
     const own = { ...change };
     this.#changes.add(own);
     this.#merge();

@@ -5,7 +5,7 @@ import type { HostListing } from '../../src/wire/api/host-api.ts';
 import type { Step } from './replay/replay.ts';
 import { GangChecker } from './commits/gangs.ts';
 import { checkListings } from './commits/host-listings.ts';
-import { SharedStateCheck } from './commits/commits.ts';
+import { SharedStateChecker } from './commits/commits.ts';
 import type { Violation } from './replay/violations.ts';
 import { Findings } from './replay/violations.ts';
 
@@ -83,7 +83,7 @@ function changesOf(snapshot: Snapshot): readonly Change[] {
 
 class HistoryCheck {
   readonly #findings = new Findings();
-  readonly #state: SharedStateCheck;
+  readonly #state: SharedStateChecker;
   readonly #gangs = new GangChecker();
   #revisions = 0;
   #transactions = 0;
@@ -91,11 +91,11 @@ class HistoryCheck {
   #last = 0;
 
   constructor(keys: CellKeys) {
-    this.#state = new SharedStateCheck(keys, this.#findings);
+    this.#state = new SharedStateChecker(keys, this.#findings);
   }
 
   take(revision: number, changes: readonly Change[], initial = false): void {
-    const step = this.#state.take(revision, changes, initial);
+    const step = this.#state.apply(revision, changes, initial);
     this.#gangs.check(step, this.#state.cell, this.#findings);
     if (!initial) this.#revisions += 1;
     if (!initial && isCommit(step)) {

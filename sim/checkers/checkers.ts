@@ -1,20 +1,20 @@
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
 import type { RecordedHistory } from '../history/history.ts';
-import { checkAddressTurns } from './resources/address-reuse.ts';
+import { checkAddressReuse } from './resources/address-reuse.ts';
 import { checkAdoptions } from './processes/adoptions.ts';
-import { checkApart } from './commits/distinct.ts';
-import { checkApiCalls } from './answers/answers.ts';
-import { checkCauses } from './processes/kill-causes.ts';
+import { checkDistinct } from './commits/distinct.ts';
+import { checkAnswers } from './answers/answers.ts';
+import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed, checkDrained } from './commits/closed-hosts.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
-import { checkEndings } from './processes/exits.ts';
-import { checkEscrow } from './tickets/grants.ts';
+import { checkExits } from './processes/exits.ts';
+import { checkGrants } from './tickets/grants.ts';
 import { checkEventStreams } from './answers/event-streams.ts';
-import { checkEvents } from './answers/outcomes.ts';
+import { checkOutcomes } from './answers/outcomes.ts';
 import { GangChecker } from './commits/gangs.ts';
-import { checkGroundRoom } from './resources/host-usage.ts';
-import { HostLossChecker } from './losses/lost-host-moves.ts';
+import { checkHostUsage } from './resources/host-usage.ts';
+import { LostHostMoveChecker } from './losses/lost-host-moves.ts';
 import type { LivenessTimes } from './liveness/liveness.ts';
 import { checkLiveness } from './liveness/liveness.ts';
 import { LossChecker } from './losses/losses.ts';
@@ -23,17 +23,17 @@ import { checkOutputs } from './answers/outputs.ts';
 import { checkOverlaps } from './processes/overlaps.ts';
 import { checkProcesses } from './processes/processes.ts';
 import { checkQuotas } from './resources/quotas.ts';
-import { checkReleasedRoom } from './resources/released.ts';
+import { checkReleased } from './resources/released.ts';
 import { checkRestores } from './losses/restores.ts';
 import { checkRetries } from './commits/retries.ts';
-import { RunBook } from './replay/run-index.ts';
-import { SharedStateCheck } from './commits/commits.ts';
+import { RunIndex } from './replay/run-index.ts';
+import { SharedStateChecker } from './commits/commits.ts';
 import { checkStarts } from './processes/starts.ts';
-import { checkStopped } from './processes/starts-after-stop.ts';
+import { checkStartsAfterStop } from './processes/starts-after-stop.ts';
 import { checkStoreOrder } from './store/store.ts';
-import { checkStrangeStores } from './store/rollbacks.ts';
+import { checkRollbacks } from './store/rollbacks.ts';
 import { checkTickets } from './tickets/tickets.ts';
-import { hostsAheadOfTime, turnedClocksOf } from './replay/clock-faults.ts';
+import { hostsAheadOfTime, clockFaultsOf } from './replay/clock-faults.ts';
 import { checkUnreadOutputs } from './answers/unread-outputs.ts';
 import { checkViews } from './answers/views.ts';
 import type { Violation } from './replay/violations.ts';
@@ -72,68 +72,68 @@ export interface RunReport {
  */
 export function checkRun(history: RecordedHistory, setting: RunSetting): RunReport {
   const findings = new Findings(setting.found);
-  const book = new RunBook(history);
-  const end = checkRevisions(history, setting, book, findings);
+  const run = new RunIndex(history);
+  const end = checkRevisions(history, setting, run, findings);
   checkStoreOrder(history, findings);
-  checkStrangeStores(history, findings);
+  checkRollbacks(history, findings);
   checkRetries(history, setting.keys, findings);
-  checkProcesses(history, book, findings);
-  checkReleasedRoom(history, book, findings);
-  checkAddressTurns(history, book, end.cell, findings);
-  checkGroundRoom(book, end.cell, findings);
-  checkStopped(history, book, findings);
-  checkOverlaps(book, findings);
-  checkEndings(history, book, findings);
-  checkCauses(history, book, findings);
-  checkStarts(book, findings);
+  checkProcesses(history, run, findings);
+  checkReleased(history, run, findings);
+  checkAddressReuse(history, run, end.cell, findings);
+  checkHostUsage(run, end.cell, findings);
+  checkStartsAfterStop(history, run, findings);
+  checkOverlaps(run, findings);
+  checkExits(history, run, findings);
+  checkKillCauses(history, run, findings);
+  checkStarts(run, findings);
   checkOrders(history, findings);
-  if (setting.enforcement) checkTickets(history, book, setting, findings);
-  if (setting.enforcement) checkEscrow(history, book, findings);
-  checkApiCalls(history, book, findings);
-  checkViews(history, book, findings);
-  checkAdoptions(history, book, findings);
-  checkEvents(history, book, findings);
+  if (setting.enforcement) checkTickets(history, run, setting, findings);
+  if (setting.enforcement) checkGrants(history, run, findings);
+  checkAnswers(history, run, findings);
+  checkViews(history, run, findings);
+  checkAdoptions(history, run, findings);
+  checkOutcomes(history, run, findings);
   checkEventStreams(history, setting.keys, findings);
   checkOutputs(history, findings);
-  checkRestores(history, book, end, findings);
+  checkRestores(history, run, end, findings);
   if (setting.liveness !== null) {
     checkUnreadOutputs(history, end.alive, findings);
     const ahead = hostsAheadOfTime(history);
-    const clocksAreTrue = turnedClocksOf(history).size === 0;
-    const input = { book, ...end, ahead, clocksAreTrue, times: setting.liveness };
+    const clocksAreTrue = clockFaultsOf(history).size === 0;
+    const input = { run, ...end, ahead, clocksAreTrue, times: setting.liveness };
     checkLiveness(input, findings);
     checkDrained(input, findings);
   }
-  return reportOf(history, setting, book, findings);
+  return reportOf(history, setting, run, findings);
 }
 
 /** All that is checked revision by revision. @returns the cell at the end */
 function checkRevisions(
   history: RecordedHistory,
   { keys }: RunSetting,
-  book: RunBook,
+  run: RunIndex,
   findings: Findings,
-): { readonly cell: SharedStateCheck['cell']; readonly alive: ReadonlySet<string> } {
-  const state = new SharedStateCheck(keys, findings);
-  const writers = new WriterChecker(keys, book.roles);
+): { readonly cell: SharedStateChecker['cell']; readonly alive: ReadonlySet<string> } {
+  const state = new SharedStateChecker(keys, findings);
+  const writers = new WriterChecker(keys, run.roles);
   const compared = new ComparedWritesChecker(keys);
   const gangs = new GangChecker();
   const losses = new LossChecker(keys);
-  const moves = new HostLossChecker(history.nemesis);
+  const moves = new LostHostMoveChecker(history.nemesis);
   for (const at of history.revisions) {
     findings.enter(at);
-    const step = state.take(at.fact.revision, at.fact.changes, at.fact.isRestore);
-    book.take(step, at);
+    const step = state.apply(at.fact.revision, at.fact.changes, at.fact.isRestore);
+    run.apply(step, at);
     losses.check(step, state.cell, at, findings);
-    moves.check(step, state.cell, at, { book, alive: losses.alive }, findings);
+    moves.check(step, state.cell, at, { run, alive: losses.alive }, findings);
     const isNew = ({ id }: { readonly id: string }): boolean =>
-      book.allocations.get(id)?.created.seq === at.seq;
+      run.allocations.get(id)?.created.seq === at.seq;
     gangs.check(step, state.cell, findings, isNew);
     if (step.initial) continue;
     writers.check(at, findings);
     compared.check(step, beforeOf(step, state.cell), at, findings);
-    checkQuotas(step, state.cell, at, book, findings);
-    checkApart(step, state.cell, book, findings);
+    checkQuotas(step, state.cell, at, run, findings);
+    checkDistinct(step, state.cell, run, findings);
     checkClosed(step, state.cell, findings, isNew);
   }
   return { cell: state.cell, alive: losses.alive };
@@ -142,10 +142,10 @@ function checkRevisions(
 function reportOf(
   history: RecordedHistory,
   setting: RunSetting,
-  book: RunBook,
+  run: RunIndex,
   findings: Findings,
 ): RunReport {
-  const done = workDoneIn(history, book);
+  const done = workDoneIn(history, run);
   const short = tooLittle(done, setting.least);
   const violations = [...findings.violations].sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
   const verdict = findings.count > 0 ? 'violated' : short.length > 0 ? 'too-little' : 'holds';

@@ -5,8 +5,8 @@ import { CellReplay } from './replay/replay.ts';
 import type { LivenessTimes } from './liveness/liveness.ts';
 import { checkLiveness } from './liveness/liveness.ts';
 import { LossChecker } from './losses/losses.ts';
-import { RunBook } from './replay/run-index.ts';
-import { hostsAheadOfTime, turnedClocksOf } from './replay/clock-faults.ts';
+import { RunIndex } from './replay/run-index.ts';
+import { hostsAheadOfTime, clockFaultsOf } from './replay/clock-faults.ts';
 import { Findings } from './replay/violations.ts';
 
 /** What is asked of a run in its quiet period. */
@@ -21,7 +21,7 @@ export interface SettledSetting {
  * Looks at a run that goes on: would the checkers of liveness be content if it ended then? Asked again and again, it reads each
  * revision once.
  */
-export class SettledLook {
+export class SettledProbe {
   readonly #history: RecordedHistory;
   readonly #setting: SettledSetting;
   readonly #replay: CellReplay;
@@ -47,14 +47,14 @@ export class SettledLook {
   /** What the checkers of liveness would say if the run ended at `endMs`, with what has happened up to now. */
   openAt(endMs: number): Findings {
     this.#catchUp();
-    const book = new RunBook(this.#history, { seq: Infinity, atMs: endMs });
-    for (const { step, at } of this.#steps) book.take(step, at);
+    const run = new RunIndex(this.#history, { seq: Infinity, atMs: endMs });
+    for (const { step, at } of this.#steps) run.apply(step, at);
     const open = new Findings();
     const ahead = hostsAheadOfTime(this.#history);
     const { times } = this.#setting;
-    const clocksAreTrue = turnedClocksOf(this.#history).size === 0;
+    const clocksAreTrue = clockFaultsOf(this.#history).size === 0;
     checkLiveness(
-      { book, cell: this.#replay.cell, alive: this.#losses.alive, ahead, clocksAreTrue, times },
+      { run, cell: this.#replay.cell, alive: this.#losses.alive, ahead, clocksAreTrue, times },
       open,
     );
     return open;

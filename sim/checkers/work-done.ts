@@ -1,5 +1,5 @@
 import type { RecordedHistory } from '../history/history.ts';
-import type { RunBook } from './replay/run-index.ts';
+import type { RunIndex } from './replay/run-index.ts';
 
 /** What a run did: enough of it, or its silence proves nothing. */
 export interface WorkDone {
@@ -22,14 +22,14 @@ export interface WorkDone {
 /** The least of each that a scenario must see; what is absent may be none. */
 export type WorkLeast = Partial<WorkDone>;
 
-export function workDoneIn(history: RecordedHistory, book: RunBook): WorkDone {
-  const quiet = book.quietFrom?.seq ?? Infinity;
+export function workDoneIn(history: RecordedHistory, run: RunIndex): WorkDone {
+  const quiet = run.quietFrom?.seq ?? Infinity;
   let ended = 0;
-  for (const story of book.allocations.values()) if (story.outcome !== null) ended += 1;
+  for (const story of run.allocations.values()) if (story.outcome !== null) ended += 1;
   return {
     acknowledged: history.calls.filter(({ answer }) => answer?.fact.result === 'ok').length,
-    committed: book.allocations.size,
-    started: book.processes.length,
+    committed: run.allocations.size,
+    started: run.processes.length,
     ended,
     faults: history.nemesis.filter(({ fact }) => fact.phase === 'begin' && fact.byChance !== true).length,
     finalViews: history.views.filter(({ seq }) => seq > quiet).length,

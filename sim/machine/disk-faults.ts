@@ -19,7 +19,7 @@ interface DiskSettings {
 }
 
 /** How a machine's disk behaves. */
-export class DiskWeather {
+export class DiskFaultProfile {
   readonly #random: SeededRandom;
   readonly #settings = new Overlay<DiskSettings>({ fault: null, slowness: 1, readMaxMs: 0, rangeMaxMs: 0 });
 
@@ -32,8 +32,8 @@ export class DiskWeather {
   }
 
   /** For a while. @returns takes the change back */
-  lay(change: Partial<DiskSettings>): () => void {
-    return this.#settings.lay(change);
+  override(change: Partial<DiskSettings>): () => void {
+    return this.#settings.override(change);
   }
 
   get freeBytes(): number {

@@ -7,7 +7,7 @@ import { Overlay } from '../agenda/overlay.ts';
 import { Timekeeper } from '../agenda/virtual-clock.ts';
 import type { Torn } from './disk-content.ts';
 import { DiskContent } from './disk-content.ts';
-import { DiskWeather } from './disk-faults.ts';
+import { DiskFaultProfile } from './disk-faults.ts';
 import type { Platform, StartSettings } from './platform.ts';
 import { TaskTable } from './task-table.ts';
 
@@ -25,7 +25,7 @@ export class Machine implements Platform {
   readonly history: History;
   readonly time: Timekeeper;
   readonly content = new DiskContent();
-  readonly disk: DiskWeather;
+  readonly disk: DiskFaultProfile;
   /** Appends asked for and not yet done. */
   readonly tearing = new Set<Torn>();
   /** Agents of this boot, by their process number. */
@@ -47,7 +47,7 @@ export class Machine implements Platform {
     this.random = parts.random;
     this.history = parts.history;
     this.time = new Timekeeper(parts.agenda);
-    this.disk = new DiskWeather(parts.random.split('disk'));
+    this.disk = new DiskFaultProfile(parts.random.split('disk'));
     this.#life = new Life(`${this.host}/machine`, this.#boots);
     this.#tasks = new TaskTable(this, this.bootId);
     this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });

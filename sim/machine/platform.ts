@@ -5,7 +5,7 @@ import type { Life } from '../agenda/life.ts';
 import type { Overlay } from '../agenda/overlay.ts';
 import type { Timekeeper } from '../agenda/virtual-clock.ts';
 import type { DiskContent } from './disk-content.ts';
-import type { DiskWeather } from './disk-faults.ts';
+import type { DiskFaultProfile } from './disk-faults.ts';
 
 export interface StartSettings {
   /** Chance that a task's process cannot be started. */
@@ -24,7 +24,7 @@ export interface Platform {
   readonly history: History;
   readonly time: Timekeeper;
   readonly content: DiskContent;
-  readonly disk: DiskWeather;
+  readonly disk: DiskFaultProfile;
   readonly starts: Overlay<StartSettings>;
   readonly life: Life;
 }

@@ -1,7 +1,7 @@
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { allocationCodec, intentCodec } from '../../src/wire/records/records.ts';
-import type { Ground } from '../actor/environment.ts';
+import type { Environment } from '../actor/environment.ts';
 import type { Fault, FaultKind } from './fault.ts';
 
 const FROM_BACKUP: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped', 'restore-same-id']);
@@ -11,15 +11,15 @@ const FROM_BACKUP: ReadonlySet<FaultKind> = new Set(['restore', 'restore-bumped'
  * the moments from then on at which a gang lay reserved, each as likely, if there is any.
  * @returns what was saved last; null: nothing, or it is no such fault
  */
-export function backUp(fault: Fault, ground: Ground): () => SavedCell | null {
+export function backupFor(fault: Fault, environment: Environment): () => SavedCell | null {
   if (!FROM_BACKUP.has(fault.kind)) return () => null;
-  const { agenda, life, store, random } = ground;
+  const { agenda, life, store, random } = environment;
   let saved: SavedCell | null = null;
   const save = (): void => {
     saved = store.cell.save();
     if (fault.code !== 'gang-open') return;
     const own = random.split(`backup ${String(fault.atMs)}`);
-    const stop = saveWhileReserved(ground, own, (found) => (saved = found));
+    const stop = saveWhileReserved(environment, own, (found) => (saved = found));
     agenda.after(fault.atMs - agenda.nowMs, life, 'backup is over', stop);
   };
   const atMs = Math.max(0, fault.atMs - (fault.amount ?? 0));
@@ -29,7 +29,7 @@ export function backUp(fault: Fault, ground: Ground): () => SavedCell | null {
 
 /** @returns ends it */
 function saveWhileReserved(
-  { store, keys }: Ground,
+  { store, keys }: Environment,
   random: SeededRandom,
   onSaved: (saved: SavedCell) => void,
 ): () => void {

@@ -1,33 +1,33 @@
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
 import type { Actor } from '../actor/actor.ts';
-import type { Ground } from '../actor/environment.ts';
+import type { Environment } from '../actor/environment.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { Fault, FaultKind } from './fault.ts';
-import { backUp } from './backup.ts';
+import { backupFor } from './backup.ts';
 import { wordsOf } from './fault.ts';
-import { loseStore } from './restore.ts';
+import { restoreStore } from './restore.ts';
 
 /** What the nemesis has its hands on. */
-export interface Victims {
-  readonly ground: Ground;
+export interface FaultTargets {
+  readonly environment: Environment;
   readonly actors: ReadonlyMap<string, Actor>;
   readonly machines: ReadonlyMap<string, Machine>;
 }
 
 type Undo = () => void;
 /** @param backup what the store is restored from */
-type Deed = (fault: Fault, victims: Victims, backup: () => SavedCell | null) => Undo;
+type Action = (fault: Fault, victims: FaultTargets, backup: () => SavedCell | null) => Undo;
 
 /** Enters all faults of the plan into the agenda. */
-export function unleash(plan: readonly Fault[], victims: Victims): void {
-  const { agenda, life, history } = victims.ground;
+export function scheduleFaults(plan: readonly Fault[], victims: FaultTargets): void {
+  const { agenda, life, history } = victims.environment;
   for (const [number, fault] of plan.entries()) {
     const what = wordsOf(fault);
     const targets = [fault.target, fault.other ?? ''].filter((name) => name !== '');
-    const backup = backUp(fault, victims.ground);
+    const backup = backupFor(fault, victims.environment);
     const begin = (): void => {
       history.fault({ fault: number, kind: fault.kind, phase: 'begin', targets, what });
-      const undo = DEEDS[fault.kind](fault, victims, backup);
+      const undo = ACTIONS[fault.kind](fault, victims, backup);
       const end = (): void => {
         undo();
         history.fault({ fault: number, kind: fault.kind, phase: 'end', targets, what });
@@ -40,14 +40,14 @@ export function unleash(plan: readonly Fault[], victims: Victims): void {
 
 const NOTHING: Undo = () => undefined;
 
-const DEEDS: Readonly<Record<FaultKind, Deed>> = {
+const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   kill: (fault, victims) => {
     const actor = actorOf(fault, victims);
     actor.kill();
     return () => actor.start();
   },
   pause: (fault, victims) => {
-    const { store, agenda } = victims.ground;
+    const { store, agenda } = victims.environment;
     if (fault.target === store.actor) {
       store.life.pause();
       return () => agenda.resume(store.life);
@@ -61,7 +61,7 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
     actor.pause();
     machine.life.pause();
     return () => {
-      victims.ground.agenda.resume(machine.life);
+      victims.environment.agenda.resume(machine.life);
       actor.resume();
     };
   },
@@ -75,70 +75,83 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
       actor.start();
     };
   },
-  cut: ({ target, other = '' }, { ground }) => {
-    const { weather } = ground.network;
-    weather.cut(target, other);
-    weather.cut(other, target);
+  cut: ({ target, other = '' }, { environment: environment }) => {
+    const { faults: faults } = environment.network;
+    faults.cut(target, other);
+    faults.cut(other, target);
     return () => {
-      weather.heal(target, other);
-      weather.heal(other, target);
+      faults.heal(target, other);
+      faults.heal(other, target);
     };
   },
-  'cut-from': ({ target, other = '' }, { ground }) => {
-    ground.network.weather.cut(target, other);
-    return () => ground.network.weather.heal(target, other);
+  'cut-from': ({ target, other = '' }, { environment: environment }) => {
+    environment.network.faults.cut(target, other);
+    return () => environment.network.faults.heal(target, other);
   },
-  isolate: ({ target }, { ground, actors }) => {
-    const { weather } = ground.network;
-    const others = [...actors.keys(), ground.store.actor].filter((name) => name !== target);
-    for (const other of others) weather.cut(target, other);
-    for (const other of others) weather.cut(other, target);
+  isolate: ({ target }, { environment: environment, actors }) => {
+    const { faults: faults } = environment.network;
+    const others = [...actors.keys(), environment.store.actor].filter((name) => name !== target);
+    for (const other of others) faults.cut(target, other);
+    for (const other of others) faults.cut(other, target);
     return () => {
-      for (const other of others) weather.heal(target, other);
-      for (const other of others) weather.heal(other, target);
+      for (const other of others) faults.heal(target, other);
+      for (const other of others) faults.heal(other, target);
     };
   },
-  'break-connections': ({ target, other = '' }, { ground }) => {
-    ground.network.breakBetween(target, other);
+  'break-connections': ({ target, other = '' }, { environment: environment }) => {
+    environment.network.breakBetween(target, other);
     return NOTHING;
   },
-  'slow-network': ({ amount = 0 }, { ground }) => ground.network.weather.lay({ delayMaxMs: amount }),
-  'lossy-network': ({ amount = 0 }, { ground }) => ground.network.weather.lay({ loss: amount }),
-  'doubling-network': ({ amount = 0 }, { ground }) => ground.network.weather.lay({ double: amount }),
-  'store-down': (_fault, { ground }) => ground.store.weather.lay({ down: true }),
-  'store-full': (_fault, { ground }) => ground.store.weather.lay({ full: true }),
-  restore: (_fault, { ground }, backup) => loseStore(ground, backup, 'anew'),
-  'restore-bumped': (_fault, { ground }, backup) => loseStore(ground, backup, 'bumped'),
-  'restore-same-id': (_fault, { ground }, backup) => loseStore(ground, backup, 'gone-back'),
-  'store-lost': (_fault, { ground }, backup) => loseStore(ground, backup, 'anew'),
-  'replies-lost': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ replyLost: amount }),
-  'requests-lost': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ requestLost: amount }),
-  'attempts-late': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ late: amount }),
-  'reads-fail': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ readFails: amount }),
-  'watches-lag': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ watchLags: amount }),
-  'watches-break': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ watchBreaks: amount }),
-  compact: (_fault, { ground }) => {
-    ground.store.cell.compact(ground.store.cell.revision);
-    ground.store.breakWatches();
+  'slow-network': ({ amount = 0 }, { environment: environment }) =>
+    environment.network.faults.override({ delayMaxMs: amount }),
+  'lossy-network': ({ amount = 0 }, { environment: environment }) =>
+    environment.network.faults.override({ loss: amount }),
+  'doubling-network': ({ amount = 0 }, { environment: environment }) =>
+    environment.network.faults.override({ double: amount }),
+  'store-down': (_fault, { environment: environment }) => environment.store.faults.override({ down: true }),
+  'store-full': (_fault, { environment: environment }) => environment.store.faults.override({ full: true }),
+  restore: (_fault, { environment: environment }, backup) => restoreStore(environment, backup, 'anew'),
+  'restore-bumped': (_fault, { environment: environment }, backup) =>
+    restoreStore(environment, backup, 'bumped'),
+  'restore-same-id': (_fault, { environment: environment }, backup) =>
+    restoreStore(environment, backup, 'gone-back'),
+  'store-lost': (_fault, { environment: environment }, backup) => restoreStore(environment, backup, 'anew'),
+  'replies-lost': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ replyLost: amount }),
+  'requests-lost': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ requestLost: amount }),
+  'attempts-late': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ late: amount }),
+  'reads-fail': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ readFails: amount }),
+  'watches-lag': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ watchLags: amount }),
+  'watches-break': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ watchBreaks: amount }),
+  compact: (_fault, { environment: environment }) => {
+    environment.store.cell.compact(environment.store.cell.revision);
+    environment.store.breakWatches();
     return NOTHING;
   },
-  'leases-late': ({ amount = 0 }, { ground }) => ground.store.weather.lay({ leaseLateMs: amount }),
-  'lease-lost': ({ target }, { ground }) => {
-    ground.store.loseLeases(target);
+  'leases-late': ({ amount = 0 }, { environment: environment }) =>
+    environment.store.faults.override({ leaseLateMs: amount }),
+  'lease-lost': ({ target }, { environment: environment }) => {
+    environment.store.loseLeases(target);
     return NOTHING;
   },
   'disk-fails': (fault, victims) => {
     const { disk, history, host } = machineOf(fault, victims);
-    const undo = disk.lay({ fault: diskFaultOf(fault) });
+    const undo = disk.override({ fault: diskFaultOf(fault) });
     history.host({ kind: 'disk', host, fault: disk.fault });
     return () => {
       undo();
       history.host({ kind: 'disk', host, fault: disk.fault });
     };
   },
-  'disk-slow': (fault, victims) => machineOf(fault, victims).disk.lay({ slowness: fault.amount ?? 1 }),
-  'reads-slow': (fault, victims) => machineOf(fault, victims).disk.lay({ readMaxMs: fault.amount ?? 0 }),
-  'output-slow': (fault, victims) => machineOf(fault, victims).disk.lay({ rangeMaxMs: fault.amount ?? 0 }),
+  'disk-slow': (fault, victims) => machineOf(fault, victims).disk.override({ slowness: fault.amount ?? 1 }),
+  'reads-slow': (fault, victims) => machineOf(fault, victims).disk.override({ readMaxMs: fault.amount ?? 0 }),
+  'output-slow': (fault, victims) =>
+    machineOf(fault, victims).disk.override({ rangeMaxMs: fault.amount ?? 0 }),
   'clock-step': (fault, victims) => {
     const { time } = actorOf(fault, victims);
     time.stepWall(fault.amount ?? 0);
@@ -149,9 +162,11 @@ const DEEDS: Readonly<Record<FaultKind, Deed>> = {
     time.setRate(fault.amount ?? 1);
     return () => time.setRate(1);
   },
-  'starts-fail': (fault, victims) => machineOf(fault, victims).starts.lay({ failing: fault.amount ?? 1 }),
-  'starts-slow': (fault, victims) => machineOf(fault, victims).starts.lay({ slowness: fault.amount ?? 1 }),
-  'no-processes': (fault, victims) => machineOf(fault, victims).starts.lay({ refused: true }),
+  'starts-fail': (fault, victims) =>
+    machineOf(fault, victims).starts.override({ failing: fault.amount ?? 1 }),
+  'starts-slow': (fault, victims) =>
+    machineOf(fault, victims).starts.override({ slowness: fault.amount ?? 1 }),
+  'no-processes': (fault, victims) => machineOf(fault, victims).starts.override({ refused: true }),
   'shim-dies': (fault, victims) => {
     const { tasks, random } = machineOf(fault, victims);
     const running = tasks.running;
@@ -164,13 +179,13 @@ function diskFaultOf({ code }: Fault): 'full' | 'read-only' | 'io' {
   return code === 'gang-open' ? 'io' : (code ?? 'io');
 }
 
-function actorOf({ target }: Fault, { actors }: Victims): Actor {
+function actorOf({ target }: Fault, { actors }: FaultTargets): Actor {
   const actor = actors.get(target);
   if (actor === undefined) throw new Error(`there is no actor ${target}`);
   return actor;
 }
 
-function machineOf({ target }: Fault, { machines }: Victims): Machine {
+function machineOf({ target }: Fault, { machines }: FaultTargets): Machine {
   const machine = machines.get(target);
   if (machine === undefined) throw new Error(`there is no host ${target}`);
   return machine;

@@ -37,7 +37,7 @@ const STORE: Readonly<Record<keyof StoreSettings, string>> = {
  * @param first the number of the first
  * @returns writes down that they are over
  */
-export function tellChances(
+export function recordRandomFaults(
   { network = {}, store = {} }: FaultSettings,
   first: number,
   history: History,

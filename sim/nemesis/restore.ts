@@ -2,7 +2,7 @@ import type { SavedCell } from '../../src/adapters/memory/cell.ts';
 import { renewedMeta } from '../../src/runtime/records/cell-meta.ts';
 import { metaCodec } from '../../src/wire/records/records.ts';
 import { WALL_START_MS } from '../agenda/virtual-clock.ts';
-import type { Ground } from '../actor/environment.ts';
+import type { Environment } from '../actor/environment.ts';
 
 /** More than what was under way can have made. */
 const BUMP = 1_000;
@@ -15,25 +15,25 @@ const BUMP = 1_000;
  *   `gone-back`: it is the same, and they go back, as with the flags of the old cluster
  * @returns what ends it
  */
-export function loseStore(
-  ground: Ground,
+export function restoreStore(
+  environment: Environment,
   backup: () => SavedCell | null,
   how: 'anew' | 'bumped' | 'gone-back',
 ): () => void {
-  const { store, history } = ground;
-  const undo = store.weather.lay({ down: true });
+  const { store, history } = environment;
+  const undo = store.faults.override({ down: true });
   return () => {
     undo();
     const saved = backup();
     const bumped = how === 'bumped' ? { bumpedTo: store.cell.revision + BUMP } : {};
     const changes = store.restore(saved, { ...bumped, isSame: how !== 'anew' });
     history.restored({ revision: store.cell.revision, to: saved?.revision ?? null }, changes);
-    renewCell(ground);
+    renewCell(environment);
   };
 }
 
 /** As `moorage restored`. */
-function renewCell({ store, keys, agenda, random }: Ground): void {
+function renewCell({ store, keys, agenda, random }: Environment): void {
   const own = random.split(`restore ${String(store.generation)}`);
   const makeUuid = (): string => `restored-${own.bytes(8).join('')}`;
   const known = store.cell.get(keys.meta);

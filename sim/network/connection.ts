@@ -8,7 +8,7 @@ import { Life } from '../agenda/life.ts';
 import type { Answer, Letter } from './exchange.ts';
 import { answerOf, receivedOf } from './exchange.ts';
 import { Incoming } from './incoming.ts';
-import type { NetworkWeather } from './fault-profile.ts';
+import type { NetworkFaultProfile } from './fault-profile.ts';
 import { Outgoing } from './outgoing.ts';
 
 /** Who speaks: a life, with the clock by which it measures its deadlines. */
@@ -21,7 +21,7 @@ export interface Speaker {
 /** What a connection needs of the network that carries it. */
 interface Carrier {
   readonly agenda: Agenda;
-  readonly weather: NetworkWeather;
+  readonly faults: NetworkFaultProfile;
   lifeAt(actor: string): Life | null;
   repeat(from: string, address: string, letter: Letter): void;
 }
@@ -93,7 +93,7 @@ export class Connection {
 
   send(letter: Letter, receive: (letter: Letter) => void): void {
     const { network, caller, peer, call } = this.#parts;
-    const passage = network.weather.passage(caller.life.actor, peer);
+    const passage = network.faults.passage(caller.life.actor, peer);
     if (passage === 'lost') return;
     this.#target = network.lifeAt(peer);
     const note = `${caller.life.actor} ${letter.method} ${letter.target} ${letter.body}`;
@@ -104,7 +104,7 @@ export class Connection {
       network.agenda.after(0, life, 'request', () => receive(letter), note);
     };
     network.agenda.after(passage, this.#target ?? WIRE, 'request', arrive, note);
-    if (call.method !== 'GET' && network.weather.doubles())
+    if (call.method !== 'GET' && network.faults.doubles())
       network.repeat(caller.life.actor, `http://${peer}`, letter);
   }
 
@@ -178,7 +178,7 @@ export class Connection {
     if (server === null) return;
     // Whoever sends to a dead process that can be reached is told so.
     if (caller.life.ended || this.#callerDone) {
-      if (!network.weather.isCut(server.life.actor, caller.life.actor)) server.abort();
+      if (!network.faults.isCut(server.life.actor, caller.life.actor)) server.abort();
       return;
     }
     this.#toCaller('chunk', () => {
@@ -192,7 +192,7 @@ export class Connection {
   #toCaller(kind: string, receive: () => void, note = ''): void {
     const { network, caller, peer } = this.#parts;
     if (this.#callerDone || caller.life.ended || this.#backLost) return;
-    const passage = network.weather.passage(peer, caller.life.actor);
+    const passage = network.faults.passage(peer, caller.life.actor);
     if (passage === 'lost') {
       this.#backLost = true;
       return;
@@ -239,7 +239,7 @@ export class Connection {
     const { network, caller, peer } = this.#parts;
     const server = this.#server;
     if (server === null || server.done || server.life.ended) return this.#finish();
-    const passage = network.weather.passage(caller.life.actor, peer);
+    const passage = network.faults.passage(caller.life.actor, peer);
     if (passage !== 'lost') network.agenda.after(passage, server.life, 'hang up', () => server.abort());
     this.#finish();
   }

@@ -14,22 +14,22 @@ export interface NetworkSettings {
   readonly double: number;
 }
 
-export const CALM_NETWORK: NetworkSettings = { delayMinMs: 0.1, delayMaxMs: 2, loss: 0, double: 0 };
+export const FAULTLESS_NETWORK: NetworkSettings = { delayMinMs: 0.1, delayMaxMs: 2, loss: 0, double: 0 };
 
 /** How messages fare between actors. Cuts are made and healed by the nemesis. */
-export class NetworkWeather {
+export class NetworkFaultProfile {
   readonly #random: SeededRandom;
   readonly #cuts = new Map<string, number>();
   readonly #settings: Overlay<NetworkSettings>;
 
-  constructor(random: SeededRandom, settings: NetworkSettings = CALM_NETWORK) {
+  constructor(random: SeededRandom, settings: NetworkSettings = FAULTLESS_NETWORK) {
     this.#random = random;
     this.#settings = new Overlay(settings);
   }
 
   /** For a while. @returns takes the change back */
-  lay(change: Partial<NetworkSettings>): () => void {
-    return this.#settings.lay(change);
+  override(change: Partial<NetworkSettings>): () => void {
+    return this.#settings.override(change);
   }
 
   passage(from: string, to: string): Passage {

@@ -15,7 +15,7 @@ import type { Speaker } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { Letter } from './exchange.ts';
 import { handle, letterOf, partsOf } from './exchange.ts';
-import type { NetworkWeather } from './fault-profile.ts';
+import type { NetworkFaultProfile } from './fault-profile.ts';
 
 interface Listening {
   readonly speaker: Speaker;
@@ -37,13 +37,13 @@ type StreamCall = Parameters<HttpClient['stream']>[0];
  */
 export class SimNetwork {
   readonly agenda: Agenda;
-  readonly weather: NetworkWeather;
+  readonly faults: NetworkFaultProfile;
   readonly #listening = new Map<string, Listening>();
   readonly #connections = new Set<Connection>();
 
-  constructor(agenda: Agenda, weather: NetworkWeather) {
+  constructor(agenda: Agenda, faults: NetworkFaultProfile) {
     this.agenda = agenda;
-    this.weather = weather;
+    this.faults = faults;
   }
 
   /** Open exchanges and streams. */
@@ -142,7 +142,7 @@ export class SimNetwork {
       const { routes, options, speaker } = listening;
       void handle(routes, options, letter, () => NOBODY_LEAVES, speaker.log);
     };
-    const delayMs = this.weather.delayMs() * REPEAT_SPREAD;
+    const delayMs = this.faults.delayMs() * REPEAT_SPREAD;
     this.agenda.after(delayMs, life, 'request again', again, `${from} ${letter.method} ${letter.target}`);
   }
 

@@ -27,17 +27,17 @@ export interface StoreSettings {
   readonly full: boolean;
 }
 
-export const CALM_STORE: StoreSettings = {
+export const FAULTLESS_STORE: StoreSettings = {
   ...{ delayMinMs: 0.2, delayMaxMs: 3, requestLost: 0, replyLost: 0, late: 0, readFails: 0 },
   ...{ watchLags: 0, watchLagMs: 3_000, watchBreaks: 0, leaseLateMs: 0, down: false, full: false },
 };
 
 /** The weaknesses of a real etcd, drawn from the seed. */
-export class StoreWeather {
+export class StoreFaultProfile {
   readonly #random: SeededRandom;
   readonly #settings: Overlay<StoreSettings>;
 
-  constructor(random: SeededRandom, settings: StoreSettings = CALM_STORE) {
+  constructor(random: SeededRandom, settings: StoreSettings = FAULTLESS_STORE) {
     this.#random = random;
     this.#settings = new Overlay(settings);
   }
@@ -51,8 +51,8 @@ export class StoreWeather {
   }
 
   /** For a while. @returns takes the change back */
-  lay(change: Partial<StoreSettings>): () => void {
-    return this.#settings.lay(change);
+  override(change: Partial<StoreSettings>): () => void {
+    return this.#settings.override(change);
   }
 
   delayMs(): number {

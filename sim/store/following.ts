@@ -1,12 +1,12 @@
 import type { Change, Follower, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import type { NetworkWeather } from '../network/fault-profile.ts';
+import type { NetworkFaultProfile } from '../network/fault-profile.ts';
 import type { Speaker } from '../network/connection.ts';
 import type { StoreServer } from './server.ts';
 
 export interface SimFollowingParts {
   readonly server: StoreServer;
-  readonly network: NetworkWeather;
+  readonly network: NetworkFaultProfile;
   readonly speaker: Speaker;
   readonly list: (prefix: string) => Promise<Snapshot>;
   readonly ended: () => void;
@@ -80,7 +80,7 @@ export class SimFollowing implements Following {
     if (this.#isCut()) return this.#retry();
     const watch = this.#watch;
     server.agenda.after(
-      server.weather.delayMs(),
+      server.faults.delayMs(),
       server.life,
       'watch',
       () => {
@@ -94,7 +94,7 @@ export class SimFollowing implements Following {
   #listen(watch: number, fromRevision: number): void {
     const { server, speaker } = this.#parts;
     const { cell } = server;
-    if (server.weather.down || cell.oldestRevision > fromRevision) return this.#break(watch);
+    if (server.faults.down || cell.oldestRevision > fromRevision) return this.#break(watch);
     if (cell.revision < fromRevision - 1) this.#expectCanary(watch);
     // A watch that begins in the future, since the store went back, waits for it without a word.
     const stop = cell.listen(this.#prefix, (changes, revision) => {
@@ -120,7 +120,7 @@ export class SimFollowing implements Following {
   /** In the server's life: a change goes on its way. */
   #tell(watch: number, changes: readonly Change[], revision: number): void {
     const { server } = this.#parts;
-    if (server.weather.watchBreaks() || this.#isCut()) return this.#break(watch);
+    if (server.faults.watchBreaks() || this.#isCut()) return this.#break(watch);
     const tell = (): void => {
       if (this.#follower.knows?.(revision) !== true) this.#follower.onChanges(changes, revision);
     };
@@ -139,8 +139,8 @@ export class SimFollowing implements Following {
   /** Later, in the follower's life, after what was told before. */
   #arrive(watch: number, kind: string, tell: () => void, note = ''): void {
     const { server, speaker } = this.#parts;
-    const { agenda, weather } = server;
-    this.#arrivesMs = Math.max(this.#arrivesMs, agenda.nowMs + weather.watchDelayMs());
+    const { agenda, faults: faults } = server;
+    this.#arrivesMs = Math.max(this.#arrivesMs, agenda.nowMs + faults.watchDelayMs());
     const told = (): void => {
       if (watch === this.#watch && !this.#closed) tell();
     };

@@ -6,7 +6,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Agenda } from '../agenda/agenda.ts';
 import { Life } from '../agenda/life.ts';
 import { VirtualClock } from '../agenda/virtual-clock.ts';
-import type { StoreWeather } from './fault-profile.ts';
+import type { StoreFaultProfile } from './fault-profile.ts';
 
 /** Hears of every revision as it is made. `actor` is null when a lease that ran out made it. */
 export type RevisionListener = (
@@ -25,7 +25,7 @@ const LEADERLESS_MS = 500;
 
 export interface StoreServerOptions {
   readonly agenda: Agenda;
-  readonly weather: StoreWeather;
+  readonly faults: StoreFaultProfile;
   readonly onRevision?: RevisionListener;
 }
 
@@ -34,7 +34,7 @@ export class StoreServer {
   readonly actor = 'store';
   readonly life = new Life(this.actor);
   readonly agenda: Agenda;
-  readonly weather: StoreWeather;
+  readonly faults: StoreFaultProfile;
   readonly cell: MemoryCell;
   readonly #watches = new Set<() => void>();
   readonly #sessions = new Set<Abandonable>();
@@ -46,7 +46,7 @@ export class StoreServer {
 
   constructor(options: StoreServerOptions) {
     this.agenda = options.agenda;
-    this.weather = options.weather;
+    this.faults = options.faults;
     this.cell = new MemoryCell({ clock: this.#leaseClock() });
     const { onRevision } = options;
     if (onRevision !== undefined)
@@ -55,7 +55,7 @@ export class StoreServer {
 
   /** @throws StoreError */
   apply(actor: string, attempt: Attempt): Applied {
-    if (this.weather.full && attempt.writes.some((write) => write.kind === 'put'))
+    if (this.faults.full && attempt.writes.some((write) => write.kind === 'put'))
       throw new StoreError('no-space', 'the store has no space left', { retryable: false });
     return this.#as(actor, attempt, () => this.cell.apply(attempt));
   }
@@ -153,10 +153,10 @@ export class StoreServer {
       monotonicMs: () => clock.monotonicMs(),
       after: (delayMs, wake) => {
         const due = (): void => {
-          if (this.weather.down) cancel = clock.after(LEADERLESS_MS, due);
+          if (this.faults.down) cancel = clock.after(LEADERLESS_MS, due);
           else wake();
         };
-        let cancel = clock.after(delayMs + this.weather.leaseLateMs(), due);
+        let cancel = clock.after(delayMs + this.faults.leaseLateMs(), due);
         return () => cancel();
       },
     };

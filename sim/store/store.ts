@@ -19,7 +19,7 @@ import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store/sto
 import type { StoreHeader } from '../../src/adapters/store/identity.ts';
 import { StoreIdentity } from '../../src/adapters/store/identity.ts';
 import type { History } from '../history/history.ts';
-import type { NetworkWeather } from '../network/fault-profile.ts';
+import type { NetworkFaultProfile } from '../network/fault-profile.ts';
 import type { Speaker } from '../network/connection.ts';
 import type { StoreServer } from './server.ts';
 import { SimFollowing } from './following.ts';
@@ -32,7 +32,7 @@ const LATE_MS = 2_000;
 export interface SimStoreParts {
   readonly server: StoreServer;
   /** For cuts between the caller and the store. */
-  readonly network: NetworkWeather;
+  readonly network: NetworkFaultProfile;
   readonly speaker: Speaker;
   readonly history?: History;
   readonly limits?: StoreLimits;
@@ -178,9 +178,9 @@ export class SimStore implements CellStore {
   async #ask<T>(kind: string, note: string, work: () => T): Promise<T> {
     this.#checkOpen();
     const { server, network, speaker } = this.#parts;
-    const { agenda, weather } = server;
+    const { agenda, faults: faults } = server;
     const { life } = speaker;
-    const lost = network.isCut(life.actor, server.actor) || weather.readFails();
+    const lost = network.isCut(life.actor, server.actor) || faults.readFails();
     return new Promise((resolve, reject) => {
       const fail = (code: 'timeout' | 'unavailable'): void =>
         reject(new StoreError(code, `${kind}: ${code}`, { retryable: true }));
@@ -188,13 +188,13 @@ export class SimStore implements CellStore {
       if (lost) return;
       const answer = (settle: () => void): void => {
         if (network.isCut(server.actor, life.actor)) return;
-        agenda.after(weather.delayMs(), life, 'store answer', () => {
+        agenda.after(faults.delayMs(), life, 'store answer', () => {
           stop();
           settle();
         });
       };
       const serve = (): void => {
-        if (weather.down) return answer(() => fail('unavailable'));
+        if (faults.down) return answer(() => fail('unavailable'));
         try {
           const result = work();
           answer(() => resolve(result));
@@ -203,16 +203,16 @@ export class SimStore implements CellStore {
           answer(() => reject(error));
         }
       };
-      agenda.after(weather.delayMs(), server.life, kind, serve, `${life.actor} ${note}`);
+      agenda.after(faults.delayMs(), server.life, kind, serve, `${life.actor} ${note}`);
     });
   }
 
   #send(attempt: Attempt): Promise<Answered<AttemptReply>> {
     const { server, network, speaker } = this.#parts;
-    const { agenda, weather } = server;
+    const { agenda, faults: faults } = server;
     const { life } = speaker;
     const { actor } = life;
-    const fate = network.isCut(actor, server.actor) ? 'request-lost' : weather.attemptFate();
+    const fate = network.isCut(actor, server.actor) ? 'request-lost' : faults.attemptFate();
     return new Promise((resolve, reject) => {
       const giveUp = (): void =>
         resolve({ ...UNHEARD, value: { outcome: 'unknown', cause: new Error(`no answer: ${fate}`) } });
@@ -220,13 +220,13 @@ export class SimStore implements CellStore {
       if (fate === 'request-lost') return;
       const answer = (settle: () => void): void => {
         if (fate !== 'done' || network.isCut(server.actor, actor)) return;
-        agenda.after(weather.delayMs(), life, 'store reply', () => {
+        agenda.after(faults.delayMs(), life, 'store reply', () => {
           stop();
           settle();
         });
       };
       const serve = (): void => {
-        if (weather.down)
+        if (faults.down)
           return answer(() => reject(new StoreError('unavailable', 'no leader', { retryable: true })));
         try {
           const reply = answered(server, replyOf(server.apply(actor, attempt)));
@@ -236,7 +236,7 @@ export class SimStore implements CellStore {
           answer(() => reject(error));
         }
       };
-      const delayMs = weather.delayMs() + (fate === 'late' ? CALL_TIMEOUT_MS + weather.lateMs(LATE_MS) : 0);
+      const delayMs = faults.delayMs() + (fate === 'late' ? CALL_TIMEOUT_MS + faults.lateMs(LATE_MS) : 0);
       agenda.after(delayMs, server.life, 'store attempt', serve, `${actor} ${noteOf(attempt)}`);
     });
   }

@@ -1,15 +1,15 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { numbered } from '../world/plan.ts';
 import type { Scenario } from '../world/scenario.ts';
-import type { Request, Verdict } from '../actor/client.ts';
+import type { Request, HostAction } from '../actor/client.ts';
 
 /**
  * An operator closes one host after the other while work is placed, with or without a deadline, and opens most of them again. Of two
  * that are closed at a time one is open again before the quiet.
  */
-export function drawnVerdicts({ hosts, activeMs }: Scenario, random: SeededRandom): readonly Verdict[] {
+export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRandom): readonly HostAction[] {
   const names = numbered('host', hosts);
-  const verdicts: Verdict[] = [];
+  const verdicts: HostAction[] = [];
   for (let atMs = 600 + random.below(800); atMs < activeMs * 0.8; atMs += 700 + random.below(1_200)) {
     const host = names[random.below(names.length)] ?? '';
     const drawn = random.below(5);

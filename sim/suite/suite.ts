@@ -9,7 +9,7 @@ import type { Request } from '../actor/client.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
-import { drawnVerdicts, lasting } from './drained.ts';
+import { drawnHostActions, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
 import { readFaults } from './read.ts';
 import { drawnSchedulers, evicting } from './rivals.ts';
@@ -156,7 +156,7 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       };
     case 'drained':
       return {
-        ...{ seed, scenario: { ...SHORT, verdicts: drawnVerdicts(SHORT, random.split('verdicts')) } },
+        ...{ seed, scenario: { ...SHORT, hostActions: drawnHostActions(SHORT, random.split('verdicts')) } },
         faults: UNSURE,
         requests: burst(random, SHORT.activeMs).map((request) => lasting(request, random)),
       };

@@ -1,21 +1,21 @@
 import type { RunReport } from '../checkers/checkers.ts';
 import { checkRun } from '../checkers/checkers.ts';
-import { allTold } from '../checkers/answers/event-streams.ts';
+import { allDelivered } from '../checkers/answers/event-streams.ts';
 import type { LivenessTimes } from '../checkers/liveness/liveness.ts';
-import { SettledLook } from '../checkers/settled.ts';
+import { SettledProbe } from '../checkers/settled.ts';
 import { allRead } from '../checkers/answers/unread-outputs.ts';
 import type { Violation } from '../checkers/replay/violations.ts';
 import { drive } from '../agenda/drive.ts';
 import { TraceHash } from '../agenda/trace.ts';
-import { unleash } from '../nemesis/nemesis.ts';
+import { scheduleFaults } from '../nemesis/nemesis.ts';
 import { digest } from '../actor/digest.ts';
 import type { KillAt, WorldOptions, WorldResult } from './options.ts';
 import { planOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
-import { turnedClocksOf } from '../checkers/replay/clock-faults.ts';
+import { clockFaultsOf } from '../checkers/replay/clock-faults.ts';
 import { leastOf } from './scenario.ts';
 import { shareRecords } from './shared-records.ts';
-import { viewsAgree, witnessTruth, witnessViews } from './view-recorder.ts';
+import { viewsAgree, recordFinalViews, recordViews } from './view-recorder.ts';
 import { workDone } from './work.ts';
 import { World } from './world.ts';
 
@@ -39,17 +39,17 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
     trace?.event?.(entry, index);
     onEvent?.(index, entry.life.actor);
   });
-  const { agenda, history } = world.ground;
-  unleash(plan.faults, world);
+  const { agenda, history } = world.environment;
+  scheduleFaults(plan.faults, world);
   world.start();
   await busy(world, scenario.activeMs);
-  world.becalm();
+  world.endRandomFaults();
   history.phase('quiet');
   const late = await quiet(world, scenario);
   // What changes in the last moment is still on its way to the monitors.
   const untilMs = agenda.nowMs + VIEWS_MS;
   await drive(agenda, { untilMs, done: () => viewsAgree(world) });
-  witnessTruth(world);
+  recordFinalViews(world);
   history.phase('end');
   world.end();
   const report = options.check === false ? null : checked(world, options, late);
@@ -61,7 +61,7 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
     history,
     faultPlan: plan.faults,
     requests: plan.requests,
-    work: workDone(history, world.ground.keys),
+    work: workDone(history, world.environment.keys),
     violations: report?.violations ?? [],
     report,
     errors: world.errors,
@@ -72,10 +72,10 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
 const VIEW_MS = 2_000;
 
 async function busy(world: World, untilMs: number): Promise<void> {
-  const { agenda } = world.ground;
+  const { agenda } = world.environment;
   while (agenda.nowMs < untilMs) {
     await drive(agenda, { untilMs: Math.min(agenda.nowMs + VIEW_MS, untilMs) });
-    witnessViews(world);
+    recordViews(world);
   }
 }
 
@@ -93,22 +93,22 @@ async function quiet(
   world: World,
   { activeMs, quietMs, quietLeastMs }: Scenario,
 ): Promise<readonly Violation[]> {
-  const { agenda, history, keys, random } = world.ground;
+  const { agenda, history, keys, random } = world.environment;
   const endMs = activeMs + quietMs;
   const dueMs = activeMs + DUE_MS;
   const isWhole = random.split('quiet').below(WHOLE_EVERY) === 0;
-  const look = new SettledLook(history, { keys, hosts: world.machines.size, times: LIVENESS });
+  const look = new SettledProbe(history, { keys, hosts: world.machines.size, times: LIVENESS });
   const isOver = (): boolean =>
     world.isServed &&
     viewsAgree(world) &&
-    allTold(history, keys) &&
+    allDelivered(history, keys) &&
     allRead(history, { seq: Infinity, atMs: agenda.nowMs }) &&
     look.isSettledAt(endMs);
   let late: readonly Violation[] = [];
   const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
   for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
     await drive(agenda, { untilMs });
-    witnessViews(world);
+    recordViews(world);
     if (late.length === 0 && untilMs >= dueMs) late = look.openAt(untilMs).violations;
     const isEarly = isWhole || untilMs < activeMs + quietLeastMs;
     if (untilMs >= endMs || (!isEarly && isOver())) return late;
@@ -125,9 +125,9 @@ const LIVENESS: LivenessTimes = { knownMs: 10_000, placeMs: 5_000, stopMs: 5_000
 const DUE_MS = LIVENESS.knownMs + Math.max(LIVENESS.placeMs, LIVENESS.stopMs);
 
 function checked(world: World, { scenario, seed }: WorldOptions, found: readonly Violation[]): RunReport {
-  const { history, keys } = world.ground;
+  const { history, keys } = world.environment;
   const { enforcement, quietMs } = scenario;
-  const least = leastOf(scenario, seed, turnedClocksOf(history));
+  const least = leastOf(scenario, seed, clockFaultsOf(history));
   const liveness = quietMs >= DUE_MS ? LIVENESS : null;
   return checkRun(history, { keys, enforcement, digest, liveness, least, found });
 }
@@ -135,7 +135,7 @@ function checked(world: World, { scenario, seed }: WorldOptions, found: readonly
 function kill(world: World, { actor: name, downMs = DOWN_MS }: KillAt): void {
   const actor = world.actors.get(name);
   if (actor === undefined) throw new Error(`there is no actor ${name} to kill`);
-  const { agenda, life } = world.ground;
+  const { agenda, life } = world.environment;
   actor.kill();
   agenda.after(downMs, life, 'restart', () => actor.start(), name);
 }

@@ -2,7 +2,7 @@ import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import type { Quota } from '../../src/core/quota/quota.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
-import type { Request, Verdict } from '../actor/client.ts';
+import type { Request, HostAction } from '../actor/client.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
 import { MISSING_COMMAND } from '../machine/task-table.ts';
 
@@ -24,7 +24,7 @@ export interface Scenario {
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
   /** What an operator says of hosts, each at its time; absent: nothing. */
-  readonly verdicts?: readonly Verdict[];
+  readonly hostActions?: readonly HostAction[];
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
   /** The longest time before a task is begun again on its host, drawn for each job; null: as its type has it (lists: 10 s). */

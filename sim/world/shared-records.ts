@@ -1,6 +1,6 @@
 import type { Codec } from '../../src/wire/codec/codec.ts';
 import { aliveCodec } from '../../src/wire/host-files/host-files.ts';
-import { ROOM_CODECS } from '../checkers/replay/replay.ts';
+import { RECORD_CODECS } from '../checkers/replay/replay.ts';
 
 /** More texts than a run writes of one kind; then all are forgotten. */
 const TEXTS_MAX = 2_000;
@@ -14,7 +14,7 @@ export function shareRecords(): void {
   for (const codec of SHARED.splice(0)) share(codec);
 }
 
-const SHARED: Codec<object>[] = [...new Set<Codec<object>>(Object.values(ROOM_CODECS)), aliveCodec];
+const SHARED: Codec<object>[] = [...new Set<Codec<object>>(Object.values(RECORD_CODECS)), aliveCodec];
 
 function share(codec: Codec<object>): void {
   const known = new Map<string, object>();

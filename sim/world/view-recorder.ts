@@ -16,24 +16,24 @@ export function viewsAgree(world: World): boolean {
 }
 
 /** Writes down what every agent says of its own host now, and what every monitor would answer. */
-export function witnessTruth(world: World): void {
-  const { history } = world.ground;
+export function recordFinalViews(world: World): void {
+  const { history } = world.environment;
   for (const [name, agent] of world.agents) {
     if (world.actors.get(name)?.isUp !== true) continue;
     const { incarnation, seq } = agent.feed;
     history.listing({ host: name, incarnation, seq, reports: agent.feed.reports() });
   }
-  witnessViews(world);
+  recordViews(world);
 }
 
 /** Writes down what every monitor would answer now. */
-export function witnessViews(world: World): void {
+export function recordViews(world: World): void {
   for (const [name, monitor] of world.monitors) {
     const actor = world.actors.get(name);
     if (actor?.isUp !== true) continue;
     const { complete } = monitor.state.follower.view;
     const hosts = hostsSeenBy(monitor);
-    world.ground.history.view({ monitor: name, instance: actor.instance, complete, hosts });
+    world.environment.history.view({ monitor: name, instance: actor.instance, complete, hosts });
   }
 }
 

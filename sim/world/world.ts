@@ -12,17 +12,17 @@ import { Agenda } from '../agenda/agenda.ts';
 import { Life } from '../agenda/life.ts';
 import type { LogLevel, TraceSink } from '../agenda/trace.ts';
 import { SimNetwork } from '../network/network.ts';
-import { CALM_NETWORK, NetworkWeather } from '../network/fault-profile.ts';
+import { NetworkFaultProfile } from '../network/fault-profile.ts';
 import { StoreServer } from '../store/server.ts';
-import { CALM_STORE, StoreWeather } from '../store/fault-profile.ts';
+import { StoreFaultProfile } from '../store/fault-profile.ts';
 import type { Fault } from '../nemesis/fault.ts';
 import { RESTORES } from '../nemesis/fault.ts';
-import { tellChances } from '../nemesis/random-faults.ts';
+import { recordRandomFaults } from '../nemesis/random-faults.ts';
 import type { Actor } from '../actor/actor.ts';
 import { clientActor } from '../actor/client.ts';
 import { arbiterActor, CELL, monitorActor, schedulerActor } from '../actor/control-roles.ts';
 import { followerActor } from '../actor/event-follower.ts';
-import type { Ground } from '../actor/environment.ts';
+import type { Environment } from '../actor/environment.ts';
 import { hostActor } from '../actor/host-role.ts';
 import type { WorldOptions } from './options.ts';
 import { outputReaderActor } from '../actor/output-reader.ts';
@@ -43,7 +43,7 @@ const START_SPREAD_MS = 50;
 
 /** Everything that there is in one run: built, and then driven by `runWorld`. */
 export class World {
-  readonly ground: Ground;
+  readonly environment: Environment;
   readonly actors = new Map<string, Actor>();
   readonly machines = new Map<string, Machine>();
   /** Those that are up or were last. */
@@ -61,32 +61,33 @@ export class World {
     const random = seededRandom(seed);
     const agenda = new Agenda(observe);
     const history = new History(() => agenda.nowMs);
-    const weather = new NetworkWeather(random.split('network'), CALM_NETWORK);
+    const network = new SimNetwork(agenda, new NetworkFaultProfile(random.split('network')));
     const store = new StoreServer({
       agenda,
-      weather: new StoreWeather(random.split('store'), CALM_STORE),
+      faults: new StoreFaultProfile(random.split('store')),
       onRevision: (revision, actor, changes, attempt) => history.revision(revision, actor, changes, attempt),
     });
-    this.ground = {
+    this.environment = {
       ...{ agenda, history, store, random, life: new Life('world'), keys: cellKeys(CELL) },
-      ...{ network: new SimNetwork(agenda, weather), logOf: (actor) => this.#logOf(actor) },
+      ...{ network, logOf: (actor) => this.#logOf(actor) },
     };
     this.#becalm = [
-      weather.lay(faults.network ?? {}),
-      store.weather.lay(faults.store ?? {}),
-      tellChances(faults, plan.length, history),
+      network.faults.override(faults.network ?? {}),
+      store.faults.override(faults.store ?? {}),
+      recordRandomFaults(faults, plan.length, history),
     ];
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario);
     if (isFollowed(scenario, seed)) this.#addFollower(options);
-    if (isRead(scenario, seed)) this.#add(outputReaderActor(this.ground, 'client-3', this.#monitorNames));
+    if (isRead(scenario, seed))
+      this.#add(outputReaderActor(this.environment, 'client-3', this.#monitorNames));
     this.#setQuota(scenario);
   }
 
   /** Brings everything up, in an order that the seed draws. */
   start(): void {
-    const { agenda, life, random } = this.ground;
+    const { agenda, life, random } = this.environment;
     const starts = random.split('starts');
     for (const actor of this.actors.values())
       agenda.after(starts.fraction() * START_SPREAD_MS, life, 'power on', () => actor.start(), actor.name);
@@ -98,7 +99,7 @@ export class World {
   }
 
   /** From here on nothing goes wrong by chance; what is under way arrives. */
-  becalm(): void {
+  endRandomFaults(): void {
     for (const undo of this.#becalm) undo();
   }
 
@@ -106,9 +107,9 @@ export class World {
   end(): void {
     for (const actor of this.actors.values()) actor.life.end();
     for (const machine of this.machines.values()) machine.life.end();
-    this.ground.store.life.end();
-    this.ground.life.end();
-    this.ground.store.abandonAll();
+    this.environment.store.life.end();
+    this.environment.life.end();
+    this.environment.store.abandonAll();
   }
 
   get #monitorNames(): readonly string[] {
@@ -116,14 +117,14 @@ export class World {
   }
 
   #addHost(host: string, { scenario }: WorldOptions): void {
-    const { agenda, random, history } = this.ground;
+    const { agenda, random, history } = this.environment;
     const machine = new Machine({ host, agenda, history, random: random.split(`machine ${host}`) });
     this.machines.set(host, machine);
     const { hostCpuMilli: cpuMilli, hostMemoryMib: memoryMib, gpuModels = [], enforcement } = scenario;
     const scalars = { [ADDRESSES]: POOL.length };
     const capacity = { cpuMilli, memoryMib, diskMib: 100_000, scalars };
     this.#add(
-      hostActor(this.ground, {
+      hostActor(this.environment, {
         ...{ machine, capacity, gpuModels, addresses: POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
         onUp: (agent) => this.agents.set(host, agent),
       }),
@@ -134,41 +135,42 @@ export class World {
     const { enforcement, monitors, arbiters } = scenario;
     for (const { kind, id } of schedulersOf(scenario))
       this.#add(
-        schedulerActor(this.ground, {
+        schedulerActor(this.environment, {
           ...{ id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS },
           gangMax: gangMaxOf(scenario, seed),
         }),
       );
     for (const id of numbered('monitor', monitors))
-      this.#add(monitorActor(this.ground, id, (monitor) => this.monitors.set(id, monitor)));
-    for (const id of numbered('arbiter', arbiters)) this.#add(arbiterActor(this.ground, id, SESSION_TTL_MS));
+      this.#add(monitorActor(this.environment, id, (monitor) => this.monitors.set(id, monitor)));
+    for (const id of numbered('arbiter', arbiters))
+      this.#add(arbiterActor(this.environment, id, SESSION_TTL_MS));
   }
 
   #addClient(requests: readonly Request[], plan: readonly Fault[], scenario: Scenario): void {
-    const { shared, verdicts = [] } = scenario;
+    const { shared, hostActions: verdicts = [] } = scenario;
     const restores = plan.filter(({ kind }) => RESTORES.has(kind));
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = this.#monitorNames;
     this.#unserved = requests.length;
     const onServed = (): void => void (this.#unserved -= 1);
     this.#add(
-      clientActor(this.ground, {
-        ...{ name: 'client-1', monitors, requests, shared, verdicts, restoredMs, onServed },
+      clientActor(this.environment, {
+        ...{ name: 'client-1', monitors, requests, shared, hostActions: verdicts, restoredMs, onServed },
       }),
     );
   }
 
   #addFollower({ scenario, seed }: WorldOptions): void {
-    const own = this.ground.random.split('follower');
+    const own = this.environment.random.split('follower');
     const following = isFollowedFromNow(seed)
       ? { since: 'now' as const, afterMs: (own.fraction() * scenario.activeMs) / 4 }
       : { since: '0' as const, afterMs: 0 };
-    this.#add(followerActor(this.ground, 'client-2', this.#monitorNames, following));
+    this.#add(followerActor(this.environment, 'client-2', this.#monitorNames, following));
   }
 
   #setQuota({ quota }: Scenario): void {
     if (quota === undefined) return;
-    const { agenda, keys, life, store } = this.ground;
+    const { agenda, keys, life, store } = this.environment;
     const key = keys.quota(quota.limits.namespace);
     const value = quotaCodec.encode(quota.limits);
     const set = (): void =>
@@ -187,7 +189,7 @@ export class World {
       return (fields, message) => {
         if (level === 'error' && this.errors.length < ERRORS_MAX)
           this.errors.push(`${actor}: ${message}: ${textOf(fields['error'])}`);
-        log?.(this.ground.agenda.nowMs, actor, level, fields, message);
+        log?.(this.environment.agenda.nowMs, actor, level, fields, message);
       };
     };
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };

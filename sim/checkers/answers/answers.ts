@@ -1,6 +1,6 @@
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { ApiRecord, RecordedHistory, Stamp } from '../../history/history.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import { valueAt } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
@@ -8,7 +8,7 @@ import type { Findings } from '../replay/violations.ts';
  * I19: what was acknowledged is durable. I20: one idempotency key makes one job, whoever is asked, however often. I46: no
  * two one-off runs ever have the same name.
  */
-export function checkApiCalls(history: RecordedHistory, book: RunBook, findings: Findings): void {
+export function checkAnswers(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const byKey = new Map<string, { readonly job: string; readonly record: ApiRecord }>();
   const byJob = new Map<string, { readonly key: string; readonly record: ApiRecord }>();
   for (const record of history.calls) {
@@ -16,7 +16,7 @@ export function checkApiCalls(history: RecordedHistory, book: RunBook, findings:
     if (answer?.fact.result !== 'ok') continue;
     const { job } = answer.fact;
     const namespace = call.kind === 'stop' ? call.namespace : call.job.namespace;
-    checkDurable(jobKeyOf(namespace, job), record, answer, book, findings);
+    checkDurable(jobKeyOf(namespace, job), record, answer, run, findings);
     if (call.kind !== 'run') continue;
     const key = `${namespace}/${call.key}`;
     const first = byKey.get(key);
@@ -34,23 +34,23 @@ function checkDurable(
   jobKey: string,
   { call }: ApiRecord,
   answered: Stamp,
-  book: RunBook,
+  run: RunIndex,
   findings: Findings,
 ): void {
-  const record = valueAt(book.jobs.get(jobKey) ?? [], answered.seq);
+  const record = valueAt(run.jobs.get(jobKey) ?? [], answered.seq);
   if (record === undefined) {
     findings.prove('I19', jobKey, `its ${call.kind} was acknowledged, and the store does not have it`, [
       answered,
     ]);
     return;
   }
-  const stopped = call.kind === 'stop' && record?.desired === 'run' && !changedSince(jobKey, answered, book);
+  const stopped = call.kind === 'stop' && record?.desired === 'run' && !changedSince(jobKey, answered, run);
   if (stopped)
     findings.prove('I19', jobKey, 'its stop was acknowledged, and it should still run', [answered]);
 }
 
 /** Somebody may have submitted it anew between the stop and its answer; then the last word is theirs. */
-function changedSince(jobKey: string, answered: Stamp, book: RunBook): boolean {
-  const timeline = book.jobs.get(jobKey) ?? [];
+function changedSince(jobKey: string, answered: Stamp, run: RunIndex): boolean {
+  const timeline = run.jobs.get(jobKey) ?? [];
   return timeline.some(({ seq, fact }) => seq <= answered.seq && fact?.desired === 'stop');
 }

@@ -3,7 +3,7 @@ import { eventPositionOf } from '../../../src/wire/api/event-position.ts';
 import type { CellEvent } from '../../../src/wire/api/monitor-api.ts';
 import type { EventFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
-import { toldUntilMs } from '../replay/delivery-deadline.ts';
+import { deliveredUntilMs } from '../replay/delivery-deadline.ts';
 import { pushTo } from '../replay/run-index.ts';
 import { Findings } from '../replay/violations.ts';
 
@@ -20,18 +20,18 @@ interface End extends Stamp {
  * are looked at: each when something later is told, the rest when the quiet time is over.
  */
 export function checkEventStreams(history: RecordedHistory, keys: CellKeys, findings: Findings): void {
-  judgeStreams(history, keys, toldUntilMs(history), findings);
+  checkStreams(history, keys, deliveredUntilMs(history), findings);
 }
 
 /** Has every follower heard of all ends by now, or of a gap? */
-export function allTold(history: RecordedHistory, keys: CellKeys): boolean {
+export function allDelivered(history: RecordedHistory, keys: CellKeys): boolean {
   const open = new Findings();
-  judgeStreams(history, keys, Infinity, open);
+  checkStreams(history, keys, Infinity, open);
   return open.count === 0;
 }
 
 /** @param untilMs what happened up to this time must have been told */
-function judgeStreams(history: RecordedHistory, keys: CellKeys, untilMs: number, findings: Findings): void {
+function checkStreams(history: RecordedHistory, keys: CellKeys, untilMs: number, findings: Findings): void {
   if (history.events.length === 0) return;
   const ends = endsIn(history, keys);
   const readers = new Map<string, Stamped<EventFact>[]>();

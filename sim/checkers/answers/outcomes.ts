@@ -1,7 +1,7 @@
 import type { ExitFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamped } from '../../history/history.ts';
-import { toldUntilMs } from '../replay/delivery-deadline.ts';
-import type { AllocationStory, RunBook } from '../replay/run-index.ts';
+import { deliveredUntilMs } from '../replay/delivery-deadline.ts';
+import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
@@ -9,18 +9,18 @@ import type { Findings } from '../replay/violations.ts';
  * its outcome. And what a client was told that waited for a job's end is what the store holds (I23), once the quiet time is
  * over.
  */
-export function checkEvents(history: RecordedHistory, book: RunBook, findings: Findings): void {
-  for (const story of book.allocations.values()) checkKept(story, book, findings);
-  const untilMs = toldUntilMs(history);
-  for (const told of history.exits) checkTold(told, untilMs, book, findings);
+export function checkOutcomes(history: RecordedHistory, run: RunIndex, findings: Findings): void {
+  for (const story of run.allocations.values()) checkKept(story, run, findings);
+  const untilMs = deliveredUntilMs(history);
+  for (const told of history.exits) checkTold(told, untilMs, run, findings);
 }
 
-function checkTold(told: Stamped<ExitFact>, untilMs: number, book: RunBook, findings: Findings): void {
+function checkTold(told: Stamped<ExitFact>, untilMs: number, run: RunIndex, findings: Findings): void {
   const { client, exit } = told.fact;
   if (exit.allocation === null) return;
-  const outcome = book.outcomes.get(exit.allocation);
+  const outcome = run.outcomes.get(exit.allocation);
   if (outcome === undefined) {
-    if (isKept(book.allocations.get(exit.allocation)) && told.atMs <= untilMs)
+    if (isKept(run.allocations.get(exit.allocation)) && told.atMs <= untilMs)
       findings.prove(
         'I23',
         exit.allocation,
@@ -44,10 +44,10 @@ function isKept(story: AllocationStory | undefined): boolean {
   return story === undefined || (story.desired !== 'remove' && story.lost === null);
 }
 
-function checkKept(story: AllocationStory, book: RunBook, findings: Findings): void {
+function checkKept(story: AllocationStory, run: RunIndex, findings: Findings): void {
   const { allocation, deleted, outcome, desired } = story;
   if (deleted === null || outcome !== null || desired === 'remove') return;
-  const ran = book.processesOf.get(allocation.id)?.find(({ started }) => started.seq < deleted.seq);
+  const ran = run.processesOf.get(allocation.id)?.find(({ started }) => started.seq < deleted.seq);
   if (ran !== undefined)
     findings.prove('I52', allocation.id, 'it ran, and left the store without an outcome', [
       ran.started,

@@ -17,7 +17,7 @@ export interface Written extends Stamp {
 }
 
 /** What hosts wrote down and gave up. */
-export interface OutputBook {
+export interface OutputIndex {
   /** By allocation, in the order of their offsets. */
   readonly written: ReadonlyMap<string, readonly Written[]>;
   /** By host: losses of power. */
@@ -28,7 +28,7 @@ export interface OutputBook {
   readonly forgotten: ReadonlyMap<string, Stamp>;
 }
 
-export function outputBookOf({ hosts, orders }: Pick<RecordedHistory, 'hosts' | 'orders'>): OutputBook {
+export function outputIndexOf({ hosts, orders }: Pick<RecordedHistory, 'hosts' | 'orders'>): OutputIndex {
   const written = new Map<string, Written[]>();
   const darkened = new Map<string, Stamp[]>();
   const gaveUp = new Map<string, (Stamp & { until: number })[]>();
@@ -69,10 +69,10 @@ function placeOf(allocation: string, attempt: number): string {
 }
 
 /** Can the piece still be read from its host at that moment? */
-export function isThere(piece: Written, at: Stamp, allocation: string, book: OutputBook): boolean {
-  const forgotten = book.forgotten.get(allocation);
+export function isThere(piece: Written, at: Stamp, allocation: string, index: OutputIndex): boolean {
+  const forgotten = index.forgotten.get(allocation);
   const isKnown = forgotten === undefined || forgotten.seq > at.seq;
-  return isKnown && isKeptUntil(piece, at, allocation, book);
+  return isKnown && isKeptUntil(piece, at, allocation, index);
 }
 
 /** Had its host kept the piece until then? Whether it has forgotten the whole allocation is another question. */
@@ -80,7 +80,7 @@ export function isKeptUntil(
   piece: Written,
   at: Stamp,
   allocation: string,
-  { written, darkened, gaveUp }: OutputBook,
+  { written, darkened, gaveUp }: OutputIndex,
 ): boolean {
   if (!piece.isKept) return false;
   const since = (one: Stamp): boolean => one.seq > piece.seq && one.seq < at.seq;

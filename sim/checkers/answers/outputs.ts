@@ -1,7 +1,7 @@
 import type { OutputFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
-import type { OutputBook, Written } from './output-index.ts';
-import { isKeptUntil, isThere, outputBookOf } from './output-index.ts';
+import type { OutputIndex, Written } from './output-index.ts';
+import { isKeptUntil, isThere, outputIndexOf } from './output-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
@@ -11,13 +11,13 @@ import type { Findings } from '../replay/violations.ts';
  */
 export function checkOutputs(history: RecordedHistory, findings: Findings): void {
   if (history.outputs.length === 0) return;
-  const book = outputBookOf(history);
+  const index = outputIndexOf(history);
   const readers = new Map<string, Stamped<OutputFact>[]>();
   for (const told of history.outputs) pushTo(readers, `${told.fact.reader} ${told.fact.allocation}`, told);
-  for (const told of readers.values()) checkReader(told, book, findings);
+  for (const told of readers.values()) checkReader(told, index, findings);
 }
 
-function checkReader(told: readonly Stamped<OutputFact>[], book: OutputBook, findings: Findings): void {
+function checkReader(told: readonly Stamped<OutputFact>[], index: OutputIndex, findings: Findings): void {
   let at = 0;
   let last: Stamp | null = null;
   for (const { seq, atMs, fact } of told) {
@@ -26,16 +26,16 @@ function checkReader(told: readonly Stamped<OutputFact>[], book: OutputBook, fin
     const prove = (detail: string, ...evidence: readonly Stamp[]): void =>
       findings.prove('I28', allocation, `${reader} ${detail}`, [now, ...evidence]);
     if ('asks' in fact) continue;
-    const pieces = (book.written.get(allocation) ?? []).filter((piece) => piece.seq < seq);
+    const pieces = (index.written.get(allocation) ?? []).filter((piece) => piece.seq < seq);
     if ('refused' in fact) {
       if (fact.refused !== 'log-gone') continue;
-      const there = pieces.find((piece) => piece.end > at && isThere(piece, now, allocation, book));
+      const there = pieces.find((piece) => piece.end > at && isThere(piece, now, allocation, index));
       if (there !== undefined) prove('was told that its output is gone, and it was there', there);
       return;
     }
     const to = 'isOver' in fact ? Infinity : fact.offset;
     const isLeftOut = (piece: Written): boolean => at < to && piece.end > at && piece.offset < to;
-    const left = pieces.find((piece) => isLeftOut(piece) && isKeptUntil(piece, now, allocation, book));
+    const left = pieces.find((piece) => isLeftOut(piece) && isKeptUntil(piece, now, allocation, index));
     if (left !== undefined)
       prove(`was not told what lies at ${String(Math.max(at, left.offset))}, which was there`, left);
     if ('isOver' in fact) return;

@@ -1,8 +1,8 @@
 import type { OutputFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
-import { toldUntilMs } from '../replay/delivery-deadline.ts';
-import type { OutputBook } from './output-index.ts';
-import { isThere, outputBookOf } from './output-index.ts';
+import { deliveredUntilMs } from '../replay/delivery-deadline.ts';
+import type { OutputIndex } from './output-index.ts';
+import { isThere, outputIndexOf } from './output-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import { Findings } from '../replay/violations.ts';
 
@@ -18,7 +18,7 @@ export function checkUnreadOutputs(
 ): void {
   const end = history.phases.find(({ fact }) => fact.phase === 'end');
   if (end !== undefined)
-    judgeReaders(history, toldUntilMs(history), end, (host) => alive.has(host), findings);
+    checkReaders(history, deliveredUntilMs(history), end, (host) => alive.has(host), findings);
 }
 
 /** A task that writes on is never wholly read: what is younger may be on its way. */
@@ -27,12 +27,12 @@ const ON_ITS_WAY_MS = 2_000;
 /** Has everybody who asked for output read what there is of it at `now`? */
 export function allRead(history: RecordedHistory, now: Stamp): boolean {
   const open = new Findings();
-  judgeReaders(history, now.atMs - ON_ITS_WAY_MS, now, () => true, open);
+  checkReaders(history, now.atMs - ON_ITS_WAY_MS, now, () => true, open);
   return open.count === 0;
 }
 
 /** @param untilMs what was written up to this time must have been read at `now` */
-function judgeReaders(
+function checkReaders(
   history: RecordedHistory,
   untilMs: number,
   now: Stamp,
@@ -40,15 +40,15 @@ function judgeReaders(
   findings: Findings,
 ): void {
   if (history.outputs.length === 0) return;
-  const book = outputBookOf(history);
+  const index = outputIndexOf(history);
   const readers = new Map<string, Stamped<OutputFact>[]>();
   for (const told of history.outputs) pushTo(readers, `${told.fact.reader} ${told.fact.allocation}`, told);
-  for (const told of readers.values()) judgeReader(told, book, untilMs, now, mustBeRead, findings);
+  for (const told of readers.values()) checkReader(told, index, untilMs, now, mustBeRead, findings);
 }
 
-function judgeReader(
+function checkReader(
   told: readonly Stamped<OutputFact>[],
-  book: OutputBook,
+  index: OutputIndex,
   untilMs: number,
   now: Stamp,
   mustBeRead: (host: string) => boolean,
@@ -58,14 +58,14 @@ function judgeReader(
   if (last === undefined || isLast(last.fact)) return;
   const { reader, allocation } = last.fact;
   const at = positionIn(told);
-  const unread = book.written
+  const unread = index.written
     .get(allocation)
     ?.find(
       (piece) =>
         piece.end > at &&
         piece.atMs <= untilMs &&
         mustBeRead(piece.host) &&
-        isThere(piece, now, allocation, book),
+        isThere(piece, now, allocation, index),
     );
   if (unread === undefined) return;
   const refusals = told.filter(({ fact }) => 'refused' in fact).length;

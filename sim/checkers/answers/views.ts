@@ -2,7 +2,7 @@ import type { AllocationReport } from '../../../src/core/host/report.ts';
 import { canonicalJson } from '../../../src/core/json/canonical-json.ts';
 import type { SeenHost, ViewFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /** Three lost beats and some: a host that has been dead this long must be shown as silent (I51). */
@@ -12,7 +12,7 @@ const SILENT_MS = 6_000;
  * I50: what a monitor shows of a host never goes back. I51: a silent host is shown as silent since then, with what was last
  * known of it; never absent, never empty. I48: after the quiet period all views are equal, and equal to the hosts.
  */
-export function checkViews(history: RecordedHistory, book: RunBook, findings: Findings): void {
+export function checkViews(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const last = new Map<string, { readonly seen: SeenHost; readonly at: Stamp }>();
   const dead = deadSince(history);
   for (const view of history.views) {
@@ -24,7 +24,7 @@ export function checkViews(history: RecordedHistory, book: RunBook, findings: Fi
       checkSilent(view, seen, dead, findings);
     }
   }
-  checkEqual(history, book, findings);
+  checkEqual(history, run, findings);
 }
 
 function checkForward(
@@ -83,12 +83,12 @@ function checkSilent(
 }
 
 /** Compares the last view of each monitor with the last listing of each host, both taken at the end. */
-function checkEqual(history: RecordedHistory, book: RunBook, findings: Findings): void {
-  if (book.quietFrom === null) return;
+function checkEqual(history: RecordedHistory, run: RunIndex, findings: Findings): void {
+  if (run.quietFrom === null) return;
   const truths = new Map<string, string>();
   for (const { seq, fact } of history.listings)
-    if (seq > book.quietFrom.seq) truths.set(fact.host, digestOf(fact.incarnation, fact.reports));
-  const toldSeq = history.listings.findLast(({ seq }) => seq > (book.quietFrom?.seq ?? 0))?.seq ?? Infinity;
+    if (seq > run.quietFrom.seq) truths.set(fact.host, digestOf(fact.incarnation, fact.reports));
+  const toldSeq = history.listings.findLast(({ seq }) => seq > (run.quietFrom?.seq ?? 0))?.seq ?? Infinity;
   const views = new Map<string, Stamped<ViewFact>>();
   for (const view of history.views) if (view.seq > toldSeq) views.set(view.fact.monitor, view);
   for (const view of views.values()) {

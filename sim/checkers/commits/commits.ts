@@ -3,7 +3,7 @@ import type { Change } from '../../../src/ports/cell-store.ts';
 import { AllocationLifeChecker } from './allocation-life.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import { CellReplay } from '../replay/replay.ts';
-import { HostRoomChecker } from '../resources/resources.ts';
+import { HostResourceChecker } from '../resources/resources.ts';
 import { checkKeyOwners } from '../store/key-owners.ts';
 import { PoolChecker } from '../resources/pools.ts';
 import { SlotAttemptsChecker } from './slot-attempts.ts';
@@ -13,10 +13,10 @@ import type { Findings } from '../replay/violations.ts';
  * The invariants of the shared state that need nothing but its revisions: I1, I2, I3, I4, I7, I8, I12 and I22. Both the
  * history of a real store (`moorage check`) and that of a simulated run go through here.
  */
-export class SharedStateCheck {
+export class SharedStateChecker {
   readonly lives = new AllocationLifeChecker();
   readonly #replay: CellReplay;
-  readonly #rooms = new HostRoomChecker();
+  readonly #rooms = new HostResourceChecker();
   readonly #pools = new PoolChecker();
   readonly #attempts = new SlotAttemptsChecker();
   readonly #findings: Findings;
@@ -31,7 +31,7 @@ export class SharedStateCheck {
   }
 
   /** @param initial the state at the beginning of the history, all at once */
-  take(revision: number, changes: readonly Change[], initial = false): Step {
+  apply(revision: number, changes: readonly Change[], initial = false): Step {
     const step = this.#replay.apply(revision, changes, initial);
     this.#rooms.check(step, this.cell, this.#findings);
     this.#pools.check(step, this.cell, this.#findings);

@@ -2,17 +2,17 @@ import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { attributeOf, plainAttribute } from '../../../src/core/host/attributes.ts';
 import type { Group } from '../../../src/core/cell/job.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
  * What a group's `distinct` forbids is not committed: at the revision that brings an allocation, or lets one that gave way go on,
  * no other that is to run shares its host's value of one of these attributes.
  */
-export function checkApart(step: Step, cell: CellAt, book: RunBook, findings: Findings): void {
+export function checkDistinct(step: Step, cell: CellAt, run: RunIndex, findings: Findings): void {
   for (const { before, after } of step.changed.allocations) {
     if (after?.desired !== 'run' || before?.desired === 'run') continue;
-    const group = book.jobOf(after)?.groups[after.group];
+    const group = run.jobOf(after)?.groups[after.group];
     if (group === undefined || group.distinct.length === 0) continue;
     const shared = sharedBy(after, group, cell);
     if (shared !== null) findings.add('distinct', step.revision, after.id, shared);

@@ -26,7 +26,7 @@ import { addAmounts, overQuota } from '../resources/quotas.ts';
  * @param promised what is granted of the namespace's quota besides what the store shows
  * @returns a host that has room; null when there is none, or nobody who may place
  */
-export function roomFor(
+export function feasibleHost(
   cell: CellAt,
   record: JobRecord,
   group: Group,
@@ -42,8 +42,10 @@ export function roomFor(
   for (const host of cell.hosts.values()) {
     if (!alive.has(host.id) || (cell.eligibility.get(host.id)?.state ?? 'ready') !== 'ready') continue;
     if (!group.constraints.every((expression) => meets(host, expression))) continue;
-    if (isHeld(cell, record, group, host) || !hasRoom(cell, host, ask.resources, ask.ports)) continue;
-    if (!poolsHaveRoom(cell, host, ask.shared ?? {}) || !devicesHaveRoom(cell, host, ask.gpu)) continue;
+    if (isKeptDistinct(cell, record, group, host) || !hasCapacity(cell, host, ask.resources, ask.ports))
+      continue;
+    if (!poolsHaveCapacity(cell, host, ask.shared ?? {}) || !devicesHaveCapacity(cell, host, ask.gpu))
+      continue;
     return host.id;
   }
   return null;
@@ -66,7 +68,7 @@ function isWithinQuota(cell: CellAt, namespace: string, { resources, gpu }: Ask,
   return overQuota(sum, quota) === null;
 }
 
-function hasRoom(
+function hasCapacity(
   cell: CellAt,
   host: Host,
   asked: Resources,
@@ -88,7 +90,7 @@ function hasRoom(
 }
 
 /** Are there so many devices of these models with so much free? Also what gives way holds its own, as in `hasRoom`. */
-function devicesHaveRoom(cell: CellAt, host: Host, asked: GpuRequest | null): boolean {
+function devicesHaveCapacity(cell: CellAt, host: Host, asked: GpuRequest | null): boolean {
   if (asked === null) return true;
   const used = host.gpuModels.map(() => 0);
   for (const allocation of cell.allocations.values())
@@ -102,22 +104,22 @@ function devicesHaveRoom(cell: CellAt, host: Host, asked: GpuRequest | null): bo
   return fitting.length >= asked.count;
 }
 
-function poolsHaveRoom(cell: CellAt, host: Host, asked: Readonly<Record<string, number>>): boolean {
+function poolsHaveCapacity(cell: CellAt, host: Host, asked: Readonly<Record<string, number>>): boolean {
   return Object.entries(asked).every(([name, amount]) => {
     const resource = cell.shared.get(name);
     const pool = resource === undefined ? null : poolOn(host, resource);
-    return pool !== null && poolTakes(cell, pool, amount);
+    return pool !== null && poolHasCapacity(cell, pool, amount);
   });
 }
 
 /** Is so much left of the pool? */
-export function poolTakes(cell: CellAt, pool: string, amount: number): boolean {
+export function poolHasCapacity(cell: CellAt, pool: string, amount: number): boolean {
   const { resource: name, value } = partsOfPool(pool);
   const resource = cell.shared.get(name);
   return resource !== undefined && amount <= capacityOf(resource, value) - (cell.pools.get(pool)?.used ?? 0);
 }
 
-function isHeld(cell: CellAt, { job }: JobRecord, group: Group, host: Host): boolean {
+function isKeptDistinct(cell: CellAt, { job }: JobRecord, group: Group, host: Host): boolean {
   if (group.distinct.length === 0) return false;
   for (const other of cell.allocations.values()) {
     if (other.namespace !== job.namespace || other.job !== job.name || other.group !== group.name) continue;

@@ -4,9 +4,9 @@ import type { Group, JobRecord, Task } from '../../../src/core/cell/job.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
 import { lingerMsOf } from '../../machine/task-table.ts';
 import type { CellAt } from '../replay/replay.ts';
-import { roomFor } from './feasible.ts';
-import { promisedIn } from './outstanding-grants.ts';
-import type { AllocationStory, RunBook } from '../replay/run-index.ts';
+import { feasibleHost } from './feasible.ts';
+import { outstandingGrantsIn } from './outstanding-grants.ts';
+import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 export interface LivenessTimes {
@@ -20,7 +20,7 @@ export interface LivenessTimes {
 
 /** What a run must have come to after its quiet period. */
 export interface LivenessInput {
-  readonly book: RunBook;
+  readonly run: RunIndex;
   readonly cell: CellAt;
   /** Hosts whose session is there at the end. */
   readonly alive: ReadonlySet<string>;
@@ -36,17 +36,17 @@ export interface LivenessInput {
  * was reserved runs; what should not run is gone, from the store and from the hosts.
  */
 export function checkLiveness(input: LivenessInput, findings: Findings): void {
-  const { book, cell } = input;
-  const quiet = book.calmFrom;
+  const { run, cell } = input;
+  const quiet = run.faultlessFrom;
   if (quiet === null) return;
   const able = new Set([...input.alive].filter((host) => !input.ahead.has(host)));
   for (const [jobKey, record] of cell.jobs)
     if (record.desired === 'run' && record.job.type !== 'system')
       for (const group of Object.values(record.job.groups))
         checkGroup(jobKey, record, group, quiet, { ...input, able }, findings);
-  for (const story of book.allocations.values())
+  for (const story of run.allocations.values())
     if (story.deleted === null && story.lost === null) checkStory(story, quiet, input, findings);
-  checkStrays(quiet, input, findings);
+  checkLeftProcesses(quiet, input, findings);
 }
 
 function checkGroup(
@@ -54,11 +54,11 @@ function checkGroup(
   record: JobRecord,
   group: Group,
   quiet: Stamp,
-  { book, cell, times, able, clocksAreTrue }: LivenessInput & { readonly able: ReadonlySet<string> },
+  { run, cell, times, able, clocksAreTrue }: LivenessInput & { readonly able: ReadonlySet<string> },
   findings: Findings,
 ): void {
   const slots = new Map<number, Allocation[]>();
-  for (const story of book.allocations.values()) {
+  for (const story of run.allocations.values()) {
     const { allocation } = story;
     if (
       story.jobKey !== jobKey ||
@@ -72,37 +72,37 @@ function checkGroup(
   if (group.parallelism !== null && slots.size >= group.parallelism) return;
   for (let index = 0; index < group.count; index++) {
     if ((slots.get(index)?.length ?? 0) > 0) continue;
-    const history = historyOf(jobKey, group.name, index, book);
+    const history = historyOf(jobKey, group.name, index, run);
     if (hasEnded(record, group, history)) continue;
-    const since = openSince(jobKey, group, history, quiet, book);
+    const since = openSince(jobKey, group, history, quiet, run);
     const slot = `${jobKey}/${group.name}[${String(index)}]`;
     const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + times.placeMs;
     // Members of a gang wait as one, and for those that leave.
     if (group.waitMaxMs !== null && clocksAreTrue && (!group.gang || slots.size === 0)) {
-      const waits = waitsSince(jobKey, group, group.gang ? null : index, book) ?? since;
+      const waits = waitsSince(jobKey, group, group.gang ? null : index, run) ?? since;
       const lateMs = Math.max(waits.atMs + group.waitMaxMs, quiet.atMs + times.knownMs) + times.placeMs;
-      if (lateMs < book.end.atMs) {
-        findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [waits, book.end]);
+      if (lateMs < run.end.atMs) {
+        findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [waits, run.end]);
         continue;
       }
     }
-    if (dueMs > book.end.atMs) continue;
-    const promised = promisedIn(record.job.namespace, cell, book, book.end.atMs - times.placeMs);
-    const runsOn = forgottenOn(jobKey, group.name, index, book);
+    if (dueMs > run.end.atMs) continue;
+    const promised = outstandingGrantsIn(record.job.namespace, cell, run, run.end.atMs - times.placeMs);
+    const runsOn = forgottenOn(jobKey, group.name, index, run);
     // What the store lost comes back with its claim, and waits where its room was given away meanwhile.
-    if (runsOn !== null && roomFor(cell, record, group, new Set([runsOn]), promised) === null) continue;
-    const room = roomFor(cell, record, group, able, promised);
+    if (runsOn !== null && feasibleHost(cell, record, group, new Set([runsOn]), promised) === null) continue;
+    const room = feasibleHost(cell, record, group, able, promised);
     if (room !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
         since,
-        book.end,
+        run.end,
       ]);
   }
 }
 
 /** What became of the slot's attempts, in their order: the end of one on a lost host may be known after that of its successor. */
-function historyOf(jobKey: string, group: string, index: number, book: RunBook): Stamped<Outcome>[] {
-  return [...book.outcomes.values()]
+function historyOf(jobKey: string, group: string, index: number, run: RunIndex): Stamped<Outcome>[] {
+  return [...run.outcomes.values()]
     .filter(
       ({ fact }) =>
         jobKeyOf(fact.namespace, fact.job) === jobKey && fact.group === group && fact.index === index,
@@ -136,11 +136,11 @@ function ranLonger({ startedAtMs, endedAtMs }: Outcome, durationMs: number): boo
  * What the longest wait counts from: the job's last submission, or the last end in the slot.
  * @param index null: of all slots
  */
-function waitsSince(jobKey: string, group: Group, index: number | null, book: RunBook): Stamp | undefined {
+function waitsSince(jobKey: string, group: Group, index: number | null, run: RunIndex): Stamp | undefined {
   const indexes = index === null ? Array.from({ length: group.count }, (_, n) => n) : [index];
-  const ends = indexes.flatMap((n) => historyOf(jobKey, group.name, n, book).slice(-1));
+  const ends = indexes.flatMap((n) => historyOf(jobKey, group.name, n, run).slice(-1));
   const stamps: (Stamp | undefined)[] = [
-    book.jobs.get(jobKey)?.at(-1),
+    run.jobs.get(jobKey)?.at(-1),
     ...ends.map((last) => ({ seq: last.seq, atMs: last.atMs + delayMsAfter(last.fact, group) })),
   ];
   return stamps.reduce((last, one) => (one !== undefined && (last?.atMs ?? 0) < one.atMs ? one : last));
@@ -157,47 +157,47 @@ function openSince(
   group: Group,
   history: readonly Stamped<Outcome>[],
   quiet: Stamp,
-  book: RunBook,
+  run: RunIndex,
 ): Stamp {
   let since = quiet;
   const later = (at: Stamp, delayMs: number): void => {
     if (at.atMs + delayMs > since.atMs) since = { seq: at.seq, atMs: at.atMs + delayMs };
   };
-  const submitted = book.jobs.get(jobKey)?.at(-1);
+  const submitted = run.jobs.get(jobKey)?.at(-1);
   if (submitted !== undefined) later(submitted, 0);
   const last = history.at(-1);
   if (last !== undefined) later(last, delayMsAfter(last.fact, group));
   // Room may have come back only with the last release in the cell.
-  for (const story of book.allocations.values()) if (story.deleted !== null) later(story.deleted, 0);
+  for (const story of run.allocations.values()) if (story.deleted !== null) later(story.deleted, 0);
   return since;
 }
 
 function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, findings: Findings): void {
-  const { book, cell, times } = input;
+  const { run, cell, times } = input;
   const { allocation, unwanted, created } = story;
   // Of a host that is away nobody can say more, and its own time decides.
   if (!input.alive.has(allocation.host)) return;
-  const since = (at: Stamp): number => book.end.atMs - Math.max(at.atMs, quiet.atMs + times.knownMs);
+  const since = (at: Stamp): number => run.end.atMs - Math.max(at.atMs, quiet.atMs + times.knownMs);
   if (unwanted !== null) {
-    if (since(unwanted) >= times.stopMs + graceOf(allocation, book) + lingerOf(allocation, book))
+    if (since(unwanted) >= times.stopMs + graceOf(allocation, run) + lingerOf(allocation, run))
       findings.prove('I55', allocation.id, `should be gone since ${wordsOf(unwanted)}, and holds its room`, [
         unwanted,
-        book.end,
+        run.end,
       ]);
     return;
   }
   const record = cell.jobs.get(story.jobKey);
-  const jobEnd = book.jobs.get(story.jobKey)?.at(-1) ?? created;
+  const jobEnd = run.jobs.get(story.jobKey)?.at(-1) ?? created;
   if (record?.desired !== 'run' && since(jobEnd) >= times.stopMs)
     findings.prove('I55', allocation.id, 'its job is stopped or gone, and it still should run', [
       jobEnd,
-      book.end,
+      run.end,
     ]);
-  const processes = book.processesOf.get(allocation.id) ?? [];
-  if (processes.length === 0 && !isKnownToHost(allocation, book) && since(created) >= times.placeMs)
+  const processes = run.processesOf.get(allocation.id) ?? [];
+  if (processes.length === 0 && !isKnownToHost(allocation, run) && since(created) >= times.placeMs)
     findings.prove('I55', allocation.id, `is reserved since ${wordsOf(created)}, and was never started`, [
       created,
-      book.end,
+      run.end,
     ]);
   checkEnded(story, since, input, findings);
 }
@@ -206,66 +206,65 @@ function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, 
 function checkEnded(
   { allocation, created }: AllocationStory,
   since: (at: Stamp) => number,
-  { book, times }: LivenessInput,
+  { run, times }: LivenessInput,
   findings: Findings,
 ): void {
-  const processes = book.processesOf.get(allocation.id) ?? [];
+  const processes = run.processesOf.get(allocation.id) ?? [];
   const last = processes.at(-1)?.ended;
   if (last == null || processes.some(({ ended }) => ended === null)) return;
-  const restart = book.jobOf(allocation)?.groups[allocation.group]?.restart;
-  if (since(last) >= times.stopMs + (restart?.delayMs ?? 0) + lingerOf(allocation, book))
+  const restart = run.jobOf(allocation)?.groups[allocation.group]?.restart;
+  if (since(last) >= times.stopMs + (restart?.delayMs ?? 0) + lingerOf(allocation, run))
     findings.prove('I55', allocation.id, `ended at ${wordsOf(last)}, and holds its room`, [
       created,
       last,
-      book.end,
+      run.end,
     ]);
 }
 
 /** Accepted, and waiting for others to give way, or for a command that cannot be run to be told of. */
-function isKnownToHost(allocation: Allocation, book: RunBook): boolean {
-  const orders = book.ordersOf.get(allocation.id) ?? [];
+function isKnownToHost(allocation: Allocation, run: RunIndex): boolean {
+  const orders = run.ordersOf.get(allocation.id) ?? [];
   return orders.some(({ order, answer }) => order.kind === 'start' && answer?.fact.status === 200);
 }
 
 /** @returns the host on which somebody still runs in the slot of whom the store lost its record; null: nobody does */
-function forgottenOn(jobKey: string, group: string, index: number, book: RunBook): string | null {
-  for (const { allocation, lost, jobKey: ofJob } of book.allocations.values()) {
+function forgottenOn(jobKey: string, group: string, index: number, run: RunIndex): string | null {
+  for (const { allocation, lost, jobKey: ofJob } of run.allocations.values()) {
     if (lost === null || ofJob !== jobKey || allocation.group !== group || allocation.index !== index)
       continue;
-    if ((book.processesOf.get(allocation.id) ?? []).some(({ ended }) => ended === null))
+    if ((run.processesOf.get(allocation.id) ?? []).some(({ ended }) => ended === null))
       return allocation.host;
   }
   return null;
 }
 
 /** What lives on a host, and should not. */
-function checkStrays(quiet: Stamp, { book, times, alive }: LivenessInput, findings: Findings): void {
-  for (const { allocation, host, started, ended } of book.processes) {
-    const story = book.allocations.get(allocation);
+function checkLeftProcesses(quiet: Stamp, { run, times, alive }: LivenessInput, findings: Findings): void {
+  for (const { allocation, host, started, ended } of run.processes) {
+    const story = run.allocations.get(allocation);
     if (ended !== null || story === undefined || !alive.has(host)) continue;
     const from = story.unwanted ?? story.deleted;
-    const allowedMs = times.stopMs + graceOf(story.allocation, book);
-    if (from === null || book.end.atMs - Math.max(from.atMs, quiet.atMs + times.knownMs) < allowedMs)
-      continue;
+    const allowedMs = times.stopMs + graceOf(story.allocation, run);
+    if (from === null || run.end.atMs - Math.max(from.atMs, quiet.atMs + times.knownMs) < allowedMs) continue;
     findings.prove('I55', allocation, `still runs on ${host}, and should not since ${wordsOf(from)}`, [
       started,
       from,
-      book.end,
+      run.end,
     ]);
   }
 }
 
-function graceOf(allocation: Allocation, book: RunBook): number {
-  return Math.max(0, ...tasksOf(allocation, book).map(({ stop }) => stop.graceMs));
+function graceOf(allocation: Allocation, run: RunIndex): number {
+  return Math.max(0, ...tasksOf(allocation, run).map(({ stop }) => stop.graceMs));
 }
 
 /** What an ended task leaves bound keeps its host from giving back its room. */
-function lingerOf(allocation: Allocation, book: RunBook): number {
-  return Math.max(0, ...tasksOf(allocation, book).map(({ env }) => lingerMsOf(env)));
+function lingerOf(allocation: Allocation, run: RunIndex): number {
+  return Math.max(0, ...tasksOf(allocation, run).map(({ env }) => lingerMsOf(env)));
 }
 
-function tasksOf(allocation: Allocation, book: RunBook): readonly Task[] {
-  return Object.values(book.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {});
+function tasksOf(allocation: Allocation, run: RunIndex): readonly Task[] {
+  return Object.values(run.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {});
 }
 
 function wordsOf({ atMs }: Stamp): string {

@@ -1,7 +1,7 @@
 import type { CellAt } from '../replay/replay.ts';
 import type { Amounts } from '../resources/quotas.ts';
 import { addAmounts, noAmounts } from '../resources/quotas.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 
 /** An arbiter keeps a grant past its end: 2 s for clocks (I36), and 6 s in which its use must be reported. */
 const KEPT_MS = 8_000;
@@ -11,11 +11,16 @@ const KEPT_MS = 8_000;
  * end, and of one that was used the arbiter may not have heard. Nobody else is granted it, so slots wait for it.
  * @param sinceMs true time; what ended before counts no more
  */
-export function promisedIn(namespace: string, cell: CellAt, book: RunBook, sinceMs: number): Amounts {
+export function outstandingGrantsIn(
+  namespace: string,
+  cell: CellAt,
+  run: RunIndex,
+  sinceMs: number,
+): Amounts {
   const sum = noAmounts();
   if (!cell.quotas.has(namespace)) return sum;
   const counted = new Set<string>();
-  for (const { atMs, fact } of book.grants) {
+  for (const { atMs, fact } of run.grants) {
     const { body, arbiterNowMs } = fact;
     const { id } = body.claim;
     const endMs = atMs + body.expiresMs - arbiterNowMs + KEPT_MS;

@@ -6,9 +6,9 @@ import { CAUSES } from '../../../src/core/slots/job-view.ts';
 import type { NemesisFact } from '../../history/facts.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
-import { roomFor } from '../liveness/feasible.ts';
-import { promisedIn } from '../liveness/outstanding-grants.ts';
-import type { AllocationStory, RunBook } from '../replay/run-index.ts';
+import { feasibleHost } from '../liveness/feasible.ts';
+import { outstandingGrantsIn } from '../liveness/outstanding-grants.ts';
+import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /** From the verdict to the order to stop, and from that to the successor where there is room (I10). */
@@ -23,7 +23,7 @@ interface Vacancy {
  * S0.1: what a lost host held is moved where its job asks for it (`reschedule.onHostLost`), soon, and nowhere else. Times are
  * asked for only where no other fault got in between; what becomes of the old ones when the host is back, I15 and I55 say.
  */
-export class HostLossChecker {
+export class LostHostMoveChecker {
   readonly #faults: readonly Stamped<NemesisFact>[];
   /** Hosts that count as lost and were not looked at yet, since when. */
   readonly #lost = new Map<string, Stamp>();
@@ -33,12 +33,12 @@ export class HostLossChecker {
     this.#faults = faults;
   }
 
-  /** After `book` has taken the step. @param alive hosts whose session is there */
+  /** After `run` has taken the step. @param alive hosts whose session is there */
   check(
     step: Step,
     cell: CellAt,
     at: Stamp,
-    { book, alive }: { readonly book: RunBook; readonly alive: ReadonlySet<string> },
+    { run, alive }: { readonly run: RunIndex; readonly alive: ReadonlySet<string> },
     findings: Findings,
   ): void {
     if (step.initial) {
@@ -51,20 +51,20 @@ export class HostLossChecker {
       else if (before?.state !== 'lost') this.#lost.set(name, { seq: at.seq, atMs: at.atMs });
     for (const { before, after } of step.changed.allocations)
       if (before?.desired === 'run' && after !== undefined && after.desired !== 'run')
-        this.#checkMoved(after, step, at, book, findings);
+        this.#checkMoved(after, step, at, run, findings);
     for (const [host, since] of this.#lost)
       if (at.atMs >= since.atMs + DUE_MS) {
         this.#lost.delete(host);
         if (!this.#isDisturbed(host, since, at)) checkKept(host, since, cell, step, findings);
       }
-    this.#checkVacant(cell, at, book, alive, findings);
+    this.#checkVacant(cell, at, run, alive, findings);
   }
 
   /** What is told to stop because its host is lost, asked for it. */
-  #checkMoved(allocation: Allocation, step: Step, at: Stamp, book: RunBook, findings: Findings): void {
+  #checkMoved(allocation: Allocation, step: Step, at: Stamp, run: RunIndex, findings: Findings): void {
     if (allocation.cause !== CAUSES.hostLost) return;
     const { namespace, job, group: name, id, host } = allocation;
-    const versions = book.jobs.get(jobKeyOf(namespace, job)) ?? [];
+    const versions = run.jobs.get(jobKeyOf(namespace, job)) ?? [];
     // Whoever decides may not know of the newest version yet.
     if (!versions.some(({ fact }) => fact?.job.groups[name]?.reschedule.onHostLost === true))
       findings.add(
@@ -73,21 +73,21 @@ export class HostLossChecker {
         id,
         `moved from ${host}, which is lost, though its job does not ask for it`,
       );
-    const story = book.allocations.get(id);
+    const story = run.allocations.get(id);
     if (story !== undefined) this.#vacant.push({ story, at: { seq: at.seq, atMs: at.atMs } });
   }
 
   #checkVacant(
     cell: CellAt,
     now: Stamp,
-    book: RunBook,
+    run: RunIndex,
     alive: ReadonlySet<string>,
     findings: Findings,
   ): void {
     for (const vacancy of [...this.#vacant]) {
       const { story, at } = vacancy;
       if (at.seq === now.seq) continue;
-      const room = roomOf(story, at, cell, book, alive);
+      const room = hostForSuccessor(story, at, cell, run, alive);
       const isDue = now.atMs >= at.atMs + DUE_MS;
       if (room !== null && !isDue) continue;
       this.#vacant.splice(this.#vacant.indexOf(vacancy), 1);
@@ -125,11 +125,11 @@ function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, finding
  * A host with room for the successor, if there is to be one: the slot is empty since, its job as it was, nothing of it ended or
  * failed by itself (which is followed by a delay), and the lost host is not awaited.
  */
-function roomOf(
+function hostForSuccessor(
   { allocation, slot }: AllocationStory,
   since: Stamp,
   cell: CellAt,
-  book: RunBook,
+  run: RunIndex,
   alive: ReadonlySet<string>,
 ): string | null {
   const found = groupIn(allocation, cell);
@@ -137,12 +137,18 @@ function roomOf(
   const { record, group } = found;
   if (group.stopAfterDisconnectMs !== undefined || group.parallelism !== null) return null;
   if (record.version !== allocation.jobVersion || allocation.index >= group.count) return null;
-  for (const story of book.allocations.values())
+  for (const story of run.allocations.values())
     if (story.slot === slot && story.created.seq > since.seq) return null;
-  for (const { fact } of book.outcomes.values())
+  for (const { fact } of run.outcomes.values())
     if (fact.group === allocation.group && fact.index === allocation.index)
       if (jobKeyOf(fact.namespace, fact.job) === jobKeyOf(allocation.namespace, allocation.job)) return null;
-  return roomFor(cell, record, group, alive, promisedIn(allocation.namespace, cell, book, since.atMs));
+  return feasibleHost(
+    cell,
+    record,
+    group,
+    alive,
+    outstandingGrantsIn(allocation.namespace, cell, run, since.atMs),
+  );
 }
 
 function groupIn(

@@ -1,7 +1,7 @@
 import type { RecordedHistory, Stamp } from '../../history/history.ts';
 import type { CellAt } from '../replay/replay.ts';
-import { poolTakes } from '../liveness/feasible.ts';
-import type { AllocationStory, ProcessStory, RunBook } from '../replay/run-index.ts';
+import { poolHasCapacity } from '../liveness/feasible.ts';
+import type { AllocationStory, ProcessStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
@@ -10,15 +10,15 @@ import type { Findings } from '../replay/violations.ts';
  */
 export function checkRestores(
   history: RecordedHistory,
-  book: RunBook,
+  run: RunIndex,
   end: { readonly cell: CellAt; readonly alive: ReadonlySet<string> },
   findings: Findings,
 ): void {
   const restore = history.restores.at(-1);
-  if (restore === undefined || book.quietFrom === null) return;
+  if (restore === undefined || run.quietFrom === null) return;
   const id = restore.fact.to === null ? 'I53' : 'I54';
-  for (const process of book.processes) {
-    const story = book.allocations.get(process.allocation);
+  for (const process of run.processes) {
+    const story = run.allocations.get(process.allocation);
     if (story === undefined || !end.cell.jobs.has(story.jobKey)) continue;
     if (
       process.ended === null &&
@@ -29,9 +29,9 @@ export function checkRestores(
       findings.prove(id, process.allocation, `runs on ${process.host}, and the store does not know of it`, [
         process.started,
         story.lost,
-        book.end,
+        run.end,
       ]);
-    if (process.started.seq > restore.seq) checkRevived(id, process, restore, book, findings);
+    if (process.started.seq > restore.seq) checkRevived(id, process, restore, run, findings);
   }
 }
 
@@ -40,7 +40,9 @@ export function checkRestores(
  * room again. Not so on its host: nothing is decided there before the host was heard.
  */
 function mayBeTaken({ allocation }: AllocationStory, { cell }: { readonly cell: CellAt }): boolean {
-  return Object.entries(allocation.shared ?? {}).every(([pool, amount]) => poolTakes(cell, pool, amount));
+  return Object.entries(allocation.shared ?? {}).every(([pool, amount]) =>
+    poolHasCapacity(cell, pool, amount),
+  );
 }
 
 /** A task of a list that had ended well before the restore, and runs once more after it. */
@@ -48,17 +50,17 @@ function checkRevived(
   id: string,
   process: ProcessStory,
   restore: Stamp,
-  book: RunBook,
+  run: RunIndex,
   findings: Findings,
 ): void {
-  const story = book.allocations.get(process.allocation);
-  if (story === undefined || book.jobOf(story.allocation)?.type !== 'batch') return;
-  for (const other of book.allocations.values()) {
+  const story = run.allocations.get(process.allocation);
+  if (story === undefined || run.jobOf(story.allocation)?.type !== 'batch') return;
+  for (const other of run.allocations.values()) {
     if (other.slot !== story.slot || other.allocation.jobVersion !== story.allocation.jobVersion) continue;
-    const last = book.processesOf.get(other.allocation.id)?.at(-1)?.ended;
+    const last = run.processesOf.get(other.allocation.id)?.at(-1)?.ended;
     if (other === story || last == null || last.seq > restore.seq || last.fact.code !== 0) continue;
     // Who was told to give way, and came to an end meanwhile, may begin again.
-    if (book.ordersOf.get(other.allocation.id)?.some(({ order }) => order.kind === 'stop') === true) continue;
+    if (run.ordersOf.get(other.allocation.id)?.some(({ order }) => order.kind === 'stop') === true) continue;
     findings.prove(id, story.slot, 'had come to its end before the store was restored, and runs again', [
       last,
       process.started,

@@ -2,7 +2,7 @@ import type { AllocationReport } from '../../../src/core/host/report.ts';
 import { isTerminal } from '../../../src/core/host/states.ts';
 import type { ListingFact } from '../../history/facts.ts';
 import type { RecordedHistory, Stamped } from '../../history/history.ts';
-import type { ProcessStory, RunBook } from '../replay/run-index.ts';
+import type { ProcessStory, RunIndex } from '../replay/run-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
@@ -13,10 +13,10 @@ const NOTICE_MS = 2_000;
  * I27 and I33: an agent's own listing against what its kernel says: every task that lives is adopted, every end that
  * happened meanwhile is reported, and nothing of an earlier boot is said to run.
  */
-export function checkAdoptions(history: RecordedHistory, book: RunBook, findings: Findings): void {
+export function checkAdoptions(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   if (history.listings.length === 0) return;
   const byHost = new Map<string, ProcessStory[]>();
-  for (const process of book.processes) pushTo(byHost, process.host, process);
+  for (const process of run.processes) pushTo(byHost, process.host, process);
   for (const listing of history.listings)
     checkListing(listing, byHost.get(listing.fact.host) ?? [], findings);
 }

@@ -1,7 +1,7 @@
 import type { Exit } from '../../../src/core/cell/allocation.ts';
 import type { AllocationReport } from '../../../src/core/host/report.ts';
 import type { RecordedHistory, Stamp } from '../../history/history.ts';
-import type { ProcessStory, RunBook } from '../replay/run-index.ts';
+import type { ProcessStory, RunIndex } from '../replay/run-index.ts';
 import { processName } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
@@ -9,18 +9,18 @@ import type { Findings } from '../replay/violations.ts';
  * I23: what outcomes and reports say of an end is what the process's wait status said. I26 and I16: nobody's process is
  * ended by a signal that nobody sent, and none is signalled without a cause that the host knew of.
  */
-export function checkEndings(history: RecordedHistory, book: RunBook, findings: Findings): void {
+export function checkExits(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   checkTwice(history, findings);
-  for (const [id, { seq, atMs, fact }] of book.outcomes)
-    if (fact.exit !== undefined) checkExit(id, fact.exit, { seq, atMs }, book, findings);
+  for (const [id, { seq, atMs, fact }] of run.outcomes)
+    if (fact.exit !== undefined) checkExit(id, fact.exit, { seq, atMs }, run, findings);
   const seen = new Set<string>();
   for (const view of [...history.views, ...history.listings])
     for (const report of reportsOf(view.fact)) {
       if (report.exit === undefined || seen.has(report.id)) continue;
       seen.add(report.id);
-      checkExit(report.id, report.exit, view, book, findings);
+      checkExit(report.id, report.exit, view, run, findings);
     }
-  checkUnsent(history, book, findings);
+  checkUnsent(history, run, findings);
 }
 
 function* reportsOf(
@@ -42,11 +42,11 @@ function checkTwice(history: RecordedHistory, findings: Findings): void {
   }
 }
 
-function checkExit(id: string, exit: Exit, at: Stamp, book: RunBook, findings: Findings): void {
-  const processes = book.processesOf.get(id) ?? [];
+function checkExit(id: string, exit: Exit, at: Stamp, run: RunIndex, findings: Findings): void {
+  const processes = run.processesOf.get(id) ?? [];
   const facts = factsOf(processes, at);
   if (exit.lost !== undefined) {
-    const wrong = wrongLoss(exit.lost, processes, at, book);
+    const wrong = wrongLoss(exit.lost, processes, at, run);
     if (wrong !== null) findings.prove('I23', id, `said to be lost (${exit.lost}): ${wrong}`, facts);
     return;
   }
@@ -65,22 +65,22 @@ function checkExit(id: string, exit: Exit, at: Stamp, book: RunBook, findings: F
     );
 }
 
-function wrongLoss(why: string, processes: readonly ProcessStory[], at: Stamp, book: RunBook): string | null {
+function wrongLoss(why: string, processes: readonly ProcessStory[], at: Stamp, run: RunIndex): string | null {
   const [first] = processes.filter(({ started }) => started.seq < at.seq);
   if (first === undefined) return null;
   if (why === 'never-started') return 'its command was started';
   if (why !== 'host-reboot') return null;
   // Power may have been lost between two of its restarts, when nothing of it ran.
-  const outages = book.outages.get(first.host) ?? [];
+  const outages = run.outages.get(first.host) ?? [];
   const rebooted = outages.some(({ seq }) => seq > first.started.seq && seq < at.seq);
   return rebooted ? null : 'its host did not reboot';
 }
 
-function checkUnsent(history: RecordedHistory, book: RunBook, findings: Findings): void {
+function checkUnsent(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const sent = new Map<string, Stamp>();
   for (const { seq, atMs, fact } of history.hosts)
     if (fact.kind === 'signalled') sent.set(processName(fact.host, fact.process), { seq, atMs });
-  for (const { host, process, attempt, started, ended } of book.processes) {
+  for (const { host, process, attempt, started, ended } of run.processes) {
     const signal = ended?.fact.signal;
     if (signal === undefined || ended === null || sent.has(processName(host, process))) continue;
     findings.prove('I26', attempt, `was ended by ${signal}, and nobody sent it`, [started, ended]);

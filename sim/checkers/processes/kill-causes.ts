@@ -1,6 +1,6 @@
 import type { RecordedHistory, Stamp } from '../../history/history.ts';
 import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { Findings } from '../replay/violations.ts';
  * how long a host may be cut off, because another task of its allocation ended, or because its shim died and nobody could ever tell its end. A host cut off from
  * everything has none of the first.
  */
-export function checkCauses(history: RecordedHistory, book: RunBook, findings: Findings): void {
+export function checkKillCauses(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const orphaned = new Set<string>();
   for (const { seq, atMs, fact } of history.hosts) {
     if (fact.kind === 'shim-gone') orphaned.add(fact.attempt);
@@ -17,10 +17,10 @@ export function checkCauses(history: RecordedHistory, book: RunBook, findings: F
     const id = parseAttemptName(fact.by)?.allocation ?? '';
     const at = { seq, atMs };
     if (
-      isOrdered(id, at, book) ||
-      isPastDeadline(id, at, book) ||
-      isCutOff(id, at, book, history) ||
-      hasEndedTask(id, at, book)
+      isOrdered(id, at, run) ||
+      isPastDeadline(id, at, run) ||
+      isCutOff(id, at, run, history) ||
+      hasEndedTask(id, at, run)
     )
       continue;
     // An agent that is told to take its tasks with it says so; nobody else is asked.
@@ -38,26 +38,26 @@ const RETURN_MS = 10_000;
 /** Of the faults of the whole network or store, by plan or by chance, those that keep nobody from anything. */
 const HARMLESS: ReadonlySet<string> = new Set(['doubling-network', 'watches-lag', 'watches-break']);
 
-function isOrdered(id: string, at: Stamp, book: RunBook): boolean {
-  const orders = book.ordersOf.get(id) ?? [];
+function isOrdered(id: string, at: Stamp, run: RunIndex): boolean {
+  const orders = run.ordersOf.get(id) ?? [];
   return orders.some(({ order, seq }) => order.kind !== 'start' && seq < at.seq);
 }
 
-function isPastDeadline(id: string, at: Stamp, book: RunBook): boolean {
-  const story = book.allocations.get(id);
-  const first = book.processesOf.get(id)?.[0];
+function isPastDeadline(id: string, at: Stamp, run: RunIndex): boolean {
+  const story = run.allocations.get(id);
+  const first = run.processesOf.get(id)?.[0];
   if (story === undefined || first === undefined) return false;
-  const { deadlineMs } = book.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
+  const { deadlineMs } = run.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
   // The host's clock may go fast; how fast is the clock faults' business, so only its being there counts.
   return deadlineMs != null && at.seq > first.started.seq;
 }
 
 /** The job says how long a host may be cut off, and something may have kept it from the cell all that time. */
-function isCutOff(id: string, at: Stamp, book: RunBook, history: RecordedHistory): boolean {
-  const story = book.allocations.get(id);
-  const first = book.processesOf.get(id)?.[0];
+function isCutOff(id: string, at: Stamp, run: RunIndex, history: RecordedHistory): boolean {
+  const story = run.allocations.get(id);
+  const first = run.processesOf.get(id)?.[0];
   if (story === undefined || first === undefined) return false;
-  const { stopAfterDisconnectMs } = book.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
+  const { stopAfterDisconnectMs } = run.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
   if (stopAfterDisconnectMs === undefined) return false;
   const faults = faultsOf(history);
   const fast = faults.some(({ kind, targets }) => kind === 'clock-rate' && targets.includes(first.host));
@@ -98,8 +98,8 @@ function isCovered(spells: readonly Spell[], fromMs: number, toMs: number): bool
   return coveredMs >= toMs;
 }
 
-function hasEndedTask(id: string, at: Stamp, book: RunBook): boolean {
-  return (book.processesOf.get(id) ?? []).some(({ ended }) => ended !== null && ended.seq < at.seq);
+function hasEndedTask(id: string, at: Stamp, run: RunIndex): boolean {
+  return (run.processesOf.get(id) ?? []).some(({ ended }) => ended !== null && ended.seq < at.seq);
 }
 
 function isClosing(host: string, at: Stamp, history: RecordedHistory): boolean {

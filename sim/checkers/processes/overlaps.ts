@@ -1,5 +1,5 @@
 import type { Group } from '../../../src/core/cell/job.ts';
-import type { RunBook, ProcessStory, AllocationStory } from '../replay/run-index.ts';
+import type { RunIndex, ProcessStory, AllocationStory } from '../replay/run-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Stamp } from '../../history/history.ts';
 import type { Findings } from '../replay/violations.ts';
@@ -20,10 +20,10 @@ interface Life {
  * I14 and I15: two allocations of one slot run at once only while the older one's host counts as lost, and until soon
  * after its return; never where the job says when the older one stops by itself. Sweeps over the intervals of each slot.
  */
-export function checkOverlaps(book: RunBook, findings: Findings): void {
+export function checkOverlaps(run: RunIndex, findings: Findings): void {
   const slots = new Map<string, Life[]>();
-  for (const [id, processes] of book.processesOf) {
-    const story = book.allocations.get(id);
+  for (const [id, processes] of run.processesOf) {
+    const story = run.allocations.get(id);
     const life = story === undefined ? null : lifeOf(story, processes);
     if (life !== null) pushTo(slots, life.story.slot, life);
   }
@@ -31,7 +31,7 @@ export function checkOverlaps(book: RunBook, findings: Findings): void {
     if (lives.length < 2) continue;
     lives.sort((a, b) => a.story.created.seq - b.story.created.seq);
     for (const [i, newer] of lives.entries())
-      for (const older of lives.slice(0, i)) checkPair(slot, older, newer, book, findings);
+      for (const older of lives.slice(0, i)) checkPair(slot, older, newer, run, findings);
   }
 }
 
@@ -47,12 +47,12 @@ function lifeOf(story: AllocationStory, processes: readonly ProcessStory[]): Lif
   return { story, from: first.started, to };
 }
 
-function checkPair(slot: string, older: Life, newer: Life, book: RunBook, findings: Findings): void {
+function checkPair(slot: string, older: Life, newer: Life, run: RunIndex, findings: Findings): void {
   if (older.to !== null && older.to.seq < newer.from.seq) return;
   if (newer.to !== null && newer.to.seq < older.from.seq) return;
   const { host, id } = older.story.allocation;
   const ids = `${id} on ${host} and ${newer.story.allocation.id} on ${newer.story.allocation.host}`;
-  if (book.verdictAt(host, newer.story.created.seq) !== 'lost') {
+  if (run.eligibilityAt(host, newer.story.created.seq) !== 'lost') {
     findings.prove('I14', slot, `${ids} run at once, and the older one's host was never lost`, [
       older.from,
       newer.story.created,
@@ -61,36 +61,36 @@ function checkPair(slot: string, older: Life, newer: Life, book: RunBook, findin
     return;
   }
   // It stops by itself before anything takes its place (`disconnect.stopAfter`).
-  if (groupOf(older.story, book)?.stopAfterDisconnectMs !== undefined) {
+  if (groupOf(older.story, run)?.stopAfterDisconnectMs !== undefined) {
     findings.prove('I14', slot, `${ids} run at once, and the older one was to be gone by then`, [
       older.from,
       newer.story.created,
       newer.from,
-      older.to ?? book.end,
+      older.to ?? run.end,
     ]);
     return;
   }
-  const back = (book.verdicts.get(host) ?? []).find(
+  const back = (run.eligibility.get(host) ?? []).find(
     ({ seq, fact }) => seq > newer.story.created.seq && fact?.state !== 'lost',
   );
   if (back === undefined) return;
-  const overMs = back.atMs + RETURN_MS + KILL_MS + graceOf(older.story, book);
-  const endMs = Math.min(older.to?.atMs ?? book.end.atMs, newer.to?.atMs ?? book.end.atMs);
+  const overMs = back.atMs + RETURN_MS + KILL_MS + graceOf(older.story, run);
+  const endMs = Math.min(older.to?.atMs ?? run.end.atMs, newer.to?.atMs ?? run.end.atMs);
   if (endMs > overMs)
     findings.prove('I15', slot, `${ids} still run at once ${secondsOf(endMs - back.atMs)} after the return`, [
       older.from,
       newer.from,
       back,
-      older.to ?? book.end,
+      older.to ?? run.end,
     ]);
 }
 
-function groupOf({ allocation }: AllocationStory, book: RunBook): Group | undefined {
-  return book.jobOf(allocation)?.groups[allocation.group];
+function groupOf({ allocation }: AllocationStory, run: RunIndex): Group | undefined {
+  return run.jobOf(allocation)?.groups[allocation.group];
 }
 
-function graceOf(story: AllocationStory, book: RunBook): number {
-  const tasks = groupOf(story, book)?.tasks ?? {};
+function graceOf(story: AllocationStory, run: RunIndex): number {
+  const tasks = groupOf(story, run)?.tasks ?? {};
   return Math.max(0, ...Object.values(tasks).map(({ stop }) => stop.graceMs));
 }
 

@@ -1,12 +1,12 @@
 import type { RecordedHistory, Stamp } from '../../history/history.ts';
-import type { AllocationStory, ProcessStory, RunBook } from '../replay/run-index.ts';
+import type { AllocationStory, ProcessStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
  * I13 and I30, and what lives where it may not: each attempt is claimed and started once, an allocation's task runs in one
  * process at a time on one host, nothing runs that was not committed before, and a signal reaches its own process only.
  */
-export function checkProcesses(history: RecordedHistory, book: RunBook, findings: Findings): void {
+export function checkProcesses(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const claims = new Map<string, Stamp>();
   for (const { seq, atMs, fact } of history.hosts) {
     const at = { seq, atMs };
@@ -24,8 +24,7 @@ export function checkProcesses(history: RecordedHistory, book: RunBook, findings
         [at],
       );
   }
-  for (const [id, processes] of book.processesOf)
-    checkTree(id, processes, book.allocations.get(id), findings);
+  for (const [id, processes] of run.processesOf) checkTree(id, processes, run.allocations.get(id), findings);
 }
 
 function checkTree(

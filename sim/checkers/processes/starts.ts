@@ -1,5 +1,5 @@
 import type { Group } from '../../../src/core/cell/job.ts';
-import type { AllocationStory, ProcessStory, RunBook } from '../replay/run-index.ts';
+import type { AllocationStory, ProcessStory, RunIndex } from '../replay/run-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Stamp } from '../../history/history.ts';
 import type { Findings } from '../replay/violations.ts';
@@ -14,17 +14,17 @@ const WINDOW_SLACK_MS = 2_000;
  *
  * I6: nothing runs of a gang that is only reserved.
  */
-export function checkStarts(book: RunBook, findings: Findings): void {
+export function checkStarts(run: RunIndex, findings: Findings): void {
   const slots = new Map<string, AllocationStory[]>();
-  for (const [id, processes] of book.processesOf) {
-    const story = book.allocations.get(id);
+  for (const [id, processes] of run.processesOf) {
+    const story = run.allocations.get(id);
     if (story === undefined) continue;
     pushTo(slots, story.slot, story);
     checkReserved(story, processes, findings);
-    const group = book.jobOf(story.allocation)?.groups[story.allocation.group];
+    const group = run.jobOf(story.allocation)?.groups[story.allocation.group];
     if (group !== undefined) checkRestarts(story, group, processes, findings);
   }
-  for (const [slot, stories] of slots) checkSlot(slot, stories, book, findings);
+  for (const [slot, stories] of slots) checkSlot(slot, stories, run, findings);
 }
 
 function checkReserved(
@@ -70,11 +70,11 @@ function checkRestarts(
 function checkSlot(
   slot: string,
   stories: readonly AllocationStory[],
-  book: RunBook,
+  run: RunIndex,
   findings: Findings,
 ): void {
   const [first] = stories;
-  const job = first === undefined ? null : book.jobOf(first.allocation);
+  const job = first === undefined ? null : run.jobOf(first.allocation);
   const group = job?.groups[first?.allocation.group ?? ''];
   if (job?.type !== 'batch' || group === undefined || group.reschedule.attempts === null) return;
   // A new version of the spec is a new work; it is counted by itself.
@@ -84,7 +84,7 @@ function checkSlot(
   const lostCounts = attempts === 0 && !onHostLost;
   const counted = stories.filter((story) => isAttempt(story, lostCounts));
   if (counted.length <= attempts + 1) return;
-  const starts = counted.map(({ allocation }) => book.processesOf.get(allocation.id)?.[0]?.started);
+  const starts = counted.map(({ allocation }) => run.processesOf.get(allocation.id)?.[0]?.started);
   findings.prove(
     attempts === 0 ? 'I21' : 'I22',
     slot,

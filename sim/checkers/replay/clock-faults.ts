@@ -1,12 +1,12 @@
 import type { RecordedHistory } from '../../history/history.ts';
 
-const TURNS: ReadonlySet<string> = new Set(['clock-step', 'clock-rate']);
+const CLOCK_FAULTS: ReadonlySet<string> = new Set(['clock-step', 'clock-rate']);
 
 /** Whose clocks were turned in the run, be they hosts or roles. */
-export function turnedClocksOf({ nemesis }: RecordedHistory): ReadonlySet<string> {
+export function clockFaultsOf({ nemesis }: RecordedHistory): ReadonlySet<string> {
   const turned = new Set<string>();
   for (const { fact } of nemesis)
-    if (TURNS.has(fact.kind)) for (const target of fact.targets) turned.add(target);
+    if (CLOCK_FAULTS.has(fact.kind)) for (const target of fact.targets) turned.add(target);
   return turned;
 }
 
@@ -16,7 +16,7 @@ export function turnedClocksOf({ nemesis }: RecordedHistory): ReadonlySet<string
  */
 export function hostsAheadOfTime(history: RecordedHistory): ReadonlySet<string> {
   const { orders } = history;
-  const turned = turnedClocksOf(history);
+  const turned = clockFaultsOf(history);
   const ahead = new Set<string>();
   for (const { order, answer } of orders) {
     if (order.kind !== 'start' || answer === null || !turned.has(order.host)) continue;

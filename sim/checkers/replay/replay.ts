@@ -40,7 +40,7 @@ export interface Diff<T> {
 }
 
 /** What lies in each room of the cell. */
-export interface Rooms {
+export interface Records {
   readonly meta: CellMeta;
   readonly hosts: Host;
   readonly eligibility: Eligibility;
@@ -58,28 +58,28 @@ export interface Rooms {
   readonly shared: SharedResource;
   readonly pools: Pool;
 }
-export type RoomName = keyof Rooms;
+export type RecordKind = keyof Records;
 
 /** All that one revision changed. */
 export interface Step {
   readonly revision: number;
   /** The state at the beginning of the recorded history, all at once: who wrote it when is not known. */
   readonly initial: boolean;
-  readonly changed: { readonly [R in RoomName]: readonly Diff<Rooms[R]>[] };
+  readonly changed: { readonly [R in RecordKind]: readonly Diff<Records[R]>[] };
   readonly unreadable: readonly { readonly key: string; readonly error: RecordError }[];
 }
 
 /** The whole cell at one revision, decoded, by name within each room. */
-export type CellAt = { readonly [R in RoomName]: ReadonlyMap<string, Rooms[R]> };
+export type CellAt = { readonly [R in RecordKind]: ReadonlyMap<string, Records[R]> };
 
 /**
  * Plays a recorded history: takes one revision's changes after the other and keeps the cell as it was then. Keys outside
  * the rooms (heartbeats) are passed over. A record that cannot be read counts as absent, and is reported.
  */
 export class CellReplay {
-  readonly #prefixes: Readonly<Record<RoomName, string>>;
-  readonly #rooms = emptyRooms(() => new Map<string, never>()) as unknown as {
-    [R in RoomName]: Map<string, Rooms[R]>;
+  readonly #prefixes: Readonly<Record<RecordKind, string>>;
+  readonly #rooms = byKind(() => new Map<string, never>()) as unknown as {
+    [R in RecordKind]: Map<string, Records[R]>;
   };
 
   constructor(keys: CellKeys) {
@@ -91,7 +91,7 @@ export class CellReplay {
   }
 
   apply(revision: number, changes: readonly Change[], initial = false): Step {
-    const changed = emptyRooms(() => [] as never[]) as unknown as { [R in RoomName]: Diff<Rooms[R]>[] };
+    const changed = byKind(() => [] as never[]) as unknown as { [R in RecordKind]: Diff<Records[R]>[] };
     const unreadable: { key: string; error: RecordError }[] = [];
     for (const change of changes) {
       const key = change.kind === 'put' ? change.entry.key : change.key;
@@ -110,16 +110,16 @@ export class CellReplay {
     return { revision, initial, changed, unreadable };
   }
 
-  #roomOf(key: string): RoomName | null {
-    for (const room of ROOMS) if (key.startsWith(this.#prefixes[room])) return room;
+  #roomOf(key: string): RecordKind | null {
+    for (const room of KINDS) if (key.startsWith(this.#prefixes[room])) return room;
     return null;
   }
 
-  #change<R extends RoomName>(room: R, key: string, text: string | null): Diff<Rooms[R]> | null {
+  #change<R extends RecordKind>(room: R, key: string, text: string | null): Diff<Records[R]> | null {
     const rows = this.#rooms[room];
     const name = key.slice(this.#prefixes[room].length);
     const before = rows.get(name);
-    const after = text === null ? undefined : ROOM_CODECS[room].decode(text);
+    const after = text === null ? undefined : RECORD_CODECS[room].decode(text);
     if (after === undefined) rows.delete(name);
     else rows.set(name, after);
     return before === undefined && after === undefined ? null : { key, name, before, after };
@@ -127,7 +127,7 @@ export class CellReplay {
 }
 
 /** The busiest first: most keys of a history are allocations and ledgers. */
-const ROOMS: readonly RoomName[] = [
+const KINDS: readonly RecordKind[] = [
   'allocations',
   'ledgers',
   'pools',
@@ -147,7 +147,7 @@ const ROOMS: readonly RoomName[] = [
 ];
 
 /** Written out: it is made for every revision, and this way all of them have one shape. */
-function emptyRooms<T>(make: () => T): Record<RoomName, T> {
+function byKind<T>(make: () => T): Record<RecordKind, T> {
   return {
     meta: make(),
     hosts: make(),
@@ -169,7 +169,7 @@ function emptyRooms<T>(make: () => T): Record<RoomName, T> {
 }
 
 /** How the records of each room are written. */
-export const ROOM_CODECS: { readonly [R in RoomName]: Codec<Rooms[R]> } = {
+export const RECORD_CODECS: { readonly [R in RecordKind]: Codec<Records[R]> } = {
   meta: metaCodec,
   hosts: hostCodec,
   eligibility: eligibilityCodec,
@@ -188,7 +188,7 @@ export const ROOM_CODECS: { readonly [R in RoomName]: Codec<Rooms[R]> } = {
   switches: switchesCodec,
 };
 
-function prefixesOf(keys: CellKeys): Record<RoomName, string> {
+function prefixesOf(keys: CellKeys): Record<RecordKind, string> {
   const { meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners } = keys;
   const { outcomes, intents, runs, roles, shared, pools, switches } = keys;
   return {

@@ -47,13 +47,13 @@ export interface ProcessStory {
 export type Timeline<T> = Stamped<T>[];
 
 /** What a run's facts say, put together by what they are about: the ground on which the checkers stand. */
-export class RunBook {
+export class RunIndex {
   readonly allocations = new Map<string, AllocationStory>();
   /** Outcomes of slots that never had an allocation are here only. */
   readonly outcomes = new Map<string, Stamped<Outcome>>();
   /** By `<namespace>/<job>`: every record that was ever written; null when it was deleted. */
   readonly jobs = new Map<string, Timeline<JobRecord | null>>();
-  readonly verdicts = new Map<string, Timeline<Eligibility | null>>();
+  readonly eligibility = new Map<string, Timeline<Eligibility | null>>();
   readonly quotas = new Map<string, Timeline<Quota | null>>();
   /** Processes in the order of their starts. */
   readonly processes: ProcessStory[] = [];
@@ -68,7 +68,7 @@ export class RunBook {
   readonly roles = new Map<string, ActorKind>();
   readonly quietFrom: Stamp | null;
   /** The same, or the last kill after it: a crash sweep kills in the quiet too. */
-  readonly calmFrom: Stamp | null;
+  readonly faultlessFrom: Stamp | null;
   readonly end: Stamp;
 
   /** @param end of the run, where it is not the recorded one */
@@ -77,7 +77,7 @@ export class RunBook {
     this.quietFrom = history.phases.find(({ fact }) => fact.phase === 'quiet') ?? null;
     const killed = history.actors.findLast(({ fact }) => fact.change === 'killed');
     const isLater = killed !== undefined && this.quietFrom !== null && killed.seq > this.quietFrom.seq;
-    this.calmFrom = isLater ? killed : this.quietFrom;
+    this.faultlessFrom = isLater ? killed : this.quietFrom;
     this.end = end;
     this.grants = history.grants;
     this.#takeHosts(history);
@@ -86,7 +86,7 @@ export class RunBook {
   }
 
   /** The facts of one revision. */
-  take(step: Step, at: Stamp): void {
+  apply(step: Step, at: Stamp): void {
     for (const { after, before } of step.changed.allocations) {
       const known = this.allocations.get((after ?? before)?.id ?? '');
       if (after === undefined) {
@@ -113,7 +113,7 @@ export class RunBook {
     }
     for (const { name, after } of step.changed.jobs) pushTo(this.jobs, name, stampedAt(at, after ?? null));
     for (const { name, after } of step.changed.eligibility)
-      pushTo(this.verdicts, name, stampedAt(at, after ?? null));
+      pushTo(this.eligibility, name, stampedAt(at, after ?? null));
     for (const { name, after } of step.changed.quotas)
       pushTo(this.quotas, name, stampedAt(at, after ?? null));
   }
@@ -125,8 +125,8 @@ export class RunBook {
   }
 
   /** The state of a host's verdict at a place of the run. */
-  verdictAt(host: string, seq: number): Eligibility['state'] {
-    return valueAt(this.verdicts.get(host) ?? [], seq)?.state ?? 'ready';
+  eligibilityAt(host: string, seq: number): Eligibility['state'] {
+    return valueAt(this.eligibility.get(host) ?? [], seq)?.state ?? 'ready';
   }
 
   #created(allocation: Allocation, at: Stamp): AllocationStory {

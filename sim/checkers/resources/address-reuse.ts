@@ -2,7 +2,7 @@ import { ADDRESSES } from '../../../src/core/cell/resources.ts';
 import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts';
 import type { RecordedHistory, Stamp } from '../../history/history.ts';
 import type { CellAt } from '../replay/replay.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /** Faults that only keep others from talking to a host. Any other may cost it what it knows of the order of its leases. */
@@ -19,9 +19,9 @@ interface Held {
  * of its tasks: an address that was just freed is not bound anew while others have surely been free for longer.
  * Asked of hosts alone to which nothing happened: leases are not synced, and their order is by the host's clock.
  */
-export function checkAddressTurns(
+export function checkAddressReuse(
   history: RecordedHistory,
-  book: RunBook,
+  run: RunIndex,
   cell: CellAt,
   findings: Findings,
 ): void {
@@ -43,7 +43,7 @@ export function checkAddressTurns(
     }
     const by = parseAttemptName(fact.attempt ?? '')?.allocation ?? '';
     if (last !== undefined && last.freed !== null && last.by !== by) {
-      const longer = restedLonger({ ...fact, by }, held, last.freed, at, { book, cell });
+      const longer = restedLonger({ ...fact, by }, held, last.freed, at, { run, cell });
       if (longer > 0)
         findings.prove(
           'I45',
@@ -62,19 +62,19 @@ function restedLonger(
   held: ReadonlyMap<string, Held>,
   freed: Stamp,
   at: Stamp,
-  { book, cell }: { readonly book: RunBook; readonly cell: CellAt },
+  { run, cell }: { readonly run: RunIndex; readonly cell: CellAt },
 ): number {
   const whole = cell.hosts.get(host)?.capacity.scalars[ADDRESSES] ?? 0;
   let free = whole - held.size;
   for (const [other, { by: holder, freed: otherFreed }] of held) {
-    const story = book.allocations.get(holder);
+    const story = run.allocations.get(holder);
     if (other === name || otherFreed === null || story === undefined || story.deleted === null) continue;
     // Its record went when its host had said that it is released: the address was given back by then.
     if (story.deleted.seq < freed.seq && story.outcome?.fact.exit?.lost !== 'host-lost') free += 1;
   }
   // Of what was lent and is not seen yet, one is the address that is being bound.
-  const own = (book.allocations.get(by)?.allocation.resources.scalars[ADDRESSES] ?? 0) > 0 ? 1 : 0;
-  return free - (lentUnbound(host, held, freed, at, book) - own);
+  const own = (run.allocations.get(by)?.allocation.resources.scalars[ADDRESSES] ?? 0) > 0 ? 1 : 0;
+  return free - (lentUnbound(host, held, freed, at, run) - own);
 }
 
 /** At most so many were lent to tasks that had not bound them yet, or never did. */
@@ -83,11 +83,11 @@ function lentUnbound(
   held: ReadonlyMap<string, Held>,
   freed: Stamp,
   at: Stamp,
-  book: RunBook,
+  run: RunIndex,
 ): number {
   let lent = 0;
-  for (const [id, orders] of book.ordersOf) {
-    const story = book.allocations.get(id);
+  for (const [id, orders] of run.ordersOf) {
+    const story = run.allocations.get(id);
     if (story === undefined || (story.deleted !== null && story.deleted.seq < freed.seq)) continue;
     if (!orders.some(({ seq, order }) => order.kind === 'start' && order.host === host && seq < at.seq))
       continue;

@@ -10,7 +10,7 @@ import {
 } from '../../../src/core/cell/resources.ts';
 import type { Stamp } from '../../history/history.ts';
 import type { CellAt } from '../replay/replay.ts';
-import type { ProcessStory, RunBook } from '../replay/run-index.ts';
+import type { ProcessStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
@@ -18,19 +18,19 @@ import type { Findings } from '../replay/violations.ts';
  * an allocation that gives way as gone, so only the host keeps its newcomer from starting beside it. And I2: a task that asks for
  * devices is told of those that its allocation holds, and no other task is told of any.
  */
-export function checkGroundRoom(book: RunBook, cell: CellAt, findings: Findings): void {
+export function checkHostUsage(run: RunIndex, cell: CellAt, findings: Findings): void {
   const changes: { readonly at: Stamp; readonly process: ProcessStory; readonly by: 1 | -1 }[] = [];
-  for (const process of book.processes) {
+  for (const process of run.processes) {
     changes.push({ at: process.started, process, by: 1 });
     if (process.ended !== null) changes.push({ at: process.ended, process, by: -1 });
   }
   changes.sort((a, b) => a.at.seq - b.at.seq);
   const hosts = new Map<string, Room>();
   for (const { at, process, by } of changes) {
-    const allocation = book.allocations.get(process.allocation)?.allocation;
+    const allocation = run.allocations.get(process.allocation)?.allocation;
     const host = cell.hosts.get(process.host);
     if (allocation === undefined || host === undefined) continue;
-    if (by === 1) checkTold(process, allocation, book, findings);
+    if (by === 1) checkTold(process, allocation, run, findings);
     let room = hosts.get(host.id);
     if (room === undefined) {
       room = { whole: allocatable(host), used: NO_RESOURCES, gpuMilli: [], living: new Map() };
@@ -79,8 +79,8 @@ function shift(gpuMilli: number[], gpus: readonly GpuShare[], sign: 1 | -1): voi
   for (const { device, milli } of gpus) gpuMilli[device] = (gpuMilli[device] ?? 0) + sign * milli;
 }
 
-function checkTold(process: ProcessStory, allocation: Allocation, book: RunBook, findings: Findings): void {
-  const task = book.jobOf(allocation)?.groups[allocation.group]?.tasks[process.task];
+function checkTold(process: ProcessStory, allocation: Allocation, run: RunIndex, findings: Findings): void {
+  const task = run.jobOf(allocation)?.groups[allocation.group]?.tasks[process.task];
   if (task === undefined) return;
   const told = process.gpus.join(' ');
   const has = task.gpu === null ? '' : allocation.gpus.map(({ device }) => device).join(' ');

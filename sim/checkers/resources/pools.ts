@@ -31,7 +31,7 @@ export class PoolChecker {
           pool,
           `the pool's record says ${String(says)}, the allocations ${String(sum)}`,
         );
-      if (grown.has(pool) && !step.initial) checkRoom(step.revision, pool, sum, cell, findings);
+      if (grown.has(pool) && !step.initial) checkCapacity(step.revision, pool, sum, cell, findings);
     }
   }
 
@@ -42,7 +42,7 @@ export class PoolChecker {
   }
 }
 
-function checkRoom(revision: number, pool: string, sum: number, cell: CellAt, findings: Findings): void {
+function checkCapacity(revision: number, pool: string, sum: number, cell: CellAt, findings: Findings): void {
   const { resource, value } = partsOfPool(pool);
   const known = cell.shared.get(resource);
   const capacity = known === undefined ? 0 : capacityOf(known, value);

@@ -2,7 +2,7 @@ import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import type { Quota } from '../../../src/core/quota/quota.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Stamp } from '../../history/history.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 export const QUOTA_DIMENSIONS = ['cpuMilli', 'memoryMib', 'gpuMilli', 'allocations'] as const;
@@ -17,7 +17,7 @@ export function checkQuotas(
   step: Step,
   cell: CellAt,
   at: Stamp,
-  book: Pick<RunBook, 'leftHost'>,
+  run: Pick<RunIndex, 'leftHost'>,
   findings: Findings,
 ): void {
   const grown = new Map<string, string>();
@@ -27,7 +27,7 @@ export function checkQuotas(
   for (const [namespace, id] of grown) {
     const sum = noAmounts();
     for (const allocation of cell.allocations.values())
-      if (allocation.namespace === namespace && !hasLeftHost(allocation.id, at, book))
+      if (allocation.namespace === namespace && !hasLeftHost(allocation.id, at, run))
         addAmounts(sum, allocation, 1);
     const over = overQuota(sum, cell.quotas.get(namespace));
     if (over !== null) findings.add('I9', step.revision, id, `${namespace}: ${over}`);
@@ -35,7 +35,7 @@ export function checkQuotas(
 }
 
 /** Nothing of it is on its host any more, nor comes back: released there, though its record may say so a little later. */
-export function hasLeftHost(id: string, at: Stamp, { leftHost }: Pick<RunBook, 'leftHost'>): boolean {
+export function hasLeftHost(id: string, at: Stamp, { leftHost }: Pick<RunIndex, 'leftHost'>): boolean {
   const left = leftHost.get(id);
   return left !== undefined && left.seq < at.seq;
 }

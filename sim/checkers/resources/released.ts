@@ -3,7 +3,7 @@ import { ADDRESSES } from '../../../src/core/cell/resources.ts';
 import type { RecordedHistory, Stamp } from '../../history/history.ts';
 import type { HostFact } from '../../history/host-facts.ts';
 import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts';
-import type { AllocationStory, RunBook } from '../replay/run-index.ts';
+import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 interface Binding {
@@ -16,13 +16,13 @@ interface Binding {
  * process, and no port or address that is still bound.
  * I47: the ports and addresses of an allocation are bound by its own processes only, and by them no others.
  */
-export function checkReleasedRoom(history: RecordedHistory, book: RunBook, findings: Findings): void {
-  for (const story of book.allocations.values()) checkRelease(story, book, findings);
+export function checkReleased(history: RecordedHistory, run: RunIndex, findings: Findings): void {
+  for (const story of run.allocations.values()) checkRelease(story, run, findings);
   const bound = new Map<string, Binding>();
   const free = (place: string, at: Stamp): void => {
     const binding = bound.get(place);
     bound.delete(place);
-    if (binding !== undefined) checkFreed(place, binding, at, book, findings);
+    if (binding !== undefined) checkFreed(place, binding, at, run, findings);
   };
   for (const { seq, atMs, fact } of history.hosts) {
     const at = { seq, atMs };
@@ -32,17 +32,17 @@ export function checkReleasedRoom(history: RecordedHistory, book: RunBook, findi
       free(`${fact.host}:${fact.name}`, at);
     } else if (fact.kind === 'bound') {
       const place = `${fact.host}:${fact.name}`;
-      checkBound(fact, { place, at, holder: bound.get(place) }, book, findings);
+      checkBound(fact, { place, at, holder: bound.get(place) }, run, findings);
       bound.set(place, { attempt: fact.attempt, at });
     }
   }
 }
 
 /** After a verdict of loss the room may be given back unseen, once the time for it is over (the fence). */
-function checkRelease(story: AllocationStory, book: RunBook, findings: Findings): void {
+function checkRelease(story: AllocationStory, run: RunIndex, findings: Findings): void {
   const { deleted, allocation, outcome } = story;
   if (deleted === null || outcome?.fact.exit?.lost === 'host-lost') return;
-  for (const { started, ended, host } of book.processesOf.get(allocation.id) ?? []) {
+  for (const { started, ended, host } of run.processesOf.get(allocation.id) ?? []) {
     if (started.seq > deleted.seq || (ended !== null && ended.seq < deleted.seq)) continue;
     const facts: [Stamp, ...Stamp[]] = [story.created, started, deleted];
     if (ended !== null) facts.push(ended);
@@ -51,8 +51,8 @@ function checkRelease(story: AllocationStory, book: RunBook, findings: Findings)
 }
 
 /** Was the place bound when its allocation's room was given back? */
-function checkFreed(place: string, binding: Binding, at: Stamp, book: RunBook, findings: Findings): void {
-  const story = book.allocations.get(allocationOf(binding.attempt));
+function checkFreed(place: string, binding: Binding, at: Stamp, run: RunIndex, findings: Findings): void {
+  const story = run.allocations.get(allocationOf(binding.attempt));
   if (story === undefined || story.deleted === null || story.outcome?.fact.exit?.lost === 'host-lost') return;
   if (binding.at.seq < story.deleted.seq && story.deleted.seq < at.seq)
     findings.prove('I45', story.allocation.id, `its room was given back while it still held ${place}`, [
@@ -69,13 +69,13 @@ function allocationOf(attempt: string | null): string {
 function checkBound(
   { attempt, what, name }: HostFact & { readonly kind: 'bound' },
   bound: { readonly place: string; readonly at: Stamp; readonly holder: Binding | undefined },
-  book: RunBook,
+  run: RunIndex,
   findings: Findings,
 ): void {
   if (attempt === null) return;
   const { place, at, holder } = bound;
   const id = allocationOf(attempt);
-  const story = book.allocations.get(id);
+  const story = run.allocations.get(id);
   if (story !== undefined && !isGiven(story.allocation, what, name))
     findings.prove('I47', place, `bound by ${attempt}, to which it was not given`, [story.created, at]);
   // Its own next attempt takes over what the last one left.

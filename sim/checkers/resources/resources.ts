@@ -18,7 +18,7 @@ import type { Findings } from '../replay/violations.ts';
  * ledger says. The sums are made anew from the allocations, not with the ledger's own arithmetic, so that a mistake in
  * that shows here.
  */
-export class HostRoomChecker {
+export class HostResourceChecker {
   readonly #live = new Map<string, Map<string, Allocation>>();
   /** The last registration of each host: a commit may follow right after the host left. */
   readonly #hosts = new Map<string, Host>();

@@ -1,6 +1,6 @@
 import type { CellMeta } from '../../../src/core/core.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
-import type { CellAt, Diff, Rooms, Step } from '../replay/replay.ts';
+import type { CellAt, Diff, Records, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
@@ -49,7 +49,7 @@ function isRenewal(before: CellMeta, after: CellMeta): boolean {
 }
 
 /** What a record says of itself, as the name of its key. */
-const NAMES: { readonly [R in keyof Rooms]?: (value: Rooms[R]) => string } = {
+const NAMES: { readonly [R in keyof Records]?: (value: Records[R]) => string } = {
   hosts: (host) => host.id,
   allocations: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
   intents: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
@@ -60,7 +60,7 @@ const NAMES: { readonly [R in keyof Rooms]?: (value: Rooms[R]) => string } = {
 };
 
 function checkNames(step: Step, wrong: (key: string, detail: string) => void): void {
-  for (const room of Object.keys(NAMES) as (keyof Rooms)[]) {
+  for (const room of Object.keys(NAMES) as (keyof Records)[]) {
     const nameOf = NAMES[room] as (value: unknown) => string;
     for (const { key, name, after } of step.changed[room] as readonly Diff<unknown>[]) {
       if (after === undefined) continue;

@@ -14,7 +14,7 @@ interface Known {
  * I54: a role that was answered by a store which had gone back behind what the role knew asks it nothing more, but ends and
  * begins anew. Not believed is the store's id: going back under the same one is what this is about.
  */
-export function checkStrangeStores(history: RecordedHistory, findings: Findings): void {
+export function checkRollbacks(history: RecordedHistory, findings: Findings): void {
   if (history.restores.length === 0) return;
   const known = new Map<string, Known>();
   const knownOf = (actor: string): Known => {

@@ -3,7 +3,7 @@ import type { Quota } from '../../../src/core/quota/quota.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
 import type { Amounts } from '../resources/quotas.ts';
 import { addAmounts, hasLeftHost, noAmounts, overQuota } from '../resources/quotas.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /** A grant may be used until its end and the tolerance of clocks (I36). */
@@ -23,8 +23,8 @@ interface Held {
  * is within the quota. A grant counts once for an allocation, however often it was given; it stops counting only when it
  * can no longer be used, or when what it started has left its host.
  */
-export function checkEscrow(history: RecordedHistory, book: RunBook, findings: Findings): void {
-  const { quotas } = book;
+export function checkGrants(history: RecordedHistory, run: RunIndex, findings: Findings): void {
+  const { quotas } = run;
   if (quotas.size === 0) return;
   const held = new Map<string, Held>();
   for (const { seq, atMs, fact } of history.grants) {
@@ -35,7 +35,7 @@ export function checkEscrow(history: RecordedHistory, book: RunBook, findings: F
     const known = held.get(id);
     if (known === undefined) held.set(id, { claim: body.claim, namespace: body.namespace, usableUntilMs });
     else known.usableUntilMs = Math.max(known.usableUntilMs, usableUntilMs);
-    const sum = sumOf(held, { seq, atMs }, arbiterNowMs, body.namespace, book);
+    const sum = sumOf(held, { seq, atMs }, arbiterNowMs, body.namespace, run);
     const over = overQuota(sum, loosest(quotas.get(body.namespace) ?? [], { seq, atMs }));
     if (over !== null)
       findings.prove('I40', body.namespace, `granted ${id} to ${body.scheduler}: ${over}`, [{ seq, atMs }]);
@@ -47,12 +47,12 @@ function sumOf(
   at: Stamp,
   arbiterNowMs: number,
   namespace: string,
-  book: RunBook,
+  run: RunIndex,
 ): Amounts {
   const sum = noAmounts();
   for (const [id, grant] of held) {
     if (grant.namespace !== namespace) continue;
-    const use = useOf(id, at, book);
+    const use = useOf(id, at, run);
     const isOver = use === 'ended' || (use === 'unused' && arbiterNowMs > grant.usableUntilMs);
     if (isOver) held.delete(id);
     else addAmounts(sum, grant.claim, 1);
@@ -61,15 +61,15 @@ function sumOf(
 }
 
 /** `used`: a host obeyed its start, and something of it may still be there. */
-function useOf(id: string, at: Stamp, book: RunBook): 'unused' | 'used' | 'ended' {
-  const orders = book.ordersOf.get(id) ?? [];
+function useOf(id: string, at: Stamp, run: RunIndex): 'unused' | 'used' | 'ended' {
+  const orders = run.ordersOf.get(id) ?? [];
   const isObeyed = orders.some(
     ({ order, answer }) =>
       order.kind === 'start' && answer !== null && answer.fact.status === 200 && answer.seq < at.seq,
   );
   if (!isObeyed) return 'unused';
-  const deleted = book.allocations.get(id)?.deleted;
-  const isEnded = (deleted != null && deleted.seq < at.seq) || hasLeftHost(id, at, book);
+  const deleted = run.allocations.get(id)?.deleted;
+  const isEnded = (deleted != null && deleted.seq < at.seq) || hasLeftHost(id, at, run);
   return isEnded ? 'ended' : 'used';
 }
 

@@ -6,7 +6,7 @@ import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts'
 import type { OrderRecord, RecordedHistory, Stamp } from '../../history/history.ts';
 import type { OrderFact } from '../../history/host-facts.ts';
 import { workOf } from './orders.ts';
-import type { RunBook } from '../replay/run-index.ts';
+import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /** ε of I36, stated here again: a checker must not take the bound from the code that it checks. */
@@ -29,7 +29,7 @@ interface Ticketing {
  */
 export function checkTickets(
   history: RecordedHistory,
-  book: RunBook,
+  run: RunIndex,
   { digest }: Pick<Ticketing, 'digest'>,
   findings: Findings,
 ): void {
@@ -51,7 +51,7 @@ export function checkTickets(
     if (isObeyed) obeyed.add(id);
     if (isObeyed) latest.set(order.host, Math.max(highWaterMs, order.hostNowMs));
   }
-  checkForks(history, book, ticketing, findings);
+  checkForks(history, run, ticketing, findings);
 }
 
 function checkObeyed(
@@ -105,14 +105,14 @@ function checkRefused(start: StartOrder, ticketing: Ticketing, findings: Finding
 }
 
 /** I44: before a shim there was an order with a good ticket for just this allocation. */
-function checkForks(history: RecordedHistory, book: RunBook, ticketing: Ticketing, findings: Findings): void {
+function checkForks(history: RecordedHistory, run: RunIndex, ticketing: Ticketing, findings: Findings): void {
   const judged = new Set<string>();
   for (const { seq, atMs, fact } of history.hosts) {
     if (fact.kind !== 'claimed' && fact.kind !== 'started') continue;
     const id = parseAttemptName(fact.attempt)?.allocation ?? fact.attempt;
     if (judged.has(`${fact.host} ${id}`)) continue;
     judged.add(`${fact.host} ${id}`);
-    const orders = book.ordersOf.get(id) ?? [];
+    const orders = run.ordersOf.get(id) ?? [];
     const isPermitted = orders.some(
       ({ order, seq: ordered }) =>
         order.kind === 'start' &&

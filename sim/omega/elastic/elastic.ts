@@ -5,7 +5,7 @@ import type { CoreCommit } from '../model/core-commit.ts';
 import { Fifo } from '../model/fifo.ts';
 import { Placer } from '../model/placer.ts';
 import { PrivateCopy } from '../model/private-copy.ts';
-import type { World } from '../model/model.ts';
+import type { ModelWorld } from '../model/model.ts';
 import type { ElasticJob } from './mapreduce-job.ts';
 import type { ElasticMeter } from './meter.ts';
 import { mostOf, targetOf, viewOf } from './policy.ts';
@@ -18,7 +18,7 @@ import type { ElasticSpec } from './spec.ts';
  * soon as a phase has no use for them. Private copy, placement and commit are those of every other scheduler.
  */
 export class ElasticScheduler {
-  readonly #world: World;
+  readonly #world: ModelWorld;
   readonly #spec: ElasticSpec;
   readonly #meter: ElasticMeter;
   readonly #commit: CoreCommit;
@@ -28,7 +28,7 @@ export class ElasticScheduler {
   #busy = false;
 
   constructor(
-    world: World,
+    world: ModelWorld,
     spec: ElasticSpec,
     meter: ElasticMeter,
     commit: CoreCommit,
@@ -57,9 +57,9 @@ export class ElasticScheduler {
   /** Unless it has all that its policy would ever give it. */
   #lookAgain(running: RunningJob, seconds: number): void {
     if (running.workers.length >= mostOf(this.#spec.policy, running.job, running.phase)) return;
-    const look = ++running.looks;
+    const look = ++running.retries;
     this.#world.time.after(seconds, 'again', () => {
-      if (look === running.looks) this.#enqueue(running);
+      if (look === running.retries) this.#enqueue(running);
     });
   }
 

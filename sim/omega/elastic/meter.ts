@@ -3,7 +3,7 @@ import type { SchedulerMeter, Slices, Span } from '../model/meters.ts';
 import { shareOf } from '../model/meters.ts';
 import { mean, standardDeviation } from '../model/statistics.ts';
 import type { SharedCell } from '../model/shared-cell.ts';
-import type { UseMeter, World } from '../model/model.ts';
+import type { UseMeter, ModelWorld } from '../model/model.ts';
 import type { ElasticPolicy } from './policy.ts';
 import type { RunningJob } from './running.ts';
 
@@ -44,7 +44,7 @@ export class ElasticMeter {
   #workersAsked = 0;
   #workersAtMost = 0;
 
-  constructor(world: World, scheduler: SchedulerMeter, policy: ElasticPolicy) {
+  constructor(world: ModelWorld, scheduler: SchedulerMeter, policy: ElasticPolicy) {
     this.scheduler = scheduler;
     this.#policy = policy;
     this.#use = world.meterUse(USE_SLICE_SECONDS);

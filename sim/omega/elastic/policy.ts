@@ -1,4 +1,4 @@
-import type { Room } from '../model/free-capacity.ts';
+import type { FreeCapacity } from '../model/free-capacity.ts';
 import type { ElasticJob, Phase } from './mapreduce-job.ts';
 
 /**
@@ -24,7 +24,10 @@ export interface CellView {
 }
 
 /** Adds a private copy up: the specialised scheduler sees the whole cell, as any other does. */
-export function viewOf(copy: Room, totals: Pick<CellView, 'cpuMilliTotal' | 'memoryMibTotal'>): CellView {
+export function viewOf(
+  copy: FreeCapacity,
+  totals: Pick<CellView, 'cpuMilliTotal' | 'memoryMibTotal'>,
+): CellView {
   let [cpuMilliFree, memoryMibFree] = [0, 0];
   for (let host = 0; host < copy.cpuMilli.length; host++) {
     cpuMilliFree += copy.cpuMilli[host]!;

@@ -10,7 +10,7 @@ export class RunningJob {
   /** In the queue of its scheduler, or being decided. */
   queued = false;
   /** The same for the moment when its scheduler looks at it again. */
-  looks = 0;
+  retries = 0;
   #reducing = false;
   #over = false;
   #beganSeconds: number | null = null;

@@ -5,7 +5,7 @@ import type { Host } from '../../../src/core/host/host.ts';
 import type { HostKind, TaskShape } from '../workload/workload.ts';
 
 /** What is free, by host number: the shared truth, or somebody's copy of it. */
-export interface Room {
+export interface FreeCapacity {
   readonly cpuMilli: Int32Array;
   readonly memoryMib: Int32Array;
   /** Thousandths used of each device; null where no host has any. Lists are replaced, never changed. */
@@ -13,7 +13,7 @@ export interface Room {
 }
 
 /** Does one more task find room, devices apart? */
-export function roomFor(room: Room, host: number, shape: TaskShape): boolean {
+export function hasCapacity(room: FreeCapacity, host: number, shape: TaskShape): boolean {
   return room.cpuMilli[host]! >= shape.cpuMilli && room.memoryMib[host]! >= shape.memoryMib;
 }
 
@@ -21,7 +21,7 @@ export function roomFor(room: Room, host: number, shape: TaskShape): boolean {
  * Might so many tasks find room at once? Constraints and devices are left aside: a no is sure, a yes is not. One pass along
  * the tables costs a tenth of drawing every host by chance to find that it is full.
  */
-export function mightHold(room: Room, { cpuMilli, memoryMib }: TaskShape, tasks: number): boolean {
+export function mightHold(room: FreeCapacity, { cpuMilli, memoryMib }: TaskShape, tasks: number): boolean {
   let found = 0;
   for (let host = 0; host < room.cpuMilli.length && found < tasks; host++) {
     const byCpu = cpuMilli === 0 ? tasks : Math.floor(room.cpuMilli[host]! / cpuMilli);
@@ -33,7 +33,7 @@ export function mightHold(room: Room, { cpuMilli, memoryMib }: TaskShape, tasks:
 
 /** The devices that one more task would get; null: too little is free. */
 export function devicesFor(
-  room: Room,
+  room: FreeCapacity,
   host: number,
   models: readonly string[],
   shape: TaskShape,
@@ -46,8 +46,8 @@ export function devicesFor(
 export const NO_DEVICES: readonly GpuShare[] = [];
 
 /** Takes (`sign` 1) or gives back (−1). */
-export function shiftRoom(
-  room: Room,
+export function changeCapacity(
+  room: FreeCapacity,
   host: number,
   shape: TaskShape,
   devices: readonly GpuShare[],

@@ -60,7 +60,7 @@ export class SchedulerMeter {
   readonly work: SchedulerWork;
   readonly useful: Slices;
   readonly wasted: Slices;
-  readonly noRoom: Slices;
+  readonly noCapacity: Slices;
   /** Transactions without a conflict, and with. */
   succeeded = 0;
   failed = 0;
@@ -75,7 +75,7 @@ export class SchedulerMeter {
     this.name = name;
     this.work = work;
     const slices = (): Slices => new Slices(horizonSeconds, sliceSeconds);
-    [this.useful, this.wasted, this.noRoom] = [slices(), slices(), slices()];
+    [this.useful, this.wasted, this.noCapacity] = [slices(), slices(), slices()];
   }
 
   /** One transaction, and what landed of it. */
@@ -89,7 +89,7 @@ export class SchedulerMeter {
 
   thought(end: AttemptEnd, fromSeconds: number, toSeconds: number): void {
     this.attempts += 1;
-    const slices = { useful: this.useful, wasted: this.wasted, 'no-room': this.noRoom }[end];
+    const slices = { useful: this.useful, wasted: this.wasted, 'no-room': this.noCapacity }[end];
     slices.add(fromSeconds, toSeconds, 1);
   }
 }

@@ -28,17 +28,17 @@ export interface UseMeter {
 }
 
 /** Told after tasks have ended: there may be room now. */
-export type RoomListener = () => void;
+export type FreedListener = () => void;
 
 /** What schedulers of one run share beside the cell: time, chance, and the account of what happens. */
-export class World {
+export class ModelWorld {
   readonly spec: ModelSpec;
   readonly time: VirtualTime;
   readonly cell: SharedCell;
   readonly random: SeededRandom;
   readonly used: UseMeter;
   readonly #classes: Readonly<Record<WorkClass, ClassMeter>>;
-  readonly #onRoom: RoomListener[] = [];
+  readonly #onRoom: FreedListener[] = [];
   readonly #useMeters: UseMeter[] = [];
   #countedTo = 0;
   #ends = 0;
@@ -74,7 +74,7 @@ export class World {
     return meter;
   }
 
-  onRoom(listener: RoomListener): void {
+  onFreed(listener: FreedListener): void {
     this.#onRoom.push(listener);
   }
 

@@ -4,11 +4,11 @@ import { Fifo } from './fifo.ts';
 import type { SchedulerMeter } from './meters.ts';
 import type { PlacementRule } from './placer.ts';
 import { Placer } from './placer.ts';
-import type { Room } from './free-capacity.ts';
+import type { FreeCapacity } from './free-capacity.ts';
 import { NO_DEVICES } from './free-capacity.ts';
-import type { JobTaker } from './scheduler.ts';
+import type { JobScheduler } from './scheduler.ts';
 import type { SharedCell } from './shared-cell.ts';
-import type { JobState, Started, World } from './model.ts';
+import type { JobState, Started, ModelWorld } from './model.ts';
 
 /** What an allocator needs for one offer. */
 const OFFER_SECONDS = 0.001;
@@ -16,7 +16,7 @@ const DEVICE_FULL = 1000;
 
 /** All that was free when it was made, locked until it is answered. */
 interface Offer {
-  readonly room: Room;
+  readonly room: FreeCapacity;
   /** Where anything is free at all: between two large offers only a few hosts. */
   readonly hosts: Int32Array;
   readonly cpuMilli: Int32Array;
@@ -30,7 +30,7 @@ interface Offer {
  * dominant resource) and has work, and nobody else sees them until it has answered.
  */
 export class Allocator {
-  readonly #world: World;
+  readonly #world: ModelWorld;
   readonly #cell: SharedCell;
   readonly #frameworks: Framework[] = [];
   readonly #lockedCpu: Int32Array;
@@ -40,15 +40,15 @@ export class Allocator {
   #lockedMemorySum = 0;
   #busy = false;
 
-  constructor(world: World) {
+  constructor(world: ModelWorld) {
     this.#world = world;
     this.#cell = world.cell;
     this.#lockedCpu = new Int32Array(world.cell.size);
     this.#lockedMemory = new Int32Array(world.cell.size);
-    world.onRoom(() => this.poke());
+    world.onFreed(() => this.poke());
   }
 
-  framework(meter: SchedulerMeter, chance: SeededRandom): JobTaker {
+  framework(meter: SchedulerMeter, chance: SeededRandom): JobScheduler {
     const framework = new Framework(this.#world, meter, this, chance, this.#world.spec.placement);
     this.#frameworks.push(framework);
     return framework;
@@ -128,9 +128,9 @@ interface Tried {
 }
 
 /** One scheduler under the allocator: it tries the jobs of its queue on an offer and holds all of it meanwhile. */
-class Framework implements JobTaker {
+class Framework implements JobScheduler {
   readonly meter: SchedulerMeter;
-  readonly #world: World;
+  readonly #world: ModelWorld;
   readonly #allocator: Allocator;
   readonly #placer: Placer;
   readonly #queue = new Fifo<JobState>();
@@ -139,7 +139,7 @@ class Framework implements JobTaker {
   #memoryMib = 0;
 
   constructor(
-    world: World,
+    world: ModelWorld,
     meter: SchedulerMeter,
     allocator: Allocator,
     chance: SeededRandom,

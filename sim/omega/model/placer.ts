@@ -3,9 +3,9 @@ import type { Host } from '../../../src/core/host/host.ts';
 import type { GpuShare } from '../../../src/core/cell/resources.ts';
 import type { SimJob, TaskShape } from '../workload/workload.ts';
 import { ANY_HOST } from '../workload/workload.ts';
-import type { Room } from './free-capacity.ts';
+import type { FreeCapacity } from './free-capacity.ts';
 import { Ranking } from './ranking.ts';
-import { devicesFor, mightHold, NO_DEVICES, roomFor, shiftRoom } from './free-capacity.ts';
+import { devicesFor, mightHold, NO_DEVICES, hasCapacity, changeCapacity } from './free-capacity.ts';
 
 /** How hosts are chosen. */
 export type PlacementRule = SampledRule | RankedRule;
@@ -65,7 +65,7 @@ export class Placer {
   }
 
   /** @param among the hosts that may have room; all without it */
-  place(room: Room, job: SimJob, tasks: number, among?: Int32Array): Placed {
+  place(room: FreeCapacity, job: SimJob, tasks: number, among?: Int32Array): Placed {
     this.#pool = among === undefined ? this.#everyHost : this.#someHosts;
     if (among !== undefined) this.#someHosts.set(among);
     this.#poolSize = among?.length ?? this.#everyHost.length;
@@ -80,7 +80,7 @@ export class Placer {
       if (host < 0) break;
       const devices = wantsDevices ? devicesFor(room, host, this.#models(host), shape) : NO_DEVICES;
       if (devices === null) throw new Error(`host ${String(host)} was drawn without room`);
-      shiftRoom(room, host, shape, devices, 1);
+      changeCapacity(room, host, shape, devices, 1);
       if (wantsDevices) this.#devices.push(devices);
       this.#keep(count++, host);
     }
@@ -88,13 +88,13 @@ export class Placer {
   }
 
   /** @returns gives the host for the next task, −1 when there is none */
-  #search(room: Room, job: SimJob): () => number {
+  #search(room: FreeCapacity, job: SimJob): () => number {
     const rule = this.#rule;
     if ('ranked' in rule) return this.#alongRanking(room, job, rule.tasks === 'together');
     return rule.sample === 1 ? () => this.#draw(room, job) : () => this.#fullest(room, job, rule.sample);
   }
 
-  #alongRanking(room: Room, job: SimJob, together: boolean): () => number {
+  #alongRanking(room: FreeCapacity, job: SimJob, together: boolean): () => number {
     if (this.#ranking === null) throw new Error('a ranked placement without a ranking');
     const ranked = this.#ranking.rank(room, job);
     let [at, foundThisRound] = [-1, true];
@@ -116,11 +116,11 @@ export class Placer {
   }
 
   /** Gives the space of a placement back. */
-  undo(room: Room, shape: TaskShape, { count, hosts, devices }: Placed): void {
-    for (let i = 0; i < count; i++) shiftRoom(room, hosts[i]!, shape, devices?.[i] ?? NO_DEVICES, -1);
+  undo(room: FreeCapacity, shape: TaskShape, { count, hosts, devices }: Placed): void {
+    for (let i = 0; i < count; i++) changeCapacity(room, hosts[i]!, shape, devices?.[i] ?? NO_DEVICES, -1);
   }
 
-  #draw(room: Room, job: SimJob): number {
+  #draw(room: FreeCapacity, job: SimJob): number {
     const pool = this.#pool;
     while (this.#poolSize > 0) {
       const at = this.#chance.below(this.#poolSize);
@@ -133,7 +133,7 @@ export class Placer {
     return -1;
   }
 
-  #fullest(room: Room, job: SimJob, sample: number): number {
+  #fullest(room: FreeCapacity, job: SimJob, sample: number): number {
     let best = -1;
     let bestFree = Infinity;
     for (let drawn = 0; drawn < sample; drawn++) {
@@ -148,8 +148,8 @@ export class Placer {
     return best;
   }
 
-  #fits(room: Room, host: number, { shape, hostGroups }: SimJob): boolean {
-    if (!roomFor(room, host, shape)) return false;
+  #fits(room: FreeCapacity, host: number, { shape, hostGroups }: SimJob): boolean {
+    if (!hasCapacity(room, host, shape)) return false;
     if (hostGroups !== ANY_HOST && (hostGroups & this.#groupBit[host]!) === 0) return false;
     return shape.gpu === null || devicesFor(room, host, this.#models(host), shape) !== null;
   }

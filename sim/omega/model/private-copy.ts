@@ -1,8 +1,8 @@
-import type { Room } from './free-capacity.ts';
+import type { FreeCapacity } from './free-capacity.ts';
 import type { SharedCell } from './shared-cell.ts';
 
 /** A scheduler's full copy of the cell, as it was when an attempt began. */
-export class PrivateCopy implements Room {
+export class PrivateCopy implements FreeCapacity {
   readonly cpuMilli: Int32Array;
   readonly memoryMib: Int32Array;
   readonly gpuUsed: (readonly number[])[] | null;

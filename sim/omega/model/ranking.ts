@@ -1,7 +1,7 @@
 import type { Chance } from '../../../src/core/random/chance.ts';
 import type { SimJob } from '../workload/workload.ts';
 import { ANY_HOST } from '../workload/workload.ts';
-import type { Room } from './free-capacity.ts';
+import type { FreeCapacity } from './free-capacity.ts';
 
 /** Hosts whose free cpu differs by less than a so many-th of the largest are alike. */
 const STEPS = 4_096;
@@ -31,7 +31,7 @@ export class Ranking {
   }
 
   /** Devices are left aside. @returns valid until the next call */
-  rank({ cpuMilli: free, memoryMib }: Room, { shape, hostGroups }: SimJob): Int32Array {
+  rank({ cpuMilli: free, memoryMib }: FreeCapacity, { shape, hostGroups }: SimJob): Int32Array {
     const starts = this.#starts.fill(0);
     const step = this.#step;
     let count = 0;

@@ -5,11 +5,11 @@ import type { AttemptEnd, SchedulerMeter } from './meters.ts';
 import type { Placed } from './placer.ts';
 import { Placer } from './placer.ts';
 import { PrivateCopy } from './private-copy.ts';
-import { Waiting } from './wait-queue.ts';
-import type { JobState, World } from './model.ts';
+import { WaitQueue } from './wait-queue.ts';
+import type { JobState, ModelWorld } from './model.ts';
 
 /** Takes jobs; how it works on them is its own affair. */
-export interface JobTaker {
+export interface JobScheduler {
   readonly meter: SchedulerMeter;
   submit(state: JobState): void;
 }
@@ -19,27 +19,27 @@ export interface JobTaker {
  * ends with a placement on that copy, and commits it at once. Without a commit (monolithic) the cell itself is the copy:
  * nobody else changes it but the tasks that end.
  */
-export class SimScheduler implements JobTaker {
+export class SimScheduler implements JobScheduler {
   readonly meter: SchedulerMeter;
-  readonly #world: World;
+  readonly #world: ModelWorld;
   readonly #placer: Placer;
   readonly #commit: CoreCommit | null;
   readonly #copy: PrivateCopy | null;
   readonly #queue = new Fifo<JobState>();
   /** Those that have waited for room come before those that are new: what was freed is theirs first. */
   readonly #woken = new Fifo<JobState>();
-  readonly #waiting: Waiting;
+  readonly #waiting: WaitQueue;
   #busy = false;
 
   /** @param commit null: monolithic */
-  constructor(world: World, meter: SchedulerMeter, commit: CoreCommit | null, chance: SeededRandom) {
+  constructor(world: ModelWorld, meter: SchedulerMeter, commit: CoreCommit | null, chance: SeededRandom) {
     this.meter = meter;
     this.#world = world;
     this.#commit = commit;
     this.#copy = commit === null ? null : new PrivateCopy(world.cell);
     this.#placer = new Placer(world.cell.hosts, world.cell.groupBit, world.spec.placement, chance);
-    this.#waiting = new Waiting(world.cell, (state) => this.#enqueue(state, this.#woken));
-    if (world.spec.retry.waitsForRoom) world.onRoom(() => this.#waiting.look());
+    this.#waiting = new WaitQueue(world.cell, (state) => this.#enqueue(state, this.#woken));
+    if (world.spec.retry.waitsForRoom) world.onFreed(() => this.#waiting.releaseFitting());
   }
 
   submit(state: JobState): void {
@@ -74,7 +74,7 @@ export class SimScheduler implements JobTaker {
     if (end === 'no-room' && this.#world.spec.retry.waitsForRoom) {
       this.#waiting.add(state);
       // What was freed meanwhile is not in the copy: another look may find it.
-      if (this.#world.ends !== begun.ends) this.#waiting.look();
+      if (this.#world.ends !== begun.ends) this.#waiting.releaseFitting();
     } else this.#world.time.after(this.#world.spec.retry.delaySeconds, 'again', () => this.#enqueue(state));
   }
 

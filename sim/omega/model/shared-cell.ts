@@ -5,8 +5,8 @@ import type { KnownLedger } from '../../../src/core/commit/ledger-book.ts';
 import type { GpuShare, Resources } from '../../../src/core/cell/resources.ts';
 import { NO_SCALARS } from '../../../src/core/cell/resources.ts';
 import type { CellShape, TaskShape } from '../workload/workload.ts';
-import type { Room } from './free-capacity.ts';
-import { hostsOf, shiftRoom } from './free-capacity.ts';
+import type { FreeCapacity } from './free-capacity.ts';
+import { hostsOf, changeCapacity } from './free-capacity.ts';
 
 /** All claims of a simulation are of one precedence: Omega's experiments evict nobody. */
 export const PRECEDENCE = 50;
@@ -15,7 +15,7 @@ export const PRECEDENCE = 50;
  * The truth that schedulers share: what is free on each host and the revision of its ledger, in flat tables, so that a
  * private copy is three block moves. A ledger as the commit knows it is made on demand.
  */
-export class SharedCell implements Room {
+export class SharedCell implements FreeCapacity {
   readonly hosts: readonly Host[];
   readonly cpuMilli: Int32Array;
   readonly memoryMib: Int32Array;
@@ -61,13 +61,13 @@ export class SharedCell implements Room {
   }
 
   claim(host: number, shape: TaskShape, devices: readonly GpuShare[]): void {
-    shiftRoom(this, host, shape, devices, 1);
+    changeCapacity(this, host, shape, devices, 1);
     this.revision[host]! += 1;
     this.#count(shape, 1);
   }
 
   free(host: number, shape: TaskShape, devices: readonly GpuShare[]): void {
-    shiftRoom(this, host, shape, devices, -1);
+    changeCapacity(this, host, shape, devices, -1);
     if (this.#endsMove) this.revision[host]! += 1;
     this.#count(shape, -1);
   }

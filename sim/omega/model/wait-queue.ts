@@ -16,7 +16,7 @@ interface Need {
 
 /** Jobs that need the same. The one that was submitted first stands last, where taking it moves nothing. */
 interface Bucket extends Need {
-  readonly line: JobState[];
+  readonly jobs: JobState[];
 }
 
 /**
@@ -26,7 +26,7 @@ interface Bucket extends Need {
  * They stand in buckets by what they need, of which there are few: a look asks each bucket once instead of each job. What is free only shrinks
  * during a look, so a bucket that does not fit any more is done with, and the earliest head of the others is whom a walk along the line would meet next.
  */
-export class Waiting {
+export class WaitQueue {
   readonly #cell: CellSum;
   readonly #release: (state: JobState) => void;
   readonly #buckets = new Map<string, Bucket>();
@@ -39,12 +39,12 @@ export class Waiting {
   add(state: JobState): void {
     const need = needOf(state);
     const key = `${String(need.cpuMilli)} ${String(need.memoryMib)}`;
-    const bucket = this.#buckets.get(key) ?? { ...need, line: [] };
-    if (bucket.line.length === 0) this.#buckets.set(key, bucket);
-    bucket.line.splice(placeIn(bucket.line, state), 0, state);
+    const bucket = this.#buckets.get(key) ?? { ...need, jobs: [] };
+    if (bucket.jobs.length === 0) this.#buckets.set(key, bucket);
+    bucket.jobs.splice(placeIn(bucket.jobs, state), 0, state);
   }
 
-  look(): void {
+  releaseFitting(): void {
     if (this.#buckets.size === 0) return;
     for (const state of this.#takeFitting()) this.#release(state);
   }
@@ -57,11 +57,11 @@ export class Waiting {
     let open = [...this.#buckets].filter(([, bucket]) => fits(bucket));
     while (open.length > 0) {
       const [key, bucket] = open.reduce((one, other) => (isEarlier(other[1], one[1]) ? other : one));
-      taken.push(bucket.line.pop()!);
+      taken.push(bucket.jobs.pop()!);
       cpuMilli -= bucket.cpuMilli;
       memoryMib -= bucket.memoryMib;
-      if (bucket.line.length === 0) this.#buckets.delete(key);
-      open = open.filter(([, one]) => one.line.length > 0 && fits(one));
+      if (bucket.jobs.length === 0) this.#buckets.delete(key);
+      open = open.filter(([, one]) => one.jobs.length > 0 && fits(one));
     }
     return taken;
   }
@@ -84,7 +84,7 @@ function placeIn(line: readonly JobState[], state: JobState): number {
   return low;
 }
 
-const isEarlier = (one: Bucket, other: Bucket): boolean => isLater(other.line.at(-1)!, one.line.at(-1)!);
+const isEarlier = (one: Bucket, other: Bucket): boolean => isLater(other.jobs.at(-1)!, one.jobs.at(-1)!);
 
 function isLater({ job: one }: JobState, { job: other }: JobState): boolean {
   return (

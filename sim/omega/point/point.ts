@@ -16,12 +16,12 @@ import { Allocator } from '../model/offers.ts';
 import { Placer, RANDOM_FIRST_FIT } from '../model/placer.ts';
 import type { PointResult } from './result.ts';
 import { resultOf } from './result.ts';
-import type { JobTaker } from '../model/scheduler.ts';
+import type { JobScheduler } from '../model/scheduler.ts';
 import { SimScheduler } from '../model/scheduler.ts';
 import { SharedCell } from '../model/shared-cell.ts';
 import type { PointSpec } from './spec.ts';
 import { VirtualTime } from '../model/virtual-time.ts';
-import { World } from '../model/model.ts';
+import { ModelWorld } from '../model/model.ts';
 
 export interface RunOptions {
   /** The jobs of a trace; drawn from the spec's load without it. */
@@ -79,7 +79,7 @@ function runToHorizon(time: VirtualTime, { onProgress, stops = () => false }: Ru
 }
 
 /** Sets up the scheduler of elastic jobs beside the others, and their submissions. */
-function addElastic(world: World, elastic: ElasticSpec, random: SeededRandom): ElasticMeter {
+function addElastic(world: ModelWorld, elastic: ElasticSpec, random: SeededRandom): ElasticMeter {
   const { spec, time } = world;
   const scheduler = new SchedulerMeter(
     'elastic',
@@ -105,7 +105,7 @@ function sliceSecondsOf(horizonSeconds: number): number {
   return days >= 2 ? horizonSeconds / days : horizonSeconds / SLICES_OF_SHORT;
 }
 
-function worldOf(spec: PointSpec, random: SeededRandom, classes: Record<WorkClass, ClassMeter>): World {
+function worldOf(spec: PointSpec, random: SeededRandom, classes: Record<WorkClass, ClassMeter>): ModelWorld {
   if (spec.cell.hostGroups > HOST_GROUPS_MAX)
     throw new Error(`at most ${String(HOST_GROUPS_MAX)} groups of hosts`);
   const groups = random.split('groups');
@@ -113,16 +113,16 @@ function worldOf(spec: PointSpec, random: SeededRandom, classes: Record<WorkClas
   const cell = new SharedCell(spec.cell, groupOf, spec.endsMove);
   const time = new VirtualTime(spec.horizonSeconds);
   const sliceSeconds = sliceSecondsOf(spec.horizonSeconds);
-  return new World(spec, { time, cell, random, classes, sliceSeconds });
+  return new ModelWorld(spec, { time, cell, random, classes, sliceSeconds });
 }
 
 interface Schedulers {
-  readonly all: readonly JobTaker[];
+  readonly all: readonly JobScheduler[];
   /** Of several of one class the next in turn. */
-  route(job: SimJob): JobTaker;
+  route(job: SimJob): JobScheduler;
 }
 
-function schedulersOf(world: World, random: SeededRandom, judgeAll: boolean): Schedulers {
+function schedulersOf(world: ModelWorld, random: SeededRandom, judgeAll: boolean): Schedulers {
   const { spec } = world;
   const sliceSeconds = world.used.cpuMilli.seconds;
   const meterOf = (name: string, work: SchedulerWork): SchedulerMeter =>
@@ -138,7 +138,7 @@ function schedulersOf(world: World, random: SeededRandom, judgeAll: boolean): Sc
   }
   const allocator = spec.design === 'two-level' ? new Allocator(world) : null;
   const commit = new CoreCommit(world.cell, { conflictCheck: spec.conflictCheck, judgeAll });
-  const make = (work: WorkClass): JobTaker[] =>
+  const make = (work: WorkClass): JobScheduler[] =>
     Array.from({ length: spec.schedulers[work] }, (_, number) => {
       const name = spec.schedulers[work] === 1 ? work : `${work}-${String(number + 1)}`;
       const chance = random.split(`places of ${name}`);
@@ -177,12 +177,12 @@ function submitAll<T extends { readonly submitSeconds: number }>(
 }
 
 /** Fills the cell as it is when the run begins. Tasks that find no room are left out. */
-function prefill(world: World, random: SeededRandom): void {
+function prefill(world: ModelWorld, random: SeededRandom): void {
   const placer = new Placer(world.cell.hosts, world.cell.groupBit, RANDOM_FIRST_FIT, random.split('places'));
   for (const part of world.spec.cell.prefill) fillPart(world, random, placer, part);
 }
 
-function fillPart(world: World, random: SeededRandom, placer: Placer, part: Prefill): void {
+function fillPart(world: ModelWorld, random: SeededRandom, placer: Placer, part: Prefill): void {
   const { cell, spec, time } = world;
   const load = spec.load?.[part.work] ?? null;
   if (load === null) return;

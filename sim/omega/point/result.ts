@@ -4,7 +4,7 @@ import type { ClassMeter, SchedulerMeter, SchedulerWork, Slices, Span } from '..
 import { shareOf } from '../model/meters.ts';
 import type { PointSpec } from './spec.ts';
 import { mean, median, medianDeviation, percentile } from '../model/statistics.ts';
-import type { World } from '../model/model.ts';
+import type { ModelWorld } from '../model/model.ts';
 
 /** What one run measured. Plain data: it goes between threads and into files. */
 export interface PointResult {
@@ -85,7 +85,7 @@ export function simulatedSeconds({ spec, stoppedAtSeconds }: PointResult): numbe
 /** @param stoppedAtSeconds null: the run went to its horizon */
 export function resultOf(
   spec: PointSpec,
-  world: World,
+  world: ModelWorld,
   schedulers: readonly SchedulerMeter[],
   classes: readonly ClassMeter[],
   elastic: ElasticMeter | null,
@@ -114,7 +114,7 @@ function schedulerResult(meter: SchedulerMeter, span: Span): SchedulerResult {
     name: meter.name,
     work: meter.work,
     busyness: seriesOf([meter.useful, meter.wasted], 1, span),
-    occupied: seriesOf([meter.useful, meter.wasted, meter.noRoom], 1, span),
+    occupied: seriesOf([meter.useful, meter.wasted, meter.noCapacity], 1, span),
     wasted: shareOf(meter.wasted.total, span.seconds),
     noConflictBusyness: shareOf(meter.thinkSecondsWanted, span.seconds),
     succeeded,

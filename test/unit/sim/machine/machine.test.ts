@@ -45,7 +45,7 @@ describe('a simulated machine', () => {
 
   it('F11 refuses writes while the device is full, and takes them again afterwards', async () => {
     const { agenda, machine, disk } = machineOf();
-    const undo = machine.disk.lay({ fault: 'full' });
+    const undo = machine.disk.override({ fault: 'full' });
     const refused = disk.publish('a', 'x').catch((error: unknown) => error);
     await drive(agenda, { untilMs: 100 });
     expect(await refused).toMatchObject({ code: 'full', retryable: true });

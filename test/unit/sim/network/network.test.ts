@@ -4,14 +4,14 @@ import { drive } from '../../../../sim/agenda/drive.ts';
 import { Life } from '../../../../sim/agenda/life.ts';
 import { VirtualClock } from '../../../../sim/agenda/virtual-clock.ts';
 import { SimNetwork } from '../../../../sim/network/network.ts';
-import { NetworkWeather } from '../../../../sim/network/fault-profile.ts';
+import { NetworkFaultProfile } from '../../../../sim/network/fault-profile.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { HttpError } from '../../../../src/ports/http.ts';
 
 async function joined() {
   const agenda = new Agenda();
-  const network = new SimNetwork(agenda, new NetworkWeather(seededRandom(3)));
+  const network = new SimNetwork(agenda, new NetworkFaultProfile(seededRandom(3)));
   const speakerOf = (actor: string) => {
     const life = new Life(actor);
     return { life, clock: new VirtualClock(agenda, life), log: silentLog };
@@ -41,16 +41,16 @@ async function joined() {
 describe('the simulated network', () => {
   it('F3 loses what is sent into a cut, and answers that come out of one: the caller cannot tell which', async () => {
     const { agenda, network, post, handled } = await joined();
-    network.weather.cut('caller', 'peer');
+    network.faults.cut('caller', 'peer');
     const there = post();
     await drive(agenda, { untilMs: 2_000 });
     expect([await there, handled()]).toEqual([true, 0]);
-    network.weather.heal('caller', 'peer');
-    network.weather.cut('peer', 'caller');
+    network.faults.heal('caller', 'peer');
+    network.faults.cut('peer', 'caller');
     const back = post();
     await drive(agenda, { untilMs: 4_000 });
     expect([await back, handled()]).toEqual([true, 1]);
-    network.weather.heal('peer', 'caller');
+    network.faults.heal('peer', 'caller');
     const both = post();
     await drive(agenda, { untilMs: 6_000 });
     expect(await both).toEqual({ handled: 2 });
@@ -58,7 +58,7 @@ describe('the simulated network', () => {
 
   it('F6 delivers a request twice', async () => {
     const { agenda, network, post, handled } = await joined();
-    network.weather.lay({ double: 1 });
+    network.faults.override({ double: 1 });
     const answer = post();
     await drive(agenda, { untilMs: 2_000 });
     expect(await answer).toEqual({ handled: 1 });

@@ -4,11 +4,11 @@ import { drive } from '../../../../sim/agenda/drive.ts';
 import { Life } from '../../../../sim/agenda/life.ts';
 import { VirtualClock } from '../../../../sim/agenda/virtual-clock.ts';
 import type { Speaker } from '../../../../sim/network/connection.ts';
-import { NetworkWeather } from '../../../../sim/network/fault-profile.ts';
+import { NetworkFaultProfile } from '../../../../sim/network/fault-profile.ts';
 import { StoreServer } from '../../../../sim/store/server.ts';
 import { SimFollowing } from '../../../../sim/store/following.ts';
 import { SimStore } from '../../../../sim/store/store.ts';
-import { StoreWeather } from '../../../../sim/store/fault-profile.ts';
+import { StoreFaultProfile } from '../../../../sim/store/fault-profile.ts';
 import { snapshotOf } from '../../../../src/adapters/memory/following.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
@@ -21,10 +21,10 @@ const SEED = 7;
 
 class StoreWorld {
   readonly agenda = new Agenda();
-  readonly network = new NetworkWeather(seededRandom(SEED).split('network'));
+  readonly network = new NetworkFaultProfile(seededRandom(SEED).split('network'));
   readonly server = new StoreServer({
     agenda: this.agenda,
-    weather: new StoreWeather(seededRandom(SEED).split('store')),
+    faults: new StoreFaultProfile(seededRandom(SEED).split('store')),
   });
   #over = false;
 
@@ -96,7 +96,7 @@ describe('the weaknesses of the simulated store', () => {
   it('F7 loses answers of what was done, and what is asked while it stands still is done later', async () => {
     const world = new StoreWorld();
     const { store } = world.client('one');
-    const calm = world.server.weather.lay({ replyLost: 1 });
+    const calm = world.server.faults.override({ replyLost: 1 });
     const lost = store.attempt(put('/a/lost'));
     await drive(world.agenda, { untilMs: 5_000 });
     expect((await lost).outcome).toBe('unknown');
@@ -241,7 +241,7 @@ describe('the weaknesses of the simulated store', () => {
     const world = new StoreWorld();
     const { store } = world.client('one');
     world.server.apply('one', put('/a/old'));
-    world.server.weather.lay({ full: true });
+    world.server.faults.override({ full: true });
     const refused = store.attempt(put('/a/new')).catch((error: unknown) => error);
     const taken = store.attempt({ ...put(''), writes: [{ kind: 'delete', key: '/a/old' }] });
     await drive(world.agenda, { untilMs: 100 });

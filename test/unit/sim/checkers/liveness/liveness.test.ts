@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../../src/core/cell/allocation.ts';
 import type { Job } from '../../../../../src/core/cell/job.ts';
 import { NO_SCALARS } from '../../../../../src/core/cell/resources.ts';
-import { SettledLook } from '../../../../../sim/checkers/settled.ts';
+import { SettledProbe } from '../../../../../sim/checkers/settled.ts';
 import { HandRun } from '../../../../support/hand-run.ts';
 import { KEYS } from '../../../../support/history-world.ts';
 
@@ -200,7 +200,7 @@ describe('what is asked while the run goes on', () => {
   const times = { knownMs: 10_000, placeMs: 5_000, stopMs: 5_000 };
   const dueMs = times.knownMs + Math.max(times.placeMs, times.stopMs);
 
-  const anew = (): SettledLook => new SettledLook(run.history, { keys: KEYS, hosts: 2, times });
+  const anew = (): SettledProbe => new SettledProbe(run.history, { keys: KEYS, hosts: 2, times });
 
   /** @param afterMs since the last fault */
   function openAt(afterMs: number, look = anew()): string[] {

@@ -1,4 +1,4 @@
-import { tellChances } from '../../../../../sim/nemesis/random-faults.ts';
+import { recordRandomFaults } from '../../../../../sim/nemesis/random-faults.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../../src/core/cell/allocation.ts';
 import type { Job } from '../../../../../src/core/cell/job.ts';
@@ -94,7 +94,7 @@ describe('I16 I26 I30 signals', () => {
     it(`I16 ${told.length > 0 ? 'not ' : ''}excused by what goes wrong by chance: ${JSON.stringify(faults)}`, () => {
       const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
       run.submit(leaving);
-      const over = tellChances(faults, 0, run.history);
+      const over = recordRandomFaults(faults, 0, run.history);
       const started = run.launch(run.allocation(leaving), leaving);
       run.nowMs += 20_000;
       run.signal('host-1', started);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { checkStrangeStores } from '../../../../../sim/checkers/store/rollbacks.ts';
+import { checkRollbacks } from '../../../../../sim/checkers/store/rollbacks.ts';
 import { Findings } from '../../../../../sim/checkers/replay/violations.ts';
 import { HandRun } from '../../../../support/hand-run.ts';
 import { KEYS } from '../../../../support/history-world.ts';
@@ -12,7 +12,7 @@ beforeEach(() => {
 
 function wrongs(): string[] {
   const findings = new Findings();
-  checkStrangeStores(run.history, findings);
+  checkRollbacks(run.history, findings);
   return findings.violations.map(({ invariant, key }) => `${invariant} ${key}`);
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ANY_HOST } from '../../../../../sim/omega/workload/workload.ts';
 import type { CellSum } from '../../../../../sim/omega/model/wait-queue.ts';
-import { Waiting } from '../../../../../sim/omega/model/wait-queue.ts';
+import { WaitQueue } from '../../../../../sim/omega/model/wait-queue.ts';
 import type { JobState } from '../../../../../sim/omega/model/model.ts';
 
 const TOTAL = 40;
@@ -64,7 +64,7 @@ test('a line in buckets lets the same jobs go, in the same order, as a walk alon
     fc.property(fc.array(step, { minLength: 2, maxLength: 120 }), (steps) => {
       const cell = whole();
       let released: JobState[] = [];
-      const waiting = new Waiting(cell, (state) => released.push(state));
+      const waiting = new WaitQueue(cell, (state) => released.push(state));
       const plain = new PlainLine();
       const addBoth = (state: JobState): void => {
         waiting.add(state);
@@ -88,7 +88,7 @@ test('a line in buckets lets the same jobs go, in the same order, as a walk alon
         cell.cpuMilliUsed = TOTAL - one.cpuFree;
         cell.memoryMibUsed = TOTAL - one.memoryFree;
         released = [];
-        waiting.look();
+        waiting.releaseFitting();
         expect(released).toEqual(plain.take(cell));
         for (const [at, state] of released.entries()) if (at % one.back === 0) addBoth(state);
       }
