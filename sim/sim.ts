@@ -1,3 +1,21 @@
+/**
+ * The deterministic simulator: the production roles on virtual time, network, store, disks and processes, every choice drawn from a seed.
+ * This file runs a range of seeds on several threads and says which failed. The rooms, from the bottom up:
+ *
+ * - `agenda`: virtual time, the list of events that are to happen, and the lives whose events they are
+ * - `history`: all that is recorded of a run from outside the roles
+ * - `network`, `store`, `machine`: what roles meet instead of sockets, etcd and a host's kernel, each with a profile of faults
+ * - `actor`: the processes of a cell (schedulers, monitors, arbiters, agents, clients), wired to these
+ * - `nemesis`: the faults of a run, drawn from its seed or given
+ * - `checkers`: the invariants, checked on the recorded history
+ * - `world`: one run from its options to its result (`world/run-world.ts`)
+ * - `suite`: kinds of runs, each of which stresses one side of the cell
+ * - `seeds`: which run a seed stands for, and the threads that run them; `seeds/main.ts` is `npm run sim`
+ * - `shrink`: the least that still fails, and a run told in words
+ * - `sweep`: a crash before each event (`npm run sweep`)
+ * - `mutants`: planted bugs that the suite must find (`npm run mutants`)
+ * - `omega`: the experiments of the Omega paper on a model of cells, without roles
+ */
 import type { Failure } from './world/failure.ts';
 import { failureIn } from './world/failure.ts';
 import { runPool } from './seeds/pool.ts';

@@ -1,3 +1,16 @@
+/**
+ * The processes of a simulated cell. An actor has a name and one life after the other; the world starts it, the nemesis kills or pauses it,
+ * and a supervisor starts it again when it fails.
+ *
+ * - `environment.ts`: what all actors of a world share
+ * - `role-ports.ts`: the ports of a role for one life
+ * - `control-roles.ts`: schedulers, monitors and arbiters; `host-role.ts`: a host-agent on its machine
+ * - `tickets.ts`: signing and verifying without keys; `digest.ts`: the digest of a launch; `call-queue.ts`: a queue of promises
+ * - `order-recorder.ts`: writes the orders to an agent and its answers into the history
+ * - `client.ts`: submits jobs, runs and stops, and acts as the cell's operator
+ * - `event-follower.ts` follows the cell's events; `output-reader.ts` reads what tasks write
+ * - `monitor-client.ts`: what these three clients have in common
+ */
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';

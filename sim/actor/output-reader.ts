@@ -1,63 +1,44 @@
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
-import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { parseAttemptName } from '../../src/wire/host-files/attempt-files.ts';
-import { SimNetwork } from '../network/network.ts';
-import type { LifePorts } from './actor.ts';
-import { Actor } from './actor.ts';
+import type { Actor } from './actor.ts';
 import type { Environment } from './environment.ts';
+import type { ClientPorts } from './monitor-client.ts';
+import { monitorClientActor } from './monitor-client.ts';
 
-/** How soon after its first line a task finds its reader. */
-const LOOK_MS = 300;
-const AGAIN_MS = 500;
-/** A refusal may pass: a monitor that has just started knows nothing yet. Who was refused so often in a row asks less often. */
-const REFUSALS_PATIENT = 8;
-const SELDOM_MS = 2_000;
+/** How soon after its first line the output of a task is read. */
+const POLL_MS = 300;
+const RETRY_MS = 500;
+/** A refusal may pass: a monitor that has just started knows nothing yet. After so many in a row the reader asks less often. */
+const QUICK_RETRIES = 8;
+const SLOW_RETRY_MS = 2_000;
 /** Longer silence is a dead connection: soon enough to be seen in the quiet time. Asked again, a silent task costs little. */
 const SILENCE_MS = 10_000;
 /** Of a run; every stream costs some events for each line. */
 const READ_MAX = 8;
 
-/** Somebody who reads all that tasks write, from its beginning to its end, at one monitor after another. */
+/** Reads all that tasks write, from its beginning to its end, at one monitor after another. */
 export function outputReaderActor(
   environment: Environment,
   name: string,
   monitors: readonly string[],
 ): Actor {
-  return new Actor(environment, {
-    name,
-    role: 'client',
-    boot: (ports) => {
-      const http = environment.network.client({ life: ports.life, clock: ports.clock, log: ports.log });
-      const client = new MonitorClient(http, {
-        urls: monitors.map((monitor) => SimNetwork.addressOf(monitor)),
-        from: name,
-      });
-      void new OutputReader(environment, name, client, ports).readAll();
-      return Promise.resolve();
-    },
-  });
+  return monitorClientActor(environment, name, monitors, (ports) => void new OutputReader(ports).readAll());
 }
 
 class OutputReader {
-  readonly #environment: Environment;
-  readonly #name: string;
-  readonly #client: MonitorClient;
-  readonly #ports: LifePorts;
+  readonly #ports: ClientPorts;
   readonly #found = new Set<string>();
   #seen = 0;
 
-  constructor(environment: Environment, name: string, client: MonitorClient, ports: LifePorts) {
-    this.#environment = environment;
-    this.#name = name;
-    this.#client = client;
+  constructor(ports: ClientPorts) {
     this.#ports = ports;
   }
 
   async readAll(): Promise<void> {
     while (this.#found.size < READ_MAX) {
-      const { hosts } = this.#environment.history;
+      const { hosts } = this.#ports.environment.history;
       for (const { fact } of hosts.slice(this.#seen)) {
         const id = fact.kind === 'wrote' ? parseAttemptName(fact.attempt)?.allocation : undefined;
         const job = id === undefined || this.#found.has(id) ? null : this.#jobOf(id);
@@ -66,12 +47,12 @@ class OutputReader {
         void this.#read(job, id);
       }
       this.#seen = hosts.length;
-      await sleep(this.#ports.clock, LOOK_MS);
+      await sleep(this.#ports.clock, POLL_MS);
     }
   }
 
   #jobOf(allocation: string): JobRef | null {
-    const { history, keys } = this.#environment;
+    const { history, keys } = this.#ports.environment;
     for (const { fact } of history.revisions)
       for (const change of fact.changes) {
         const key = change.kind === 'put' ? change.entry.key : '';
@@ -83,10 +64,10 @@ class OutputReader {
   }
 
   async #read(job: JobRef, allocation: string): Promise<void> {
-    const { history } = this.#environment;
-    const of = { reader: this.#name, allocation };
+    const { history } = this.#ports.environment;
+    const of = { reader: this.#ports.name, allocation };
     const goOn = async (): Promise<boolean> => {
-      await sleep(this.#ports.clock, AGAIN_MS);
+      await sleep(this.#ports.clock, RETRY_MS);
       return true;
     };
     history.output({ ...of, asks: true });
@@ -101,7 +82,7 @@ class OutputReader {
         goOn,
       } as const;
       try {
-        for await (const { offset, chunk } of this.#client.logs(job, call)) {
+        for await (const { offset, chunk } of this.#ports.client.logs(job, call)) {
           history.output({ ...of, offset, text: Buffer.from(chunk).toString('latin1') });
           at = offset + chunk.length;
           refusals = 0;
@@ -112,7 +93,7 @@ class OutputReader {
         const { code } = error.problem;
         history.output({ ...of, refused: code });
         if (code === 'log-gone') return;
-        await sleep(this.#ports.clock, refusals < REFUSALS_PATIENT ? AGAIN_MS : SELDOM_MS);
+        await sleep(this.#ports.clock, refusals < QUICK_RETRIES ? RETRY_MS : SLOW_RETRY_MS);
       }
     }
   }

@@ -1,3 +1,14 @@
+/**
+ * Virtual time. A role waits by an entry in the agenda, under its own life; the driver takes the earliest entry, moves the time to it, and
+ * lets all promises settle before the next one. So the same entries give the same run, and ending a life drops all that it waits for.
+ *
+ * - `life.ts`: one incarnation of an actor, and the entries that belong to it
+ * - `agenda-heap.ts`: the entries, the earliest first
+ * - `drive.ts`: steps the agenda and lets promises settle between two steps
+ * - `virtual-clock.ts`: the clock port on the agenda, with a wall clock that faults may set
+ * - `overlay.ts`: settings that faults change for a while
+ * - `trace.ts`: a hash over all events, by which two runs are compared
+ */
 import { AgendaHeap } from './agenda-heap.ts';
 import type { AgendaEntry, Life } from './life.ts';
 

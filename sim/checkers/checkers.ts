@@ -1,3 +1,43 @@
+/**
+ * The invariants (docs/invariants.md), checked on the recorded history of a run. First one pass over the store's revisions, then one over each kind of fact.
+ * `replay` turns the history into the cell at each revision and an index of the run; the other rooms hold the
+ * invariants by their subject:
+ *
+ * | invariant | file |
+ * | --- | --- |
+ * | I1 I2 I3 | `resources/resources.ts`, `resources/pools.ts`, `resources/host-usage.ts` |
+ * | I4 | `commits/allocation-life.ts`, `store/compared-writes.ts` |
+ * | I5, order | `store/store.ts` |
+ * | I6 | `commits/gangs.ts`, `processes/starts.ts` |
+ * | I7 | `store/key-owners.ts`, `store/writers.ts`, `store/compared-writes.ts` |
+ * | I8 | `commits/allocation-life.ts`, `processes/starts-after-stop.ts` |
+ * | I9 | `resources/quotas.ts` |
+ * | I10 I24 I55 | `liveness/liveness.ts`, `losses/lost-host-moves.ts` |
+ * | I11 | `commits/retries.ts` |
+ * | I12 | `commits/allocation-life.ts` |
+ * | I13 I30 | `processes/processes.ts`, `commits/host-listings.ts` |
+ * | I14 I15 | `processes/overlaps.ts` |
+ * | I16 | `processes/kill-causes.ts` |
+ * | I17 I34 I46 | `tickets/orders.ts` |
+ * | I18 | `losses/losses.ts` |
+ * | I19 I20 I46 | `answers/answers.ts` |
+ * | I21 I22 | `processes/starts.ts`, `commits/slot-attempts.ts` |
+ * | I23 I26 | `processes/exits.ts`, `answers/outcomes.ts` |
+ * | I27 I33 | `processes/adoptions.ts` |
+ * | I28 | `answers/outputs.ts`, `answers/unread-outputs.ts` |
+ * | I36 to I39, I43 I44 I46 | `tickets/tickets.ts` |
+ * | I40 I41 | `tickets/grants.ts` |
+ * | I45 I47 | `resources/released.ts`, `resources/address-reuse.ts`, `processes/processes.ts` |
+ * | I48 I50 I51 | `answers/views.ts` |
+ * | I52 | `answers/event-streams.ts`, `answers/outcomes.ts` |
+ * | I53 I54 | `losses/restores.ts`, `store/rollbacks.ts` |
+ * | I62 | `commits/closed-hosts.ts`, `liveness/drained.ts` |
+ * | S0.1 | `losses/lost-host-moves.ts` |
+ * | distinct | `commits/distinct.ts` |
+ *
+ * - `check-history.ts`: `moorage check`: the invariants of the shared state on the history of a real store
+ * - `settled.ts`: whether a run may end early; `work-done.ts`: whether enough happened in it to prove anything
+ */
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
 import type { RecordedHistory } from '../history/history.ts';
@@ -6,7 +46,8 @@ import { checkAdoptions } from './processes/adoptions.ts';
 import { checkDistinct } from './commits/distinct.ts';
 import { checkAnswers } from './answers/answers.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
-import { checkClosed, checkDrained } from './commits/closed-hosts.ts';
+import { checkClosed } from './commits/closed-hosts.ts';
+import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
 import { checkExits } from './processes/exits.ts';
 import { checkGrants } from './tickets/grants.ts';

@@ -1,3 +1,11 @@
+/**
+ * What is recorded of a run. The world writes it at its edges: the store, the kernels of hosts, the routes of agents, the signer of
+ * arbiters, the clients. No role writes it, so that no checker has to believe the role that it checks.
+ *
+ * - `facts.ts`: facts about actors, clients, tickets, monitors' views and faults
+ * - `host-facts.ts`: processes, ports, output and disks of a host, and the orders that it was given
+ * - `store-facts.ts`: revisions, restores, and the calls of the store's clients
+ */
 import type { Attempt, AttemptReply, Change, Snapshot } from '../../src/ports/cell-store.ts';
 import type {
   ActorFact,

@@ -1,3 +1,13 @@
+/**
+ * A host below its agent: clocks, disk and processes. A machine lives from boot to boot; a loss of power ends its life and keeps of its
+ * disk what was synced. An agent reaches it through two ports, each for one life of the agent.
+ *
+ * - `platform.ts`: what a machine offers to the tasks on it
+ * - `sim-disk.ts`: the disk port; `disk-content.ts`: the files, and what of them is synced; `disk-faults.ts`: delays and failures
+ * - `sim-processes.ts`: the process port
+ * - `task-table.ts`: shims and tasks that run, their signals, ports and ends; `task-output.ts`: what a task writes to its stdout
+ * - `task-env.ts`: the environment variables by which a job says what its simulated task does
+ */
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { ProcessIdentity } from '../../src/ports/process.ts';
 import type { History } from '../history/history.ts';

@@ -9,13 +9,17 @@ import {
   startedFile,
 } from '../../src/wire/host-files/attempt-files.ts';
 import type { Platform } from './platform.ts';
+import type { Place } from './task-env.ts';
+import {
+  gpusOf,
+  ignoresSignals,
+  lingerMsOf,
+  MISSING_COMMAND,
+  outputEveryMsOf,
+  placesOf,
+  runMsOf,
+} from './task-env.ts';
 import { TaskOutput } from './task-output.ts';
-
-/** What a task has a socket on from its start to its end. */
-interface Place {
-  readonly what: 'port' | 'address';
-  readonly name: string;
-}
 
 /** One attempt with its shim and, once it runs, its task's process. */
 interface Running {
@@ -36,36 +40,13 @@ interface Running {
 }
 
 const ENOENT = 2;
-/** What a task of this command does: nothing, since there is no such command. */
-export const MISSING_COMMAND = 'no-such-command';
 const SPAWN_MIN_MS = 0.5;
 const SPAWN_SPREAD_MS = 4;
 /** From a signal to the end that it makes. */
 const REACTION_MIN_MS = 0.2;
 const REACTION_SPREAD_MS = 20;
 
-/** How long a task's ports and addresses stay bound after its end. */
-export function lingerMsOf(env: Readonly<Record<string, string>>): number {
-  return Number(env['SIM_LINGER_MS'] ?? 0);
-}
-
-/** The devices that a task finds in its environment. */
-function toldGpus({ env }: ShimLaunch): { readonly gpus?: readonly number[] } {
-  const told = env['MOORAGE_GPUS'];
-  return told === undefined ? {} : { gpus: told.split(',').map(Number) };
-}
-
-/** How often a task writes a line to its stdout, about; 0: never. */
-export function outputEveryMsOf(env: Readonly<Record<string, string>>): number {
-  return Number(env['SIM_OUTPUT_EVERY_MS'] ?? 0);
-}
-
-/**
- * The processes of a machine between two boots: shims and tasks that only take time. What a task does stands in its
- * environment: `SIM_RUN_MS` (0 or absent: until it is stopped), `SIM_EXIT_CODE`, `SIM_IGNORES_SIGNALS`, with which only
- * SIGKILL ends it, `SIM_LINGER_MS`: its ports and addresses stay bound so long after its end, and `SIM_OUTPUT_EVERY_MS`:
- * it writes lines, the last one as it ends.
- */
+/** The processes of a machine between two boots: shims and tasks that only take time, as `task-env.ts` says. */
 export class TaskTable {
   readonly bootId: string;
   readonly #machine: Platform;
@@ -146,8 +127,7 @@ export class TaskTable {
       return true;
     }
     this.#signalled(running, running.process, signal);
-    const stubborn = running.launch.env['SIM_IGNORES_SIGNALS'] !== undefined && signal !== 'SIGKILL';
-    if (!stubborn) this.#endSoon(running, { signal });
+    if (!ignoresSignals(running.launch) || signal === 'SIGKILL') this.#endSoon(running, { signal });
     return true;
   }
 
@@ -232,7 +212,7 @@ export class TaskTable {
     if (fails || launch.command[0] === MISSING_COMMAND) return this.#end(running, { execErrno: ENOENT });
     const process = this.identity();
     running.process = process;
-    history.host({ kind: 'started', host, attempt, process, ...toldGpus(launch) });
+    history.host({ kind: 'started', host, attempt, process, ...gpusOf(launch) });
     for (const place of running.places) {
       this.#lingering.get(place.name)?.();
       this.#tellPlace('bound', place, attempt);
@@ -242,7 +222,7 @@ export class TaskTable {
     this.#tell(attempt);
     if (launch.stopAfterDisconnectMs !== undefined) this.#putOffCutOff(running, launch.stopAfterDisconnectMs);
     this.#writeSoon(running);
-    const runMs = Number(launch.env['SIM_RUN_MS'] ?? 0);
+    const runMs = runMsOf(launch);
     if (runMs > 0) this.#endAfter(running, runMs, { code: Number(launch.env['SIM_EXIT_CODE'] ?? 0) });
   }
 
@@ -282,7 +262,7 @@ export class TaskTable {
     const { signal, graceMs } = launch.stop ?? { signal: 'SIGTERM', graceMs: 0 };
     running.cutOff = true;
     this.#signalled(running, process, signal);
-    if (running.launch.env['SIM_IGNORES_SIGNALS'] === undefined) return this.#endSoon(running, { signal });
+    if (!ignoresSignals(launch)) return this.#endSoon(running, { signal });
     const kill = (): void => {
       if (this.#running.get(attempt) !== running || !running.shimAlive) return;
       this.#signalled(running, process, 'SIGKILL');
@@ -354,14 +334,4 @@ export class TaskTable {
   #tell(attempt: string): void {
     for (const listener of [...this.#listeners]) listener(attempt);
   }
-}
-
-/** As the agent tells the task in its environment. */
-function placesOf({ env }: ShimLaunch): readonly Place[] {
-  const ports = Object.entries(env).filter(([name]) => name.startsWith('MOORAGE_PORT_'));
-  const addresses = env['MOORAGE_ADDRESSES']?.split(',') ?? [];
-  return [
-    ...ports.map(([, name]): Place => ({ what: 'port', name })),
-    ...addresses.map((name): Place => ({ what: 'address', name })),
-  ];
 }

@@ -1,3 +1,11 @@
+/**
+ * The faults of a run. A plan is a list of faults, drawn from the seed or given; each is entered into the agenda, done at its time, and
+ * undone after its duration. Both are recorded, since checkers excuse what a fault explains.
+ *
+ * - `fault.ts`: the kinds of faults; `fault-plan.ts`: draws a plan from the seed
+ * - `random-faults.ts`: settings under which the network and the store fail by chance, message by message, and their record
+ * - `backup.ts`: saves the store before a fault that restores it; `restore.ts`: the store goes away and comes back as it was saved, or empty
+ */
 import type { SavedCell } from '../../src/adapters/memory/cell.ts';
 import type { Actor } from '../actor/actor.ts';
 import type { Environment } from '../actor/environment.ts';

@@ -1,3 +1,12 @@
+/**
+ * HTTP between actors, without sockets. A call becomes a letter; it takes a delay, or is lost, by the fault profile; the peer's routes
+ * handle it in the peer's life; the answer travels back the same way. An actor that dies resets its connections.
+ *
+ * - `exchange.ts`: letters and answers, and how a route handles one
+ * - `connection.ts`: one call or stream, from the first letter to the end of the answer
+ * - `outgoing.ts`: what the server sends on a stream; `incoming.ts`: what the caller has received of it
+ * - `fault-profile.ts`: delays, losses, repeated requests and cuts
+ */
 import type {
   HttpAnswer,
   HttpCall,

@@ -1,3 +1,15 @@
+/**
+ * The experiments of the Omega paper (Schwarzkopf et al., EuroSys 2013) on a model of a cell: hosts, jobs and decision times, and this
+ * project's own commit rules, but no roles, no network and no store.
+ *
+ * - `workload`: jobs and cells, drawn from distributions or read from a trace
+ * - `model`: schedulers of three designs on one shared cell
+ * - `elastic`: a MapReduce scheduler beside them, which grows jobs into idle resources (section 6 of the paper)
+ * - `point`: one simulated run, from its spec to its result
+ * - `figures`: the paper's figures, each as a set of runs and a comparison with what the paper says
+ *
+ * This file finds a figure by its name.
+ */
 import { ELASTIC } from './figures/elastic.ts';
 import type { Figure } from './figures/figures.ts';
 import { CONFLICT_MODES, THREE_SCHEDULERS } from './figures/lifelike.ts';

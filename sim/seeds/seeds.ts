@@ -1,3 +1,10 @@
+/**
+ * Many runs. A seed and a setting name one run: by default the small cell with faults of all kinds, and for one seed in twenty a theme of
+ * the suite.
+ *
+ * - `main.ts`: `npm run sim`; `command-line.ts`: its arguments
+ * - `pool.ts`: threads that run seeds; `worker.ts`: one of them; `run-seed.ts`: one run, and the report that is small enough to hand over
+ */
 import type { Theme } from '../suite/suite.ts';
 import { suiteOptions, THEMES } from '../suite/suite.ts';
 import type { WorldOptions } from '../world/options.ts';

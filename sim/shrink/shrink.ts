@@ -1,3 +1,9 @@
+/**
+ * What a failing run needs in order to fail: faults and requests are left out of its plan as long as it fails in the same way.
+ *
+ * - `reduce.ts`: delta debugging, which finds the smallest list that still fails
+ * - `timeline.ts`: a run as text, with the evidence of each violation marked; `lines.ts`: each recorded fact in words
+ */
 import type { Failure } from '../world/failure.ts';
 import { failureOf } from '../world/failure.ts';
 import type { WorldOptions } from '../world/options.ts';

@@ -1,3 +1,12 @@
+/**
+ * The cell's store in a world: etcd as the roles see it, with the weaknesses of a real one. A call travels to the server, is done there at
+ * one instant, and its answer travels back; by the fault profile either may be lost or late. Revisions, leases, watches and compaction
+ * are those of `MemoryCell`.
+ *
+ * - `server.ts`: the store itself, one for a world: revisions with their writers, leases, and restoring it
+ * - `following.ts`: a client's list and watch of a prefix, and what it does after a break
+ * - `fault-profile.ts`: delays, lost calls and replies, late writes, lagging and breaking watches
+ */
 import type {
   Attempt,
   AttemptReply,

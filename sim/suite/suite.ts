@@ -1,3 +1,12 @@
+/**
+ * Kinds of runs (`--theme`). Each theme stresses one side of the cell by its scenario, its faults and what clients ask for. The planted bugs of
+ * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
+ *
+ * - `requests.ts`: what clients ask for in most of them
+ * - for single themes: `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `followed.ts`
+ *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices), `read.ts` (monitors and disks fail while output is
+ *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
+ */
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { FaultKind } from '../nemesis/fault.ts';

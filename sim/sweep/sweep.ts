@@ -1,3 +1,9 @@
+/**
+ * The crash sweep (I56): each role is killed just before each of its events in turn, and the end of every such run is compared with that of
+ * the run without a crash.
+ *
+ * - `main.ts`: `npm run sweep`; `scenario.ts`: the small cell that is swept; `end-state.ts`: what a run came to, without ids, hosts and times
+ */
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { CELL } from '../actor/control-roles.ts';
 import { runWorld } from '../world/run-world.ts';

@@ -4,7 +4,7 @@ import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { Request, HostAction } from '../actor/client.ts';
 import type { WorkLeast } from '../checkers/work-done.ts';
-import { MISSING_COMMAND } from '../machine/task-table.ts';
+import { MISSING_COMMAND } from '../machine/task-env.ts';
 
 /** What there is in a world, and what is asked of it. */
 export interface Scenario {

@@ -1,3 +1,15 @@
+/**
+ * One run. `run-world.ts` makes a plan from the options, builds the world, drives it through the time of faults and the quiet time after
+ * it, and has the history checked.
+ *
+ * - `options.ts`: what a run is given, and what it results in; `scenario.ts`: how large the cell is and what clients ask of it
+ * - `plan.ts`: the faults and requests of a run, as drawn or as given
+ * - `view-recorder.ts`: writes down what monitors show, and what agents say at the end
+ * - `shared-records.ts`: decodes each text of the store once for all actors of a thread
+ * - `work.ts`: counts what was done; `failure.ts`: whether and how a run failed
+ *
+ * This file builds everything that there is in one run: the environment, machines and actors.
+ */
 import type { HostAgent } from '../../host-agent/agent.ts';
 import type { Monitor } from '../../monitor/monitor.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';

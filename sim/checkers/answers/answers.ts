@@ -1,3 +1,11 @@
+/**
+ * What clients are told.
+ *
+ * - This file: what the API acknowledged is in the store (I19, I20, I46).
+ * - `views.ts`: what monitors show of hosts (I48, I50, I51)
+ * - `event-streams.ts`: no event twice, none left out (I52); `outcomes.ts`: every end has its outcome (I23, I52)
+ * - `outputs.ts`: the output that was read is what was written (I28); `unread-outputs.ts`: all of it is read in the end; `output-index.ts`: what tasks wrote and hosts dropped
+ */
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { ApiRecord, RecordedHistory, Stamp } from '../../history/history.ts';
 import type { RunIndex } from '../replay/run-index.ts';

@@ -1,8 +1,15 @@
+/**
+ * What must have come about when the faults are over.
+ *
+ * - This file: slots are filled, tasks are started, stopped allocations are gone (I10, I24, I55).
+ * - `feasible.ts`: a host that has capacity for one more task of a group; `outstanding-grants.ts`: the part of a quota that the store does not show
+ * - `drained.ts`: a drained host is empty after its deadline (I62)
+ */
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { Group, JobRecord, Task } from '../../../src/core/cell/job.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
-import { lingerMsOf } from '../../machine/task-table.ts';
+import { lingerMsOf } from '../../machine/task-env.ts';
 import type { CellAt } from '../replay/replay.ts';
 import { feasibleHost } from './feasible.ts';
 import { outstandingGrantsIn } from './outstanding-grants.ts';

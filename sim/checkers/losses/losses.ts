@@ -1,3 +1,10 @@
+/**
+ * Losses of hosts and of the store.
+ *
+ * - This file: when a host is declared lost (I18).
+ * - `lost-host-moves.ts`: what a lost host held is replaced where its job asks for it (S0.1, I10)
+ * - `restores.ts`: what ran when the store was restored runs on (I53, I54)
+ */
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
 import type { RevisionFact } from '../../history/store-facts.ts';

@@ -1,3 +1,11 @@
+/**
+ * What the checkers stand on.
+ *
+ * - This file plays the store's revisions and keeps the cell as it was at each, decoded.
+ * - `run-index.ts`: the facts of a run by allocation, job, host and process; `departures.ts`: when an allocation had left its host
+ * - `clock-faults.ts`: whose clocks were set; `delivery-deadline.ts`: until when a client must have been told
+ * - `violations.ts`: what the checkers found
+ */
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
 import type { CellMeta } from '../../../src/core/core.ts';
 import type { Eligibility, Host } from '../../../src/core/host/host.ts';

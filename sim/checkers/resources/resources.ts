@@ -1,3 +1,10 @@
+/**
+ * Who holds what: resources, devices, ports and addresses of hosts, pools and quotas.
+ *
+ * - This file: per host, the allocations fit and are what the ledger says (I1, I2, I3). `pools.ts`: the same for shared resources.
+ * - `quotas.ts`: per namespace (I9); `host-usage.ts`: what really runs on a host fits (I1, I2)
+ * - `released.ts`: nothing returns to the cell while it is in use (I45, I47); `address-reuse.ts`: the address that is free longest is lent first (I45)
+ */
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import type { Host } from '../../../src/core/host/host.ts';
 import { allocatable } from '../../../src/core/host/host.ts';

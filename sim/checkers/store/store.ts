@@ -1,3 +1,10 @@
+/**
+ * The store and who writes to it.
+ *
+ * - This file: replies of the store against its revisions (I5, order).
+ * - `writers.ts`, `key-owners.ts`: only the role that owns a key changes it (I7); `compared-writes.ts`: every write compared what it must (I4, I7)
+ * - `rollbacks.ts`: a role that was answered by a store that had gone back asks it no more (I54)
+ */
 import type { Entry } from '../../../src/ports/cell-store.ts';
 import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
 import type { RevisionFact, StoreCall } from '../../history/store-facts.ts';

@@ -1,3 +1,10 @@
+/**
+ * Orders to hosts, and the permission to start.
+ *
+ * - This file: every start that a host obeyed has a good ticket for it (I36 to I39, I43, I44, I46).
+ * - `orders.ts`: older orders are refused, and the same order gets the same answer (I17, I34, I46)
+ * - `grants.ts`: what arbiters grant stays within the quotas (I40, I41)
+ */
 import { canonicalJson } from '../../../src/core/json/canonical-json.ts';
 import type { TicketBody } from '../../../src/core/quota/ticket.ts';
 import { claimOf } from '../../../src/core/quota/ticket.ts';

@@ -1,3 +1,9 @@
+/**
+ * What a planted bug is: one edit, rarely some, of the sources that takes away something on which an invariant hangs.
+ *
+ * - `commits.ts`: in what is committed, and how; `schedulers.ts`: in decisions; `hosts.ts`: in agents, tasks and tickets; `monitors.ts`: in
+ *   views, events, output and quotas
+ */
 import type { Theme } from '../../suite/suite.ts';
 
 /**

@@ -1,3 +1,9 @@
+/**
+ * The specialised MapReduce scheduler of the paper's section 6.
+ *
+ * - `spec.ts`: its part of a run's spec; `mapreduce-job.ts`: a job of two phases, and how jobs are drawn
+ * - `policy.ts`: how many workers a job gets; `running.ts`: a job on its way; `meter.ts`: what became of the jobs
+ */
 import type { SeededRandom } from '../../../src/core/random/random.ts';
 import type { SimJob } from '../workload/workload.ts';
 import { ANY_HOST } from '../workload/workload.ts';

@@ -1,3 +1,12 @@
+/**
+ * The paper's figures as experiments: each has a set of curves, and a judge that holds them against the paper's statements. A judge says
+ * `differs` for a wrong sign, `partly` for the right sign with dips or another amount, and `not measured` when the sweep ends before the
+ * paper's place.
+ *
+ * - `base-spec.ts`: what the runs of all figures have in common; `measures.ts`: what judges read off a result
+ * - `monolithic.ts` (5a, 5b, 6a, 6b), `shared-state.ts` (5c, 6c), `two-level.ts` (7), `scaling.ts` (8, 9), `surfaces.ts` (10),
+ *   `long-decisions.ts` (12), `lifelike.ts` (13, 14), `elastic.ts` (15, 16)
+ */
 import type { CellName } from '../workload/cells.ts';
 import type { WorkClass } from '../workload/workload.ts';
 import type { PointResult } from '../point/result.ts';

@@ -1,3 +1,17 @@
+/**
+ * A cell and its schedulers. A scheduler takes a job from its queue, copies the cell, waits for its decision time, places tasks on the copy
+ * and commits them to the shared cell; what conflicts goes back into its queue. Task ends free their resources.
+ *
+ * - `spec.ts`: what decides a run, and the three designs; `virtual-time.ts`: the agenda in seconds
+ * - `shared-cell.ts`: the truth that schedulers share; `free-capacity.ts`: what is free on each host; `private-copy.ts`: a scheduler's copy
+ * - `scheduler.ts`: monolithic and shared-state schedulers; `offers.ts`: the two-level design of Mesos
+ * - `placer.ts`: chooses hosts; `ranking.ts`: all hosts that fit, the fullest first
+ * - `core-commit.ts`: commits by the rules of `src/core`
+ * - `fifo.ts`: the queue; `wait-queue.ts`: jobs that wait until enough is free
+ * - `meters.ts`: what schedulers and classes of jobs did; `statistics.ts`: means and percentiles
+ *
+ * This file holds what the schedulers of one run share beside the cell.
+ */
 import type { SeededRandom } from '../../../src/core/random/random.ts';
 import type { GpuShare } from '../../../src/core/cell/resources.ts';
 import type { SimJob, WorkClass } from '../workload/workload.ts';

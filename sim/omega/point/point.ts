@@ -1,3 +1,7 @@
+/**
+ * One simulated run: its `spec.ts` decides the outcome, its `result.ts` is plain data that goes between threads and into files. This file
+ * fills the cell, makes the schedulers, submits the jobs, and runs to the horizon.
+ */
 import type { SeededRandom } from '../../../src/core/random/random.ts';
 import { seededRandom } from '../../../src/core/random/random.ts';
 import type { ElasticJob } from '../elastic/mapreduce-job.ts';

@@ -1,3 +1,11 @@
+/**
+ * Jobs and cells of the model.
+ *
+ * - `distribution.ts`: how a number is drawn
+ * - `cells.ts`: stand-ins for the paper's cells A, B, C and D, and the example of Omega's simulator
+ * - `drawn-jobs.ts`: jobs drawn from a class's distributions; `listed-jobs.ts`: jobs of a list; `swf.ts`: reads a trace in the Standard
+ *   Workload Format
+ */
 import type { GpuRequest } from '../../../src/core/cell/resources.ts';
 import type { Distribution } from './distribution.ts';
 
