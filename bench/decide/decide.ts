@@ -7,7 +7,7 @@ import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import { BINPACK } from '../../src/core/scoring/policy.ts';
 import { place } from '../../src/core/placement/placement.ts';
-import { rankByWalk } from '../../src/core/placement/reference.ts';
+import { rankByWalk } from '../../test/support/placement-walk.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { Cell, constraintsOf, FullCell, makeRequest, POOL_COUNTS } from './decide-cells.ts';

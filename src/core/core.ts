@@ -1,3 +1,22 @@
+/**
+ * The rules of the scheduler as pure functions and tables: no I/O, no packages, no clock, no async. Time and randomness
+ * are arguments, so that processes and the simulator run the same code. From the records up to the decisions:
+ *
+ * - `cell/`: the records of a cell and their keys: job, claim, allocation, intent
+ * - `host/`: a host, its attributes, what it reports, and how reports are merged
+ * - `quota/`: what bounds use beyond a single host: quotas, shared resources, tickets
+ * - `fit/`: the fit rule and the ledger of a host
+ * - `scoring/`: how good a fitting host is
+ * - `cell-state/`: a scheduler's private copy of the cell, and its search tables
+ * - `placement/`: which host a task gets, and why hosts refuse it
+ * - `preemption/`: on which host a task may take the place of others, and of which
+ * - `commit/`: how a plan becomes transactions, and what is left of one that was refused
+ * - `slots/`: what should change for a job: fills, stops, releases
+ * - `json/`, `random/`: strict and canonical JSON; seeded random numbers
+ *
+ * This file is the identity of a cell, which every process reads first.
+ */
+
 /** The layout of the store that this version reads and writes. Another number is refused. */
 export const SCHEMA_VERSION = 1;
 

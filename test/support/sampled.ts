@@ -5,7 +5,7 @@ import type { TaskMix } from '../../src/core/scoring/fragmentation.ts';
 import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
 import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import { place } from '../../src/core/placement/placement.ts';
-import { rankByWalk } from '../../src/core/placement/reference.ts';
+import { rankByWalk } from './placement-walk.ts';
 import {
   amounts,
   chanceOf,

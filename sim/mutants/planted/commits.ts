@@ -187,8 +187,8 @@ export const IN_COMMITS: readonly Mutant[] = [
     theme: 'crowd',
     slip: "a job's prefix does not end in a slash, so job-1 sees what is job-10's",
     file: 'src/core/cell/keys.ts',
-    find: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}/`,\n',
-    replace: '    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}`,\n',
+    find: '    allocationsOf: (namespace: string, job: string) => `${allocations}${namespace}/${job}/`,\n',
+    replace: '    allocationsOf: (namespace: string, job: string) => `${allocations}${namespace}/${job}`,\n',
     breaks: ['I7', 'I12', 'I45', 'I55', 'I10'],
   },
   {

@@ -1,3 +1,18 @@
+/**
+ * The records of a cell. This file has those of the processes that work in it; beside it:
+ *
+ * - `keys.ts`: the key of every record in etcd
+ * - `ids.ts`: names and ids
+ * - `epoch.ts`: the fencing epoch that every order carries
+ * - `job.ts`: what a user submits: job, groups, tasks
+ * - `resources.ts`: amounts of cpu, memory, disk, GPUs and scalars
+ * - `ask.ts`: what one allocation of a group needs of any host
+ * - `claim.ts`: what a placement takes of one host
+ * - `allocation.ts`: a committed placement, and its outcome
+ * - `intent.ts`: a gang that is committed in several transactions
+ * - `ownership.ts`: in which order schedulers claim a job without an owner
+ */
+
 /** Which scheduler instance works on a job. The key lives under the instance's session; commits compare its creation. */
 export interface Owner {
   readonly scheduler: string;

@@ -1,8 +1,8 @@
 /**
- * The fencing epoch: (cell incarnation, counter). An order that carries an older epoch than one already seen is
- * refused, so a scheduler that slept through its own replacement can stop or start nothing (I17).
+ * The fencing epoch: (cell incarnation, counter). A host refuses an order with an older epoch than one it has seen, so a
+ * scheduler that was replaced while it was suspended can stop or start nothing (I17).
  *
- * The incarnation is a UUID that changes when the store is restored from a snapshot; a bare revision would go back.
+ * The incarnation is a UUID that changes when the store is restored from a snapshot; a revision alone would go back.
  */
 export interface Epoch {
   readonly incarnation: string;

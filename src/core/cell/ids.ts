@@ -1,13 +1,13 @@
 /** Every name that becomes part of a key or a path: lower-case letters, digits and dashes, at most 63. */
 export const ID_PATTERN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-/** The same for people. */
+/** The same as a message for users. */
 export const ID_RULE = 'use lower-case letters, digits and dashes, at most 63';
 
 export const DEFAULT_NAMESPACE = 'default';
 
 /** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
-/** All pairs of its letters: an id is put together in half as many steps. */
+/** All pairs of its letters: an id is built in half as many steps. */
 const PAIRS = Array.from(ALPHABET).flatMap((first) => Array.from(ALPHABET, (second) => first + second));
 const TIME_CHARS = 10;
 const RANDOM_CHARS = 16;
@@ -16,7 +16,7 @@ const RANDOM_CHARS = 16;
  * A sortable id in the shape of a ULID (github.com/ulid/spec), lower case so that it is a valid key part.
  *
  * @param nowMs wall-clock time; ids made later sort later
- * @param randomBytes at least 16 bytes from the place on; 5 bits of each are used
+ * @param randomBytes at least 16 bytes from `from` on; 5 bits of each are used
  */
 export function makeId(nowMs: number, randomBytes: Uint8Array, from = 0): string {
   let rest = Math.floor(nowMs);
@@ -40,7 +40,7 @@ export function jobKeyOf(namespace: string, job: string): string {
   return `${namespace}/${job}`;
 }
 
-/** What people call an allocation: `web.server[2]`, or `hello[0]` where job and group share the name. */
+/** How output names an allocation: `web.server[2]`, or `hello[0]` where job and group share the name. */
 export function slotName(job: string, group: string, index: number): string {
   return job === group ? `${job}[${String(index)}]` : `${job}.${group}[${String(index)}]`;
 }

@@ -1,15 +1,16 @@
 import type { Claim } from './claim.ts';
 
 /**
- * A gang larger than one transaction holds, on its way: its members are committed one transaction after the other, and
- * all of them name the intent. While the intent lies in the store they are *reserved*: their room is taken and nobody
- * starts them. Deleting an open intent makes all of them effective, in that one revision (I6). One that shall not come
- * about becomes void first, for good; then its members are released, and only then it is deleted.
+ * A gang that is larger than one transaction. Its members are committed one transaction after the other, and name the
+ * intent. While the intent is in the store they are *reserved*: their resources are taken and they are not started.
+ * Deleting an open intent makes all of them effective in that one revision (I6). A gang that cannot be completed has its
+ * intent made void, for good; then its members are released, and then the intent is deleted.
  *
- *     open ──► deleted: the members are allocations like any others
+ *     open ──► deleted: the members are ordinary allocations
  *       └────► void ──► members released ──► deleted
  *
- * Every transaction that adds a member compares the open intent, so none lands after it was made effective or void.
+ * Every transaction that adds a member compares the open intent, so none lands after it was deleted or made void.
+ * `docs/decisions: Gangs`
  */
 export interface Intent {
   readonly id: string;
@@ -19,11 +20,11 @@ export interface Intent {
   readonly group: string;
   readonly scheduler: string;
   readonly planId: string;
-  /** How many members it shall have. */
+  /** How many members the gang has when complete. */
   readonly members: number;
   readonly state: IntentState;
   readonly createdAtMs: number;
-  /** Whoever has seen it for longer than this may make it void. */
+  /** A process that has seen it open for longer than this may make it void. */
   readonly ttlMs: number;
 }
 
@@ -38,22 +39,22 @@ export interface IntentRef {
 }
 
 /**
- * How an allocation gives way to a gang by intent, which may still come to nothing (decision 82). It is marked `evict` in
- * the transaction that reserves its place, and *yields*: while the intent is there, it runs on. Is the intent made
- * effective, it is evicted like any other; is it void, the mark is taken back in the transaction that releases the members.
+ * The pending preemption of a victim whose place members of such a gang take. The victim is marked `evict` in the
+ * transaction that reserves the members, and runs on while the intent is in the store. When the intent takes effect the
+ * victim is evicted like any other. When it becomes void, the transaction that releases the members reverts the mark.
  *
- * Between the two nobody else may take what it would need to come back. So of what it holds it keeps in the ledger whatever
- * the members on its host do not take, until it is released.
+ * Until then no other claim may take what the victim needs to be restored: whatever the members on its host do not take
+ * of its use stays in the ledger under its own precedence.
  */
 export interface PendingPreemption {
   readonly intent: IntentRef;
   readonly keeps: Retained;
 }
 
-/** Devices are told apart: what is kept of one cannot be kept of another. */
+/** What stays in the ledger. GPU shares name their device, which is the one that the victim uses. */
 export type Retained = Pick<Claim, 'resources' | 'gpus'>;
 
-/** The intent that the allocation came with; undefined: none. It may be long since effective. */
+/** The intent that the allocation was committed with; undefined: none. It may have taken effect long ago. */
 export function intentOf({
   namespace,
   job,

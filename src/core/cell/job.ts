@@ -1,20 +1,20 @@
 import type { GpuRequest, Resources } from './resources.ts';
 
 /**
- * A job in canonical form: every default filled in, every unit an integer. `wire/job-file.ts` makes one from what a
- * person wrote; nothing below this type knows of short forms or spellings.
+ * A job in canonical form: every default filled in, every amount an integer. The parser of job files (`src/wire`) makes
+ * it; no other code knows short forms.
  */
 export interface Job {
   readonly namespace: string;
   readonly name: string;
   readonly type: JobType;
-  /** Precedence, 0 to 100: who may take whose place, cell-wide. */
+  /** 0 to 100, cell-wide: a higher one may preempt a lower one. */
   readonly precedence: number;
   /** Kind of scheduler that may work on it; `auto` follows the type. */
   readonly scheduler: SchedulerKind | 'auto';
   readonly labels: Readonly<Record<string, string>>;
   readonly groups: Readonly<Record<string, Group>>;
-  /** Made by a one-off run: shown as such, and gone after its retention. */
+  /** Made by a one-off run: shown as such, and deleted after its retention. */
   readonly oneOff: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Group {
   readonly count: number;
   /** How many of them may run at once; null: all. */
   readonly parallelism: number | null;
-  /** All of `count` in one commit, or none. */
+  /** All of `count` become effective in one revision, or none. */
   readonly gang: boolean;
   /** Port label to fixed number; 0 asks for any free one. */
   readonly ports: Readonly<Record<string, number>>;
@@ -46,8 +46,8 @@ export interface Group {
   /** Run time after which the host stops the allocation with the reason `deadline`; null: none. */
   readonly deadlineMs: number | null;
   /**
-   * Stopped, with the reason `disconnected`, when its host has not heard of the cell for so long, whether an agent is
-   * there or not (I16). Absent: it runs on.
+   * The host stops the allocation, with the reason `disconnected`, after so long without contact to the cell, also while
+   * its agent is dead (I16). Absent: it runs on.
    */
   readonly stopAfterDisconnectMs?: number;
   /** How long the group may wait for a place before the job fails as unplaceable; null: for ever. */
@@ -61,17 +61,16 @@ export interface Task {
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
   readonly gpu: GpuRequest | null;
-  /** Amounts of what operators say that hosts share, by name (see shared-resource.ts); absent: none. */
+  /** Amounts of shared resources, by name (see shared-resource.ts); absent: none. */
   readonly shared?: Readonly<Record<string, number>>;
-  /** What it may use at most; absent: see each of its fields. */
   readonly limits?: TaskLimits;
   /** Absent: `exec`. */
   readonly driver?: TaskDriverName;
-  /** Whose network a task in namespaces of its own has; absent: none but loopback. A plain process has the host's. */
+  /** The network of a task in namespaces of its own; absent: loopback only. A plain process has the host's. */
   readonly network?: TaskNetwork;
   /** An archive of an image, for the driver `oci`. */
   readonly image?: Artifact;
-  /** Files that its host brings before it starts, by name; read-only for it, or a copy of its own. */
+  /** Files that the host fetches before the task starts, by name: read-only, or a copy of its own. */
   readonly artifacts?: Readonly<Record<string, Artifact>>;
   readonly stop: StopPolicy;
   /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
@@ -81,8 +80,8 @@ export interface Task {
 }
 
 /**
- * How a task is run. `exec`: a process of the host. `sandbox`: in namespaces of its own, with the host's programs and
- * nothing else of it. `oci`: a container from an image.
+ * `exec`: a process of the host. `sandbox`: namespaces of its own, with the host's programs and nothing else of the
+ * host. `oci`: a container from an image.
  */
 export const TASK_DRIVERS = ['exec', 'sandbox', 'oci'] as const;
 export type TaskDriverName = (typeof TASK_DRIVERS)[number];
@@ -91,23 +90,23 @@ export const TASK_NETWORKS = ['none', 'host'] as const;
 export type TaskNetwork = (typeof TASK_NETWORKS)[number];
 
 export interface Artifact {
-  /** `https://…`, `http://…`, `file:///…`; only for a host that has it not yet. */
+  /** `https://…`, `http://…`, `file:///…`; read by a host that does not have it yet. */
   readonly source: string;
-  /** Of its bytes, 64 hex digits: what it is, wherever it came from. */
+  /** Of its bytes, 64 hex digits: its identity, whatever the source. */
   readonly sha256: string;
-  /** It is an archive, and the task gets what is in it. */
+  /** It is an archive; the task gets its contents. */
   readonly unpack: boolean;
 }
 
-/** Bounds that the host holds the task to, where it can: its attributes `limits.*` say which. */
+/** Limits that the host enforces where it can: its attributes `limits.*` say which. */
 export interface TaskLimits {
-  /** Beyond this the kernel kills. Absent: what it asks for in `resources`. */
+  /** The kernel kills above this. Absent: the memory in `resources`. */
   readonly memoryMib?: number;
-  /** CPU time that it never gets more of. Absent: all that nobody else wants. */
+  /** Upper limit of CPU time. Absent: all that is idle. */
   readonly cpuMilli?: number;
-  /** Processes and threads at once. Absent: the host's own bound. */
+  /** Processes and threads at once. Absent: the host's default. */
   readonly pids?: number;
-  /** MiB a second from and to the host's disk. Absent: no bound. */
+  /** MiB a second from and to the host's disk. Absent: no limit. */
   readonly readMib?: number;
   readonly writeMib?: number;
 }
@@ -123,14 +122,14 @@ export interface Expression {
   readonly operator: ExpressionOperator;
   /** Text for (in)equality; for the ordered operators a whole number in the attribute's unit. */
   readonly value: string;
-  /** As the author wrote it, for explanations. */
+  /** As in the job file, for explanations. */
   readonly text: string;
 }
 
 export const EXPRESSION_OPERATORS = ['==', '!=', '>=', '<=', '>', '<', 'in', 'exists'] as const;
 export type ExpressionOperator = (typeof EXPRESSION_OPERATORS)[number];
 
-/** A weight of 100 outweighs the whole range of the load. */
+/** A weight of 100 outweighs the whole range of the load score. */
 export const WEIGHT_FULL = 100;
 
 export interface Affinity {
@@ -143,7 +142,7 @@ export interface Affinity {
 export interface Spread {
   readonly attribute: string;
   readonly weight: number;
-  /** Percent of the group for each value, 100 together at the most; values not named share the rest evenly. Absent: even. */
+  /** Percent of the group by value, at most 100 together; other values share the rest evenly. Absent: even. */
   readonly targets?: Readonly<Record<string, number>>;
 }
 
@@ -152,7 +151,7 @@ export interface RestartPolicy {
   readonly attempts: number;
   readonly windowMs: number;
   readonly delayMs: number;
-  /** The delay doubles with each restart up to this, and begins anew after a run that lasted as long; absent: it stays. */
+  /** The delay doubles with each restart up to this, and is reset by a run that lasted as long. Absent: constant. */
   readonly delayMaxMs?: number;
   /** `failure`: after a non-zero end. `always`: after any end. `never`. */
   readonly on: 'failure' | 'always' | 'never';
@@ -163,18 +162,21 @@ export interface ReschedulePolicy {
   readonly attempts: number | null;
   readonly delayMs: number;
   readonly delayMaxMs: number;
-  /** Replace what runs on a host that was declared lost. Opt-in (S0.1). */
+  /** Replace allocations on a host that was declared lost. Opt-in (S0.1). */
   readonly onHostLost: boolean;
 }
 
-/** A job as it lies in the store: the spec, its version, and whether it should be there. */
+/**
+ * A job in the store. The submission that replaces version n writes `versions/<ns>/<job>/<n>`; until then this record is
+ * the only one of version n.
+ */
 export interface JobRecord {
   readonly job: Job;
   /** Counts the accepted specs of this job, from 1. */
   readonly version: number;
   readonly desired: 'run' | 'stop';
   readonly submittedAtMs: number;
-  /** W3C trace context of the submission, so that every scheduler's work joins one trace; absent when none came. */
+  /** W3C trace context of the submission, so that every scheduler's work joins one trace; absent: none. */
   readonly traceparent?: string;
 }
 

@@ -1,68 +1,25 @@
-/**
- * Where everything lies in the store. Every prefix ends in a slash, so that no name can be the beginning of another.
- */
-export interface CellKeys {
-  readonly root: string;
-  readonly meta: string;
-  readonly hosts: string;
-  readonly alive: string;
-  readonly eligibility: string;
-  readonly ledgers: string;
-  readonly allocations: string;
-  readonly jobs: string;
-  readonly versions: string;
-  readonly owners: string;
-  readonly outcomes: string;
-  readonly intents: string;
-  readonly runs: string;
-  readonly roles: string;
-  readonly limits: string;
-  /** What operators say that hosts share. */
-  readonly shared: string;
-  /** What is taken of each of its pools. */
-  readonly pools: string;
-  host(host: string): string;
-  aliveOf(host: string): string;
-  eligibilityOf(host: string): string;
-  ledger(host: string): string;
-  allocation(namespace: string, job: string, id: string): string;
-  allocationsOf(namespace: string, job: string): string;
-  job(namespace: string, job: string): string;
-  version(namespace: string, job: string, version: number): string;
-  owner(namespace: string, job: string): string;
-  outcome(namespace: string, job: string, id: string): string;
-  outcomesOf(namespace: string, job: string): string;
-  intent(namespace: string, job: string, id: string): string;
-  intentsOf(namespace: string, job: string): string;
-  run(namespace: string, idempotencyKey: string): string;
-  role(kind: string, id: string): string;
-  /** @param pool `<resource>/<value>` */
-  pool(pool: string): string;
-  sharedResource(name: string): string;
-  quota(namespace: string): string;
-  switches: string;
-  /** The arbiter that keeps the quotas, under its session. */
-  quotaKeeper: string;
-}
+export type CellKeys = ReturnType<typeof cellKeys>;
 
-export function cellKeys(cell: string): CellKeys {
+/** The key of every record of the cell. Prefixes end in a slash, so that no name can be the beginning of another. */
+export function cellKeys(cell: string) {
   const root = `/moorage/${cell}/`;
-  const under = (room: string) => `${root}${room}/`;
-  const hosts = under('hosts');
-  const alive = under('alive');
-  const eligibility = under('eligibility');
-  const ledgers = under('ledger');
-  const allocations = under('allocs');
-  const jobs = under('jobs');
-  const versions = under('versions');
-  const owners = under('owners');
-  const outcomes = under('outcomes');
-  const intents = under('intents');
-  const runs = under('runs');
-  const roles = under('roles');
-  const limits = under('limits');
+  const hosts = `${root}hosts/`;
+  const alive = `${root}alive/`;
+  const eligibility = `${root}eligibility/`;
+  const ledgers = `${root}ledger/`;
+  const allocations = `${root}allocs/`;
+  const jobs = `${root}jobs/`;
+  const versions = `${root}versions/`;
+  const owners = `${root}owners/`;
+  const outcomes = `${root}outcomes/`;
+  const intents = `${root}intents/`;
+  const runs = `${root}runs/`;
+  const roles = `${root}roles/`;
+  const limits = `${root}limits/`;
+  /** What operators define as shared by hosts. */
   const shared = `${limits}shared/`;
-  const pools = under('pools');
+  /** What is taken of each of its pools. */
+  const pools = `${root}pools/`;
   return {
     root,
     meta: `${root}meta`,
@@ -81,26 +38,28 @@ export function cellKeys(cell: string): CellKeys {
     limits,
     shared,
     pools,
-    host: (host) => hosts + host,
-    aliveOf: (host) => alive + host,
-    eligibilityOf: (host) => eligibility + host,
-    ledger: (host) => ledgers + host,
-    allocation: (namespace, job, id) => `${allocations}${namespace}/${job}/${id}`,
-    allocationsOf: (namespace, job) => `${allocations}${namespace}/${job}/`,
-    job: (namespace, job) => `${jobs}${namespace}/${job}`,
-    version: (namespace, job, version) =>
+    host: (host: string) => hosts + host,
+    aliveOf: (host: string) => alive + host,
+    eligibilityOf: (host: string) => eligibility + host,
+    ledger: (host: string) => ledgers + host,
+    allocation: (namespace: string, job: string, id: string) => `${allocations}${namespace}/${job}/${id}`,
+    allocationsOf: (namespace: string, job: string) => `${allocations}${namespace}/${job}/`,
+    job: (namespace: string, job: string) => `${jobs}${namespace}/${job}`,
+    version: (namespace: string, job: string, version: number) =>
       `${versions}${namespace}/${job}/${String(version).padStart(6, '0')}`,
-    owner: (namespace, job) => `${owners}${namespace}/${job}`,
-    outcome: (namespace, job, id) => `${outcomes}${namespace}/${job}/${id}`,
-    outcomesOf: (namespace, job) => `${outcomes}${namespace}/${job}/`,
-    intent: (namespace, job, id) => `${intents}${namespace}/${job}/${id}`,
-    intentsOf: (namespace, job) => `${intents}${namespace}/${job}/`,
-    run: (namespace, idempotencyKey) => `${runs}${namespace}/${idempotencyKey}`,
-    role: (kind, id) => `${roles}${kind}/${id}`,
-    pool: (pool) => pools + pool,
-    sharedResource: (name) => shared + name,
-    quota: (namespace) => `${limits}quotas/${namespace}`,
+    owner: (namespace: string, job: string) => `${owners}${namespace}/${job}`,
+    outcome: (namespace: string, job: string, id: string) => `${outcomes}${namespace}/${job}/${id}`,
+    outcomesOf: (namespace: string, job: string) => `${outcomes}${namespace}/${job}/`,
+    intent: (namespace: string, job: string, id: string) => `${intents}${namespace}/${job}/${id}`,
+    intentsOf: (namespace: string, job: string) => `${intents}${namespace}/${job}/`,
+    run: (namespace: string, idempotencyKey: string) => `${runs}${namespace}/${idempotencyKey}`,
+    role: (kind: string, id: string) => `${roles}${kind}/${id}`,
+    /** @param pool `<resource>/<value>` */
+    pool: (pool: string) => pools + pool,
+    sharedResource: (name: string) => shared + name,
+    quota: (namespace: string) => `${limits}quotas/${namespace}`,
     switches: `${limits}switches`,
+    /** The arbiter that keeps the quotas, under its session. */
     quotaKeeper: `${limits}keeper`,
   };
 }

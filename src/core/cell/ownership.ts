@@ -1,18 +1,19 @@
 /**
- * Who of the living schedulers of one kind works on a job. Safety comes from the create-only owner key; this order only
- * keeps them from all reaching for the same key at once, and spreads the jobs evenly without a word between them.
+ * Which of the live schedulers of one kind claims a job. The create-only owner key makes it safe; this order only keeps
+ * all of them from writing the same key at once, and spreads the jobs evenly. A scheduler waits for those that rank before
+ * it, longer while one of them claims jobs, and at most 5 s. `docs/decisions: Job ownership`
  */
 
-/** Steps between the ranks: longer than a create takes to show, shorter than anybody would notice. */
+/** Delay from one rank to the next: longer than a create takes to be seen. */
 export const STEP_IN_MS = 500;
 
-/** However many schedulers there are, an ownerless job waits no longer than this for the last of them. */
+/** A job without an owner waits no longer than this, however many schedulers there are. */
 export const STEP_IN_MAX_MS = 5_000;
 
 /**
- * Rendezvous order: each scheduler has a score for each job, the highest goes first. When one leaves, only its own jobs
- * move, each to the next in its own order.
- * @returns 0 for the first; the place of `self` among `schedulers` (which need not contain it)
+ * Rendezvous hashing: each scheduler has a score for each job, and the highest ranks first. When one leaves, only its own
+ * jobs move, each to the next in its order.
+ * @returns the rank of `self` among `schedulers` (which need not contain it); 0 is first
  */
 export function ownerRank(jobKey: string, schedulers: Iterable<string>, self: string): number {
   const own = rendezvousScore(jobKey, self);
@@ -30,7 +31,7 @@ export function stepInDelayMs(rank: number): number {
   return Math.min(rank * STEP_IN_MS, STEP_IN_MAX_MS);
 }
 
-/** FNV-1a over both names with a final mix: FNV alone barely moves its high bits at the last letter. */
+/** FNV-1a over both names with a final mix: FNV alone barely changes its high bits at the last letter. */
 export function rendezvousScore(jobKey: string, scheduler: string): number {
   let hash = 0x811c9dc5;
   for (const text of [scheduler, '\n', jobKey]) {

@@ -1,8 +1,6 @@
 /**
- * Resource amounts as integers, so that a sum of a million of them is exact.
- *
- * Units: cpu in millicores, memory and disk in MiB, gpu in thousandths of one device, scalars in whatever whole unit
- * the operator gave them.
+ * Resource amounts as integers, so that the sum of a million of them is exact: cpu in millicores, memory and disk in MiB,
+ * gpu in thousandths of a device, scalars in the operator's unit.
  */
 export interface Resources {
   readonly cpuMilli: number;
@@ -27,7 +25,7 @@ export interface GpuShare {
 
 export const GPU_MILLI_PER_DEVICE = 1000;
 
-/** The scalar of which a host has as many as it has addresses to lend to tasks; an allocation that claims some gets them. */
+/** The scalar that counts the IP addresses a host can lease to its allocations. */
 export const ADDRESSES = 'addresses';
 
 export const NO_SCALARS: Readonly<Record<string, number>> = Object.freeze({});
@@ -73,7 +71,7 @@ export function subtractResources(a: Resources, b: Resources): Resources {
   };
 }
 
-/** Is any amount below zero? Such a vector means that something was released twice. */
+/** Is any amount below zero? Then something was released twice. */
 export function hasNegative(r: Resources): boolean {
   return (
     r.cpuMilli < 0 ||
@@ -87,11 +85,7 @@ export function isZero(r: Resources): boolean {
   return r.cpuMilli === 0 && r.memoryMib === 0 && r.diskMib === 0 && Object.keys(r.scalars).length === 0;
 }
 
-export function equalResources(a: Resources, b: Resources): boolean {
-  return isZero(subtractResources(a, b));
-}
-
-/** One dimension of which there is too little: what was needed, what was there. */
+/** A dimension of which there is too little. */
 export interface Shortfall {
   /** `cpu`, `memory`, `disk`, `gpu`, `port`, `scalar:<name>`, or a state of the host that forbids the claim. */
   readonly dimension: string;

@@ -1,11 +1,7 @@
 import type { CellState } from '../cell-state/cell-state.ts';
-import type { Chance } from '../random/chance.ts';
 import type { HostRefusal } from './filters.ts';
-import { CHECKS, isRefusal, tryHost } from './filters.ts';
-import { HeldCount } from './held-count.ts';
+import { CHECKS, heldValues, refusalOf } from './filters.ts';
 import type { PlacementRequest } from './placement-request.ts';
-
-export type { HostRefusal } from './filters.ts';
 
 /** Why hosts do not take one more allocation of a group. Hosts that would take it are in `hostsTotal` only. */
 export interface Explanation {
@@ -16,30 +12,24 @@ export interface Explanation {
   readonly refusals: readonly { readonly check: string; readonly hosts: number }[];
 }
 
-/** A person reads no more rows; the counts cover the rest. */
+/** A user reads no more rows; the counts cover the rest. */
 export const EXPLAIN_HOSTS_MAX = 50;
 
-/** An explanation gives no port away, so it needs no chance: it looks from the start of each range. */
-const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
-
 /**
- * Asks every host in turn, which costs a walk over the cell: for answering a person, not for each failed try.
+ * Tries every host, which costs a walk over the cell: for a user's question, not for each failed placement.
  *
- * Nearest miss: failed the latest check; among those, lacks the smallest part of what was needed.
+ * The nearest miss failed the latest filter and lacks the smallest part of what was needed.
  */
 export function explain(state: CellState, request: PlacementRequest): Explanation {
-  const held = new HeldCount(request.group);
-  for (const { id } of request.hostsHeld) {
-    const host = state.hostOf(id);
-    if (host !== undefined) held.add(host);
-  }
+  const hostsHeld = request.hostsHeld.flatMap(({ id }) => state.hostOf(id) ?? []);
+  const held = heldValues(request.group, hostsHeld);
   const refusals: HostRefusal[] = [];
   const counts = new Map<string, number>();
-  for (const view of state.views()) {
-    const result = tryHost(view, request, held, 'fullest', NO_CHANCE);
-    if (!isRefusal(result)) continue;
-    refusals.push(result);
-    counts.set(result.check, (counts.get(result.check) ?? 0) + 1);
+  for (const snapshot of state.views()) {
+    const refusal = refusalOf(snapshot, request, held);
+    if (refusal === null) continue;
+    refusals.push(refusal);
+    counts.set(refusal.check, (counts.get(refusal.check) ?? 0) + 1);
   }
   return {
     hosts: refusals.sort(nearerFirst).slice(0, EXPLAIN_HOSTS_MAX),

@@ -1,4 +1,5 @@
 import type { Chance } from '../random/chance.ts';
+import { NO_CHANCE } from '../random/chance.ts';
 import type { Claim } from '../cell/claim.ts';
 import { chooseGpus } from '../fit/gpu-choice.ts';
 import type { Host } from '../host/host.ts';
@@ -95,8 +96,6 @@ function withoutNeedless<T extends Claim>(
   }
   return kept;
 }
-
-const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
 
 /** The place that one allocation of the request has on the host as it is; null: none. */
 export function placeOn(

@@ -10,6 +10,9 @@ export interface Chance {
   part?(bound: number): Stretch | null;
 }
 
+/** Always the first: for what only asks whether there is a place. */
+export const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
+
 /** From `first` to before `end`. */
 export interface Stretch {
   readonly first: number;

@@ -10,7 +10,7 @@ import type { Group, Job, JobRecord } from '../../../src/core/cell/job.ts';
 import { cellKeys } from '../../../src/core/cell/keys.ts';
 import type { Ledger } from '../../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../../src/core/fit/ledger.ts';
-import { addResources, equalResources, NO_RESOURCES } from '../../../src/core/cell/resources.ts';
+import { addResources, isZero, NO_RESOURCES, subtractResources } from '../../../src/core/cell/resources.ts';
 import { seededRandom } from '../../../src/core/random/random.ts';
 import type { CellStore, Entry } from '../../../src/ports/cell-store.ts';
 import type { HttpCall } from '../../../src/ports/http.ts';
@@ -166,7 +166,7 @@ export class CellWorld {
       sums.set(host, addResources(sums.get(host) ?? NO_RESOURCES, counts));
     }
     return [...this.hosts.keys()].every((host) =>
-      equalResources(usedOf(this.ledger(host)), sums.get(host) ?? NO_RESOURCES),
+      isZero(subtractResources(usedOf(this.ledger(host)), sums.get(host) ?? NO_RESOURCES)),
     );
   }
 

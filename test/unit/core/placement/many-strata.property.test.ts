@@ -4,7 +4,7 @@ import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { EMPTY_LEDGER } from '../../../../src/core/fit/ledger.ts';
 import { BINPACK } from '../../../../src/core/scoring/policy.ts';
 import { place } from '../../../../src/core/placement/placement.ts';
-import { rankByWalk } from '../../../../src/core/placement/reference.ts';
+import { rankByWalk } from '../../../support/placement-walk.ts';
 import { STRATA_MAX } from '../../../../src/core/cell-state/selection.ts';
 import type { KnownHost } from '../../../../src/core/cell-state/host-slot.ts';
 import { amounts, chanceOf, expr, makeCell, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';

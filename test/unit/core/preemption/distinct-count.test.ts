@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DistinctCount } from '../../../../src/core/preemption/distinct-count.ts';
 import { preemptionHosts, mayPreemptOn } from '../../../../src/core/preemption/preemption.ts';
-import { HeldCount } from '../../../../src/core/placement/held-count.ts';
+import { HeldCount } from '../../../support/placement-walk.ts';
 import type { KnownHost } from '../../../../src/core/cell-state/host-slot.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import { attributeOf } from '../../../../src/core/host/attributes.ts';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { preemptionHosts } from '../../../../src/core/preemption/preemption.ts';
-import { isRefusal, tryHost } from '../../../../src/core/placement/filters.ts';
-import { HeldCount } from '../../../../src/core/placement/held-count.ts';
+import { refusalOf } from '../../../../src/core/placement/filters.ts';
+import { HeldCount } from '../../../support/placement-walk.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import {
@@ -103,7 +103,7 @@ function byWalk({ state, request, excluded }: Case): Set<string> {
     if (!isWeak || excluded.has(id) || avoided.has(id)) continue;
     // Every host holds one claim, so that nothing is left of it.
     const emptied = { ...view, ledger: EMPTY_LEDGER };
-    if (!isRefusal(tryHost(emptied, request, held, 'fullest', chanceOf(1)))) named.add(id);
+    if (refusalOf(emptied, request, held.byValue) === null) named.add(id);
   }
   return named;
 }

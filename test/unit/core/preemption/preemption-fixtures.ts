@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
-import { isRefusal, tryHost } from '../../../../src/core/placement/filters.ts';
-import { HeldCount } from '../../../../src/core/placement/held-count.ts';
+import { refusalOf } from '../../../../src/core/placement/filters.ts';
 import type { Host } from '../../../../src/core/host/host.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { fitShortfall } from '../../../../src/core/fit/fit.ts';
 import { EMPTY_LEDGER, withClaim, withoutUse } from '../../../../src/core/fit/ledger.ts';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
-import { amounts, chanceOf, makeClaim, makeHost, makeRequest } from '../placement/placement-fixtures.ts';
+import { amounts, makeClaim, makeHost, makeRequest } from '../placement/placement-fixtures.ts';
 
 export const anyClaim = (host: string): fc.Arbitrary<Claim> =>
   fc
@@ -78,7 +77,7 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
 
 export function fits(host: Host, ledger: Ledger, request: PlacementRequest): boolean {
   const view = { host, ledger, alive: true, pools: new PoolBook() };
-  return !isRefusal(tryHost(view, request, new HeldCount(request.group), 'fullest', chanceOf(1)));
+  return refusalOf(view, request, new Map()) === null;
 }
 
 export const without = (ledger: Ledger, claims: readonly Claim[]): Ledger =>

@@ -1,25 +1,23 @@
-import { filling } from '../cell-state/spread-shares.ts';
-import type { CellState, HostSnapshot } from '../cell-state/cell-state.ts';
-import type { Group } from '../cell/job.ts';
-import { WEIGHT_FULL } from '../cell/job.ts';
-import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
-import { freeOf } from '../fit/ledger.ts';
-import { attributeOf, meets, plainAttribute } from '../host/attributes.ts';
-import type { Chance } from '../random/chance.ts';
-import { lossRuleOf } from '../scoring/fragmentation.ts';
-import type { FreeDevices, Kept } from '../scoring/model-demand.ts';
-import { NOTHING_KEPT } from '../scoring/model-demand.ts';
-import type { PlacementPolicy } from '../scoring/policy.ts';
-import type { LeftWeights, Scale } from '../scoring/scoring.ts';
-import { gpuLossScore, leftWeights, loadScore } from '../scoring/scoring.ts';
-import type { Held } from './filters.ts';
-import { isRefusal, tryHost } from './filters.ts';
-import { HeldCount } from './held-count.ts';
-import type { PlacementRequest } from './placement-request.ts';
+import { filling } from '../../src/core/cell-state/spread-shares.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import { refusalOf } from '../../src/core/placement/filters.ts';
+import type { CellState, HostSnapshot } from '../../src/core/cell-state/cell-state.ts';
+import type { Group } from '../../src/core/cell/job.ts';
+import { WEIGHT_FULL } from '../../src/core/cell/job.ts';
+import { GPU_MILLI_PER_DEVICE } from '../../src/core/cell/resources.ts';
+import { freeOf } from '../../src/core/fit/ledger.ts';
+import { attributeOf, meets, plainAttribute } from '../../src/core/host/attributes.ts';
+import { lossRuleOf } from '../../src/core/scoring/fragmentation.ts';
+import type { FreeDevices, Kept } from '../../src/core/scoring/model-demand.ts';
+import { NOTHING_KEPT } from '../../src/core/scoring/model-demand.ts';
+import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
+import type { LeftWeights, Scale } from '../../src/core/scoring/scoring.ts';
+import { gpuLossScore, leftWeights, loadScore } from '../../src/core/scoring/scoring.ts';
+import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 
 /**
- * The plain walk: every host is asked by the filters and scored. Slow and obviously right; what `place` picks is held
- * against it.
+ * The plain walk: every host goes through the filters and is scored. Slow and obviously right; the tests compare what
+ * `place` picks with it.
  *
  * @param kept devices kept for others, which a decision reckons once, before its first place
  * @returns the score of every host that fits one more allocation
@@ -36,9 +34,8 @@ export function rankByWalk(
     if (host !== undefined) held.add(host);
   }
   const scores = new Map<string, number>();
-  const chance: Chance = { fraction: () => 0, below: () => 0 };
   for (const view of state.views()) {
-    if (isRefusal(tryHost(view, request, held, 'fullest', chance))) continue;
+    if (refusalOf(view, request, held.byValue) !== null) continue;
     scores.set(view.host.id, scoreOf(view, request, held, policy, { scale: state.scale, kept }));
   }
   return scores;
@@ -85,17 +82,17 @@ function targetCost(
 }
 
 /** The whole score of a host for one more allocation: more is better. */
-export function scoreOf(
+function scoreOf(
   view: HostSnapshot,
   request: PlacementRequest,
-  held: Held,
+  held: HeldCount,
   policy: PlacementPolicy,
   { scale, kept }: { readonly scale: Scale; readonly kept: Kept },
 ): number {
   const empty = emptiness(leftOn(view, request), leftWeights(scale));
   const load = loadOn(view, request, policy, { empty, kept });
   const company = held.byHost.get(view.host.id) ?? 0;
-  return load + wishScore(view, request.group, held) - company * policy.sameHostCost;
+  return load + preferenceScore(view, request.group, held) - company * policy.sameHostCost;
 }
 
 function loadOn(
@@ -129,19 +126,19 @@ function leftOn({ host, ledger }: HostSnapshot, { ask }: PlacementRequest): Left
 }
 
 /** What would be left on a host after the allocation. */
-export interface Left {
+interface Left {
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly gpuMilli: number;
 }
 
 /** The unused part of a host, 0 (full) to 1 (as empty as the largest host). */
-export function emptiness(left: Left, weights: LeftWeights): number {
+function emptiness(left: Left, weights: LeftWeights): number {
   return left.cpuMilli * weights.cpu + left.memoryMib * weights.memory + left.gpuMilli * weights.gpu;
 }
 
-/** What the group's wishes add, whatever the load: affinities and spread. */
-export function wishScore(view: HostSnapshot, group: Group, held: Held): number {
+/** What the group's preferences add, whatever the load: affinities and spread. */
+function preferenceScore(view: HostSnapshot, group: Group, held: HeldCount): number {
   let score = 0;
   for (const { expression, weight } of group.affinities) {
     if (meets(view.host, expression)) score += weight / WEIGHT_FULL;
@@ -149,9 +146,31 @@ export function wishScore(view: HostSnapshot, group: Group, held: Held): number 
   for (const [at, { attribute, weight }] of group.spread.entries()) {
     const counts = held.byValue.get(plainAttribute(attribute));
     const value = attributeOf(view.host, attribute);
-    const shares = held.shares?.[at] ?? null;
+    const shares = held.shares[at] ?? null;
     const cost = shares === null ? spreadCost(counts, value) : targetCost(counts, value, shares);
     score -= (weight / WEIGHT_FULL) * cost;
   }
   return score;
+}
+
+/** What a group holds, counted by host and by the values of its `distinct` and `spread` attributes. */
+export class HeldCount {
+  readonly byHost = new Map<string, number>();
+  readonly byValue = new Map<string, Map<string, number>>();
+  readonly shares: readonly (ReadonlyMap<string, number> | null)[];
+
+  /** @param shares as the selection has them; needed where the group's spread has targets */
+  constructor(group: Group, shares: readonly (ReadonlyMap<string, number> | null)[] = []) {
+    this.shares = shares;
+    for (const name of [...group.distinct, ...group.spread.map((spread) => spread.attribute)])
+      this.byValue.set(plainAttribute(name), new Map());
+  }
+
+  add(host: Host): void {
+    this.byHost.set(host.id, (this.byHost.get(host.id) ?? 0) + 1);
+    for (const [name, counts] of this.byValue) {
+      const value = attributeOf(host, name);
+      if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+  }
 }
