@@ -12,28 +12,21 @@ import type {
   WorkerMessage,
   WorkerOrder,
   WorkerReport,
+  WorkerSizes,
 } from './contend-worker.ts';
 import type { Bed } from '../testbed/testbed.ts';
 import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
 import { fillHalf } from './half-full.ts';
 import { warmMemory } from '../testbed/warm-memory.ts';
 
-export interface ContendOptions {
-  readonly hosts: number;
-  readonly together: number;
-  readonly inFlight: number;
-  readonly seed: number;
-  /** How long the time is taken. */
-  readonly seconds: number;
-  /** Placements that each process lands before it is measured for the first time. */
-  readonly warmUp: number;
+export interface ContendOptions extends WorkerSizes {
   /** The schedulers do not know of each other. */
   readonly strangers: boolean;
   /** Every placement takes some of one pool, which the whole cell shares. */
   readonly pool: boolean;
 }
 
-/** What all processes of one cell did together while the time was taken. */
+/** What all processes of one cell did together in one slice. */
 export interface Slice {
   readonly perSecond: number;
   readonly cpuUsEach: number;
@@ -49,20 +42,20 @@ export interface CellEnd {
   readonly conflicted: number;
   readonly transactions: number;
   readonly refused: number;
-  /** Said to be committed, and not in the store; and the other way round. */
+  /** Reported as committed, and not in the store; and the other way round. */
   readonly lost: number;
   readonly unclaimed: number;
   readonly history: Awaited<ReturnType<typeof checkHistory>>;
 }
 
-/** More than anybody takes. */
+/** More than all placements take. */
 const POOL: SharedResource = { name: 'uplink', unit: '', by: null, capacity: 1e12, capacities: {} };
 /** After a rest: until the queues are as full as they will be. */
 const RUN_UP_MS = 400;
 /** More than server and clients take anew in a slice of a second or two. */
 const MEMORY_MIB = 512;
 
-/** A half-full cell and the scheduler processes that place on it. They rest unless they are told otherwise. */
+/** A half-full cell and the scheduler processes that place on it. They rest between the slices. */
 export class ContendCell {
   readonly #bed: Bed;
   readonly #name: string;
@@ -95,7 +88,7 @@ export class ContendCell {
       });
     });
     await Promise.all(workers.map((worker) => worker.said('ready')));
-    // All run until the last is warm: each is to learn how it is among the others.
+    // All run until the last is warm, so that each is warm under contention.
     await Promise.all(workers.map((worker) => worker.ask('go', 'warm')));
     await Promise.all(workers.map((worker) => worker.ask('rest', 'rested')));
     return new ContendCell(bed, name, workers);
@@ -120,7 +113,7 @@ export class ContendCell {
     };
   }
 
-  /** Ends the processes; then the store must hold what they were told, and the history must keep the laws. */
+  /** Ends the processes. The store must then hold what they committed, and the history must keep the invariants. */
   async end(): Promise<CellEnd> {
     const told = await Promise.all(this.#workers.map((worker) => worker.ask('end', 'report')));
     const reports = told.map(({ report }): WorkerReport => report);

@@ -1,38 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { Partition } from '../../schedulers/state/state.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
+import type { WriterOptions } from './raw-commits.ts';
 import { makeWholePath } from './whole-commits.ts';
 
 /**
- * One scheduler process of `contend`. It says `ready`, then does as it is told:
+ * One scheduler process of `contend`. It sends `ready`, then obeys:
  *
- * - `go`: places and commits; the first time it says `warm` as soon as it has landed `warmUp` placements.
- * - `measure`: the time is taken from now on; after `seconds` it stops, waits for what is under way, and tells the slice.
- * - `rest`: stops and waits for what is under way, and says `rested`.
- * - `end`: tells the report, and goes.
+ * - `go`: places and commits; the first time it sends `warm` as soon as it has landed `warmUp` placements.
+ * - `measure`: measures for `seconds`, stops, waits for what is under way, and sends the slice.
+ * - `rest`: stops and waits for what is under way, and sends `rested`.
+ * - `end`: sends the report and exits.
  */
-export interface WorkerOrder {
+export interface WorkerOrder extends WorkerSizes {
   readonly endpoints: readonly string[];
   readonly cell: string;
   readonly name: string;
-  readonly hosts: number;
-  readonly together: number;
-  readonly inFlight: number;
-  readonly seed: number;
-  readonly seconds: number;
-  readonly warmUp: number;
   /** What each placement takes of a pool of the whole cell; null: nothing. */
   readonly shared: Readonly<Record<string, number>> | null;
-  /** null: it does not know of the others, and draws from all hosts. */
+  /** null: it does not know of the other processes, and draws from all hosts. */
   readonly part: Partition | null;
+}
+
+export interface WorkerSizes extends Omit<WriterOptions, 'keys'> {
+  /** How long each slice is measured. */
+  readonly seconds: number;
+  /** Placements that each process lands before it is measured for the first time. */
+  readonly warmUp: number;
 }
 
 export type WorkerCommand = 'go' | 'measure' | 'rest' | 'end';
 
-/** What was done while the time was taken. */
+/** What was done in one slice. */
 export interface SliceReport {
   readonly counted: number;
   readonly seconds: number;
@@ -45,7 +48,6 @@ export interface SliceReport {
 }
 
 export interface WorkerReport {
-  readonly committed: number;
   readonly rebased: number;
   readonly conflicted: number;
   readonly transactions: number;
@@ -62,7 +64,7 @@ export type WorkerMessage =
 const order = JSON.parse(process.argv[2] ?? '') as WorkerOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
 const ids: string[] = [];
-const sums = { committed: 0, rebased: 0, conflicted: 0 };
+const sums = { rebased: 0, conflicted: 0 };
 let slice: { counted: number; durationsMs: number[] } | null = null;
 let isWarm = false;
 let landedBefore = 0;
@@ -80,7 +82,6 @@ const path = await makeWholePath({
   ...(order.shared === null ? {} : { shared: order.shared }),
   resources: { cpuMilli: 100, memoryMib: 400, diskMib: 0, scalars: NO_SCALARS },
   onPlan: (end) => {
-    sums.committed += end.committed.length;
     sums.rebased += end.rebased.length;
     sums.conflicted += end.conflicted.length;
     for (const id of end.committed) ids.push(id);
@@ -127,7 +128,7 @@ async function measure(): Promise<Omit<SliceReport, 'landed'>> {
   slice = taken;
   const cpu = process.cpuUsage();
   const startMs = performance.now();
-  await delay(order.seconds * 1000);
+  await sleep(order.seconds * 1000);
   slice = null;
   const seconds = (performance.now() - startMs) / 1000;
   const { user, system } = process.cpuUsage(cpu);
@@ -141,8 +142,4 @@ async function rest(): Promise<void> {
 
 function tell(message: WorkerMessage): Promise<unknown> {
   return new Promise((resolve) => process.send?.(message, resolve));
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,19 +1,12 @@
-import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore, Compare, Write } from '../../src/ports/cell-store.ts';
-import { ALLOCATION, LEDGER, ledgerKeysOf } from './raw-commits.ts';
-
-export interface DirectOptions {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly hosts: number;
-  readonly together: number;
-  readonly inFlight: number;
-  readonly seed: number;
-}
+import type { WriterOptions } from './raw-commits.ts';
+import { ALLOCATION, LEDGER, ledgerKeysOf, writeInLanes } from './raw-commits.ts';
 
 /** The raw writer's transactions, given to the cell store: what our own way to etcd costs without any scheduling. */
-export function makeDirectWriter(options: DirectOptions): { write(placements: number): Promise<void> } {
-  const { store, keys, hosts, together, inFlight } = options;
+export function makeDirectWriter(options: WriterOptions & { readonly store: CellStore }): {
+  write(placements: number): Promise<void>;
+} {
+  const { store, keys, hosts, together } = options;
   const ledgerKeys = ledgerKeysOf(options);
   const revisions = new Float64Array(hosts);
   const owner = keys.owner('default', 'bench');
@@ -40,17 +33,5 @@ export function makeDirectWriter(options: DirectOptions): { write(placements: nu
     revisions.fill(reply.revision, first, first + together);
   }
 
-  return {
-    async write(placements) {
-      let next = 0;
-      const lane = async (): Promise<void> => {
-        while (next < placements) {
-          const first = next;
-          next += together;
-          await transaction(first % (hosts - (hosts % together)));
-        }
-      };
-      await Promise.all(Array.from({ length: inFlight }, lane));
-    },
-  };
+  return { write: (placements) => writeInLanes(placements, options, transaction) };
 }

@@ -3,11 +3,13 @@ import { etcdClient } from '../../src/adapters/etcd/client/client.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 
-export interface RawOptions {
-  readonly endpoints: readonly string[];
+/** What each of the three ways writes. */
+export interface WriterOptions {
   readonly keys: CellKeys;
   readonly hosts: number;
+  /** Placements in one transaction, each on a host of its own. */
   readonly together: number;
+  /** Transactions at once. */
   readonly inFlight: number;
   readonly seed: number;
 }
@@ -22,11 +24,11 @@ export const ALLOCATION = Buffer.from(
 );
 
 /** Writes the transactions of a commit with nothing decided: compare, put and read back, on hosts in turn. */
-export function makeRawWriter(options: RawOptions): {
+export function makeRawWriter(options: WriterOptions & { readonly endpoints: readonly string[] }): {
   write(placements: number): Promise<void>;
   close(): void;
 } {
-  const { keys, hosts, together, inFlight } = options;
+  const { keys, hosts, together } = options;
   const etcd = etcdClient({ endpoints: options.endpoints });
   const ledgerKeys = ledgerKeysOf(options).map((key) => Buffer.from(key));
   const revisions = new Map<number, string>();
@@ -58,29 +60,31 @@ export function makeRawWriter(options: RawOptions): {
   }
 
   return {
-    async write(placements) {
-      let next = 0;
-      const lane = async (): Promise<void> => {
-        while (next < placements) {
-          const first = next;
-          next += together;
-          await transaction(first % (hosts - (hosts % together)));
-        }
-      };
-      await Promise.all(Array.from({ length: inFlight }, lane));
-    },
+    write: (placements) => writeInLanes(placements, options, transaction),
     close: () => etcd.close(),
   };
 }
 
+/** @param transaction writes `together` placements on the hosts from `first` on */
+export async function writeInLanes(
+  placements: number,
+  { hosts, together, inFlight }: WriterOptions,
+  transaction: (first: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < placements) {
+      const first = next;
+      next += together;
+      await transaction(first % (hosts - (hosts % together)));
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, lane));
+}
+
 /** The keys of the ledgers that the transactions touch one after the other: each host once, in random order. */
-export function ledgerKeysOf(options: {
-  readonly keys: CellKeys;
-  readonly hosts: number;
-  readonly seed: number;
-}): string[] {
-  const { keys, hosts } = options;
-  const random = seededRandom(options.seed);
+export function ledgerKeysOf({ keys, hosts, seed }: WriterOptions): string[] {
+  const random = seededRandom(seed);
   const result = Array.from({ length: hosts }, (_, n) => keys.ledger(`host-${String(n).padStart(6, '0')}`));
   for (let n = hosts - 1; n > 0; n--) {
     const other = random.below(n + 1);

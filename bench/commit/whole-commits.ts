@@ -4,7 +4,6 @@ import { CellState } from '../../src/core/cell-state/cell-state.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import type { Group } from '../../src/core/cell/job.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
 import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { Plan } from '../../src/core/commit/plan.ts';
 import { BINPACK } from '../../src/core/scoring/policy.ts';
@@ -23,14 +22,11 @@ import { Committer } from '../../src/runtime/commit/commit.ts';
 import { LedgerFeed, readerOf } from '../../src/runtime/records/ledger-feed.ts';
 import { PoolFeed } from '../../src/runtime/records/pool-feed.ts';
 import { ownerCodec } from '../../src/wire/records/records.ts';
+import { makeGroup } from '../testbed/plain-request.ts';
+import type { WriterOptions } from './raw-commits.ts';
 
-export interface WholeOptions {
+export interface WholeOptions extends WriterOptions {
   readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly hosts: number;
-  readonly together: number;
-  readonly inFlight: number;
-  readonly seed: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -70,20 +66,17 @@ const EPOCH = { incarnation: '6b1e7a3c-0000-4000-8000-000000000000', counter: 0 
 
 const SMALLEST: Resources = { cpuMilli: 10, memoryMib: 16, diskMib: 0, scalars: NO_SCALARS };
 
-const groupOf = (resources: Resources, shared: WholeOptions['shared']): Group => ({
-  ...{ name: 'bench', count: 0, parallelism: null, gang: false, ports: {}, constraints: [], affinities: [] },
-  ...{ spread: [], distinct: ['id'], deadlineMs: null, waitMaxMs: null },
-  restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
-  reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
-  tasks: {
-    bench: {
-      ...{ name: 'bench', command: ['true'], env: {}, gpu: null, sidecar: false },
-      resources,
-      ...(shared === undefined ? {} : { shared }),
-      stop: { signal: 'SIGTERM', graceMs: 0 },
-    },
-  },
-});
+const groupOf = (resources: Resources, shared: WholeOptions['shared']): Group => {
+  const sharing = shared === undefined ? {} : { shared };
+  const stop = { signal: 'SIGTERM', graceMs: 0 } as const;
+  const task = { command: ['true'], env: {}, resources, gpu: null, sidecar: false, stop, ...sharing };
+  return makeGroup({
+    name: 'bench',
+    count: 0,
+    distinct: ['id'],
+    tasks: { bench: { name: 'bench', ...task } },
+  });
+};
 
 /** One scheduler's way from a decision to a durable placement: place, assume, commit, settle, with the watch on. */
 export async function makeWholePath(options: WholeOptions): Promise<WholePath> {

@@ -9,17 +9,12 @@ import { bandOf, EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
 import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import { place } from '../../src/core/placement/placement.ts';
-import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { chooseVictims } from '../../src/core/preemption/victims.ts';
-import { makeGroup } from '../testbed/plain-group.ts';
+import { amounts } from '../testbed/plain-request.ts';
 
 /** Allocations on each host of a full cell. */
 const EACH = 12;
-
-function amounts(cpuMilli: number, memoryMib: number): Host['capacity'] {
-  return { cpuMilli, memoryMib, diskMib: 0, scalars: NO_SCALARS };
-}
 
 /** Four shapes of machines, three zones, forty racks, a tenth with fast disks. */
 function makeHost(n: number, random: SeededRandom): Host {
@@ -43,25 +38,6 @@ function makeHost(n: number, random: SeededRandom): Host {
     bootId: 'b',
     incarnation: 1,
     agentVersion: '0',
-  };
-}
-
-export function makeRequest(
-  part: Partial<PlacementRequest>,
-  cpuMilli = 100,
-  memoryMib = 200,
-): PlacementRequest {
-  return {
-    namespace: 'default',
-    job: 'job',
-    group: makeGroup({}),
-    ask: { resources: amounts(cpuMilli, memoryMib), gpu: null, ports: {} },
-    precedence: 50,
-    count: 1,
-    hostsHeld: [],
-    avoidHosts: [],
-    refusingHosts: [],
-    ...part,
   };
 }
 

@@ -10,8 +10,8 @@ import { place } from '../../src/core/placement/placement.ts';
 import { rankByWalk } from '../../test/support/placement-walk.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
-import { Cell, constraintsOf, FullCell, makeRequest, POOL_COUNTS } from './decide-cells.ts';
-import { makeGroup } from '../testbed/plain-group.ts';
+import { Cell, constraintsOf, FullCell, POOL_COUNTS } from './decide-cells.ts';
+import { makeGroup, makeRequest } from '../testbed/plain-request.ts';
 
 /**
  * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing

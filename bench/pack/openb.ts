@@ -5,20 +5,13 @@ import { readCsv } from '../../cli/openb/csv.ts';
 import { readHosts, readPods } from '../../cli/openb/openb.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import type { GpuRequest } from '../../src/core/cell/resources.ts';
-import { NO_SCALARS } from '../../src/core/cell/resources.ts';
+import { amounts } from '../testbed/plain-request.ts';
 
 export interface Pod {
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly gpu: GpuRequest | null;
 }
-
-export const amounts = (cpuMilli: number, memoryMib: number): Host['capacity'] => ({
-  cpuMilli,
-  memoryMib,
-  diskMib: 0,
-  scalars: NO_SCALARS,
-});
 
 const POD_LIST = /^openb_pod_list_(.*)\.csv$/;
 const nodeList = (which: 'gpu' | 'all'): string => `openb_node_list_${which}_node.csv`;

@@ -13,10 +13,10 @@ import type { GpuRequest } from '../../src/core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../src/core/cell/resources.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { Pod } from './openb.ts';
-import { amounts, OpenbFolder } from './openb.ts';
+import { OpenbFolder } from './openb.ts';
 import type { Chooser as CompetitorsChooser } from './pack-split.ts';
 import { packSplit } from './pack-split.ts';
-import { makeGroup } from '../testbed/plain-group.ts';
+import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
 
 /**
  * How much of a real GPU cluster the policies give away: the upstream experiment of "Beware of Fragmentation" on its
@@ -93,18 +93,9 @@ function offered(pods: readonly Pod[], gpuMilli: number, seed: number): Pod[] {
 
 const GROUP = makeGroup({ name: 'pod' });
 
-function requestOf(pod: Pod): PlacementRequest {
-  return {
-    namespace: 'default',
-    job: 'pod',
-    group: GROUP,
-    ask: { resources: amounts(pod.cpuMilli, pod.memoryMib), gpu: pod.gpu, ports: {} },
-    precedence: 50,
-    count: 1,
-    hostsHeld: [],
-    avoidHosts: [],
-    refusingHosts: [],
-  };
+function requestOf({ cpuMilli, memoryMib, gpu }: Pod): PlacementRequest {
+  const ask = { resources: amounts(cpuMilli, memoryMib), gpu, ports: {} };
+  return makeRequest({ job: 'pod', group: GROUP, ask });
 }
 
 interface Packed {
@@ -114,32 +105,53 @@ interface Packed {
   readonly cpuMs: number;
 }
 
-function pack(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Chooser, seed: number): Packed {
-  const { policy, hear } = chooser();
+type Settled = (pod: Pod, placed: boolean) => void;
+
+/** @param offer offers every pod, and reports each */
+function measure(hosts: readonly Host[], offer: (onSettled: Settled) => void): Packed {
+  const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
+  let [asked, given, at100] = [0, 0, 0];
+  const cpu = process.cpuUsage();
+  offer((pod, placed) => {
+    asked += gpuOf(pod);
+    if (placed) given += gpuOf(pod);
+    if (asked <= total) at100 = given;
+  });
+  const { user, system } = process.cpuUsage(cpu);
+  return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs: (user + system) / 1000 };
+}
+
+function stateOf(hosts: readonly Host[]): CellState {
   const state = new CellState();
   for (const host of hosts) {
     state.setHost(host);
     state.setAlive(host.id, true);
   }
-  const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
+  return state;
+}
+
+/** One scheduler alone. */
+function placeAll(
+  state: CellState,
+  pods: readonly Pod[],
+  { policy, hear }: Chooser,
+  seed: number,
+  onSettled: Settled,
+): void {
   const chance = chanceFor(policy.score, seededRandom(seed + 1000), () => ({ index: 0, count: 1 }));
-  let asked = 0;
-  let given = 0;
-  let at100 = 0;
-  const cpu = process.cpuUsage();
   for (const [n, pod] of pods.entries()) {
     hear(pod);
     const request = requestOf(pod);
     const [chosen] = place(state, request, chance, policy).chosen;
-    asked += gpuOf(pod);
-    if (chosen !== undefined) {
+    if (chosen !== undefined)
       state.assume({ id: String(n), precedence: 50, resources: request.ask.resources, ...chosen });
-      given += gpuOf(pod);
-    }
-    if (asked <= total) at100 = given;
+    onSettled(pod, chosen !== undefined);
   }
-  const { user, system } = process.cpuUsage(cpu);
-  return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs: (user + system) / 1000 };
+}
+
+function pack(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Chooser, seed: number): Packed {
+  const state = stateOf(hosts);
+  return measure(hosts, (onSettled) => placeAll(state, pods, chooser(), seed, onSettled));
 }
 
 /** The same by several schedulers at once. */
@@ -150,20 +162,11 @@ function packBy(
   chooser: () => Chooser,
   seed: number,
 ): Packed & { readonly conflictsPerCommit: number } {
-  const total = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
-  let [asked, given, at100] = [0, 0, 0];
-  const cpu = process.cpuUsage();
-  const conflictsPerCommit = packSplit(hosts, pods, chooser, {
-    ...{ schedulers, seed, requestOf },
-    onSettled: (pod, placed) => {
-      asked += gpuOf(pod);
-      if (placed) given += gpuOf(pod);
-      if (asked <= total) at100 = given;
-    },
+  let conflictsPerCommit = 0;
+  const packed = measure(hosts, (onSettled) => {
+    conflictsPerCommit = packSplit(hosts, pods, chooser, { schedulers, seed, requestOf, onSettled });
   });
-  const { user, system } = process.cpuUsage(cpu);
-  const cpuMs = (user + system) / 1000;
-  return { at100: (100 * at100) / total, at130: (100 * given) / total, cpuMs, conflictsPerCommit };
+  return { ...packed, conflictsPerCommit };
 }
 
 /**
@@ -171,27 +174,15 @@ function packBy(
  * `order` 0 is the order of the file.
  */
 function once(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Chooser, order: number): string {
-  const { policy, hear } = chooser();
-  const state = new CellState();
-  for (const host of hosts) {
-    state.setHost(host);
-    state.setAlive(host.id, true);
-  }
-  const chance = chanceFor(policy.score, seededRandom(order + 1000), () => ({ index: 0, count: 1 }));
+  const state = stateOf(hosts);
   const out: Pod[] = [];
   let given = 0;
   const random = seededRandom(order);
   const inOrder = order === 0 ? pods : shuffled(pods, (bound) => random.below(bound));
-  for (const [n, pod] of inOrder.entries()) {
-    hear(pod);
-    const request = requestOf(pod);
-    const [chosen] = place(state, request, chance, policy).chosen;
-    if (chosen === undefined) out.push(pod);
-    else {
-      state.assume({ id: String(n), precedence: 50, resources: request.ask.resources, ...chosen });
-      given += gpuOf(pod);
-    }
-  }
+  placeAll(state, inOrder, chooser(), order, (pod, placed) => {
+    if (placed) given += gpuOf(pod);
+    else out.push(pod);
+  });
   const devices = hosts.flatMap(({ id, gpuModels }) =>
     gpuModels.map((_, device) => GPU_MILLI_PER_DEVICE - (state.ledgerOf(id).gpuMilli[device] ?? 0)),
   );

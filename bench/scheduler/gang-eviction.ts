@@ -3,10 +3,10 @@ import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
-import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import type { CellStore, Write } from '../../src/ports/cell-store.ts';
 import { allocationCodec, hostCodec, ledgerCodec } from '../../src/wire/records/records.ts';
 import { startBed } from '../testbed/testbed.ts';
+import { amounts } from '../testbed/plain-request.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { Hosts } from './hosts.ts';
 import { Durable, keys, smallJobMs, startScheduler, submit } from './scheduler.ts';
@@ -41,10 +41,6 @@ const VICTIMS_A_HOST = 2;
 /** Hosts for the small jobs, without the memory that a member needs. */
 const SPARE_HOSTS = 100;
 const INCARNATION = '6b1e7a3c-0000-4000-8000-000000000000';
-
-const amounts = (cpuMilli: number, memoryMib: number): Resources => ({
-  ...{ cpuMilli, memoryMib, diskMib: 0, scalars: NO_SCALARS },
-});
 
 function hostOf(id: string, address: string, capacity: Resources): Host {
   return {

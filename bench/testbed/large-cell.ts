@@ -9,6 +9,7 @@ import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { CellStore, Write } from '../../src/ports/cell-store.ts';
 import { allocationCodec, hostCodec, ledgerCodec } from '../../src/wire/records/records.ts';
+import { makeGroup, makeRequest } from './plain-request.ts';
 
 const WRITERS = 8;
 const PRECEDENCES = [10, 50, 60];
@@ -112,21 +113,11 @@ export function largeHost(n: number, random: SeededRandom): Host {
 /** Small tasks with the constraints of one of a few jobs. */
 export function requestFor(n: number): PlacementRequest {
   const zone = { attribute: 'zone', operator: '==', value: `z${String(n % 3)}`, text: '' } as const;
-  return {
-    namespace: 'default',
-    job: 'job',
-    group: {
-      ...{ name: 'main', count: 1, parallelism: null, gang: false, ports: {}, affinities: [], distinct: [] },
+  return makeRequest({
+    group: makeGroup({
+      name: 'main',
       constraints: n % 2 === 0 ? [] : [zone],
       spread: n % 5 === 0 ? [{ attribute: 'rack', weight: 50 }] : [],
-      ...{ tasks: {}, deadlineMs: null, waitMaxMs: null },
-      restart: { attempts: 0, windowMs: 0, delayMs: 0, on: 'never' },
-      reschedule: { attempts: 0, delayMs: 0, delayMaxMs: 0, onHostLost: false },
-    },
-    ask: {
-      resources: { cpuMilli: 100, memoryMib: 200, diskMib: 0, scalars: NO_SCALARS },
-      ...{ gpu: null, ports: {} },
-    },
-    ...{ precedence: 50, count: 1, hostsHeld: [], avoidHosts: [], refusingHosts: [] },
-  };
+    }),
+  });
 }

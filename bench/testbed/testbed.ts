@@ -14,7 +14,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
  * benches need:
  *
  * - `large-cell.ts` writes a cell of many hosts and allocations into a store.
- * - `plain-group.ts` makes a job's group without constraints.
+ * - `plain-request.ts` makes groups and requests without constraints.
  * - `warm-memory.ts` makes the machine's free memory equally quick to take before each measurement.
  * - `etcd-cpu.ts` reads how much processor time etcd has used; `percentile.ts` sums the figures up.
  */

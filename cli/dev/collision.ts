@@ -1,21 +1,13 @@
-import { ndjson } from '../../src/clients/ndjson.ts';
-import type { HttpClient, HttpStream } from '../../src/ports/http.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 
 export interface CollisionOptions {
-  readonly monitors: readonly string[];
-  readonly http: HttpClient;
+  /** A client of each monitor; they take turns. */
+  readonly monitors: readonly MonitorClient[];
   /** The host that all jobs want. */
   readonly host: string;
   /** In the names of the jobs: a job of an earlier demonstration has ended and would not run again. */
   readonly tag: string;
-}
-
-export interface Collision {
-  readonly conflict: CellEvent;
-  /** The placement that took the capacity; absent when its event arrived too late. */
-  readonly winner: CellEvent | undefined;
-  readonly story: readonly string[];
 }
 
 /** Jobs of one round: enough that both schedulers own some, whatever the names hash to. */
@@ -25,18 +17,21 @@ const ROUNDS_MAX = 20;
 const CPU_EACH = '2500m';
 const TASK_SECONDS = 0.2;
 const ENDS: ReadonlySet<string> = new Set(['complete', 'failed']);
-const CALL_TIMEOUT_MS = 10_000;
-const IDLE_TIMEOUT_MS = 60_000;
 
 /**
  * Makes two schedulers collide. Every round submits jobs that all want the same host, at the same moment; schedulers that
  * decide before they see each other's commit find the ledger changed, and one of them loses.
+ * @returns what happened, line by line
  * @throws when no round led to a conflict
  */
-export async function collide(options: CollisionOptions): Promise<Collision> {
+export async function collide(options: CollisionOptions): Promise<readonly string[]> {
   const listening = new AbortController();
   const events = new EventLog();
-  const listened = readInto(events, await openEvents(options, listening.signal));
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const listened = readInto(events, options, { signal: listening.signal, onBegin: begin });
+  // Only then nothing is missed of what is submitted below.
+  await Promise.race([begun, listened]);
   try {
     for (let round = 1; round <= ROUNDS_MAX; round++) {
       const names = Array.from(
@@ -57,20 +52,14 @@ export async function collide(options: CollisionOptions): Promise<Collision> {
   );
 }
 
-async function submit({ http, monitors, host }: CollisionOptions, name: string, n: number): Promise<void> {
-  const answer = await http.call({
-    method: 'POST',
-    url: `${monitors[n % monitors.length] ?? ''}/v1/jobs`,
-    body: {
-      name,
-      type: 'batch',
-      command: ['sleep', String(TASK_SECONDS)],
-      resources: { cpu: CPU_EACH, memory: '64Mi' },
-      constraints: [`host.id == ${host}`],
-    },
-    timeoutMs: CALL_TIMEOUT_MS,
+async function submit({ monitors, host }: CollisionOptions, name: string, n: number): Promise<void> {
+  await monitors[n % monitors.length]?.submit({
+    name,
+    type: 'batch',
+    command: ['sleep', String(TASK_SECONDS)],
+    resources: { cpu: CPU_EACH, memory: '64Mi' },
+    constraints: [`host.id == ${host}`],
   });
-  if (answer.status >= 300) throw new Error(`job ${name} was refused: ${JSON.stringify(answer.body)}`);
 }
 
 function allEnded(seen: readonly CellEvent[], names: readonly string[]): boolean {
@@ -78,7 +67,7 @@ function allEnded(seen: readonly CellEvent[], names: readonly string[]): boolean
   return names.every((name) => ended.has(name));
 }
 
-function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number): Collision {
+function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number): string[] {
   const rivals = seen.filter(
     (event) => event.kind === 'placed' && event.host === conflict.host && event.source !== conflict.source,
   );
@@ -86,7 +75,7 @@ function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number)
   const later = seen.find(
     (event) => event.kind === 'placed' && event.job === conflict.job && event.atMs > conflict.atMs,
   );
-  const story = [
+  return [
     `round ${String(round)}: ${String(JOBS_A_ROUND)} jobs of ${CPU_EACH} cpu each, all for ${conflict.host ?? ''}`,
     ...(winner === undefined ? [] : [`won:  ${winner.source} with ${winner.slot ?? winner.job ?? ''}`]),
     `lost: ${conflict.source} with ${conflict.slot ?? conflict.job ?? ''}: ${conflict.detail}`,
@@ -96,7 +85,6 @@ function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number)
           `then: ${later.source} placed ${later.slot ?? later.job ?? ''} ${String(later.atMs - conflict.atMs)} ms later, when there was room`,
         ]),
   ];
-  return { conflict, winner, story };
 }
 
 /** All events since the start; `until` waits for a condition on them. */
@@ -122,18 +110,10 @@ class EventLog {
   }
 }
 
-/** Opens the event stream; resolves when the monitor answers, so that nothing submitted afterwards is missed. */
-async function openEvents({ http, monitors }: CollisionOptions, signal: AbortSignal): Promise<HttpStream> {
-  return await http.stream({
-    method: 'GET',
-    url: `${monitors[0] ?? ''}/v1/events?since=now`,
-    headers: { accept: 'application/x-ndjson' },
-    timeoutMs: CALL_TIMEOUT_MS,
-    idleTimeoutMs: IDLE_TIMEOUT_MS,
-    signal,
-  });
-}
-
-async function readInto(events: EventLog, stream: HttpStream): Promise<void> {
-  for await (const line of ndjson(stream.chunks)) events.add(line as CellEvent);
+async function readInto(
+  log: EventLog,
+  { monitors }: CollisionOptions,
+  call: { readonly signal: AbortSignal; readonly onBegin: () => void },
+): Promise<void> {
+  for await (const event of monitors[0]?.events('now', { ...call, follow: true }) ?? []) log.add(event);
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { collide } from './collision.ts';
@@ -35,8 +36,10 @@ export async function demonstrate(cell: LocalCell, http: HttpClient, steps: Step
   steps.line(
     'A conflict: jobs of both batch schedulers want the same host at the same time; each has room for one.',
   );
-  const collision = await collide({ monitors: cell.monitors, http, host: 'host-1', tag });
-  for (const line of collision.story) steps.line(`  ${line}`);
+  const monitors = cell.monitors.map(
+    (url) => new MonitorClient(http, { urls: [url], from: 'the demonstration' }),
+  );
+  for (const line of await collide({ monitors, host: 'host-1', tag })) steps.line(`  ${line}`);
   steps.line();
 }
 

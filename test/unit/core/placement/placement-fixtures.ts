@@ -1,4 +1,4 @@
-import { makeGroup } from '../../../../bench/testbed/plain-group.ts';
+import { makeGroup } from '../../../../bench/testbed/plain-request.ts';
 import type { Chance } from '../../../../src/core/random/chance.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
