@@ -141,7 +141,7 @@ function say(name, { seeds, seconds: took }, what) {
 /**
  * Runs the suite in a process of its own, with the mutant's file in place of the built one.
  * @param name whose process it is
- * @returns what it printed; null: it broke down, which is told
+ * @returns what it printed; null: it broke down, which is printed
  */
 async function look(name, { hook, ...options }) {
   const args = [

@@ -24,8 +24,8 @@ stopWithNpm();
 cell.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
 
 /**
- * npm hands SIGTERM to its shell alone, which ends and leaves this process behind, perhaps while it prepares; nobody would
- * then stop the cell. Whoever starts this file without npm may leave it running.
+ * npm hands SIGTERM to its shell alone, which ends and leaves this process behind, perhaps while it prepares; then no process
+ * would stop the cell. Without npm the file may be left running.
  */
 function stopWithNpm() {
   const look = setInterval(() => {

@@ -51,7 +51,7 @@ function leftProcesses() {
       if (!environment.includes(mark)) continue;
       found.push(`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
     } catch {
-      // It ended while we looked, or belongs to somebody else.
+      // It has ended meanwhile, or belongs to another user.
     }
   }
   return found;

@@ -28,7 +28,7 @@ const { values } = parseArgs({
     /** So many share the jobs: with more than one, what they cost each other. */
     schedulers: { type: 'string', default: '1' },
     tickets: { type: 'boolean', default: false },
-    /** The schedulers do not rehearse: their code is compiled while it is measured. */
+    /** Without a warm-up: the schedulers' code is compiled while it is measured. */
     cold: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     timeout: { type: 'string', default: '300' },
@@ -46,7 +46,7 @@ const KUBERNETES_PER_SECOND = 201;
 const WANTED_RATIO = 30;
 const CELL = 'bench';
 const MEASURED = 'default';
-/** As often as a node of Kubernetes renews its lease, and as patient as its controller; that benchmark has no nodes at all. */
+/** As often as a node of Kubernetes renews its lease, and as long as its controller waits; that benchmark has no nodes at all. */
 const BEAT = '10s';
 const SILENCE = '40s';
 const POLL_MS = 500;
@@ -65,18 +65,18 @@ function watchCommits(namespace: string): {
   close(): void;
 } {
   let count = 0;
-  let tell: (atMs: number) => void = () => undefined;
-  const done = new Promise<number>((resolve) => (tell = resolve));
+  let finish: (atMs: number) => void = () => undefined;
+  const done = new Promise<number>((resolve) => (finish = resolve));
   const following = store.follow(`${cellKeys(CELL).allocations}${namespace}/`, {
     // The first one, and those after a watch that was cut: nothing that was placed ends here.
     onSnapshot: ({ entries }) => {
       count = entries.size;
-      if (count >= tasks) tell(performance.now());
+      if (count >= tasks) finish(performance.now());
     },
     onChanges: (changes) => {
       for (const change of changes)
         if (change.kind === 'put' && change.entry.createRevision === change.entry.modRevision) count += 1;
-      if (count >= tasks) tell(performance.now());
+      if (count >= tasks) finish(performance.now());
     },
   });
   return { count: () => count, done, close: () => following.close() };
@@ -151,10 +151,10 @@ try {
   for (let number = 1; number <= schedulers; number++) await cell.role('scheduler', batch, number);
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
   const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
-  // A job beforehand: everybody is connected, and every path has been taken once.
+  // A job beforehand: every connection is open, and every path has been taken once.
   const commits = watchCommits(MEASURED);
   await untilComplete(client, deadlineMs);
-  await untilHostsAreHeard(client, deadlineMs);
+  await untilHostsReport(client, deadlineMs);
   await submit(client, 'init', init);
   await untilRunning(client, 'init', init);
   if (!values.cold) await cell.untilSchedulersRest(deadlineMs);
@@ -177,12 +177,12 @@ try {
   commits.close();
   const { running, atMs: runningMs } = await untilRunning(client, MEASURED, tasks);
   const runningCpu = cell.cpuSeconds();
-  const { schedulers: told } = await client.schedulers();
+  const { schedulers: statuses } = await client.schedulers();
   const perSecond = tasks / ((committedMs - startMs) / 1_000);
   const seconds = (untilMs: number): string => ((untilMs - startMs) / 1_000).toFixed(2);
-  const conflicts = told.reduce((sum, one) => sum + one.conflicted, 0);
-  const rebases = told.reduce((sum, one) => sum + one.rebased, 0);
-  const committed = told.map((one) => one.committed);
+  const conflicts = statuses.reduce((sum, one) => sum + one.conflicted, 0);
+  const rebases = statuses.reduce((sum, one) => sum + one.rebased, 0);
+  const committed = statuses.map((one) => one.committed);
   const raw = await rawPerSecond();
   console.log(
     `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=${values.schedulers} tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
@@ -220,9 +220,9 @@ async function hasEnded(client: MonitorClient): Promise<boolean> {
 }
 
 /** The monitor opens a stream to every host once; that is no part of what is measured. */
-async function untilHostsAreHeard(client: MonitorClient, deadlineMs: number): Promise<void> {
+async function untilHostsReport(client: MonitorClient, deadlineMs: number): Promise<void> {
   while ((await client.hosts({ timeoutMs: 60_000 })).incomplete) {
-    if (performance.now() > deadlineMs) throw new Error('the monitor did not hear all hosts in time');
+    if (performance.now() > deadlineMs) throw new Error('the hosts did not all report in time');
     await sleep(POLL_MS);
   }
 }

@@ -11,7 +11,7 @@ import { percentile } from '../testbed/percentile.ts';
 
 /**
  * One-off runs on an idle cell of separate processes: from just before the submission to the first byte of output, one
- * after the other. `node dist/bench/cell/oneoff.js --runs 300`
+ * after the other. `npm run bench -- oneoff --runs 300`
  */
 const { values } = parseArgs({
   options: { runs: { type: 'string', default: '300' }, warmup: { type: 'string', default: '30' } },

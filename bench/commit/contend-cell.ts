@@ -87,7 +87,7 @@ export class ContendCell {
         part: strangers ? null : { index: part, count: processes },
       });
     });
-    await Promise.all(workers.map((worker) => worker.said('ready')));
+    await Promise.all(workers.map((worker) => worker.next('ready')));
     // All run until the last is warm, so that each is warm under contention.
     await Promise.all(workers.map((worker) => worker.ask('go', 'warm')));
     await Promise.all(workers.map((worker) => worker.ask('rest', 'rested')));
@@ -100,8 +100,8 @@ export class ContendCell {
     const etcdBeforeUs = etcdCpuUs(etcd);
     for (const worker of this.#workers) worker.order('go');
     await sleep(RUN_UP_MS);
-    const told = await Promise.all(this.#workers.map((worker) => worker.ask('measure', 'slice')));
-    const slices = told.map(({ slice }): SliceReport => slice);
+    const answers = await Promise.all(this.#workers.map((worker) => worker.ask('measure', 'slice')));
+    const slices = answers.map(({ slice }): SliceReport => slice);
     const sum = (pick: (one: SliceReport) => number): number =>
       slices.reduce((all, one) => all + pick(one), 0);
     const etcdUs = etcdCpuUs(etcd) - etcdBeforeUs;
@@ -115,8 +115,8 @@ export class ContendCell {
 
   /** Ends the processes. The store must then hold what they committed, and the history must keep the invariants. */
   async end(): Promise<CellEnd> {
-    const told = await Promise.all(this.#workers.map((worker) => worker.ask('end', 'report')));
-    const reports = told.map(({ report }): WorkerReport => report);
+    const answers = await Promise.all(this.#workers.map((worker) => worker.ask('end', 'report')));
+    const reports = answers.map(({ report }): WorkerReport => report);
     const { store } = this.#bed;
     const keys = cellKeys(this.#name);
     const { entries } = await store.list(keys.allocations);
@@ -141,7 +141,7 @@ export class ContendCell {
   }
 }
 
-type Said<S extends WorkerMessage['say']> = Extract<WorkerMessage, { readonly say: S }>;
+type MessageOf<S extends WorkerMessage['kind']> = Extract<WorkerMessage, { readonly kind: S }>;
 
 class Worker {
   readonly #child: ChildProcess;
@@ -160,23 +160,23 @@ class Worker {
     this.#child.send(command);
   }
 
-  ask<S extends WorkerMessage['say']>(command: WorkerCommand, answer: S): Promise<Said<S>> {
-    const said = this.said(answer);
+  ask<S extends WorkerMessage['kind']>(command: WorkerCommand, answer: S): Promise<MessageOf<S>> {
+    const answered = this.next(answer);
     this.order(command);
-    return said;
+    return answered;
   }
 
-  said<S extends WorkerMessage['say']>(what: S): Promise<Said<S>> {
+  next<S extends WorkerMessage['kind']>(what: S): Promise<MessageOf<S>> {
     const child = this.#child;
-    const heard = new Promise<Said<S>>((resolve) => {
+    const received = new Promise<MessageOf<S>>((resolve) => {
       const listen = (message: unknown): void => {
-        const told = message as WorkerMessage;
-        if (told.say !== what) return;
+        const answer = message as WorkerMessage;
+        if (answer.kind !== what) return;
         child.off('message', listen);
-        resolve(told as Said<S>);
+        resolve(answer as MessageOf<S>);
       };
       child.on('message', listen);
     });
-    return Promise.race([heard, this.#gone]);
+    return Promise.race([received, this.#gone]);
   }
 }

@@ -52,14 +52,14 @@ export interface WorkerReport {
   readonly conflicted: number;
   readonly transactions: number;
   readonly refused: number;
-  /** Every allocation that was said to be committed. */
+  /** Every allocation that was reported as committed. */
   readonly ids: readonly string[];
 }
 
 export type WorkerMessage =
-  | { readonly say: 'ready' | 'warm' | 'rested' }
-  | { readonly say: 'slice'; readonly slice: SliceReport }
-  | { readonly say: 'report'; readonly report: WorkerReport };
+  | { readonly kind: 'ready' | 'warm' | 'rested' }
+  | { readonly kind: 'slice'; readonly slice: SliceReport }
+  | { readonly kind: 'report'; readonly report: WorkerReport };
 
 const order = JSON.parse(process.argv[2] ?? '') as WorkerOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
@@ -88,7 +88,7 @@ const path = await makeWholePath({
     for (const id of end.rebased) ids.push(id);
     if (!isWarm && ids.length >= order.warmUp) {
       isWarm = true;
-      void tell({ say: 'warm' });
+      void send({ kind: 'warm' });
     }
     if (slice === null) return;
     slice.counted += end.committed.length + end.rebased.length;
@@ -105,23 +105,23 @@ const COMMANDS: Readonly<Record<WorkerCommand, () => unknown>> = {
   measure: async () => {
     const measured = await measure();
     await rest();
-    await tell({ say: 'slice', slice: { ...measured, landed: ids.length - landedBefore } });
+    await send({ kind: 'slice', slice: { ...measured, landed: ids.length - landedBefore } });
   },
   rest: async () => {
     await rest();
-    await tell({ say: 'rested' });
+    await send({ kind: 'rested' });
   },
   end: async () => {
     const { transactions, refused } = path.stats();
     await path.close();
     await store.close();
-    await tell({ say: 'report', report: { ...sums, transactions, refused, ids } });
+    await send({ kind: 'report', report: { ...sums, transactions, refused, ids } });
     process.off('disconnect', orphaned);
     process.disconnect();
   },
 };
 process.on('message', (command: WorkerCommand) => void COMMANDS[command]());
-await tell({ say: 'ready' });
+await send({ kind: 'ready' });
 
 async function measure(): Promise<Omit<SliceReport, 'landed'>> {
   const taken = { counted: 0, durationsMs: [] as number[] };
@@ -140,6 +140,6 @@ async function rest(): Promise<void> {
   await writing;
 }
 
-function tell(message: WorkerMessage): Promise<unknown> {
+function send(message: WorkerMessage): Promise<unknown> {
   return new Promise((resolve) => process.send?.(message, resolve));
 }

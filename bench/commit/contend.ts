@@ -7,12 +7,12 @@ import { percentile } from '../testbed/percentile.ts';
 
 /**
  * Several scheduler processes on one half-full cell: the rate of all together against that of one, how often they were in
- * each other's way, and how long a commit took. Afterwards everything that any of them was told is committed must be in
- * the store, and the whole history must keep the laws.
+ * each other's way, and how long a commit took. Afterwards everything that was reported as committed must be in the store, and
+ * the whole history must keep the invariants.
  *
  * The cells of a round, one for each number of processes, lie in one etcd, and all processes are warm before the first is
- * measured. Then they take turns of a second, there and back (1 4 4 1): what the machine or the server becomes slower by in
- * a round meets all alike.
+ * measured. Then they take turns of a second, there and back (1 4 4 1): so each is slowed alike when the
+ * machine or the server becomes slower within a round.
  */
 const { values } = parseArgs({
   options: {

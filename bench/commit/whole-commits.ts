@@ -39,7 +39,7 @@ export interface WholeOptions extends WriterOptions {
   readonly shared?: Readonly<Record<string, number>>;
   /** Which part of the hosts this one of several schedulers draws from first. */
   readonly part?: Partition;
-  /** Told of each plan's end and how long its commit took; without it a conflict is an error. */
+  /** Called at each plan's end; without it a conflict is an error. */
   readonly onPlan?: (end: PlanEnd) => void;
 }
 
@@ -53,7 +53,7 @@ export interface PlanEnd {
 
 export interface WholePath {
   write(placements: number): Promise<void>;
-  /** Goes on until told that it is enough, then waits for what is under way. */
+  /** Commits until it is enough, then waits for what is under way. */
   writeUntil(isEnough: () => boolean): Promise<void>;
   stats(): CommitterStats;
   close(): Promise<void>;

@@ -140,7 +140,7 @@ export class FullCell {
     const running = this.#running.get(id) ?? [];
     const choice = chooseVictims(host, this.#state.ledgerOf(id), request, running, random);
     if (choice === null) return 0;
-    // The newcomer counts until the commit would tell of both; then all is as before.
+    // The new claim counts until a commit would evict the victims; then all is as before.
     const { precedence, ask } = request;
     const claim = { id: 'newcomer', precedence, resources: ask.resources, ...choice.placement };
     this.#state.assume(claim);

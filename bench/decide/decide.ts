@@ -49,7 +49,7 @@ const FROM = values.anywhere ? 'anywhere' : 'few-places';
 const sizes = values.hosts.split(',').map(Number);
 
 interface Rate {
-  /** By the CPU time of this process, garbage collection included: steady on a machine that others use too. */
+  /** By the CPU time of this process, garbage collection included: steady on a busy machine. */
   readonly perCpuSecond: number;
   readonly perSecond: number;
 }

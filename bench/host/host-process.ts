@@ -11,7 +11,7 @@ export interface AgentProcess extends WorkerReady {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** How the worker is run: from the build beside this file, unless a test says otherwise. */
+/** How the worker is run: from the build beside this file, unless a test names another. */
 export interface WorkerProgram {
   /** Node's own arguments, the entry last. */
   readonly argv: readonly string[];
@@ -26,13 +26,13 @@ const BUILT: WorkerProgram = {
 
 /** An agent that is under way, or serves. */
 export interface Birth {
-  /** Rejects with what it said when it ends before. */
+  /** Rejects with its error output when it ends before. */
   readonly serving: Promise<AgentProcess>;
   /** Resolves when it is gone. */
   kill(): Promise<void>;
 }
 
-/** @throws with what it said when it does not come up */
+/** @throws with its error output when it does not come up */
 export function startAgentProcess(folder: string, program: WorkerProgram = BUILT): Promise<AgentProcess> {
   return beginAgentProcess(folder, program).serving;
 }
@@ -41,8 +41,8 @@ export function beginAgentProcess(folder: string, program: WorkerProgram = BUILT
   const child = spawn(process.execPath, [...program.argv, folder, program.shim], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  let said = '';
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  let errorText = '';
+  child.stderr.on('data', (chunk: Buffer) => (errorText += chunk.toString()));
   child.stdin.on('error', () => undefined);
   const gone = new Promise<void>((finish) => child.once('exit', () => finish()));
   const lines = createInterface({ input: child.stdout });
@@ -50,7 +50,7 @@ export function beginAgentProcess(folder: string, program: WorkerProgram = BUILT
     Promise.race([
       new Promise<T>((done) => lines.once('line', (line) => done(JSON.parse(line) as T))),
       gone.then(() => {
-        throw new Error(`the agent ended: ${said}`);
+        throw new Error(`the agent ended: ${errorText}`);
       }),
     ]);
   const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
@@ -63,7 +63,7 @@ export function beginAgentProcess(folder: string, program: WorkerProgram = BUILT
     return answer;
   };
   const serving = next<WorkerReady>().then((ready) => ({ ...ready, pid: child.pid ?? 0, usage, end }));
-  // Whoever kills it before need not wait for it, too.
+  // A caller that kills it before then need not await this.
   serving.catch(() => undefined);
   return { serving, kill: () => end('SIGKILL') };
 }

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 
 /**
- * A host-agent in a process of its own, for what is measured on it and for what kills it. It says where it serves in one
+ * A host-agent in a process of its own, for what is measured on it and for what kills it. It prints its address in one
  * line; asked for `usage` on its input, what it has used so far, and how long its event loop stood still since it was last
  * asked.
  */
@@ -21,7 +21,7 @@ export interface WorkerReady {
 }
 
 export interface WorkerUsage {
-  /** The event loop did something, or waited for its turn on the processor to do it. */
+  /** The event loop did something, or waited for a processor to do it. */
   readonly busyMs: number;
   /** Of that, on the processor. */
   readonly loopCpuMs: number;
@@ -76,6 +76,6 @@ process.stdin.on('data', () => {
   delay.reset();
   process.stdout.write(`${JSON.stringify(usage)}\n`);
 });
-// Whoever started it may be gone before it has said where it serves.
+// The parent may be gone before the address is printed.
 process.stdin.on('end', () => process.exit(0));
 process.stdout.write(`${JSON.stringify(ready)}\n`);

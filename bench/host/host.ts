@@ -16,7 +16,7 @@ import { soak } from './soak/soak.ts';
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
  * task holds, and how soon a new agent has taken all tasks over.
  * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
- * `--kills` the bench runs `soak/` instead: an agent that is killed again and again.
+ * `--kills` the bench runs `soak/` too: an agent that is killed again and again.
  *
  * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--agents 1] [--seed 1]`
  */
@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Each look at a thousand allocations keeps the agent busy, too. */
+/** Each listing of a thousand allocations keeps the agent busy, too. */
 const POLL_MS = 100;
 
 const STOP: StopRequest = {
@@ -88,7 +88,7 @@ async function measureStarts(client: HostClient, agent: AgentProcess): Promise<v
   await untilAll(client, agent, starts + 2, 'complete');
   const endedS = (performance.now() - startMs) / 1000;
   const after = await agent.usage();
-  say(
+  print(
     `host starts accepted=${(starts / acceptedS).toFixed(0)}/s ran-to-end=${(starts / endedS).toFixed(0)}/s ` +
       `answer-p50=${percentile(answersMs, 0.5).toFixed(1)}ms p99=${percentile(answersMs, 0.99).toFixed(1)}ms ` +
       `tasks=${String(starts)} in-flight=${String(flight)}`,
@@ -106,7 +106,7 @@ async function measureStarts(client: HostClient, agent: AgentProcess): Promise<v
 function sayBlocked(what: string, tasks: number, before: WorkerUsage, after: WorkerUsage): void {
   const each = (of: 'busyMs' | 'loopCpuMs' | 'cpuMs'): string =>
     ((after[of] - before[of]) / tasks).toFixed(2);
-  say(
+  print(
     `host blocked ${what} busy=${each('busyMs')}ms on-processor=${each('loopCpuMs')}ms ` +
       `all-threads=${each('cpuMs')}ms stood-still-p99=${after.delayP99Ms.toFixed(1)}ms ` +
       `max=${after.delayMaxMs.toFixed(1)}ms tasks=${String(tasks)}`,
@@ -141,7 +141,7 @@ async function measureRunning(
   sayBlocked('start-to-running', running, before, await first.usage());
   const pss = shimPids(folder).map(pssKib);
   const meanKib = pss.reduce((sum, one) => sum + one, 0) / pss.length;
-  say(
+  print(
     `host shim pss-mean=${meanKib.toFixed(0)}KiB pss-max=${String(Math.max(...pss))}KiB tasks=${String(running)}`,
   );
   await first.end('SIGKILL');
@@ -149,7 +149,7 @@ async function measureRunning(
   const agent = await startAgentProcess(folder);
   await untilAll(client, agent, running, 'running');
   const wholeMs = performance.now() - startMs;
-  say(
+  print(
     `host readopt from-open=${agent.openMs.toFixed(0)}ms from-process=${agent.readyMs.toFixed(0)}ms ` +
       `all-reported=${wholeMs.toFixed(0)}ms tasks=${String(running)}`,
   );
@@ -160,7 +160,7 @@ async function measureRunning(
   return agent;
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
@@ -183,5 +183,5 @@ if (Number(values.starts) > 0) await measure();
 if (Number(values.kills) > 0) {
   const [kills, agents, seed] = [Number(values.kills), Number(values.agents), Number(values.seed)];
   const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
-  if (!(await soak({ kills, agents, seed, print: say, onProgress }))) process.exitCode = 1;
+  if (!(await soak({ kills, agents, seed, print, onProgress }))) process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-/** What a process of `memory` has come to take. Bytes. */
+/** What a process of `memory` takes. Bytes. */
 export interface MemoryReport {
   readonly readyMs: number;
   /** What the process holds when it has come to rest, and at the most on the way. */
@@ -8,7 +8,7 @@ export interface MemoryReport {
   readonly buffers: number;
 }
 
-/** For the collector to give back to the system what the taking in of the cell needed. */
+/** Until the collector has returned to the system what reading the cell needed. */
 const REST_MS = 3_000;
 
 /** This process, once it has come to rest. To be run with `--expose-gc`. */

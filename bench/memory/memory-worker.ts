@@ -10,7 +10,7 @@ import { PrivateCell } from '../../schedulers/state/cell.ts';
 import { requestFor } from '../testbed/large-cell.ts';
 import { atRest } from './memory-report.ts';
 
-/** The private cell of `memory`: takes in the whole cell, decides on it, and says what it has come to take. */
+/** A process of `memory` with a private cell: reads the whole cell, decides on it, and reports its memory. */
 export interface MemoryOrder {
   readonly endpoints: readonly string[];
   readonly cell: string;
@@ -23,7 +23,7 @@ const DECISIONS = 200;
 
 const order = JSON.parse(process.argv[2] ?? '') as MemoryOrder;
 const store = new EtcdCellStore({ endpoints: order.endpoints, clock: systemClock, log: silentLog });
-const nobody = {
+const noListener = {
   onFreed: () => undefined,
   onCondition: () => undefined,
   onHost: () => undefined,
@@ -31,10 +31,10 @@ const nobody = {
   mayWait: () => true,
 };
 const startMs = performance.now();
-const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, systemClock, nobody);
+const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, systemClock, noListener);
 await cell.ready;
 const readyMs = performance.now() - startMs;
-if (cell.state.size !== order.hosts) throw new Error(`${String(cell.state.size)} hosts were taken in`);
+if (cell.state.size !== order.hosts) throw new Error(`${String(cell.state.size)} hosts were read`);
 
 const random = seededRandom(order.seed);
 const passed = new Set<string>();

@@ -66,7 +66,7 @@ try {
   await bed.close();
 }
 
-/** A whole scheduler, with a monitor that tells it what every host reports. */
+/** A whole scheduler, with a monitor that relays what every host reports. */
 async function measureScheduler(): Promise<MemoryReport> {
   const relay = await serveRelay({ hosts, allocations, seed });
   try {

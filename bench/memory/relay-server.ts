@@ -20,15 +20,15 @@ export interface RelayServer {
   close(): void;
 }
 
-/** Speaks a monitor's report stream: of every host all that it reports, in the way in which `ReportRelay` says it, then beats. */
+/** Serves a monitor's report stream: a full report of every host, as `ReportRelay` sends it, then beats. */
 export async function serveRelay(cell: LargeCell): Promise<RelayServer> {
-  let told: () => void = () => undefined;
-  const sent = new Promise<void>((resolve) => (told = resolve));
+  let finish: () => void = () => undefined;
+  const sent = new Promise<void>((resolve) => (finish = resolve));
   const server = createServer((request, response) => {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' });
     // None of these jobs is the scheduler's.
     if (request.url?.includes('jobs=') === true) response.end(ndjsonLine(viewFrame(true)));
-    else void tell(response, cell).then(told);
+    else void sendReports(response, cell).then(finish);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -42,7 +42,7 @@ export async function serveRelay(cell: LargeCell): Promise<RelayServer> {
   };
 }
 
-async function tell(response: ServerResponse, cell: LargeCell): Promise<void> {
+async function sendReports(response: ServerResponse, cell: LargeCell): Promise<void> {
   let text = ndjsonLine(viewFrame(false));
   for (const frame of framesOf(cell)) {
     text += ndjsonLine(frame);

@@ -18,7 +18,7 @@ export interface WatchLag {
 
 /**
  * Rewrites ledgers of the whole cell by transactions like a scheduler's, and follows them by a connection of its own.
- * Each commit's last key tells when it has come.
+ * A commit has arrived with the event of its revision.
  */
 export async function measureLag(
   endpoints: readonly string[],

@@ -11,7 +11,7 @@ import { place } from '../../src/core/placement/placement.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
 
-/** What each decides before it hears of the others: about what lies in eight transactions of a scheduler. */
+/** Decisions of each scheduler before it sees the commits of the others: about eight transactions. */
 const BLIND = 16;
 
 interface Decided<T> {
@@ -19,10 +19,10 @@ interface Decided<T> {
   readonly claim: Claim;
 }
 
-/** What one scheduler chooses hosts by; `hear` is told of each task when it is asked for. */
+/** What one scheduler chooses hosts by; `observe` gets each task before it is placed. */
 export interface Chooser<T> {
   readonly policy: PlacementPolicy;
-  readonly hear: (task: T) => void;
+  readonly observe: (task: T) => void;
 }
 
 /** One of several schedulers: a private state, its share of the list, and its own part of the hosts to begin in. */
@@ -36,7 +36,7 @@ interface Competitor<T> extends Chooser<T> {
  * A list dealt out to several schedulers that place at the same time: each decides some tasks on what it knew before, then
  * all commit; a claim that no longer fits conflicts and goes back to the front of its scheduler's queue.
  *
- * @param options `onSettled` is told of each task once it has a place, or nobody has room for it
+ * @param options `onSettled` gets each task once it has a place, or no host has capacity for it
  * @returns conflicts for each committed claim
  */
 export function packSplit<T>(
@@ -66,7 +66,7 @@ export function packSplit<T>(
     const decided = competitors.map((one) => {
       const batch: Decided<T>[] = [];
       for (const task of one.queue.splice(0, BLIND)) {
-        one.hear(task);
+        one.observe(task);
         const request = options.requestOf(task);
         const [chosen] = place(one.state, request, one.chance, one.policy).chosen;
         if (chosen === undefined) {
@@ -93,16 +93,16 @@ export function packSplit<T>(
       }
       competitors[number]?.queue.unshift(...again);
     }
-    cell.tell(competitors.map(({ state }) => state));
+    cell.publish(competitors.map(({ state }) => state));
   }
   return conflicts / committed;
 }
 
-/** What is true: the ledgers, and which of them the schedulers have not heard of yet. */
+/** The ledgers in the store, and which of them the schedulers have not seen yet. */
 class SharedCell {
   readonly #hosts: ReadonlyMap<string, Host>;
   readonly #ledgers = new Map<string, Ledger>();
-  readonly #news = new Set<string>();
+  readonly #changed = new Set<string>();
   #revision = 0;
 
   constructor(hosts: readonly Host[]) {
@@ -123,15 +123,15 @@ class SharedCell {
     const ledger = this.#ledgers.get(claim.host) ?? EMPTY_LEDGER;
     if (host === undefined || fitShortfall(host, ledger, claim) !== null) return false;
     this.#ledgers.set(claim.host, withClaim(ledger, claim));
-    this.#news.add(claim.host);
+    this.#changed.add(claim.host);
     return true;
   }
 
-  tell(states: readonly CellState[]): void {
+  publish(states: readonly CellState[]): void {
     this.#revision += 1;
-    for (const id of this.#news) {
+    for (const id of this.#changed) {
       for (const state of states) state.setLedger(id, this.#ledgers.get(id) ?? EMPTY_LEDGER, this.#revision);
     }
-    this.#news.clear();
+    this.#changed.clear();
   }
 }

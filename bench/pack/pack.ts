@@ -23,7 +23,7 @@ import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
  * own hosts and pod lists, beside the published means. A list is filled up by random repeats to 130 % of the GPUs and
  * shuffled; each pod is offered once; nothing leaves.
  *
- *   node dist/bench/pack/pack.js --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
+ *   npm run bench -- pack --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
  *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
  *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
  *                                      what keeps the rest out
@@ -44,7 +44,7 @@ const folder = openFolder(values.traces);
 
 type Chooser = CompetitorsChooser<Pod>;
 
-const fixed = (policy: PlacementPolicy): Chooser => ({ policy, hear: () => undefined });
+const fixed = (policy: PlacementPolicy): Chooser => ({ policy, observe: () => undefined });
 
 const policies: Record<string, (mix: TaskMix) => Chooser> = {
   binpack: () => fixed(BINPACK),
@@ -54,8 +54,8 @@ const policies: Record<string, (mix: TaskMix) => Chooser> = {
   // As a scheduler with `--score fgd` does it.
   'fgd-learned': () => {
     const learned = new LearnedMix();
-    const hear = ({ cpuMilli, gpu }: Pod): void => learned.observe(cpuMilli, gpu, 1);
-    return { policy: keepGpusWholeFor(learned), hear };
+    const observe = ({ cpuMilli, gpu }: Pod): void => learned.observe(cpuMilli, gpu, 1);
+    return { policy: keepGpusWholeFor(learned), observe };
   },
   random: () => fixed(RANDOM_FIT),
 };
@@ -134,13 +134,13 @@ function stateOf(hosts: readonly Host[]): CellState {
 function placeAll(
   state: CellState,
   pods: readonly Pod[],
-  { policy, hear }: Chooser,
+  { policy, observe }: Chooser,
   seed: number,
   onSettled: Settled,
 ): void {
   const chance = chanceFor(policy.score, seededRandom(seed + 1000), () => ({ index: 0, count: 1 }));
   for (const [n, pod] of pods.entries()) {
-    hear(pod);
+    observe(pod);
     const request = requestOf(pod);
     const [chosen] = place(state, request, chance, policy).chosen;
     if (chosen !== undefined)
@@ -218,7 +218,7 @@ function published(list: string, policy: string): { at100: number; at130: number
   };
 }
 
-/** What cannot be read ends the program with a line that says what to do about it. */
+/** A folder that cannot be read ends the program with one line. */
 function openFolder(path: string | undefined): OpenbFolder {
   const lists = values.lists.split(',').filter(Boolean);
   try {

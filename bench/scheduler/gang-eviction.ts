@@ -12,11 +12,11 @@ import { Hosts } from './hosts.ts';
 import { Durable, keys, smallJobMs, startScheduler, submit } from './scheduler.ts';
 
 /**
- * How long a gang takes for which half as many must give way, from its job to the moment all of it is effective; and how
- * long ten tasks of another tenant wait meanwhile, one job of them after the other. A real scheduler on a real etcd; the
- * hosts say what runs on them and start what they are told, in memory alone. The CPU is the scheduler's and the hosts' together.
+ * How long a gang takes that preempts half as many allocations, from its submission until all of it is effective; and how long
+ * ten tasks of another namespace wait meanwhile, one job of them after the other. The hosts are in memory. The CPU is that of
+ * the scheduler and the hosts together.
  *
- *   node dist/bench/scheduler/gang-eviction.js [--members 1000,10000] [--kinds batch,service,distinct,spread]
+ *   npm run bench -- gang-eviction [--members 1000,10000] [--kinds batch,service,distinct,spread]
  *
  * `distinct`: each member on a host of its own, so that there are as many hosts; `spread`: over a hundred racks. Both are batch jobs.
  */
@@ -28,10 +28,10 @@ const { values } = parseArgs({
 });
 /** What the gang asks for beside its resources, and how many of its members a host takes. */
 const KINDS = {
-  batch: { wishes: {}, membersAHost: 5 },
-  service: { wishes: {}, membersAHost: 5 },
-  distinct: { wishes: { distinct: ['host.id'] }, membersAHost: 1 },
-  spread: { wishes: { spread: [{ by: 'host.rack', weight: 50 }] }, membersAHost: 5 },
+  batch: { preferences: {}, membersAHost: 5 },
+  service: { preferences: {}, membersAHost: 5 },
+  distinct: { preferences: { distinct: ['host.id'] }, membersAHost: 1 },
+  spread: { preferences: { spread: [{ by: 'host.rack', weight: 50 }] }, membersAHost: 5 },
 } as const;
 type Kind = keyof typeof KINDS;
 const typeOf = (kind: Kind): 'service' | 'batch' => (kind === 'service' ? 'service' : 'batch');
@@ -114,7 +114,7 @@ async function smallJobs(
 
 async function measure(members: number, kind: Kind): Promise<void> {
   const type = typeOf(kind);
-  const { wishes, membersAHost } = KINDS[kind];
+  const { preferences, membersAHost } = KINDS[kind];
   const bed = await startBed();
   const { store } = bed;
   const hosts = new Hosts();
@@ -129,7 +129,7 @@ async function measure(members: number, kind: Kind): Promise<void> {
     const cpu = process.cpuUsage();
     const startedMs = performance.now();
     const task = { resources: { cpu: '1000m', memory: '1000Mi' } };
-    await submit(store, 'gang', { type, priority: 80, count: members, gang: true, ...task, ...wishes });
+    await submit(store, 'gang', { type, priority: 80, count: members, gang: true, ...task, ...preferences });
     let isDone = false;
     const beside = smallJobs(store, durable, 'beside', type, () => !isDone);
     await durable.until(() => durable.of('gang') >= 1);

@@ -5,8 +5,8 @@ import { json } from 'node:stream/consumers';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 
 /**
- * All hosts, told apart by the first part of the path: they say what runs there and start what they are told, and no more. Each
- * has an address of its own, as a client keeps no more than some connections to one.
+ * All hosts in one HTTP server, by the first part of the path: they report what runs, and start and stop what is ordered. Each
+ * has an address of its own, since a client keeps only some connections to one.
  */
 export class Hosts {
   readonly #running = new Map<string, Map<string, Allocation>>();
@@ -17,7 +17,7 @@ export class Hosts {
     if (method === 'PUT') void this.#start(host, request, response);
     else if (url.includes('/v1/reports')) this.#report(host, response);
     else if (method === 'GET' && id === undefined) answer(response, this.#listing(host));
-    else if (method === 'GET') this.#tell(host, id ?? '', response);
+    else if (method === 'GET') this.#find(host, id ?? '', response);
     else this.#stop(host, id ?? '', response);
   });
 
@@ -48,13 +48,13 @@ export class Hosts {
     };
   }
 
-  /** What runs when somebody begins to listen; nothing changes later but by starts, of which who ordered them knows. */
+  /** The full report; later changes come only from starts, which the scheduler ordered itself. */
   #report(host: string, response: ServerResponse): void {
     response.setHeader('content-type', 'application/x-ndjson');
     response.write(`${JSON.stringify({ ...this.#listing(host), kind: 'full' })}\n`);
   }
 
-  #tell(host: string, id: string, response: ServerResponse): void {
+  #find(host: string, id: string, response: ServerResponse): void {
     const allocation = this.#running.get(host)?.get(id);
     if (allocation === undefined) answer(response, { status: 404, code: 'no-allocation', detail: id }, 404);
     else answer(response, { ...allocation, ...RUNNING });

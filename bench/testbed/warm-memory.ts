@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 
 /**
- * Takes memory from the machine and gives it back at once. A virtual machine whose free memory is lent to others gets each
- * page back at ten times the price of one that it has (28 µs instead of some 2), and a server that keeps what it is told
- * takes a page for every placement: without this it depends on what ran before how fast a measurement is.
+ * Takes memory from the machine and returns it at once. A virtual machine whose free memory its host has reclaimed gets each
+ * page at ten times the price of one that it has (28 µs instead of some 2), and etcd takes a page for every placement: without
+ * this the speed of a measurement depends on what ran before.
  */
 export function warmMemory(mib: number): void {
   const program =

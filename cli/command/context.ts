@@ -1,23 +1,14 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import { CliError, EXIT } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that every command has. */
 export interface GlobalOptions {
   readonly address?: readonly string[];
   readonly namespace?: string;
-  readonly output?: string;
+  readonly output?: Output | 'wide';
 }
 
-export const OUTPUTS = ['table', 'json', 'yaml', 'name'] as const;
-export type Output = (typeof OUTPUTS)[number];
-
-export function outputOf(text: string): Output {
-  const found = OUTPUTS.find((output) => output === text);
-  if (found === undefined)
-    throw new CliError(EXIT.usage, `-o ${text}: expected one of ${OUTPUTS.join(', ')}`, 'moorage help');
-  return found;
-}
+export type Output = 'table' | 'json' | 'yaml' | 'name';
 
 /** What a command works with. */
 export interface Context {
@@ -34,24 +25,18 @@ export interface Context {
   endInOrder(): void;
 }
 
-export interface ContextInput {
-  readonly terminal: Terminal;
-  readonly options: GlobalOptions;
-  readonly interrupted: AbortSignal;
-  readonly endInOrder: () => void;
-}
-
-export function makeContext({ terminal, options, interrupted, endInOrder }: ContextInput): Context {
+export function makeContext(
+  options: GlobalOptions,
+  input: Pick<Context, 'terminal' | 'interrupted' | 'endInOrder'>,
+): Context {
+  const { terminal, interrupted } = input;
   let api: Promise<MonitorClient> | null = null;
-  const form = options.output ?? 'table';
   return {
-    terminal,
+    ...input,
     namespace: options.namespace ?? terminal.env.MOORAGE_NAMESPACE ?? 'default',
-    output: outputOf(form === 'wide' ? 'table' : form),
-    wide: form === 'wide',
+    output: options.output === 'wide' ? 'table' : (options.output ?? 'table'),
+    wide: options.output === 'wide',
     api: () => (api ??= connect(terminal, options.address ?? [], interrupted)),
-    interrupted,
-    endInOrder,
   };
 }
 

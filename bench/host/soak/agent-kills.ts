@@ -197,7 +197,7 @@ class Soak {
         this.#signals += 1;
         const order = { commandId: `sig-${String(this.#signals)}`, signal: SIGNAL };
         this.#answer(this.#session.signal(order));
-        // Said twice, over two ways: it is the same signal.
+        // Sent twice, over two ways, it is one signal.
         if (this.#random.fraction() < 0.3)
           this.#answer(this.#ask((client, address) => client.signal(address, TASK, order)));
       }
@@ -205,7 +205,7 @@ class Soak {
     }
   }
 
-  /** To be awaited at the end; one that fails is heard of then. */
+  /** Awaited at the end, where a failure is thrown. */
   #answer(answer: Promise<unknown>): void {
     answer.catch(() => undefined);
     this.#answers.push(answer);
@@ -220,9 +220,9 @@ class Soak {
       for (let twice = 0; twice < 2; twice++)
         await this.#ask((client, address) => client.exec(address, TASK, request));
       const status = await this.#ended(commandId);
-      const said = await textOf(log);
-      if (said === 'run\n') this.#commands.ranOnce += 1;
-      else this.#commands.wrong ??= JSON.stringify({ status, said });
+      const witness = await textOf(log);
+      if (witness === 'run\n') this.#commands.ranOnce += 1;
+      else this.#commands.wrong ??= JSON.stringify({ status, said: witness });
       await pause(500 * this.#random.fraction());
     }
   }
@@ -269,12 +269,12 @@ class Soak {
     }
   }
 
-  /** @returns `UNKNOWN` when nobody knows what came of it. @throws for what will not pass, and at the last try */
+  /** @returns `UNKNOWN` when its outcome is not known. @throws for a lasting error, and at the last try */
   async #tryOnce<T>(call: Call<T>, { address }: AgentProcess, isLast: boolean): Promise<T | typeof UNKNOWN> {
     try {
       const answer = await call(this.#client, address);
       if (!isUnknown(answer)) return answer;
-      if (isLast) throw new Error(`nobody answers: ${JSON.stringify(answer)}`);
+      if (isLast) throw new Error(`no agent answers: ${JSON.stringify(answer)}`);
     } catch (error) {
       const passes =
         error instanceof ProblemError && (error.problem.status >= 500 || error.problem.status === 408);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Reads lines and repeats them, counts its signals, and says in the end what it got. In Python: a shell loses signals that
+ * Reads lines and repeats them, counts its signals, and prints in the end what it got. In Python: a shell loses signals that
  * come while it forks, and Node has no real-time ones. They are waited for, not handled: handlers run once for several.
  */
 export const ECHO = `
@@ -31,14 +31,14 @@ os._exit(7)
 export const SIGNAL = 'SIGRTMIN+3';
 export const EXIT_CODE = 7;
 
-/** What the task says at its end of what it read and of how often it was signalled. */
-interface Said {
+/** What the task prints at its end: what it read, and how often it was signalled. */
+interface Summary {
   readonly lines: number;
   readonly digest: string;
   readonly signals: number;
 }
 
-/** Every line that was typed, until it has come back as it must: in its turn, once, with each of its bytes. */
+/** Every line that was typed, until it has come back: in order, once, with each of its bytes. */
 export class EchoCheck {
   readonly #typed = createHash('sha256');
   #lines = 0;
@@ -46,7 +46,7 @@ export class EchoCheck {
   #bytes = 0;
   #awaited: string[] = [];
   #rest = '';
-  #said: Said | null = null;
+  #summary: Summary | null = null;
   #wrong: string | null = null;
   #ready: () => void = () => undefined;
   /** Before it blocks the signal, one would end it. */
@@ -82,17 +82,19 @@ export class EchoCheck {
   }
 
   get signals(): number {
-    return this.#said?.signals ?? -1;
+    return this.#summary?.signals ?? -1;
   }
 
   /** Did the task read just what was typed? */
   get inputMatches(): boolean {
-    return this.#said?.lines === this.#lines && this.#said.digest === this.#typed.copy().digest('hex');
+    return this.#summary?.lines === this.#lines && this.#summary.digest === this.#typed.copy().digest('hex');
   }
 
   /** Did it all come back? */
   get outputMatches(): boolean {
-    return this.#wrong === null && this.#echoed === this.#lines && this.#said !== null && this.#rest === '';
+    return (
+      this.#wrong === null && this.#echoed === this.#lines && this.#summary !== null && this.#rest === ''
+    );
   }
 
   /** The first line that came otherwise than it must. */
@@ -102,9 +104,9 @@ export class EchoCheck {
 
   #see(line: string): void {
     if (this.#bytes > 0 && line === 'ready' && this.#echoed === 0) return;
-    const said = /^end (\d+) ([0-9a-f]{64}) (\d+)$/.exec(line);
-    if (said !== null) {
-      this.#said = { lines: Number(said[1]), digest: said[2] ?? '', signals: Number(said[3]) };
+    const end = /^end (\d+) ([0-9a-f]{64}) (\d+)$/.exec(line);
+    if (end !== null) {
+      this.#summary = { lines: Number(end[1]), digest: end[2] ?? '', signals: Number(end[3]) };
       return;
     }
     this.#echoed += 1;

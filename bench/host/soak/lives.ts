@@ -8,7 +8,7 @@ import type { AgentProcess, Birth } from '../host-process.ts';
 export const MOMENTS = ['opening', 'serving', 'talking'] as const;
 export type Moment = (typeof MOMENTS)[number];
 
-/** As often as the two others together: what clients do happens there. */
+/** `talking` as often as the two other moments together: only there clients do something. */
 const MOMENTS_DRAWN: readonly Moment[] = ['opening', 'serving', 'talking', 'talking'];
 /** Without a life in which they talk, clients get nowhere. */
 const SILENT_LIVES_MAX = 3;
@@ -77,7 +77,7 @@ export class AgentLives {
     } else {
       const agent = await this.serving();
       if (moment === 'talking') await this.#options.talked();
-      if (!this.isServing(agent)) throw new Error('somebody else kills agents');
+      if (!this.isServing(agent)) throw new Error('the agent ended without being killed');
       await pause(LIFE_MS * this.#options.random.fraction());
     }
     await this.#kill();

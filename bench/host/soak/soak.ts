@@ -19,7 +19,7 @@ export interface SoakOptions {
   readonly kills: number;
   /** Hosts side by side, each with agents, a task and clients of its own. */
   readonly agents: number;
-  /** Of the first host; the others count on from it. */
+  /** Of the first host; each next host has the next one. */
   readonly seed: number;
   /** Prints a result. */
   readonly print: (line: string) => void;
@@ -27,7 +27,6 @@ export interface SoakOptions {
   readonly onProgress: (line: string) => void;
 }
 
-/** Each host has its kills, however slow the others are. */
 const LINES_PER_LIFE = 400;
 const SIGNALS_PER_LIFE = 12;
 

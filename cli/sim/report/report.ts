@@ -108,7 +108,7 @@ function tableHtml({ head, rows }: NonNullable<Section['table']>): string {
   );
 }
 
-/** Seven colours that can be told apart on light and on dark ground, by most people with colour blindness too. */
+/** Seven colours that differ on a light and on a dark background, for most people with colour blindness too. */
 const LIGHT = ['#0b62a8', '#c8500a', '#1b7f4b', '#8a3fa0', '#b3261e', '#7a6200', '#3f4a5a'];
 const DARK = ['#6db3f2', '#ff9d5c', '#5fd09a', '#d59bea', '#ff8a80', '#e0c450', '#aab4c4'];
 

@@ -1,9 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { onAbort } from '../../../src/ports/on-abort.ts';
-import { StopFlag } from './stop-flag.ts';
 import type { FinishedPoint, PointTask, ThreadOrder } from './task.ts';
 
-type Said =
+type Message =
   | { readonly kind: 'progress'; readonly done: number }
   | { readonly kind: 'finished'; readonly point: FinishedPoint }
   | { readonly kind: 'failed'; readonly message: string };
@@ -23,19 +22,19 @@ export async function runAll<T extends PointTask>(
   options: PoolOptions<T>,
 ): Promise<void> {
   const waiting = [...tasks];
-  const stop = new StopFlag();
-  const forget = onAbort(options.signal, () => stop.raise());
+  const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const forget = onAbort(options.signal, () => Atomics.store(stop, 0, 1));
   const underWay = new Map<number, number>();
-  const told = (): void => options.onProgress([...underWay.values()].reduce((sum, done) => sum + done, 0));
+  const report = (): void => options.onProgress([...underWay.values()].reduce((sum, done) => sum + done, 0));
   const threads = Array.from({ length: Math.min(options.threads, tasks.length) }, async (_, number) => {
     const thread = new Thread();
     try {
       for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
-        if (stop.isRaised) return;
+        if (options.signal.aborted) return;
         const { spec, trace } = task;
-        const point = await thread.run({ task: { spec, trace }, stop: stop.shared }, (done) => {
+        const point = await thread.run({ task: { spec, trace }, stop }, (done) => {
           underWay.set(number, done);
-          told();
+          report();
         });
         underWay.delete(number);
         await options.onFinished(task, point);
@@ -65,7 +64,7 @@ class Thread {
   constructor() {
     const built = import.meta.url.endsWith('.js');
     this.#worker = new Worker(new URL(built ? './worker.js' : './worker.ts', import.meta.url));
-    this.#worker.on('message', (said: Said) => this.#hear(said));
+    this.#worker.on('message', (message: Message) => this.#receive(message));
     this.#worker.on('error', (error) => this.#running?.fail(error));
     this.#worker.on('exit', () => this.#running?.fail(new Error('the thread of a run ended before the run')));
   }
@@ -82,9 +81,9 @@ class Thread {
     await this.#worker.terminate();
   }
 
-  #hear(said: Said): void {
-    if (said.kind === 'progress') this.#running?.onProgress(said.done);
-    else if (said.kind === 'finished') this.#running?.finish(said.point);
-    else this.#running?.fail(new Error(said.message));
+  #receive(message: Message): void {
+    if (message.kind === 'progress') this.#running?.onProgress(message.done);
+    else if (message.kind === 'finished') this.#running?.finish(message.point);
+    else this.#running?.fail(new Error(message.message));
   }
 }

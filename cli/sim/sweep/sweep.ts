@@ -11,7 +11,7 @@ import { keyOf } from './task.ts';
  *
  * 1. `task.ts` names a point by a hash of its input; a point that `out-folder.ts` has of an earlier run is not run again.
  * 2. `pool.ts` gives the others to threads. Each thread is a `worker.ts`, which calls `run-task.ts`.
- * 3. `progress.ts` prints how far the sweep is; an interrupt stops the threads by `stop-flag.ts`.
+ * 3. `progress.ts` prints how far the sweep is; an interrupt stops the threads by a flag in shared memory.
  */
 
 /** A task and its name in messages. */

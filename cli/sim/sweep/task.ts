@@ -10,10 +10,10 @@ export interface PointTask {
   readonly trace: TraceRef | null;
 }
 
-/** What a thread is given to do, and the flag that ends it. */
+/** What a thread does, and the shared flag, not 0, that ends it: a thread that computes reads no messages. */
 export interface ThreadOrder {
   readonly task: PointTask;
-  readonly stop: SharedArrayBuffer;
+  readonly stop: Int32Array<SharedArrayBuffer>;
 }
 
 export interface FinishedPoint {

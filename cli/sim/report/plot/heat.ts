@@ -23,7 +23,7 @@ interface HeatCell {
 const WIDTH = 460;
 const HEIGHT = 270;
 const MARGIN = { left: 62, right: 14, top: 30, bottom: 44 };
-/** The palest cell can still be told from the ground, and its number be read on the deepest. */
+/** The palest cell differs from the background, and the number on the deepest can be read. */
 const OPACITY = { least: 0.06, most: 0.7 };
 
 /** One for each surface of the figure. */
