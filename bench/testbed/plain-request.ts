@@ -1,7 +1,7 @@
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
-import type { PlacementRequest } from '../../src/core/placement/placement.ts';
+import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 
 /** A group without constraints and preferences, but for what `part` says. */
 export function makeGroup(part: Partial<Group> = {}): Group {
