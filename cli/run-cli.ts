@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CommanderError, InvalidArgumentError } from 'commander';
 import type { Context, GlobalOptions } from './command/context.ts';
 import { makeContext } from './command/context.ts';
-import { CliError, EXIT } from './command/exit.ts';
+import { CliError, EXIT, unexpected } from './command/exit.ts';
 import { buildProgram } from './program.ts';
 import type { Terminal } from './command/terminal.ts';
 
@@ -125,11 +125,5 @@ async function explain(error: unknown): Promise<CliError> {
       'check that etcd is up and --etcd names it',
       error,
     );
-  const message = error instanceof Error ? error.message : String(error);
-  return new CliError(
-    EXIT.workloadFailed,
-    message,
-    'the same with MOORAGE_DEBUG=1 shows where it happened',
-    error,
-  );
+  return unexpected(error);
 }

@@ -12,7 +12,6 @@ import { clockTime } from '../output/words.ts';
 
 export interface EventsOptions {
   readonly follow: boolean;
-  /** An event's id, `0`, `now`, or how long ago, such as 10m. */
   readonly since?: string;
   readonly job?: string;
   readonly kind?: string;

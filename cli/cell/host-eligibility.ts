@@ -12,9 +12,7 @@ export type HostVerb = keyof typeof STATES;
 
 export interface EligibilityOptions {
   readonly reason: string;
-  /** Of a drain: how long batch tasks may go on, and services may take to move one by one. */
   readonly deadline?: string;
-  /** Until nothing runs there any more. */
   readonly wait?: boolean;
   readonly dryRun?: boolean;
 }

@@ -47,7 +47,6 @@ export interface SetSharedOptions {
   readonly by?: string;
   readonly capacity: number;
   readonly unit: string;
-  /** `value=amount`. */
   readonly of: readonly string[];
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
 import { CliError, EXIT } from './exit.ts';
+import type { Terminal } from './terminal.ts';
 
 /** `cell.json`, which `moorage dev` writes beside its data. */
 export interface RunningCell {
@@ -12,17 +13,14 @@ export interface RunningCell {
   readonly startedAtMs: number;
 }
 
-export interface AddressSources {
-  /** `--address`, repeated or with commas. */
-  readonly option: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
-}
-
 export const DEFAULT_ADDRESS = 'http://127.0.0.1:7070';
 
 /** The monitors to call, most explicit source first: option, `MOORAGE_ADDR`, a development cell of this folder, default. */
-export function monitorAddresses(sources: AddressSources): MonitorAddresses {
+export function monitorAddresses(sources: {
+  readonly option: readonly string[];
+  readonly env: Terminal['env'];
+  readonly cwd: string;
+}): MonitorAddresses {
   const option = split(sources.option);
   if (option.length > 0) return { urls: option.map((url) => checkUrl(url, '--address')), from: '--address' };
   const env = split([sources.env.MOORAGE_ADDR ?? '']);

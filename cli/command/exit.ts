@@ -42,6 +42,17 @@ export function inLeaving(error: unknown): CliError {
   return new CliError(EXIT.workloadFailed, `told to end, and failed: ${message}`, hint, error);
 }
 
+/** An error that no caller expects. */
+export function unexpected(error: unknown): CliError {
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliError(
+    EXIT.workloadFailed,
+    message,
+    'the same with MOORAGE_DEBUG=1 shows where it happened',
+    error,
+  );
+}
+
 export function usageError(message: string, hint: string): CliError {
   return new CliError(EXIT.usage, message, hint);
 }

@@ -10,13 +10,11 @@ import { devCell } from './dev-cell.ts';
 import { demonstrate } from './demonstration.ts';
 
 export interface DevOptions {
-  /** Ends after the demonstration and leaves nothing behind. */
   readonly once: boolean;
   readonly demo: boolean;
   readonly hosts: number;
   readonly monitors: number;
   readonly name: string;
-  /** Forgets the data of the last start. */
   readonly fresh: boolean;
 }
 

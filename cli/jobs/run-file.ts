@@ -11,12 +11,9 @@ import { followLogs } from '../tasks/logs.ts';
 import { readJobFile } from './validate.ts';
 
 export interface RunFileOptions {
-  /** Of the job, instead of the one in the file. */
   readonly name?: string;
   readonly detach: boolean;
-  /** Give up after this long: `5m`. */
   readonly timeout?: string;
-  /** The version that must be there now. */
   readonly checkVersion?: number;
   readonly logs: boolean;
 }

@@ -7,12 +7,6 @@ import { CliError, EXIT } from '../command/exit.ts';
 /** Candidates that an error lists. */
 const CANDIDATES_MAX = 8;
 
-/** What was asked about a job, and its whole name. */
-export interface FoundJob<T> {
-  readonly name: JobRef;
-  readonly answer: T;
-}
-
 /**
  * Asks about the job of this name or, where there is none, of the only one whose name begins so.
  *
@@ -22,7 +16,7 @@ export async function withJob<T>(
   api: MonitorClient,
   name: JobRef,
   ask: (name: JobRef) => Promise<T>,
-): Promise<FoundJob<T>> {
+): Promise<{ readonly name: JobRef; readonly answer: T }> {
   let missing: ProblemError | null = null;
   if (isId(name.job))
     try {

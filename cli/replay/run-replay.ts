@@ -20,20 +20,15 @@ import { reasonsOf, untilSettled } from './settle.ts';
 import { submitPods } from './submit.ts';
 
 export interface ReplayOptions {
-  /** All of the list when absent. */
   readonly pods?: number;
   readonly schedulers: number;
-  /** Which pods: `default`, `multigpu20`, ... */
   readonly list: string;
-  /** Which hosts: `all` or `gpu`. */
   readonly nodes: string;
-  /** Shuffles the pods; in the order of the file when absent. */
   readonly seed?: number;
   readonly keep: boolean;
   readonly check: boolean;
   readonly conflictCheck?: string;
   readonly timeoutSeconds: number;
-  /** A cell that runs already; one of our own when empty. */
   readonly address: readonly string[];
 }
 

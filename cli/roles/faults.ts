@@ -1,5 +1,5 @@
 import { StoreError } from '../../src/ports/cell-store.ts';
-import { CliError, EXIT } from '../command/exit.ts';
+import { CliError, EXIT, unexpected } from '../command/exit.ts';
 
 /** What to do about the roles' own refusals to start, by the error's name. */
 const HINTS: Readonly<Record<string, string>> = {
@@ -41,12 +41,7 @@ export function faultOf(error: unknown): CliError {
     return new CliError(EXIT.unreachable, `cannot listen there: ${message}`, '--listen 127.0.0.1:0', error);
   if (code === 'ENOENT')
     return new CliError(EXIT.usage, message, 'check the folders that --keys and --data name', error);
-  return new CliError(
-    EXIT.workloadFailed,
-    message,
-    'the same with MOORAGE_DEBUG=1 shows where it happened',
-    error,
-  );
+  return unexpected(error);
 }
 
 function codeOf(error: unknown): string | null {

@@ -15,7 +15,6 @@ import { serveRole } from './serve.ts';
 
 export interface HollowFlags
   extends RoleFlags, Pick<AgentFlags, 'keys' | 'tickets' | 'cpu' | 'memory' | 'disk'> {
-  /** A JSON file with a list of hosts. */
   readonly hosts?: string;
   readonly count: number;
   readonly beat?: string;

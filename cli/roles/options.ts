@@ -17,12 +17,9 @@ export interface RoleFlags {
   readonly listen: string;
   readonly advertise?: string;
   readonly plainOutsideLoopback?: boolean;
-  readonly logLevel: LogLevel;
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly logFile?: string;
 }
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The same, checked, with its log open. */
 export interface RoleBasics {
@@ -35,7 +32,7 @@ export interface RoleBasics {
   readonly log: Log;
 }
 
-export const DEFAULT_ETCD = 'http://127.0.0.1:2379';
+const DEFAULT_ETCD = 'http://127.0.0.1:2379';
 
 export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
   const id = flags.id ?? defaultId(component);

@@ -3,8 +3,7 @@ import type { PointSpec } from '../../sim/omega/point/spec.ts';
 import { OMEGA_RETRY, PATIENT_RETRY } from '../../sim/omega/model/spec.ts';
 import type { Workload } from './workload/workload.ts';
 
-export const RUN_DESIGNS = ['monolithic', 'multi-path', 'two-level', 'shared-state'] as const;
-export type RunDesign = (typeof RUN_DESIGNS)[number];
+export type RunDesign = 'monolithic' | 'multi-path' | 'two-level' | 'shared-state';
 
 /** What may be chosen about a run, beside its workload. */
 export interface RunFlags {

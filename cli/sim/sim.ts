@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { OmegaOptions } from './figures.ts';
+import type { RunDesign } from './run-spec.ts';
 import type { SimRunOptions } from './run.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { ALL } from './workload/trace-choice.ts';
@@ -27,7 +28,7 @@ const JOBS_MAX = 10_000_000;
 const SAMPLE_MAX = 100_000;
 const VALUES_MAX = 200;
 const CELLS = ['A', 'B', 'C', 'D', 'example'];
-const DESIGNS = ['monolithic', 'multi-path', 'two-level', 'shared-state'] as const;
+const DESIGNS: readonly RunDesign[] = ['monolithic', 'multi-path', 'two-level', 'shared-state'];
 const LARGEST = 1e9;
 
 export function addSimVerbs(program: Command, { run }: ProgramInput): void {
@@ -64,11 +65,11 @@ function addOmega(sim: Command, run: ProgramInput['run']): void {
 }
 
 interface RunVerbOptions extends SimRunOptions, GlobalOptions {
-  readonly design: (typeof DESIGNS)[number];
+  readonly design: RunDesign;
 }
 
 interface CompareVerbOptions extends SimRunOptions, GlobalOptions {
-  readonly designs: (typeof DESIGNS)[number][];
+  readonly designs: RunDesign[];
 }
 
 function addRun(sim: Command, run: ProgramInput['run']): void {

@@ -5,9 +5,7 @@ import { findAllocation } from '../names/find-allocation.ts';
 
 export interface AttachFlags {
   readonly task?: string;
-  /** False: only output. */
   readonly stdin: boolean;
-  /** Takes the input over from the client that holds it. */
   readonly take: boolean;
 }
 

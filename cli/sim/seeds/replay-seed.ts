@@ -25,15 +25,10 @@ const OUT_HINT = '--out with a file in a folder that is there';
 
 export interface SimReplayOptions {
   readonly shrink: boolean;
-  /** The kind of run of the suite; default: what `npm run sim` runs for the seed. */
   readonly theme?: string;
-  /** Virtual time between two faults of the small cell. */
   readonly every?: number;
-  /** The small cell without faults. */
   readonly calm?: boolean;
-  /** A fault plan as JSON, in place of the one that the seed draws. */
   readonly faults?: string;
-  /** Write the timeline there. */
   readonly out?: string;
   readonly whole: boolean;
 }

@@ -16,9 +16,7 @@ import { replayOf, themeOf } from './replay-seed.ts';
 
 export interface SimSeedsOptions {
   readonly minutes?: number;
-  /** The kind of runs of the suite. */
   readonly theme?: string;
-  /** Folder for what failed runs leave; nothing is written without one. */
   readonly out?: string;
 }
 
