@@ -13,7 +13,7 @@
  * An owner deletes its key when nothing is left to do for a job. Schedulers that see it do so while it lives leave the job
  * alone until its record changes or that scheduler is gone; then another one claims it and checks.
  */
-import type { JobRecord, SchedulerKind } from '../../src/core/cell/job.ts';
+import type { JobRecord } from '../../src/core/cell/job.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../../src/core/cell/ownership.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
