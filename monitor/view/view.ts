@@ -9,7 +9,7 @@ import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import type { RunRecord } from '../../src/wire/api/monitor-api.ts';
+import type { RunRecord } from '../../src/wire/records/records.ts';
 import {
   allocationCodec,
   eligibilityCodec,

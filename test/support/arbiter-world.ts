@@ -2,7 +2,7 @@ import { Arbiter } from '../../arbiter/arbiter.ts';
 import { arbiterRoutes } from '../../arbiter/routes.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
-import { MemoryNetwork } from '../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from './memory-network.ts';
 import { callQueue } from '../../src/adapters/system/call-queue.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';

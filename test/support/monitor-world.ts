@@ -7,7 +7,7 @@ import { NO_RESOURCES, NO_SCALARS } from '../../src/core/cell/resources.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
-import { MemoryNetwork } from '../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from './memory-network.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { HttpAnswer, HttpCall } from '../../src/ports/http.ts';

@@ -19,7 +19,7 @@ import type { Pool, SharedResource } from '../../../src/core/quota/shared-resour
 import type { Change } from '../../../src/ports/cell-store.ts';
 import type { Codec } from '../../../src/wire/codec/codec.ts';
 import { RecordError } from '../../../src/wire/codec/codec.ts';
-import type { RunRecord } from '../../../src/wire/api/monitor-api.ts';
+import type { RunRecord } from '../../../src/wire/records/records.ts';
 import {
   allocationCodec,
   eligibilityCodec,

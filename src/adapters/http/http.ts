@@ -19,7 +19,7 @@ import { sendStream } from './stream-reply.ts';
  * stream (`stream-reply.ts`); whatever fails is answered with a problem (`problem-reply.ts`).
  *
  * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
- * `channel-server.ts` takes upgrades, with `route-match.ts`, which the network in memory uses too; `channel-client.ts` opens
+ * `channel-server.ts` takes upgrades, with `route-match.ts`; `channel-client.ts` opens
  * channels. Calls: `client-core.ts` has the rules of a call (deadline, size, errors), over undici for roles (`client.ts`) or
  * the built-in fetch for the command line (`fetch-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
  * surely was not sent.

@@ -38,7 +38,6 @@ const CLUSTER = 'memory';
  * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
  *
  * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
- * - `http.ts`: servers and clients joined without sockets, with calls that can be lost.
  * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
  * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
  *   connection to its shim.

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
-import { ID_PATTERN } from '../../core/cell/ids.ts';
 import type { StartTerms } from '../../core/quota/ticket.ts';
+import { id, readBody } from './api.ts';
 import { ProblemError } from './problem.ts';
 import { startTermsSchema } from './ticket-schema.ts';
 
@@ -16,7 +16,7 @@ import { startTermsSchema } from './ticket-schema.ts';
 export interface TicketRequest {
   readonly scheduler: string;
   readonly placements: readonly StartTerms[];
-  /** Runs of placements of which all are granted or none, in their order; every other placement stands alone. */
+  /** Runs of placements that are granted all or none, in their order; every other placement stands alone. */
   readonly together?: readonly PlacementRun[];
 }
 
@@ -26,14 +26,14 @@ export interface PlacementRun {
   readonly count: number;
 }
 
-/** Placements of one request. A plan with more asks in several; each one is answered within a few tens of ms. */
+/** Placements of one request, which takes some tens of ms. A plan with more sends several requests. */
 export const PLACEMENTS_MAX = 256;
-/** For that many placements with a few ports and devices each. */
+/** Enough for that many placements with a few ports and devices each. */
 export const TICKET_REQUEST_BYTES_MAX = 512 * 1024;
 
 const position = z.int().min(0).max(PLACEMENTS_MAX);
 const ticketRequestSchema: z.ZodType<TicketRequest> = z.strictObject({
-  scheduler: z.string().regex(ID_PATTERN),
+  scheduler: id,
   placements: z.array(startTermsSchema).min(1).max(PLACEMENTS_MAX),
   together: z
     .array(z.strictObject({ first: position, count: position.min(1) }))
@@ -43,20 +43,10 @@ const ticketRequestSchema: z.ZodType<TicketRequest> = z.strictObject({
 
 /** @throws ProblemError that names the place of the first thing wrong */
 export function readTicketRequest(body: unknown): TicketRequest {
-  const parsed = ticketRequestSchema.safeParse(body);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const path = issue?.path.join('.') ?? '';
-    throw new ProblemError({
-      status: 400,
-      code: 'bad-request',
-      detail: issue?.message ?? 'no ticket request',
-      path,
-    });
-  }
-  checkRuns(parsed.data);
-  const foreign = parsed.data.placements.findIndex((terms) => terms.scheduler !== parsed.data.scheduler);
-  if (foreign < 0) return parsed.data;
+  const request = readBody(ticketRequestSchema, body);
+  checkRuns(request);
+  const foreign = request.placements.findIndex((terms) => terms.scheduler !== request.scheduler);
+  if (foreign < 0) return request;
   const path = `placements.${String(foreign)}.scheduler`;
   throw new ProblemError({
     status: 403,
@@ -66,7 +56,7 @@ export function readTicketRequest(body: unknown): TicketRequest {
   });
 }
 
-/** One after the other, and none beyond the end. */
+/** Runs must not overlap, and must not go beyond the end. */
 function checkRuns({ placements, together }: TicketRequest): void {
   let next = 0;
   for (const [n, { first, count }] of (together ?? []).entries()) {
@@ -74,14 +64,14 @@ function checkRuns({ placements, together }: TicketRequest): void {
       throw new ProblemError({
         status: 400,
         code: 'bad-request',
-        detail: 'placements that are none, or belong together with others already',
+        detail: 'the run overlaps another one, or goes beyond the end',
         path: `together.${String(n)}`,
       });
     next = first + count;
   }
 }
 
-/** What is granted whole or not at all, in the order of the placements: the runs of the request, and every other placement by itself. */
+/** What is granted all or none, in the order of the placements: the runs of the request, and every other placement by itself. */
 export function unitsOf({ placements, together }: TicketRequest): readonly (readonly StartTerms[])[] {
   const units: (readonly StartTerms[])[] = [];
   let next = 0;
@@ -93,7 +83,7 @@ export function unitsOf({ placements, together }: TicketRequest): readonly (read
   return units;
 }
 
-/** The request for the units, of which no more are taken than one request may have. */
+/** The request for these units, which must fit into one. */
 export function requestFor(scheduler: string, units: readonly (readonly StartTerms[])[]): TicketRequest {
   const together: PlacementRun[] = [];
   let first = 0;
@@ -114,9 +104,9 @@ export type TicketGrant =
   | { readonly id: string; readonly refusal: GrantRefusal };
 
 /**
- * `quota`: the namespace would use more than it may. `paused`: an operator paused all placement. `starting`: this arbiter
- * cannot know yet what was granted before it. `view-incomplete`: it cannot know what is in use. `standby`: another arbiter
- * keeps the quotas, ask that one. `busy`: too many grants are out.
+ * `quota`: the namespace would exceed its quota. `paused`: an operator paused all placement. `starting`: this arbiter does
+ * not know yet what was granted before it. `view-incomplete`: it does not know what is in use. `standby`: another arbiter
+ * keeps the quotas, ask that one. `busy`: too many grants are outstanding.
  */
 export const GRANT_REFUSALS = ['quota', 'paused', 'starting', 'view-incomplete', 'standby', 'busy'] as const;
 export type GrantRefusalCode = (typeof GRANT_REFUSALS)[number];
@@ -124,7 +114,7 @@ export type GrantRefusalCode = (typeof GRANT_REFUSALS)[number];
 export interface GrantRefusal {
   readonly code: GrantRefusalCode;
   readonly detail: string;
-  /** When asking again can make sense; null: when the limit or the use changes. */
+  /** When another request may succeed; null: when the limit or the use changes. */
   readonly retryAfterMs: number | null;
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
 import type { SharedResource } from '../../core/quota/shared-resource.ts';
+import { whole } from '../codec/schema-codec.ts';
 import * as bounds from '../values/bounds.ts';
-import { ProblemError } from './problem.ts';
-import { unsafeText } from '../values/safe-string.ts';
+import { mapOf, plainText, readBody } from './api.ts';
 
 /**
  * The monitor's API about the cell as a whole.
@@ -54,10 +54,8 @@ export type SharedResourceRequest = Omit<SharedResource, 'name'>;
 const ATTRIBUTE_CHARS_MAX = 128;
 const VALUES_MAX = 10_000;
 
-const shortText = z
-  .string()
-  .refine((text) => unsafeText(text, bounds.TEXT_BYTES_MAX) === null, 'is not plain short text');
-const amount = z.int().min(0).max(bounds.SCALAR_AMOUNT_MAX);
+const shortText = plainText(bounds.TEXT_BYTES_MAX);
+const amount = whole.max(bounds.SCALAR_AMOUNT_MAX);
 
 const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictObject({
   unit: shortText,
@@ -70,28 +68,17 @@ const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictObject({
     )
     .nullable(),
   capacity: amount,
-  capacities: z
-    .record(shortText.min(1), amount)
-    .refine((map) => Object.keys(map).length <= VALUES_MAX, `has more than ${String(VALUES_MAX)} values`),
+  capacities: mapOf(shortText.min(1), amount, VALUES_MAX),
 });
 
-const NAME = z.string().regex(ID_PATTERN, ID_RULE);
+const nameParam = z.strictObject({ name: z.string().regex(ID_PATTERN, ID_RULE) });
 
 /** @throws ProblemError 400 with the place that is wrong */
 export function readSharedResource(name: unknown, body: unknown): SharedResource {
-  return { ...read(sharedResourceRequest, '', body), name: readSharedName(name) };
+  return { ...readBody(sharedResourceRequest, body), name: readSharedName(name) };
 }
 
 /** @throws ProblemError 400 */
 export function readSharedName(name: unknown): string {
-  return read(NAME, 'name', name);
-}
-
-function read<T>(schema: z.ZodType<T>, place: string, value: unknown): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const path = [place, ...(issue?.path ?? [])].filter((part) => part !== '').join('.');
-  const detail = `${path === '' ? 'the body' : path}: ${issue?.message ?? 'cannot be read'}`;
-  throw new ProblemError({ status: 400, code: 'bad-request', detail, path });
+  return readBody(nameParam, { name }).name;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Exit } from '../../core/cell/allocation.ts';
-import { ENV_NAME, id, text } from './host-requests.ts';
+import { id, plainText } from './api.ts';
+import { ENV_NAME } from './host-requests.ts';
 import * as bounds from '../values/bounds.ts';
 
 /**
@@ -50,9 +51,9 @@ const size = z.int().min(1).max(10_000);
 export const execRequest: z.ZodType<ExecRequest> = z.strictObject({
   commandId,
   task: z.exactOptional(id),
-  command: z.array(text(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
-  env: z.exactOptional(z.record(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX))),
-  cwd: z.exactOptional(text(bounds.ARG_BYTES_MAX)),
+  command: z.array(plainText(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
+  env: z.exactOptional(z.record(z.string().regex(ENV_NAME), plainText(bounds.ENV_BYTES_MAX))),
+  cwd: z.exactOptional(plainText(bounds.ARG_BYTES_MAX)),
   terminal: z.exactOptional(z.strictObject({ rows: size, columns: size })),
   input: z.exactOptional(z.boolean()),
 });

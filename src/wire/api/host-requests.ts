@@ -1,36 +1,20 @@
 import { z } from 'zod';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
-import { ID_PATTERN } from '../../core/cell/ids.ts';
 import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
+import { whole } from '../codec/schema-codec.ts';
 import * as bounds from '../values/bounds.ts';
-import { SHA256_PATTERN, SOURCE_PATTERN } from '../job-file/task-schema.ts';
-import { unsafeText } from '../values/safe-string.ts';
+import { id, mapOf, plainText } from './api.ts';
 
-/** Shapes of what schedulers send to a host-agent, with the limits of a request that nobody vouches for. */
+/** Shapes of what schedulers send to a host-agent, with bounds on everything: the sender is not trusted. */
 
-export const id = z.string().regex(ID_PATTERN);
-export const whole = z.int().min(0);
 const amount = whole.max(Number.MAX_SAFE_INTEGER);
 const durationMs = whole.max(bounds.DURATION_MS_MAX);
 const port = z.int().min(1).max(65_535);
-const PRECEDENCE = z.int().min(0).max(bounds.PRECEDENCE_MAX);
 const SCALAR_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._/-]{0,62}$/;
-/** Names of the environment; the kernel would take anything, and shells make trouble of it. */
+/** Names of environment variables that every shell takes; the kernel takes any text. */
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-
-export function text(bytesMax: number) {
-  return z
-    .string()
-    .refine((value) => unsafeText(value, bytesMax) === null, { error: 'is too long or not plain text' });
-}
-
-function mapOf<T extends z.ZodType>(key: z.ZodString, value: T, keysMax: number) {
-  return z
-    .record(key, value)
-    .refine((map) => Object.keys(map).length <= keysMax, { error: 'has too many entries' });
-}
 
 const bounded = (most: number) => z.int().min(1).max(most);
 
@@ -41,28 +25,32 @@ const resources = z.strictObject({
   scalars: mapOf(z.string().regex(SCALAR_NAME), amount, bounds.SCALARS_MAX),
 });
 
-const gpuShare = z.strictObject({
-  device: whole.max(bounds.GPU_COUNT_MAX - 1),
-  milli: z.int().min(1).max(1000),
-});
-const ports = mapOf(id, port, bounds.PORTS_MAX);
+export const epoch = z.strictObject({ incarnation: plainText(bounds.TEXT_BYTES_MAX), counter: amount });
 
-export const epoch = z.strictObject({ incarnation: text(bounds.TEXT_BYTES_MAX), counter: amount });
+/** What an allocation takes of its host. */
+export const claim = {
+  id,
+  host: id,
+  precedence: whole.max(bounds.PRECEDENCE_MAX),
+  resources,
+  gpus: z
+    .array(z.strictObject({ device: whole.max(bounds.GPU_COUNT_MAX - 1), milli: z.int().min(1).max(1000) }))
+    .max(bounds.GPU_COUNT_MAX),
+  ports: mapOf(id, port, bounds.PORTS_MAX),
+  shared: z.exactOptional(
+    mapOf(plainText(bounds.POOL_NAME_BYTES_MAX).min(1), amount, bounds.SHARED_RESOURCES_MAX),
+  ),
+};
 
 /** Beyond this many an eviction is no eviction, but an emptying of the host. */
 const EVICTS_MAX = 256;
 
 /**
- * Fields that are not listed are dropped, not refused: schedulers of the next version hand on what they found in the
- * store. What starts a process, the launch, is closed.
+ * Fields that are not listed are dropped, not refused: schedulers of a newer version pass on what they read in the store.
+ * The launch, which starts a process, is strict.
  */
 export const allocation: z.ZodType<Allocation> = z.object({
-  id,
-  host: id,
-  precedence: PRECEDENCE,
-  resources,
-  gpus: z.array(gpuShare).max(bounds.GPU_COUNT_MAX),
-  ports,
+  ...claim,
   namespace: id,
   job: id,
   jobVersion: amount,
@@ -71,19 +59,16 @@ export const allocation: z.ZodType<Allocation> = z.object({
   attempt: amount,
   scheduler: id,
   desired: z.enum(DESIRED_STATES),
-  planId: text(bounds.TEXT_BYTES_MAX),
+  planId: plainText(bounds.TEXT_BYTES_MAX),
   epoch,
   createdAtMs: amount,
-  cause: z.exactOptional(text(bounds.TEXT_BYTES_MAX)),
+  cause: z.exactOptional(plainText(bounds.TEXT_BYTES_MAX)),
   replaces: z.exactOptional(id),
   evicts: z.exactOptional(z.array(id).max(EVICTS_MAX)),
   intent: z.exactOptional(id),
-  shared: z.exactOptional(
-    mapOf(text(bounds.POOL_NAME_BYTES_MAX).min(1), amount, bounds.SHARED_RESOURCES_MAX),
-  ),
 });
 
-const envMap = mapOf(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX), bounds.ENV_MAX).refine(
+const envMap = mapOf(z.string().regex(ENV_NAME), plainText(bounds.ENV_BYTES_MAX), bounds.ENV_MAX).refine(
   (env) =>
     Object.entries(env).reduce((sum, [name, value]) => sum + name.length + value.length, 0) <=
     bounds.ENV_BYTES_MAX,
@@ -91,21 +76,21 @@ const envMap = mapOf(z.string().regex(ENV_NAME), text(bounds.ENV_BYTES_MAX), bou
 );
 
 const artifact = z.strictObject({
-  source: text(bounds.SOURCE_BYTES_MAX).regex(SOURCE_PATTERN),
-  sha256: z.string().regex(SHA256_PATTERN),
+  source: plainText(bounds.SOURCE_BYTES_MAX).regex(bounds.SOURCE_PATTERN),
+  sha256: z.string().regex(bounds.SHA256_PATTERN),
   unpack: z.boolean(),
 });
 
 const task = z.strictObject({
   name: id,
-  command: z.array(text(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
+  command: z.array(plainText(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
   env: envMap,
   resources,
   gpu: z
     .strictObject({
       count: z.int().min(1).max(bounds.GPU_COUNT_MAX),
       milliEach: z.int().min(1).max(1000),
-      models: z.array(text(bounds.TEXT_BYTES_MAX)).max(bounds.MODELS_MAX),
+      models: z.array(plainText(bounds.TEXT_BYTES_MAX)).max(bounds.MODELS_MAX),
     })
     .nullable(),
   shared: z.exactOptional(mapOf(id, amount, bounds.SHARED_RESOURCES_MAX)),
@@ -144,7 +129,7 @@ export const launch: z.ZodType<Launch> = z.strictObject({
 
 /** A signed ticket of ours is under 2 KiB. */
 const TICKET_CHARS_MAX = 8 * 1024;
-export const commandId = text(bounds.TEXT_BYTES_MAX).refine((value) => value.length > 0, {
+export const commandId = plainText(bounds.TEXT_BYTES_MAX).refine((value) => value.length > 0, {
   error: 'is empty',
 });
 
@@ -152,12 +137,12 @@ export const startRequest: z.ZodType<StartRequest> = z.strictObject({
   commandId,
   allocation,
   launch,
-  ticket: text(TICKET_CHARS_MAX).nullable(),
+  ticket: plainText(TICKET_CHARS_MAX).nullable(),
 });
 
 export const stopRequest: z.ZodType<StopRequest> = z.strictObject({
   commandId,
   epoch,
   mode: z.enum(['stop', 'remove', 'evict', 'drain']),
-  cause: text(bounds.TEXT_BYTES_MAX),
+  cause: plainText(bounds.TEXT_BYTES_MAX),
 });

@@ -196,9 +196,3 @@ export interface VersionAnswer {
   readonly id: string;
   readonly startedAtMs: number;
 }
-
-/** The record behind an idempotency key: `runs/<namespace>/<key>`. */
-export interface RunRecord {
-  readonly job: string;
-  readonly createdAtMs: number;
-}

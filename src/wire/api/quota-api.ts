@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
 import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
 import type { Quota } from '../../core/quota/quota.ts';
+import { whole } from '../codec/schema-codec.ts';
 import { QUOTA_AMOUNT_MAX } from '../values/bounds.ts';
 import { readBody } from './api.ts';
 
@@ -26,7 +27,7 @@ export interface QuotaStatus extends Quota {
 /** A limit of null is none. */
 export type QuotaRequest = Omit<Quota, 'namespace'>;
 
-const limit = z.int().min(0).max(QUOTA_AMOUNT_MAX).nullable();
+const limit = whole.max(QUOTA_AMOUNT_MAX).nullable();
 
 const quotaRequest = z.strictObject({
   cpuMilli: limit,

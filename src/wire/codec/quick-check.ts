@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Says of a value that the schema would take it as it is. May say no to what the schema takes, never yes to what it refuses. */
+/** True: the schema would take the value as it is. May be false for what the schema takes, never true for what it refuses. */
 export type QuickCheck = (value: unknown) => boolean;
 
 const known = new WeakMap<z.core.$ZodType, QuickCheck>();
@@ -12,8 +12,8 @@ export function quickCheckOf(schema: z.core.$ZodType, check: QuickCheck): void {
 
 /**
  * The schema as plain functions, which take a tenth of the time: `safeParse` makes a context, a payload and a copy for
- * every field, and most of what is read here was written by ourselves. Whatever the functions do not take goes to the
- * schema, which knows why; so does everything under a schema of a kind that is not known here.
+ * every field, and nearly all that is read here was written by this program. What the functions refuse goes to the schema,
+ * which gives the reason; so does everything under a schema of a kind that is not known here.
  */
 export function quickCheck(schema: z.core.$ZodType): QuickCheck {
   let check = known.get(schema);
@@ -109,7 +109,7 @@ interface Bound {
   readonly fn?: unknown;
 }
 
-/** With the schema's own tests, and its bounds on size and length. */
+/** Adds the schema's own tests, and its bounds on size and length. */
 function bounded(
   def: { readonly checks?: readonly z.core.$ZodCheck<never>[] | undefined; readonly format?: unknown },
   check: QuickCheck,
@@ -136,7 +136,7 @@ function boundOf(bound: Bound): ((value: never) => boolean) | null {
     return (value: { readonly length: number }) => value.length <= maximum;
   if (check === 'string_format' && pattern !== undefined && pattern.flags === '')
     return (value: string) => pattern.test(value);
-  // What is not plainly true may be the promise of an answer.
+  // Anything but true may be a promise.
   if (check === 'custom' && typeof fn === 'function')
     return (value: unknown) => (fn as (value: unknown) => unknown)(value) === true;
   return null;

@@ -3,17 +3,17 @@ import { NO_SCALARS } from '../../core/cell/resources.ts';
 import { RecordError } from './codec.ts';
 
 /**
- * Readers for the parts of ledgers and allocations. They are written by hand because tens of thousands of these records
- * are read in a second; a schema library takes ten times as long.
+ * Readers for the parts of ledgers and allocations, by hand: tens of thousands of these records are read in a second, and a
+ * schema takes ten times as long.
  */
 
 /** The only layout of record values that this version reads. Added fields do not change it; changed meanings do. */
 export const RECORD_VERSION = 1;
 
-/** No record of ours comes near; what is larger was not written by us. */
+/** Far above any record that this program writes. */
 export const RECORD_CHARS_MAX = 64 * 1024;
 
-/** As a key only: somebody may give it as a reason. */
+/** As a key only: a text may contain it. */
 const PROTO_KEY = /"__proto__"\s*:/;
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -31,7 +31,7 @@ export function parseFields(kind: string, text: string): Fields {
   const fields = asObject(kind, '', value);
   if (fields['v'] !== RECORD_VERSION)
     throw new RecordError(kind, `v: expected ${String(RECORD_VERSION)}, found ${describe(fields['v'])}`);
-  // As an own key it would pass every check, and change the prototype of whatever it is copied into.
+  // As an own key it would pass every check, and change the prototype of the object it is copied into.
   if (text.includes('"__proto__"') && PROTO_KEY.test(text))
     throw new RecordError(kind, 'the key __proto__ is not allowed');
   return fields;
@@ -113,7 +113,7 @@ export function unknownFieldsText(value: object, known: ReadonlySet<string>): st
   return text;
 }
 
-/** What is there besides the known fields: a newer version wrote it, and it must survive our writing (I64). */
+/** Fields besides the known ones: a newer version wrote them, and they must survive a rewrite (I64). */
 export function unknownFields(fields: Fields, known: ReadonlySet<string>): Record<string, unknown> | null {
   let rest: Record<string, unknown> | null = null;
   for (const name in fields) {

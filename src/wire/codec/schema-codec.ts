@@ -8,14 +8,14 @@ import type { QuickCheck } from './quick-check.ts';
 import { quickCheck, quickCheckOf } from './quick-check.ts';
 import { RECORD_VERSION } from './record-fields.ts';
 
-/** Canonical jobs are the largest: 60 KiB from the author, and every default of every task filled in. */
+/** Canonical jobs are the largest: 60 KiB from the author, with every default of every task. */
 const SCHEMA_RECORD_CHARS_MAX = 512 * 1024;
 /** A job nests 8 deep; 512 keys is the bound on what authors may write, the rest is for defaults. */
 const RECORD_JSON_LIMITS = { depthMax: 20, keysMax: 1024 };
 
 /**
- * A codec from a schema, for records that are read now and then. Schemas are loose: fields that a newer version added
- * stay on the value and are written back with it (I64).
+ * A codec from a schema. Schemas are loose: fields that a newer version added stay on the value and are written back with
+ * it (I64).
  *
  * @param kind the record's name in errors
  */
@@ -36,13 +36,10 @@ export function schemaCodec<T extends object>(kind: string, schema: z.ZodType<T>
   };
 }
 
-/**
- * A record as we write them ourselves, which nearly all are. null: it is something else, or wrong, and has to be looked
- * at with all care.
- */
+/** A record as this program writes it, which nearly all are. @returns null for any other, or a wrong one */
 function quickly(text: string, check: QuickCheck): object | null {
   if (!text.startsWith(VERSION_FIRST) || text.length > SCHEMA_RECORD_CHARS_MAX) return null;
-  // As an own key it would pass every check, and change the prototype of whatever it is copied into.
+  // As an own key it would pass every check, and change the prototype of the object it is copied into.
   if (text.includes('"__proto__"')) return null;
   let fields: Record<string, unknown>;
   try {
@@ -70,7 +67,7 @@ function parse(kind: string, text: string): Record<string, unknown> {
   throw new RecordError(kind, 'expected an object');
 }
 
-/** The first thing that is wrong, with where it is: `job.groups.web.count: expected number`. */
+/** The first fault, with its place: `job.groups.web.count: expected number`. */
 function placeOf(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'does not match its schema';
@@ -84,7 +81,7 @@ export const counts = z.record(z.string(), whole);
 
 const amounts = z.looseObject({ cpuMilli: whole, memoryMib: whole, diskMib: whole, scalars: counts });
 
-/** Empty scalars become the one shared empty value, which the sums over resources recognise at once. */
+/** Empty scalars become the one shared empty value, which sums over resources recognise. */
 export const resources = amounts.transform((r): Resources =>
   Object.keys(r.scalars).length === 0 ? { ...r, scalars: NO_SCALARS } : r,
 );

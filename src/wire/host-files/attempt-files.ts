@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Exit } from '../../core/cell/allocation.ts';
-import { schemaCodec } from '../codec/schema-codec.ts';
-import { id, whole } from '../api/host-requests.ts';
+import { schemaCodec, whole } from '../codec/schema-codec.ts';
+import { id } from '../api/api.ts';
 
 export type { ShimLaunch } from './shim-launch.ts';
 export { decodeLaunch, encodeLaunch } from './launch-codec.ts';

@@ -3,9 +3,10 @@ import type { Allocation, Exit } from '../../core/cell/allocation.ts';
 import type { Epoch } from '../../core/cell/epoch.ts';
 import type { ObservedState } from '../../core/host/states.ts';
 import { OBSERVED_STATES } from '../../core/host/states.ts';
-import { schemaCodec } from '../codec/schema-codec.ts';
+import { schemaCodec, whole } from '../codec/schema-codec.ts';
 import type { Launch } from '../api/host-api.ts';
-import { allocation, commandId, epoch, id, launch, whole } from '../api/host-requests.ts';
+import { id } from '../api/api.ts';
+import { allocation, commandId, epoch, launch } from '../api/host-requests.ts';
 
 /**
  * What a host-agent keeps in its state folder, besides the folders of attempts (`shim-files.ts`).

@@ -97,19 +97,18 @@ const resources = z.strictObject({
     }),
 });
 
-export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
-export const SOURCE_PATTERN = /^(?:https?:\/\/|file:\/\/\/)[^\s]+$/;
-
 const artifact = z.strictObject({
   source: text(bounds.SOURCE_BYTES_MAX, 'a source')
-    .refine((value) => SOURCE_PATTERN.test(value), { error: 'expected https://…, http://… or file:///…' })
+    .refine((value) => bounds.SOURCE_PATTERN.test(value), {
+      error: 'expected https://…, http://… or file:///…',
+    })
     .meta({
       description: 'Where a host gets it that has it not yet.',
       examples: ['https://files.example/model.bin'],
     }),
   sha256: z
     .string()
-    .regex(SHA256_PATTERN, { error: 'expected 64 hex digits in lower case, as sha256sum prints them' })
+    .regex(bounds.SHA256_PATTERN, { error: 'expected 64 hex digits in lower case, as sha256sum prints them' })
     .meta({ description: 'Of its bytes; any others are refused.' }),
   unpack: z.boolean().optional().meta({ description: 'It is a tar archive; the task gets its content.' }),
 });

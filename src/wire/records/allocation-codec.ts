@@ -24,7 +24,7 @@ const KIND = 'allocation';
 const PRECEDENCE_MAX = 100;
 const NO_GPUS: readonly GpuShare[] = Object.freeze([]);
 const NO_PORTS: Readonly<Record<string, number>> = Object.freeze({});
-/** Of an allocation in memory without any of the optional ones. */
+/** Fields of an allocation in memory without any of the optional ones. */
 const FIELDS = 17;
 const KNOWN = new Set(
   (
@@ -34,8 +34,8 @@ const KNOWN = new Set(
 );
 
 /**
- * One allocation as text, about 350 characters. Resources, devices and the epoch are lists, and what is empty is left
- * out: the store carries a million of these.
+ * One allocation as text, about 350 characters. Resources, devices and the epoch are lists, and empty fields are left out:
+ * the store holds a million of these.
  *
  *     {"v":1,"id":"01j...","host":"h1","precedence":50,"resources":[100,64,0],"gpus":[[0,500]],"ports":{"http":20000},
  *      "namespace":"default","job":"web",...,"epoch":["6b1e...",3],"createdAtMs":1760000000000}
@@ -48,34 +48,17 @@ function encodeAllocation(a: Allocation): string {
   if (hasFields(a.ports)) text += `,"ports":${JSON.stringify(a.ports)}`;
   text += `,"index":${String(a.index)},"attempt":${String(a.attempt)}${decisionText(a)}`;
   let fields = FIELDS;
-  if (a.cause !== undefined) {
-    text += `,"cause":${JSON.stringify(a.cause)}`;
+  const put = (name: string, written: string): void => {
+    text += `,"${name}":${written}`;
     fields += 1;
-  }
-  if (a.replaces !== undefined) {
-    text += `,"replaces":${quote(a.replaces)}`;
-    fields += 1;
-  }
-  if (a.evicts !== undefined) {
-    text += `,"evicts":${JSON.stringify(a.evicts)}`;
-    fields += 1;
-  }
-  if (a.intent !== undefined) {
-    text += `,"intent":${quote(a.intent)}`;
-    fields += 1;
-  }
-  if (a.displaces !== undefined) {
-    text += `,"displaces":${JSON.stringify(a.displaces)}`;
-    fields += 1;
-  }
-  if (a.yields !== undefined) {
-    text += `,"yields":${yieldText(a.yields)}`;
-    fields += 1;
-  }
-  if (a.shared !== undefined) {
-    text += `,"shared":${JSON.stringify(a.shared)}`;
-    fields += 1;
-  }
+  };
+  if (a.cause !== undefined) put('cause', JSON.stringify(a.cause));
+  if (a.replaces !== undefined) put('replaces', quote(a.replaces));
+  if (a.evicts !== undefined) put('evicts', JSON.stringify(a.evicts));
+  if (a.intent !== undefined) put('intent', quote(a.intent));
+  if (a.displaces !== undefined) put('displaces', JSON.stringify(a.displaces));
+  if (a.yields !== undefined) put('yields', yieldText(a.yields));
+  if (a.shared !== undefined) put('shared', JSON.stringify(a.shared));
   if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
   return `${text}}`;
 }
@@ -91,7 +74,7 @@ function yieldText({ intent, keeps }: PendingPreemption): string {
   return `{"to":${to},"keeps":${amountsText(keeps.resources)}${gpus}}`;
 }
 
-/** What allocations of one group ask for: the same object for all of them. */
+/** Allocations of one group share one resources object. */
 let lastResources: Resources | null = null;
 let lastPrecedence = 0;
 let lastClaimText = '';
@@ -104,7 +87,7 @@ function claimText({ resources, precedence }: Allocation): string {
   return lastClaimText;
 }
 
-/** The part that allocations of one decision share, for the last of them: they are written one after the other. */
+/** The part that allocations of one decision share: they are encoded one after the other. */
 let lastDecision: Allocation | null = null;
 let lastDecisionText = '';
 

@@ -98,16 +98,15 @@ export const jobRecordSchema = z.looseObject({
 
 const plain = schemaCodec<JobRecord>('job', jobRecordSchema);
 
-/** A job as it was accepted: canonical, so nothing is optional and nothing has a short form. */
+/** A job as it was accepted: canonical, without short forms. */
 export const jobCodec: Codec<JobRecord> = {
   encode: (record) => plain.encode(record),
-  decode: (text) => likeTheLast(text) ?? remembered(text, plain.decode(text)),
+  decode: (text) => fromLast(text) ?? remember(text, plain.decode(text)),
 };
 
 /**
- * Jobs come in long lists that differ by their names alone. So the last record that was read is kept with its text, cut where
- * the name and the time of submission stand: the next one with the same pieces shares its parts, and only the names are made
- * anew.
+ * Jobs come in long lists that differ by name only. So the last record that was read is kept with its text, cut where the
+ * name and the time of submission stand: the next one with the same pieces shares its parts except for the names.
  */
 interface Remembered {
   /** Before the name, and after each of the places where it stands; the last piece ends where the time begins. */
@@ -129,13 +128,13 @@ const NAME = /^[a-z0-9-]+$/;
 const SUBMITTED = /,"submittedAtMs":(?=\d{1,15}(\}|,"traceparent":"[0-9a-f-]*"\})$)/;
 const TIME = /^(0|[1-9]\d{0,14})$/;
 
-function likeTheLast(text: string): JobRecord | null {
+function fromLast(text: string): JobRecord | null {
   if (last === null) return null;
   const { pieces, end, record, group, task } = last;
   const nameAt = pieces[0]?.length ?? 0;
   const name = text.slice(nameAt, text.indexOf('"', nameAt));
   if (!NAME.test(name)) return null;
-  // One comparison of all of it: `startsWith` goes character by character and takes ten times as long.
+  // One comparison of the whole: `startsWith` goes character by character and takes ten times as long.
   const upToTime = pieces.join(name);
   if (text.slice(0, upToTime.length) !== upToTime) return null;
   const rest = text.slice(upToTime.length);
@@ -149,7 +148,7 @@ function likeTheLast(text: string): JobRecord | null {
   };
 }
 
-function remembered(text: string, record: JobRecord): JobRecord {
+function remember(text: string, record: JobRecord): JobRecord {
   const { name, groups } = record.job;
   const group = groups[name];
   const task = group?.tasks[name];
@@ -158,7 +157,7 @@ function remembered(text: string, record: JobRecord): JobRecord {
   const submitted = SUBMITTED.exec(text);
   if (submitted === null || NAME_FIRST.exec(text)?.[1] !== name) return record;
   const pieces = text.slice(0, submitted.index + submitted[0].length).split(name);
-  // With the name within anything else, it would not be told which of them are names.
+  // Where the name is also a part of another text, its places are ambiguous.
   if (pieces.length === NAMES + 1) last = { pieces, end: submitted[1] ?? '', record, group, task };
   return record;
 }

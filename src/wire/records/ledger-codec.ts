@@ -28,7 +28,8 @@ const NO_NUMBERS: readonly number[] = Object.freeze([]);
 const NO_BANDS: readonly Band[] = Object.freeze([]);
 
 /**
- * The ledger as text, about 45 characters for a host with one band. What is as in `EMPTY_LEDGER` is left out.
+ * The ledger as text, about 45 characters for a host with one band. Values of `EMPTY_LEDGER` are left out. The text names
+ * bands by precedence; in memory they are a list.
  *
  *     {"v":1,"bands":{"50":[1500,2048,0,{"licence":1}]},"gpuMilli":[500],"ports":[20000]}
  */

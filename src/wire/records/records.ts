@@ -9,12 +9,14 @@ import type { Quota, Switches } from '../../core/quota/quota.ts';
 import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
 import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
-import type { RunRecord } from '../api/monitor-api.ts';
 import { resources, schemaCodec, whole } from '../codec/schema-codec.ts';
 
 /**
- * How every kind of record lies in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws
- * RecordError, naming the kind and the place, for what it cannot read.
+ * Every kind of record in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws RecordError,
+ * naming the kind and the place, for what it cannot read.
+ *
+ * Small records have their schemas here. Those that are read by the ten thousand have codecs of their own:
+ * `allocation-codec.ts` and `ledger-codec.ts` by hand, `job-codec.ts` with a short cut for jobs that differ by name.
  */
 export { allocationCodec } from './allocation-codec.ts';
 export { jobCodec } from './job-codec.ts';
@@ -102,6 +104,12 @@ export const intentCodec = schemaCodec<Intent>(
   }),
 );
 
+/** The record behind an idempotency key: `runs/<namespace>/<key>`. */
+export interface RunRecord {
+  readonly job: string;
+  readonly createdAtMs: number;
+}
+
 export const runCodec = schemaCodec<RunRecord>('run', z.looseObject({ job: z.string(), createdAtMs: whole }));
 
 export const roleCodec = schemaCodec<RoleRecord>(
@@ -127,7 +135,7 @@ export const quotaCodec = schemaCodec<Quota>(
   }),
 );
 
-/** What an operator says that hosts share, under `limits/shared/`. */
+/** A resource that hosts share, under `limits/shared/`. */
 export const sharedResourceCodec = schemaCodec<SharedResource>(
   'shared resource',
   z.looseObject({

@@ -1,6 +1,6 @@
 /**
- * The largest values that a job file may ask for. Each keeps one mistake, or one person, from filling the cell's store or
- * overflowing a counter; all are far above what the traces in use ask for.
+ * The largest values in a job file. Each keeps one mistake, or one person, from filling the cell's store or overflowing a
+ * counter; all are far above what the traces in use ask for.
  */
 
 /** The store holds a job in one value, and a value may have 64 KiB; the rest is for the record around it. */
@@ -8,14 +8,14 @@ export const JOB_TEXT_BYTES_MAX = 60 * 1024;
 /** Nesting of a canonical job is 8; deeper text is an attack on the parser. */
 export const JOB_DEPTH_MAX = 16;
 export const JOB_KEYS_MAX = 512;
-/** Followed aliases of a YAML text: a few anchors help, a bomb of them does not. */
+/** Resolved aliases of a YAML text: a few anchors help, a bomb of them does not. */
 export const YAML_ALIASES_MAX = 50;
 
 export const GROUPS_MAX = 16;
 export const TASKS_MAX = 16;
 /** Allocations of one group. The cell is built for a million of them in all. */
 export const COUNT_MAX = 100_000;
-/** Members of a gang: they are decided in one go, and every one of their tickets must still be good at the last commit. */
+/** Members of a gang: one decision places all of them, and every ticket must still be valid at the last commit. */
 export const GANG_COUNT_MAX = 10_000;
 export const PRECEDENCE_MAX = 100;
 export const LABELS_MAX = 32;
@@ -29,6 +29,8 @@ export const MODELS_MAX = 16;
 /** Each is a fetch before the start. */
 export const ARTIFACTS_MAX = 16;
 export const SOURCE_BYTES_MAX = 1024;
+export const SOURCE_PATTERN = /^(?:https?:\/\/|file:\/\/\/)[^\s]+$/;
+export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 export const SCALARS_MAX = 16;
 export const SCALAR_AMOUNT_MAX = 1_000_000_000;
 /** Of one cell: each is one more record that a transaction may have to compare. */
@@ -50,14 +52,14 @@ export const GPU_COUNT_MAX = 64;
 /** The kernel's own bound on all processes of a machine, on 64 bits. */
 export const PIDS_MAX = 4 * 1024 * 1024;
 /**
- * Above this a bare number of cores is taken for a slip: people who write `500` nearly always mean millicores. Whoever
- * wants 96 cores writes `96000m`.
+ * Above this a bare number of cores is refused as a slip: people who write `500` nearly always mean millicores. 96 cores are
+ * written `96000m`.
  */
 export const CPU_CORES_PLAIN_MAX = 64;
 
-/** A Node timer holds at most 2^31 - 1 ms, 24.8 days, and fires at once when given more. */
-/** A host tells its shims every few seconds that it is connected, and may miss two of these without harm. */
+/** A host renews the disconnect deadline of its shims every few seconds, and may miss two renewals without harm. */
 export const DISCONNECT_MS_MIN = 15_000;
+/** A Node timer holds at most 2^31 - 1 ms, 24.8 days, and fires at once when given more. */
 export const DURATION_MS_MAX = 24 * 24 * 3600 * 1000;
 
 /** The kernel allows 131,071 bytes an argument; nobody needs them, and the store would have to hold them. */

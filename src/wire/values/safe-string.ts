@@ -1,6 +1,6 @@
 /**
- * Why the text may not go into a command, an environment or a record; null when it may. A NUL ends a C string early, so
- * what is started would differ from what was checked; half a surrogate pair cannot be written as UTF-8.
+ * Why the text must not go into a command, an environment or a record; null when it may. A NUL ends a C string early, so the
+ * started command would differ from the checked one; half a surrogate pair cannot be written as UTF-8.
  */
 export function unsafeText(text: string, bytesMax: number): string | null {
   if (text.includes('\0')) return 'must not contain a NUL character';

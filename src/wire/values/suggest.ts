@@ -1,4 +1,4 @@
-/** The candidate nearest to what was typed, if it is near enough to be meant. */
+/** The candidate nearest to the typed word, if it is near enough to be meant. */
 export function nearest(typed: string, candidates: Iterable<string>): string | null {
   const wanted = typed.toLowerCase();
   // One slip in three letters, never more than three: beyond that a suggestion is a guess and misleads.
@@ -20,7 +20,10 @@ export function didYouMean(typed: string, candidates: Iterable<string>): string 
   return found === null ? '' : `; did you mean "${found}"?`;
 }
 
-/** Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; `bound` or more is given as `bound`. */
+/**
+ * Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; `bound` or more is given as `bound`. The packages for
+ * this count a swap as two edits, and typing errors are mostly swaps.
+ */
 export function editDistance(a: string, b: string, bound: number): number {
   if (Math.abs(a.length - b.length) >= bound) return bound;
   let beforeLast: number[] = [];

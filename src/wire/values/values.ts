@@ -4,7 +4,12 @@ import { unsafeText } from './safe-string.ts';
 import type { Reading } from './units.ts';
 import { readDuration } from './units.ts';
 
-/** The kinds of value in a job file: names, texts, amounts with a unit, durations and maps, each with the words that say what is wrong. */
+/**
+ * The kinds of value that people write, as zod shapes with messages for people: names, texts, amounts, durations, maps.
+ *
+ * `units.ts` reads and prints amounts with units, `bounds.ts` has the largest values, `safe-string.ts` refuses unsafe text,
+ * `suggest.ts` finds what was meant by a misspelt word.
+ */
 
 type Ctx = z.core.$RefinementCtx;
 
@@ -38,7 +43,7 @@ const NAME_RULE = 'use lower-case letters, digits and dashes, at most 63, not st
 /** Names of jobs and namespaces, and the keys of maps: groups, tasks, ports. */
 export const name = z.string().regex(ID_PATTERN, { error: NAME_RULE });
 
-/** Things in a map are counted; a list or a map over its bound says so. */
+/** A map with at most so many entries. */
 export function mapOf<T extends z.ZodType>(keyRule: z.ZodType<string, string>, value: T, entriesMax: number) {
   return z.record(keyRule, value).superRefine((map, ctx) => {
     const count = Object.keys(map).length;

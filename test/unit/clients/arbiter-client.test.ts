@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from '../../support/memory-network.ts';
 import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
 import type { StartTerms } from '../../../src/core/quota/ticket.ts';
 import type { GrantRefusalCode, TicketGrant, TicketRequest } from '../../../src/wire/api/arbiter-api.ts';

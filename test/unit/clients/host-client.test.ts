@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hostRoutes } from '../../../host-agent/routes.ts';
-import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from '../../support/memory-network.ts';
 import { HostClient } from '../../../src/clients/host-client.ts';
 import type { HttpClient } from '../../../src/ports/http.ts';
 import { HostWorld } from '../../support/host-world.ts';

@@ -1,7 +1,7 @@
 import { MemoryCell } from '../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../src/adapters/memory/memory.ts';
-import type { Fate } from '../../../src/adapters/memory/http.ts';
-import { MemoryNetwork } from '../../../src/adapters/memory/http.ts';
+import type { Fate } from '../../support/memory-network.ts';
+import { MemoryNetwork } from '../../support/memory-network.ts';
 import { DEFAULT_STORE_LIMITS } from '../../../src/adapters/store/store.ts';
 import { sha256Hex } from '../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../src/adapters/telemetry/silent.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { fastifyServer } from '../../../../src/adapters/http/http.ts';
 import { undiciClient } from '../../../../src/adapters/http/client.ts';
 import { fetchClient } from '../../../../src/adapters/http/fetch-client.ts';
-import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from '../../../support/memory-network.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import type { HttpClient, HttpListener, HttpServer, Route } from '../../../../src/ports/http.ts';
 import { HttpError } from '../../../../src/ports/http.ts';

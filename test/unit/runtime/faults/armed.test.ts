@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
-import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from '../../../support/memory-network.ts';
 import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import type { Disk } from '../../../../src/ports/disk.ts';
 import type { Processes } from '../../../../src/ports/process.ts';

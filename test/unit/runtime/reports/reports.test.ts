@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
+import { MemoryNetwork } from '../../../support/memory-network.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { ReportHandlers } from '../../../../src/runtime/reports/cell-view.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Fate } from '../../../../src/adapters/memory/http.ts';
+import type { Fate } from '../../../support/memory-network.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { canonicalJson } from '../../../../src/core/json/canonical-json.ts';
 import { CellWorld, makeJob } from '../cell-world.ts';

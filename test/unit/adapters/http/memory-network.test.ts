@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Fate } from '../../../../src/adapters/memory/http.ts';
-import { MemoryNetwork } from '../../../../src/adapters/memory/http.ts';
+import type { Fate } from '../../../support/memory-network.ts';
+import { MemoryNetwork } from '../../../support/memory-network.ts';
 import type { Route } from '../../../../src/ports/http.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 

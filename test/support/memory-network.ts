@@ -1,5 +1,5 @@
-import { parseStrictJson } from '../../core/json/json.ts';
-import type { Clock } from '../../ports/clock.ts';
+import { parseStrictJson } from '../../src/core/json/json.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type {
   HttpAnswer,
   HttpCall,
@@ -11,12 +11,12 @@ import type {
   Route,
   RouteReply,
   RouteRequest,
-} from '../../ports/http.ts';
-import { HttpError } from '../../ports/http.ts';
-import type { Log } from '../../ports/telemetry.ts';
-import { PROBLEM_TYPE, problemOfError, problemOfStatus } from '../http/problem-reply.ts';
-import { silentLog } from '../telemetry/silent.ts';
-import { matchRoute } from '../http/route-match.ts';
+} from '../../src/ports/http.ts';
+import { HttpError } from '../../src/ports/http.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import { PROBLEM_TYPE, problemOfError, problemOfStatus } from '../../src/adapters/http/problem-reply.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { matchRoute } from '../../src/adapters/http/route-match.ts';
 
 /**
  * What becomes of one call: `pass`; `refuse`, as if no server listened; `drop-request`, lost before the peer saw it, and
