@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
+import type { Group } from '../../src/core/cell/job.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
@@ -130,31 +131,11 @@ const scenarios: Record<string, Scenario> = {
       return cell.decide(makeRequest({ group }, 100 + random.below(900)), chance, BINPACK);
     }),
   ...Object.fromEntries(POOL_COUNTS.map((count) => [`pools-${String(count)}`, poolsOf(count)])),
-  spread: ({ cell, chance, hosts }) =>
-    measure(cell, DECISIONS, (n) => {
-      const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
-      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), chance, BINPACK);
-    }),
-  'spread-racks': ({ cell, chance, hosts }) =>
-    measure(cell, DECISIONS, (n) => {
-      const group = makeGroup({ spread: [{ attribute: 'rack', weight: 50 }] });
-      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 5) }), chance, BINPACK);
-    }),
-  distinct: ({ cell, chance, hosts }) =>
-    measure(cell, DECISIONS, (n) => {
-      const group = makeGroup({ distinct: ['id'] });
-      return cell.decide(makeRequest({ group, hostsHeld: slice(hosts, n, 20) }), chance, BINPACK);
-    }),
-  'distinct-batch': ({ cell, chance }) =>
-    measure(cell, DECISIONS, () => {
-      const group = makeGroup({ distinct: ['id'] });
-      return cell.decide(makeRequest({ group, count: 500 }), chance, BINPACK);
-    }),
-  'spread-batch': ({ cell, chance }) =>
-    measure(cell, DECISIONS, () => {
-      const group = makeGroup({ spread: [{ attribute: 'zone', weight: 100 }] });
-      return cell.decide(makeRequest({ group, count: 500 }), chance, BINPACK);
-    }),
+  spread: oneByOne({ spread: [{ attribute: 'zone', weight: 100 }] }, 5),
+  'spread-racks': oneByOne({ spread: [{ attribute: 'rack', weight: 50 }] }, 5),
+  distinct: oneByOne({ distinct: ['id'] }, 20),
+  'distinct-batch': inBatches({ distinct: ['id'] }),
+  'spread-batch': inBatches({ spread: [{ attribute: 'zone', weight: 100 }] }),
   /** All of the cell is full of lower precedence: a host is found and its victims are chosen. */
   eviction: ({ cell, hosts, random }) => {
     const full = new FullCell(hosts.length, random);
@@ -181,6 +162,23 @@ const scenarios: Record<string, Scenario> = {
       () => place(cell.state, makeRequest({}, 64_000, 300_000), chance, BINPACK).unplaced,
     ),
 };
+
+/** Single tasks of a group that has so many allocations already. */
+function oneByOne(part: Partial<Group>, held: number): Scenario {
+  return ({ cell, chance, hosts }) =>
+    measure(cell, DECISIONS, (n) => {
+      const request = makeRequest({ group: makeGroup(part), hostsHeld: slice(hosts, n, held) });
+      return cell.decide(request, chance, BINPACK);
+    });
+}
+
+/** 500 tasks of a group in one decision. */
+function inBatches(part: Partial<Group>): Scenario {
+  return ({ cell, chance }) =>
+    measure(cell, DECISIONS, () =>
+      cell.decide(makeRequest({ group: makeGroup(part), count: 500 }), chance, BINPACK),
+    );
+}
 
 /** Single tasks, each of which takes some of its host's pool. */
 function poolsOf(count: number): Scenario {

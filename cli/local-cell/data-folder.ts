@@ -6,23 +6,6 @@ import type { RunningCell } from '../command/cell-address.ts';
 import { CliError, usageError } from '../command/exit.ts';
 import { fileFault, writeExitCode } from '../command/file-fault.ts';
 
-/** Everything that one development cell writes. */
-export interface DataFolder {
-  /** The cell's name, and its folder's. */
-  readonly name: string;
-  readonly path: string;
-  readonly etcd: string;
-  readonly keys: string;
-  readonly logs: string;
-  /** What other commands need to find the running cell. */
-  readonly cellFile: string;
-  host(id: string): string;
-  /** Removes what an earlier cell of this name left. */
-  wipe(): void;
-  /** Unlocks the folder for another start; with `erase` it is removed. */
-  release(erase: boolean): void;
-}
-
 /** How many cells may run side by side from one folder; the bound only ends a search that would never end. */
 const CELLS_MAX = 64;
 
@@ -37,7 +20,7 @@ export function takeDataFolder(base: string, name: string): DataFolder {
   for (let n = 1; n <= CELLS_MAX; n++) {
     const taken = n === 1 ? name : `${name}-${String(n)}`;
     const path = join(base, '.moorage', 'cells', taken);
-    if (isTaken(path)) return describe(taken, path);
+    if (isTaken(path)) return new DataFolder(taken, path);
   }
   throw usageError(`${String(CELLS_MAX)} cells run under ${base}/.moorage`, 'moorage dev stop');
 }
@@ -57,25 +40,50 @@ function isTaken(path: string): boolean {
   }
 }
 
-function describe(name: string, path: string): DataFolder {
-  return {
-    name,
-    path,
-    etcd: join(path, 'etcd'),
-    keys: join(path, 'keys'),
-    logs: join(path, 'logs'),
-    cellFile: join(path, 'cell.json'),
-    host: (id) => join(path, 'hosts', id),
-    wipe: () => {
-      for (const part of ['etcd', 'hosts', 'keys', 'logs'])
-        rmSync(join(path, part), { recursive: true, force: true, maxRetries: 5 });
-    },
-    release: (erase) => {
-      rmSync(join(path, 'cell.json'), { force: true });
-      rmSync(join(path, 'lock'), { force: true });
-      if (erase) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
-    },
-  };
+/** Everything that one development cell writes. */
+export class DataFolder {
+  /** The cell's name, and its folder's. */
+  readonly name: string;
+  readonly path: string;
+
+  constructor(name: string, path: string) {
+    this.name = name;
+    this.path = path;
+  }
+
+  get etcd(): string {
+    return join(this.path, 'etcd');
+  }
+
+  get keys(): string {
+    return join(this.path, 'keys');
+  }
+
+  get logs(): string {
+    return join(this.path, 'logs');
+  }
+
+  host(id: string): string {
+    return join(this.path, 'hosts', id);
+  }
+
+  /** Writes what other commands need to find the running cell. */
+  announce(cell: RunningCell): void {
+    writeFileSync(join(this.path, 'cell.json'), `${JSON.stringify(cell, null, 2)}\n`);
+  }
+
+  /** Removes what an earlier cell of this name left. */
+  wipe(): void {
+    for (const part of ['etcd', 'hosts', 'keys', 'logs'])
+      rmSync(join(this.path, part), { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** Unlocks the folder for another start; with `erase` it is removed. */
+  release(erase: boolean): void {
+    rmSync(join(this.path, 'cell.json'), { force: true });
+    rmSync(join(this.path, 'lock'), { force: true });
+    if (erase) rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
+  }
 }
 
 /** The lock names its holder by pid and start time, so that neither a crash nor a reused pid blocks the folder. */
@@ -111,8 +119,4 @@ function startTimeOf(pid: number): string | null {
   } catch {
     return null;
   }
-}
-
-export function writeCellFile(folder: DataFolder, file: RunningCell): void {
-  writeFileSync(folder.cellFile, `${JSON.stringify(file, null, 2)}\n`);
 }

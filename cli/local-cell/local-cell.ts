@@ -5,7 +5,7 @@ import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import type { DataFolder } from './data-folder.ts';
-import { takeDataFolder, writeCellFile } from './data-folder.ts';
+import { takeDataFolder } from './data-folder.ts';
 import type { RunningProcess } from './processes.ts';
 import { ANY_PORT, ProcessGroup } from './processes.ts';
 import type { Steps } from './steps.ts';
@@ -130,7 +130,7 @@ export class LocalCell {
 
   /** Writes `cell.json`: from now on other commands find this cell. */
   announce(): void {
-    writeCellFile(this.folder, {
+    this.folder.announce({
       cell: this.folder.name,
       pid: process.pid,
       etcd: [this.etcd],

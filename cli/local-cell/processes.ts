@@ -4,16 +4,6 @@ import { Restarts } from './restarts.ts';
 import type { ReadyLine, RoleEnd } from './role-process.ts';
 import { RoleProcess } from './role-process.ts';
 
-export interface RunningProcess {
-  readonly name: string;
-  readonly args: readonly string[];
-  /** Of the present incarnation: changes when the process was started again. */
-  readonly pid: number;
-  readonly ready: ReadyLine;
-  /** SIGTERM, then SIGKILL after `graceMs`. Resolves when it is gone, and will not be started again. */
-  stop(graceMs?: number): Promise<void>;
-}
-
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Start it again whenever it ends without an order to stop. */
@@ -39,7 +29,7 @@ const STOP_GRACE_MS = 10_000;
  */
 export class ProcessGroup {
   readonly #options: ProcessGroupOptions;
-  readonly #members: Member[] = [];
+  readonly #members: RunningProcess[] = [];
 
   constructor(options: ProcessGroupOptions) {
     this.#options = options;
@@ -52,7 +42,7 @@ export class ProcessGroup {
 
   /** @throws when its first process ends or stays silent before its ready line; the message ends with the last lines of its log */
   async start(name: string, args: readonly string[], options: StartOptions = {}): Promise<RunningProcess> {
-    const member = new Member(name, args, options, this.#options);
+    const member = new RunningProcess(name, args, options, this.#options);
     this.#members.push(member);
     await member.start();
     return member;
@@ -64,7 +54,7 @@ export class ProcessGroup {
   }
 }
 
-class Member implements RunningProcess {
+export class RunningProcess {
   readonly name: string;
   readonly args: readonly string[];
   readonly #options: StartOptions;
@@ -84,6 +74,7 @@ class Member implements RunningProcess {
     this.#logFile = join(group.logFolder, `${name}.log`);
   }
 
+  /** Of the present incarnation: changes when the process was started again. */
   get pid(): number {
     return this.#process?.pid ?? 0;
   }
@@ -99,6 +90,7 @@ class Member implements RunningProcess {
     void this.#watchOver(first);
   }
 
+  /** SIGTERM, then SIGKILL after `graceMs`. Resolves when it is gone, and will not be started again. */
   async stop(graceMs = STOP_GRACE_MS): Promise<void> {
     this.#stopping = true;
     this.#cancelWait();

@@ -35,23 +35,15 @@ export interface GivenAway {
 }
 
 export function givenAway(hosts: readonly HostStatus[]): GivenAway[] {
-  const sum = (of: (row: HostStatus) => number): number => hosts.reduce((total, row) => total + of(row), 0);
+  const row = (resource: GivenAway['resource'], unit: number, of: (host: HostStatus) => [number, number]) => {
+    const amounts = hosts.map(of);
+    const sum = (at: 0 | 1): number => amounts.reduce((total, amount) => total + amount[at], 0) / unit;
+    return { resource, given: sum(0), whole: sum(1) };
+  };
   return [
-    {
-      resource: 'cpu',
-      given: sum((row) => row.used.cpuMilli) / 1000,
-      whole: sum((row) => allocatable(row.host).cpuMilli) / 1000,
-    },
-    {
-      resource: 'memory',
-      given: sum((row) => row.used.memoryMib) / 1024,
-      whole: sum((row) => allocatable(row.host).memoryMib) / 1024,
-    },
-    {
-      resource: 'gpu',
-      given: sum((row) => row.gpuUsedMilli) / 1000,
-      whole: sum((row) => row.host.gpuModels.length),
-    },
+    row('cpu', 1000, ({ host, used }) => [used.cpuMilli, allocatable(host).cpuMilli]),
+    row('memory', 1024, ({ host, used }) => [used.memoryMib, allocatable(host).memoryMib]),
+    row('gpu', 1000, ({ host, gpuUsedMilli }) => [gpuUsedMilli, 1000 * host.gpuModels.length]),
   ];
 }
 

@@ -16,7 +16,9 @@ import { readHosts, readPods, shuffled } from '../openb/openb.ts';
 import { ownCell } from './own-cell.ts';
 import type { ReplayReport } from './report.ts';
 import { givenAway, placingSeconds, renderReport } from './report.ts';
+import type { Settled } from './settle.ts';
 import { reasonsOf, untilSettled } from './settle.ts';
+import type { Submitted } from './submit.ts';
 import { submitPods } from './submit.ts';
 
 export interface ReplayOptions {
@@ -32,7 +34,7 @@ export interface ReplayOptions {
   readonly address: readonly string[];
 }
 
-const SAY_EVERY_MS = 5_000;
+const PROGRESS_EVERY_MS = 5_000;
 
 /** Loads a trace onto a cell and reports what became of every pod. */
 export async function replay(context: Context, folder: string, options: ReplayOptions): Promise<number> {
@@ -77,33 +79,50 @@ interface Load {
 }
 
 async function run(context: Context, api: MonitorClient, load: Load): Promise<number> {
-  const { folder, pods, options, namespace } = load;
+  const { pods, options, namespace } = load;
   const { terminal, interrupted: signal } = context;
   const sleep = (ms: number): Promise<void> => terminal.sleep(ms, signal);
   const nowMs = (): number => terminal.nowMs();
-  let saidMs = 0;
-  const say = (text: () => string): void => {
-    if (nowMs() - saidMs < SAY_EVERY_MS) return;
-    saidMs = nowMs();
+  let printedMs = 0;
+  const printProgress = (text: () => string): void => {
+    if (nowMs() - printedMs < PROGRESS_EVERY_MS) return;
+    printedMs = nowMs();
     terminal.err(`  ${text()}\n`);
   };
   const startMs = nowMs();
-  const submitting = submitPods(api, pods, {
+  const submitted = await submitPods(api, pods, {
     ...{ namespace, signal, sleep },
-    onProgress: (done) => say(() => `submitted ${String(done)} of ${String(pods.length)}`),
+    onProgress: (done) => printProgress(() => `submitted ${String(done)} of ${String(pods.length)}`),
   });
-  const submitted = await submitting;
   const submitSeconds = (nowMs() - startMs) / 1000;
   const settled = await untilSettled(api, {
     ...{ namespace, pods: submitted.accepted, signal, sleep, nowMs },
     timeoutMs: options.timeoutSeconds * 1000,
     onProgress: (placed, { schedulers }) =>
-      say(
+      printProgress(
         () =>
           `placed ${String(placed)}; ${schedulers.map((one) => `${one.id} ${String(one.pending)} pending`).join(', ')}`,
       ),
   });
   if (signal.aborted) return EXIT.signalBase + 2;
+  const report = await reportOf(api, load, submitted, settled, submitSeconds);
+  await printAnswer(context, report, { text: () => renderReport(report) });
+  if (report.placed + report.waiting + report.refused !== report.pods) {
+    terminal.err(
+      `moorage: ${String(report.pods - report.placed - report.waiting - report.refused)} pods are unaccounted for\n`,
+    );
+    return EXIT.workloadFailed;
+  }
+  return settled.inTime ? EXIT.ok : EXIT.unplaceable;
+}
+
+async function reportOf(
+  api: MonitorClient,
+  { folder, pods, options, namespace }: Load,
+  submitted: Submitted,
+  settled: Settled,
+  submitSeconds: number,
+): Promise<ReplayReport> {
   const long = { timeoutMs: 60_000 };
   const [reasons, hosts, schedulers, allocations] = await Promise.all([
     reasonsOf(api, namespace, settled.waitingNames),
@@ -113,7 +132,7 @@ async function run(context: Context, api: MonitorClient, load: Load): Promise<nu
   ]);
   const placeSeconds = placingSeconds(allocations.allocations);
   const batch = schedulers.schedulers.filter((one) => one.kind === 'batch');
-  const report: ReplayReport = {
+  return {
     trace: folder,
     list: options.list,
     seed: options.seed ?? null,
@@ -133,14 +152,6 @@ async function run(context: Context, api: MonitorClient, load: Load): Promise<nu
     givenAway: givenAway(hosts.hosts),
     schedulers: batch,
   };
-  await printAnswer(context, report, { text: () => renderReport(report) });
-  if (report.placed + report.waiting + report.refused !== report.pods) {
-    terminal.err(
-      `moorage: ${String(report.pods - report.placed - report.waiting - report.refused)} pods are unaccounted for\n`,
-    );
-    return EXIT.workloadFailed;
-  }
-  return settled.inTime ? EXIT.ok : EXIT.unplaceable;
 }
 
 async function verify(context: Context, cell: LocalCell): Promise<number> {

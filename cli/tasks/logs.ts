@@ -108,11 +108,11 @@ export async function followLogs(
     for (const part of parts) {
       if (seen.has(part.allocation)) continue;
       seen.add(part.allocation);
-      const writer =
-        single || (parts.length === 1 && isSingle(status)) ? null : new LineWriter(context, part.slot);
+      const isBare = single || (parts.length === 1 && isSingle(status));
+      const prefix = isBare ? null : `${colouredName(part.slot, context.terminal.colour)} `;
       for (const stream of following.stream === undefined ? LOG_STREAMS : [following.stream]) {
         if (running.size >= STREAMS_MAX) await Promise.race(running);
-        const one = relayPart(context, api, name, part, stream, writer, following).finally(() =>
+        const one = relayPart(context, api, name, part, stream, prefix, following).finally(() =>
           running.delete(one),
         );
         running.add(one);
@@ -149,12 +149,12 @@ async function relayPart(
   name: JobRef,
   part: Part,
   stream: LogStream,
-  writer: LineWriter | null,
+  prefix: string | null,
   following: Following,
 ): Promise<void> {
   const { terminal } = context;
   const raw = stream === 'stdout' ? terminal.out.bind(terminal) : terminal.err.bind(terminal);
-  const lines = writer?.stream(raw);
+  const lines = prefix === null ? null : prefixLines(prefix, raw);
   const task = following.query.task === undefined ? {} : { task: following.query.task };
   try {
     await relay(
@@ -164,7 +164,7 @@ async function relayPart(
       {
         follow: following.follow,
         signal: following.signal,
-        write: lines === undefined ? raw : (chunk) => lines.push(chunk),
+        write: lines === null ? raw : lines.push,
         onGap: (bytes) =>
           terminal.err(`moorage: ${part.slot}: ${String(bytes)} older bytes of ${stream} are gone\n`),
       },
@@ -177,39 +177,30 @@ async function relayPart(
   }
 }
 
-/** Puts the allocation's name before each line; a line is written when it is whole, so that lines never mix. */
-class LineWriter {
-  readonly #prefix: string;
-
-  constructor(context: Context, slot: string) {
-    this.#prefix = `${colouredName(slot, context.terminal.colour)} `;
-  }
-
-  stream(write: (chunk: Uint8Array) => void): { push(chunk: Uint8Array): void; end(): void } {
-    const prefix = Buffer.from(this.#prefix);
-    let rest = Buffer.alloc(0);
-    const line = (bytes: Uint8Array): void => write(Buffer.concat([prefix, bytes]));
-    return {
-      push: (chunk) => {
-        let data = Buffer.concat([rest, chunk]);
-        for (let end = data.indexOf(10); end >= 0; end = data.indexOf(10)) {
-          line(data.subarray(0, end + 1));
-          data = data.subarray(end + 1);
-        }
-        // A line without an end is cut here: no task may fill our memory.
-        if (data.length > LINE_BYTES_MAX) {
-          line(Buffer.concat([data, NEWLINE]));
-          data = Buffer.alloc(0);
-        }
-        rest = data;
-      },
-      end: () => {
-        if (rest.length > 0) line(Buffer.concat([rest, NEWLINE]));
-        rest = Buffer.alloc(0);
-      },
-    };
-  }
-}
-
 const LINE_BYTES_MAX = 64 * 1024;
 const NEWLINE = Buffer.from('\n');
+
+/** Puts a prefix before each line; a line is written when it is whole, so that lines never mix. */
+function prefixLines(prefix: string, write: (chunk: Uint8Array) => void) {
+  let rest = Buffer.alloc(0);
+  const line = (bytes: Uint8Array): void => write(Buffer.concat([Buffer.from(prefix), bytes]));
+  return {
+    push: (chunk: Uint8Array): void => {
+      let data = Buffer.concat([rest, chunk]);
+      for (let end = data.indexOf(10); end >= 0; end = data.indexOf(10)) {
+        line(data.subarray(0, end + 1));
+        data = data.subarray(end + 1);
+      }
+      // A line without an end is cut here: no task may fill our memory.
+      if (data.length > LINE_BYTES_MAX) {
+        line(Buffer.concat([data, NEWLINE]));
+        data = Buffer.alloc(0);
+      }
+      rest = data;
+    },
+    end: (): void => {
+      if (rest.length > 0) line(Buffer.concat([rest, NEWLINE]));
+      rest = Buffer.alloc(0);
+    },
+  };
+}
