@@ -10,9 +10,9 @@ import type { Violation } from './replay/violations.ts';
 import { Findings } from './replay/violations.ts';
 
 export interface CheckReport {
-  /** `nothing-seen`: there was no allocation and no commit to look at, which proves nothing. */
+  /** `nothing-seen`: there was no allocation and no commit, which proves nothing. */
   readonly verdict: 'holds' | 'violated' | 'nothing-seen';
-  /** The first revision looked at, and the last. */
+  /** The first revision checked, and the last. */
   readonly fromRevision: number;
   readonly toRevision: number;
   /** false: the store no longer keeps the beginning, so the check starts from a snapshot. */

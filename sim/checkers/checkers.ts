@@ -83,17 +83,17 @@ import type { WorkDone, WorkLeast } from './work-done.ts';
 import { tooLittle, workDoneIn } from './work-done.ts';
 import { WriterChecker } from './store/writers.ts';
 
-/** What a checker must be told of a run besides what happened in it. */
+/** What a checker needs to know of a run besides its history. */
 export interface RunSetting {
   readonly keys: CellKeys;
   /** Do hosts ask for tickets? */
   readonly enforcement: boolean;
-  /** The digest by which tickets name a launch; null: not looked at. */
+  /** The digest by which tickets name a launch; null: not checked. */
   readonly digest: Digest | null;
-  /** null: the run has no quiet period, or one too short to ask for anything to have come about. */
+  /** null: the run has no quiet period, or one that is too short for liveness. */
   readonly liveness: LivenessTimes | null;
   readonly least: WorkLeast;
-  /** What was found while the run went on. Absent: nothing was looked for. */
+  /** What was found during the run. Absent: nothing was checked. */
   readonly found?: readonly Violation[];
 }
 
@@ -107,10 +107,7 @@ export interface RunReport {
   readonly tooLittle: readonly string[];
 }
 
-/**
- * Checks a recorded run against all invariants (docs/invariants.md). One pass over the revisions, then one over each kind
- * of fact: some milliseconds for a run of a few thousand events, most of them for reading the records.
- */
+/** Checks a recorded run against all invariants: some milliseconds for a run of a few thousand events, most of them for decoding records. */
 export function checkRun(history: RecordedHistory, setting: RunSetting): RunReport {
   const findings = new Findings(setting.found);
   const run = new RunIndex(history);

@@ -9,7 +9,7 @@ import { RunIndex } from './replay/run-index.ts';
 import { hostsAheadOfTime, clockFaultsOf } from './replay/clock-faults.ts';
 import { Findings } from './replay/violations.ts';
 
-/** What is asked of a run in its quiet period. */
+/** What a run must have to end in its quiet period. */
 export interface SettledSetting {
   readonly keys: CellKeys;
   /** How many there are; each must hold its session. */
@@ -17,10 +17,7 @@ export interface SettledSetting {
   readonly times: LivenessTimes;
 }
 
-/**
- * Looks at a run that goes on: would the checkers of liveness be content if it ended then? Asked again and again, it reads each
- * revision once.
- */
+/** Would the liveness checkers find nothing if the run ended now? Asked again and again during a run, it reads each revision once. */
 export class SettledProbe {
   readonly #history: RecordedHistory;
   readonly #setting: SettledSetting;
@@ -36,15 +33,15 @@ export class SettledProbe {
   }
 
   /**
-   * Would the checkers of liveness be content at `endMs` if nothing more happened until then? To be asked in the quiet period:
-   * a run of which this is true may end now, and no question of liveness goes unasked for that.
+   * Would the liveness checkers find nothing at `endMs` if nothing more happened until then? A run in its quiet period of which
+   * this is true may end now, and no violation is missed for that.
    */
   isSettledAt(endMs: number): boolean {
     const open = this.openAt(endMs);
     return this.#losses.alive.size >= this.#setting.hosts && open.count === 0;
   }
 
-  /** What the checkers of liveness would say if the run ended at `endMs`, with what has happened up to now. */
+  /** What the liveness checkers would find if the run ended at `endMs`, with what has happened up to now. */
   openAt(endMs: number): Findings {
     this.#catchUp();
     const run = new RunIndex(this.#history, { seq: Infinity, atMs: endMs });
@@ -60,15 +57,15 @@ export class SettledProbe {
     return open;
   }
 
-  /** What it finds by the way is found again, and told, when the whole run is checked. */
+  /** What the replay finds is found again, and reported, when the whole run is checked. */
   #catchUp(): void {
     const { revisions } = this.#history;
-    const aside = new Findings();
+    const ignored = new Findings();
     for (let next = this.#steps.length; next < revisions.length; next++) {
       const at = revisions[next];
       if (at === undefined) return;
       const step = this.#replay.apply(at.fact.revision, at.fact.changes, at.fact.isRestore);
-      this.#losses.check(step, this.#replay.cell, at, aside);
+      this.#losses.check(step, this.#replay.cell, at, ignored);
       this.#steps.push({ step, at });
     }
   }

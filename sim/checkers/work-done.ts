@@ -1,7 +1,7 @@
 import type { RecordedHistory } from '../history/history.ts';
 import type { RunIndex } from './replay/run-index.ts';
 
-/** What a run did: enough of it, or its silence proves nothing. */
+/** What a run did. Where too little happened, a run without violations proves nothing. */
 export interface WorkDone {
   /** Submissions, stops and one-off runs that the cell acknowledged. */
   readonly acknowledged: number;
@@ -15,7 +15,7 @@ export interface WorkDone {
   readonly finalViews: number;
   /** Events that a follower read. */
   readonly events: number;
-  /** Tasks whose output a client read to its end, and that had written something. */
+  /** Tasks that wrote something, and whose output a client read to its end. */
   readonly outputs: number;
 }
 

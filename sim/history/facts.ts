@@ -13,7 +13,7 @@ export interface ActorFact {
   readonly role: ActorKind;
   readonly instance: number;
   /** `killed`: without a chance to do anything more. `paused`, `resumed`: SIGSTOP and SIGCONT. */
-  readonly change: 'started' | 'killed' | 'closed' | 'failed' | 'paused' | 'resumed';
+  readonly change: 'started' | 'killed' | 'failed' | 'paused' | 'resumed';
 }
 
 /** What a client asked of the cell's API; the answer comes as an `ApiAnswer` with the number of this call. */

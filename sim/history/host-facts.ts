@@ -44,11 +44,10 @@ export type HostFact =
       readonly host: string;
       readonly by: string;
       readonly process: ProcessIdentity;
-      /** The attempt that the process really belongs to; null for one that is none of ours. */
+      /** The attempt that the process really belongs to; null: none. */
       readonly owner: string | null;
       readonly signal: string;
     }
-  /** Bound by the attempt's process, or by a stranger when null. */
   | (PlaceOnHost & { readonly kind: 'bound' })
   | (PlaceOnHost & { readonly kind: 'freed' })
   /** To its stdout; `offset` counts over all attempts. Not kept: its disk did not take it. */
@@ -70,7 +69,7 @@ interface PlaceOnHost {
   readonly host: string;
   readonly what: 'port' | 'address';
   readonly name: string;
-  readonly attempt: string | null;
+  readonly attempt: string;
 }
 
 /** An order that reached a host's agent, and what the agent answered; recorded where the agent's handler is called. */

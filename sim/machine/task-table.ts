@@ -52,8 +52,6 @@ export class TaskTable {
   readonly #machine: Platform;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(attempt: string) => void>();
-  /** Ports bound by strangers. */
-  readonly #taken = new Set<string>();
   /** Ports and addresses bound by what an ended task left behind. */
   readonly #lingering = new Map<string, () => void>();
   #pids = 100;
@@ -179,26 +177,15 @@ export class TaskTable {
     return addresses.filter((address) => bound.has(address));
   }
 
-  /** Somebody who is none of ours listens there. */
-  takePort(port: number): void {
-    this.#taken.add(String(port));
-    this.#tellPlace('bound', { what: 'port', name: String(port) }, null);
-  }
-
-  freePort(port: number): void {
-    if (this.#taken.delete(String(port)))
-      this.#tellPlace('freed', { what: 'port', name: String(port) }, null);
-  }
-
   /** Names of ports and addresses: no port is written as an address is. */
   #bound(): ReadonlySet<string> {
-    const bound = new Set([...this.#taken, ...this.#lingering.keys()]);
+    const bound = new Set(this.#lingering.keys());
     for (const running of this.#running.values())
       if (running.process !== null) for (const { name } of running.places) bound.add(name);
     return bound;
   }
 
-  #tellPlace(kind: 'bound' | 'freed', place: Place, attempt: string | null): void {
+  #tellPlace(kind: 'bound' | 'freed', place: Place, attempt: string): void {
     const { host, history } = this.#machine;
     history.host({ kind, host, what: place.what, name: place.name, attempt });
   }

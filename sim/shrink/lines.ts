@@ -139,11 +139,11 @@ function wordsOfHost(fact: HostFact): string {
     case 'shim-gone':
       return `the shim of ${fact.attempt} is gone`;
     case 'signalled':
-      return `${fact.signal} for ${fact.by} reaches process ${String(fact.process.pid)} of ${fact.owner ?? 'a stranger'}`;
+      return `${fact.signal} for ${fact.by} reaches process ${String(fact.process.pid)} of ${fact.owner ?? 'no attempt'}`;
     case 'bound':
-      return `${fact.attempt ?? 'a stranger'} binds ${fact.what} ${fact.name}`;
+      return `${fact.attempt} binds ${fact.what} ${fact.name}`;
     case 'freed':
-      return `${fact.attempt ?? 'a stranger'} frees ${fact.what} ${fact.name}`;
+      return `${fact.attempt} frees ${fact.what} ${fact.name}`;
     case 'wrote':
       return `${fact.attempt} writes at ${String(fact.offset)}${fact.isKept ? '' : ', which its disk does not take'}: ${fact.text.trim()}`;
     case 'gave-up':

@@ -13,7 +13,7 @@ import { valueAt } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I19: what was acknowledged is durable. I20: one idempotency key makes one job, whoever is asked, however often. I46: no
+ * I19: what was acknowledged is durable. I20: one idempotency key makes one job, whichever monitor is asked, however often. I46: no
  * two one-off runs ever have the same name.
  */
 export function checkAnswers(history: RecordedHistory, run: RunIndex, findings: Findings): void {
@@ -57,7 +57,7 @@ function checkDurable(
     findings.prove('I19', jobKey, 'its stop was acknowledged, and it should still run', [answered]);
 }
 
-/** Somebody may have submitted it anew between the stop and its answer; then the last word is theirs. */
+/** The job may have been submitted again between the stop and its answer; then it is to run. */
 function changedSince(jobKey: string, answered: Stamp, run: RunIndex): boolean {
   const timeline = run.jobs.get(jobKey) ?? [];
   return timeline.some(({ seq, fact }) => seq <= answered.seq && fact?.desired === 'stop');

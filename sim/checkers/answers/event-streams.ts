@@ -15,22 +15,22 @@ interface End extends Stamp {
 }
 
 /**
- * I52 for those who follow the cell's events: no stream tells an event twice, and what the store tells comes in its order,
- * once, without anything left out, over all streams of a follower, but where a gap says so. Of what may be left out the ends
- * are looked at: each when something later is told, the rest when the quiet time is over.
+ * I52 for the followers of events: no stream has an event twice. Over all streams of a follower, events of the store come once, in
+ * the store's order, and none is left out without a gap. Only ends are checked for being left out: each when a later event
+ * arrives, the rest when the quiet time is over.
  */
 export function checkEventStreams(history: RecordedHistory, keys: CellKeys, findings: Findings): void {
   checkStreams(history, keys, deliveredUntilMs(history), findings);
 }
 
-/** Has every follower heard of all ends by now, or of a gap? */
+/** Has every follower received all ends by now, or a gap? */
 export function allDelivered(history: RecordedHistory, keys: CellKeys): boolean {
   const open = new Findings();
   checkStreams(history, keys, Infinity, open);
   return open.count === 0;
 }
 
-/** @param untilMs what happened up to this time must have been told */
+/** @param untilMs what happened up to this time must have been delivered */
 function checkStreams(history: RecordedHistory, keys: CellKeys, untilMs: number, findings: Findings): void {
   if (history.events.length === 0) return;
   const ends = endsIn(history, keys);
@@ -39,8 +39,8 @@ function checkStreams(history: RecordedHistory, keys: CellKeys, untilMs: number,
   for (const [client, facts] of readers) {
     const reader = new Reader(client, ends, history.restores, findings);
     for (const { seq, atMs, fact } of facts)
-      if ('event' in fact) reader.hears(fact.event, fact.stream, { seq, atMs });
-      else reader.begins(fact.began, { seq, atMs });
+      if ('event' in fact) reader.receives(fact.event, fact.stream, { seq, atMs });
+      else reader.starts(fact.began, { seq, atMs });
     reader.finishes(untilMs);
   }
 }
@@ -65,18 +65,18 @@ class Reader {
   readonly #ends: readonly End[];
   readonly #restores: RecordedHistory['restores'];
   readonly #findings: Findings;
-  /** The store's, when a gap was told last: only a gap says that it was restored. */
+  /** The store's generation at the last gap: only a gap announces that the store was restored. */
   #generation = 0;
   #stream = 0;
   /** By id, in the present stream. */
   #inStream = new Map<string, Stamp>();
-  /** Since the last gap: what the store told, by id, and which ends. */
-  #told = new Map<string, Stamp>();
-  #toldEnds = new Set<string>();
-  /** Of this revision a part may have been told before. */
+  /** Since the last gap: events of the store, by id, and the ends among them. */
+  #delivered = new Map<string, Stamp>();
+  #deliveredEnds = new Set<string>();
+  /** Events of this revision may be delivered in two parts. */
   #partly = 0;
   #last: { readonly revision: number; readonly at: Stamp } | null = null;
-  /** The last gap, or else the first that was heard: whatever happens after it is told. */
+  /** The last gap, or else the first event: all that happens after it must be delivered. */
   #since: Stamp | null = null;
 
   constructor(
@@ -91,8 +91,8 @@ class Reader {
     this.#findings = findings;
   }
 
-  /** With `now`, at a monitor that is at this place. Whoever says `now` again has forgotten where he was. */
-  begins(place: string, at: Stamp): void {
+  /** The follower asked for `now`, at a monitor that is at this place. */
+  starts(place: string, at: Stamp): void {
     const began = eventPositionOf(place);
     if (began === null || this.#since !== null) return;
     this.#since = at;
@@ -100,24 +100,25 @@ class Reader {
     this.#last = { revision: began.revision, at };
   }
 
-  hears(event: CellEvent, stream: number, at: Stamp): void {
+  receives(event: CellEvent, stream: number, at: Stamp): void {
     if (stream !== this.#stream) this.#inStream = new Map();
     this.#stream = stream;
     if (event.kind === 'gap') return this.#forget(at);
     this.#since ??= at;
     const place = eventPositionOf(event.id);
-    const before = this.#inStream.get(event.id) ?? (place === null ? undefined : this.#told.get(event.id));
+    const before =
+      this.#inStream.get(event.id) ?? (place === null ? undefined : this.#delivered.get(event.id));
     if (before !== undefined)
-      this.#prove(event.id, `${this.#client} was told twice: ${event.kind}`, [before, at]);
+      this.#prove(event.id, `${this.#client} received twice: ${event.kind}`, [before, at]);
     this.#inStream.set(event.id, at);
     if (place !== null) {
-      this.#told.set(event.id, at);
+      this.#delivered.set(event.id, at);
       this.#follows(place.revision, event.id, at);
     }
-    if (event.kind === 'ended') this.#toldEnds.add(event.allocation ?? '');
+    if (event.kind === 'ended') this.#deliveredEnds.add(event.allocation ?? '');
   }
 
-  /** @param untilMs what happened up to this time must have been told */
+  /** @param untilMs what happened up to this time must have been delivered */
   finishes(untilMs: number): void {
     const since = this.#since;
     if (since === null) return;
@@ -126,8 +127,8 @@ class Reader {
   }
 
   #forget(at: Stamp): void {
-    this.#told = new Map();
-    this.#toldEnds = new Set();
+    this.#delivered = new Map();
+    this.#deliveredEnds = new Set();
     this.#last = null;
     this.#since = at;
     this.#generation = this.#restores.findLast(({ seq }) => seq < at.seq)?.fact.generation ?? 0;
@@ -137,22 +138,22 @@ class Reader {
     const last = this.#last;
     if (last === null) this.#partly = revision;
     else if (revision < last.revision)
-      this.#prove(id, `${this.#client} was told of it after what came later`, [last.at, at]);
+      this.#prove(id, `${this.#client} received it after a later one`, [last.at, at]);
     for (const end of this.#ends)
       if (end.seq < at.seq && end.revision < revision && this.#isAhead(end))
         this.#wants(end, [end, last?.at ?? at, at]);
     this.#last = { revision, at };
   }
 
-  /** Does it come after all that was told by now? */
+  /** Does it come after all that was delivered so far? */
   #isAhead(end: End): boolean {
     if (end.generation !== this.#generation) return end.generation > this.#generation;
     return this.#last === null ? end.seq > (this.#since?.seq ?? 0) : end.revision >= this.#last.revision;
   }
 
   #wants({ allocation, revision }: End, evidence: readonly [Stamp, ...Stamp[]]): void {
-    if (revision === this.#partly || this.#toldEnds.has(allocation)) return;
-    this.#prove(allocation, `${this.#client} was not told of its end, nor of a gap`, evidence);
+    if (revision === this.#partly || this.#deliveredEnds.has(allocation)) return;
+    this.#prove(allocation, `${this.#client} received neither its end nor a gap`, evidence);
   }
 
   #prove(key: string, detail: string, evidence: readonly [Stamp, ...Stamp[]]): void {

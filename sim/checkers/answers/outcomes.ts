@@ -5,17 +5,21 @@ import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I52: every end is in the history: an allocation that ran, and whose record was to be kept, never leaves the store without
- * its outcome. And what a client was told that waited for a job's end is what the store holds (I23), once the quiet time is
- * over.
+ * I52: an allocation that ran, and whose record was to be kept, never leaves the store without its outcome. I23: the end of a job
+ * that a client was told is the one that the store holds when the quiet time is over.
  */
 export function checkOutcomes(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   for (const story of run.allocations.values()) checkKept(story, run, findings);
   const untilMs = deliveredUntilMs(history);
-  for (const told of history.exits) checkTold(told, untilMs, run, findings);
+  for (const told of history.exits) checkReportedExit(told, untilMs, run, findings);
 }
 
-function checkTold(told: Stamped<ExitFact>, untilMs: number, run: RunIndex, findings: Findings): void {
+function checkReportedExit(
+  told: Stamped<ExitFact>,
+  untilMs: number,
+  run: RunIndex,
+  findings: Findings,
+): void {
   const { client, exit } = told.fact;
   if (exit.allocation === null) return;
   const outcome = run.outcomes.get(exit.allocation);
@@ -29,7 +33,7 @@ function checkTold(told: Stamped<ExitFact>, untilMs: number, run: RunIndex, find
       );
     return;
   }
-  // Its host may have been declared lost between its word and the release.
+  // Its host may have been declared lost between its report and the release.
   if (outcome.fact.state === 'lost') return;
   const { state, exit: status = null } = outcome.fact;
   if (state !== exit.state || JSON.stringify(status) !== JSON.stringify(exit.exit))
@@ -39,7 +43,7 @@ function checkTold(told: Stamped<ExitFact>, untilMs: number, run: RunIndex, find
     ]);
 }
 
-/** Its end is to be written down: it was not removed with its job, nor lost with the store. */
+/** Its outcome is to be kept: it was not removed with its job, nor lost with the store. */
 function isKept(story: AllocationStory | undefined): boolean {
   return story === undefined || (story.desired !== 'remove' && story.lost === null);
 }

@@ -16,36 +16,36 @@ export interface Written extends Stamp {
   readonly isKept: boolean;
 }
 
-/** What hosts wrote down and gave up. */
+/** What hosts kept of their tasks' output, and what they dropped. */
 export interface OutputIndex {
   /** By allocation, in the order of their offsets. */
   readonly written: ReadonlyMap<string, readonly Written[]>;
   /** By host: losses of power. */
-  readonly darkened: ReadonlyMap<string, readonly Stamp[]>;
+  readonly powerLosses: ReadonlyMap<string, readonly Stamp[]>;
   /** By allocation and attempt, with the offset before which nothing is left. */
-  readonly gaveUp: ReadonlyMap<string, readonly (Stamp & { readonly until: number })[]>;
+  readonly dropped: ReadonlyMap<string, readonly (Stamp & { readonly until: number })[]>;
   /** By allocation: the first order by which its host may have forgotten all of it. */
   readonly forgotten: ReadonlyMap<string, Stamp>;
 }
 
 export function outputIndexOf({ hosts, orders }: Pick<RecordedHistory, 'hosts' | 'orders'>): OutputIndex {
   const written = new Map<string, Written[]>();
-  const darkened = new Map<string, Stamp[]>();
-  const gaveUp = new Map<string, (Stamp & { until: number })[]>();
+  const powerLosses = new Map<string, Stamp[]>();
+  const dropped = new Map<string, (Stamp & { until: number })[]>();
   for (const { seq, atMs, fact } of hosts) {
-    if (fact.kind === 'power-off') pushTo(darkened, fact.host, { seq, atMs });
+    if (fact.kind === 'power-off') pushTo(powerLosses, fact.host, { seq, atMs });
     if (fact.kind !== 'wrote' && fact.kind !== 'gave-up') continue;
     const name = parseAttemptName(fact.attempt);
     if (name === null) continue;
     if (fact.kind === 'gave-up') {
-      pushTo(gaveUp, placeOf(name.allocation, name.number), { seq, atMs, until: fact.until });
+      pushTo(dropped, placeOf(name.allocation, name.number), { seq, atMs, until: fact.until });
       continue;
     }
     const { host, offset, text, isKept } = fact;
     const piece = { host, attempt: name.number, offset, end: offset + text.length, text, isKept };
     pushTo(written, name.allocation, { seq, atMs, ...piece });
   }
-  return { written, darkened, gaveUp, forgotten: forgottenBy(orders) };
+  return { written, powerLosses, dropped, forgotten: forgottenBy(orders) };
 }
 
 function forgottenBy(orders: readonly OrderRecord[]): ReadonlyMap<string, Stamp> {
@@ -57,7 +57,7 @@ function forgottenBy(orders: readonly OrderRecord[]): ReadonlyMap<string, Stamp>
   return forgotten;
 }
 
-/** A removal, or an order that bars the id of something without a record. Without an answer it may have been done, too. */
+/** A removal, or an order that fences the id of an allocation without a record. Without an answer it may have been done, too. */
 function mayForget({ order, answer }: OrderRecord): boolean {
   if (order.kind === 'remove') return true;
   if (order.kind === 'stop') return answer?.fact.status !== 200;
@@ -80,12 +80,12 @@ export function isKeptUntil(
   piece: Written,
   at: Stamp,
   allocation: string,
-  { written, darkened, gaveUp }: OutputIndex,
+  { written, powerLosses, dropped }: OutputIndex,
 ): boolean {
   if (!piece.isKept) return false;
   const since = (one: Stamp): boolean => one.seq > piece.seq && one.seq < at.seq;
-  if (darkened.get(piece.host)?.some(since) === true) return false;
-  const gone = gaveUp.get(placeOf(allocation, piece.attempt)) ?? [];
+  if (powerLosses.get(piece.host)?.some(since) === true) return false;
+  const gone = dropped.get(placeOf(allocation, piece.attempt)) ?? [];
   if (gone.some((one) => since(one) && one.until > piece.offset)) return false;
   // Of older attempts the host forgets the files.
   const later = written.get(allocation)?.findLast((one) => one.seq < at.seq)?.attempt ?? piece.attempt;

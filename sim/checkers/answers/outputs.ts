@@ -6,8 +6,8 @@ import { pushTo } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I28: whoever reads a task's output gets the bytes that it wrote, each once and in their order. What is left out was not
- * there any more, which the next offset says; and who is told that this is all has had all that was there.
+ * I28: a reader of a task's output gets the bytes that the task wrote, each once and in their order. What is left out was no longer on the
+ * host, which the next offset shows; a reader that is told of the end has had all that was there.
  */
 export function checkOutputs(history: RecordedHistory, findings: Findings): void {
   if (history.outputs.length === 0) return;
@@ -42,7 +42,7 @@ function checkReader(told: readonly Stamped<OutputFact>[], index: OutputIndex, f
     if (fact.offset < at)
       prove(`was told what lies at ${String(fact.offset)} again`, ...(last === null ? [] : [last]));
     const wrong = firstOther(fact, pieces);
-    if (wrong !== null) prove(`was told what nobody wrote at ${String(wrong)}`);
+    if (wrong !== null) prove(`was told bytes that were not written, at ${String(wrong)}`);
     at = fact.offset + fact.text.length;
     last = now;
   }

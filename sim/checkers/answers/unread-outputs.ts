@@ -7,8 +7,8 @@ import { pushTo } from '../replay/run-index.ts';
 import { Findings } from '../replay/violations.ts';
 
 /**
- * I28 after a quiet period: whoever asked for a task's output has come to the end of what its host still has, whatever he
- * was refused meanwhile. Of a host that is away nobody can tell him.
+ * I28 after a quiet period: a reader of a task's output has come to the end of what the host still has, whatever was refused
+ * meanwhile. A host without a session need not answer.
  * @param alive the hosts whose session is there at the end
  */
 export function checkUnreadOutputs(
@@ -21,10 +21,10 @@ export function checkUnreadOutputs(
     checkReaders(history, deliveredUntilMs(history), end, (host) => alive.has(host), findings);
 }
 
-/** A task that writes on is never wholly read: what is younger may be on its way. */
+/** A task that goes on writing is never wholly read: younger bytes may be on their way. */
 const ON_ITS_WAY_MS = 2_000;
 
-/** Has everybody who asked for output read what there is of it at `now`? */
+/** Has every reader of output read what there is of it at `now`? */
 export function allRead(history: RecordedHistory, now: Stamp): boolean {
   const open = new Findings();
   checkReaders(history, now.atMs - ON_ITS_WAY_MS, now, () => true, open);
@@ -73,7 +73,7 @@ function checkReader(
   findings.prove('I28', allocation, detail, [unread, last, now]);
 }
 
-/** Does the reader ask no more? Whether he was told the truth is `checkOutputs`' question. */
+/** Does the reader ask no more? Whether what it got is true is checked by `checkOutputs`. */
 function isLast(fact: OutputFact): boolean {
   return 'isOver' in fact || ('refused' in fact && fact.refused === 'log-gone');
 }

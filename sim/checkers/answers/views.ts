@@ -5,12 +5,12 @@ import type { RecordedHistory, Stamp, Stamped } from '../../history/history.ts';
 import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** Three lost beats and some: a host that has been dead this long must be shown as silent (I51). */
+/** Three lost beats and some: a host whose agent has been dead this long must be shown as stale (I51). */
 const SILENT_MS = 6_000;
 
 /**
- * I50: what a monitor shows of a host never goes back. I51: a silent host is shown as silent since then, with what was last
- * known of it; never absent, never empty. I48: after the quiet period all views are equal, and equal to the hosts.
+ * I50: what a monitor shows of a host never goes back. I51: a host whose reports stopped is shown as stale since then, with its last
+ * reports; never absent, never empty. I48: after the quiet period all views are equal, and equal to the hosts.
  */
 export function checkViews(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const last = new Map<string, { readonly seen: SeenHost; readonly at: Stamp }>();
@@ -77,7 +77,7 @@ function checkSilent(
     findings.prove(
       'I51',
       `${view.fact.monitor} of ${seen.host}`,
-      `shown as heard, ${((view.atMs - sinceMs) / 1000).toFixed(1)} s after its agent's end`,
+      `shown as current, ${((view.atMs - sinceMs) / 1000).toFixed(1)} s after its agent's end`,
       [view],
     );
 }

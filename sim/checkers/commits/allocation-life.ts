@@ -11,7 +11,7 @@ import type { Findings } from '../replay/violations.ts';
 export class AllocationLifeChecker {
   /** Every id that was ever there, with its host. */
   readonly #created = new Map<string, string>();
-  /** Who should run in each slot. */
+  /** The allocations that should run in each slot. */
   readonly #running = new Map<string, Set<string>>();
 
   get seen(): number {
@@ -24,7 +24,7 @@ export class AllocationLifeChecker {
   }
 
   check(step: Step, cell: CellAt, findings: Findings): void {
-    // After a restore only what it holds was ever there: what it lost comes back from the hosts, under the same id.
+    // After a restore only what the store holds was created: what it lost comes back from the hosts, under the same id.
     if (step.initial) this.#created.clear();
     if (step.initial) for (const { id, host } of cell.allocations.values()) this.#created.set(id, host);
     const slots = new Set<string>();
@@ -55,7 +55,7 @@ export class AllocationLifeChecker {
     this.#created.set(after.id, after.host);
   }
 
-  /** @returns the slot in which somebody more should run now; null when nothing like it happened */
+  /** @returns the slot in which one more allocation should run now; null: none */
   #track({ before, after }: Diff<Allocation>): string | null {
     if (before?.desired === 'run') {
       const slot = slotOf(before);
@@ -76,7 +76,7 @@ function slotOf({ namespace, job, group, index }: Allocation): string {
   return `${jobKeyOf(namespace, job)}/${group}[${String(index)}]`;
 }
 
-/** From each desired state, where it may go: never back to `run`, and what gave its place away keeps giving way. */
+/** The states that may follow each desired state: never `run` again, and none follows a preemption. */
 const FORWARD: Readonly<Record<Allocation['desired'], readonly Allocation['desired'][]>> = {
   run: ['stop', 'remove', 'evict'],
   stop: ['remove', 'evict'],
@@ -86,7 +86,7 @@ const FORWARD: Readonly<Record<Allocation['desired'], readonly Allocation['desir
 
 function checkForward(step: Step, { key, before, after }: Diff<Allocation>, findings: Findings): void {
   if (before === undefined || after === undefined) return;
-  // To a gang by intent one gives way on condition: whether that was over is the gang checker's.
+  // A preemption pending for an intent may be taken back; whether it was rightly is checked by the gang checker.
   const isBack = before.desired === 'evict' && before.yields !== undefined && after.desired === 'run';
   if (before.desired !== after.desired && !isBack && !FORWARD[before.desired].includes(after.desired))
     findings.add('I8', step.revision, key, `desired went from ${before.desired} back to ${after.desired}`);
@@ -108,5 +108,5 @@ function checkOutcome(
   if (diff.before !== undefined)
     findings.add('I8', step.revision, diff.key, 'an outcome that was final changed');
   if (cell.allocations.has(diff.name))
-    findings.add('I8', step.revision, diff.key, 'it has its outcome and still holds its place');
+    findings.add('I8', step.revision, diff.key, 'it has its outcome, and its record is still there');
 }

@@ -3,8 +3,8 @@ import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I62: no revision brings an allocation to a host that a verdict has closed at that revision or before it.
- * @param isNew what a store that was restored is told again was placed before
+ * I62: no revision places an allocation on a host that is closed at that revision.
+ * @param isNew false: the allocation comes back from its host after the store was restored
  */
 export function checkClosed(
   step: Step,

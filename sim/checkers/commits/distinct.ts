@@ -6,13 +6,13 @@ import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * What a group's `distinct` forbids is not committed: at the revision that brings an allocation, or lets one that gave way go on,
- * no other that is to run shares its host's value of one of these attributes.
+ * What a group's `distinct` forbids is not committed: at the revision that brings an allocation, or takes back its pending preemption,
+ * no other one that is to run shares its host's value of one of these attributes.
  */
 export function checkDistinct(step: Step, cell: CellAt, run: RunIndex, findings: Findings): void {
   for (const { before, after } of step.changed.allocations) {
     if (after?.desired !== 'run' || before?.desired === 'run') continue;
-    const group = run.jobOf(after)?.groups[after.group];
+    const group = run.groupOf(after);
     if (group === undefined || group.distinct.length === 0) continue;
     const shared = sharedBy(after, group, cell);
     if (shared !== null) findings.add('distinct', step.revision, after.id, shared);

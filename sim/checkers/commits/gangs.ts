@@ -10,13 +10,13 @@ import type { Findings } from '../replay/violations.ts';
  * I6: a gang stands whole or not at all until its members end by themselves.
  *
  * - A plan's members become visible in one revision.
- * - Where none of the group is there, all come whose slot has not come to an end.
- * - A claim that goes without an outcome, because its member never began, goes with the last of the others or comes back
- *   elsewhere in the same revision.
- * - Members under an intent are not there for anybody until it is deleted while it is open. They come under an open intent
- *   only, and of one that was made void none is left when it goes.
- * - Who gives way to a gang under an intent does so under an open one only, is taken back under a void one only, and nobody
- *   is left giving way to one that was void when it goes.
+ * - Where no member is visible, all come whose slot has not ended.
+ * - The claim of a member that never began goes with the last of the other members, or comes back elsewhere in the same
+ *   revision.
+ * - Members under an intent are invisible until the intent is deleted while it is open. They are added under an open intent
+ *   only, and none is left when a void intent is deleted.
+ * - A preemption pending for an intent is marked under an open intent only and taken back under a void one only, and none is left
+ *   when a void intent is deleted.
  */
 export class GangChecker {
   /** The revision at which a plan's members came. */
@@ -24,7 +24,7 @@ export class GangChecker {
   /** Slots of each group and version whose member ended by itself. */
   readonly #ended = new Map<string, Set<number>>();
 
-  /** @param isNew false: it was there before, and comes back from its host after the store was restored */
+  /** @param isNew false: the allocation comes back from its host after the store was restored */
   check(
     step: Step,
     cell: CellAt,
@@ -37,17 +37,17 @@ export class GangChecker {
     const changed = new Map<string, Changed>();
     const outcomes = new Set(step.changed.outcomes.map(({ after }) => after?.allocation));
     for (const { before, after } of step.changed.allocations) {
-      if (after !== undefined) checkYields(step.revision, before, after, cell, findings);
+      if (after !== undefined) checkPreemption(step.revision, before, after, cell, findings);
       const allocation = after ?? before;
       if (allocation === undefined || !isGang(cell, allocation)) continue;
-      const isGivenBack = after === undefined && before?.desired === 'run' && !outcomes.has(allocation.id);
-      if (before !== undefined && !isGivenBack) continue;
+      const isReleased = after === undefined && before?.desired === 'run' && !outcomes.has(allocation.id);
+      if (before !== undefined && !isReleased) continue;
       if (allocation.intent !== undefined) {
         if (after !== undefined) checkReserved(step.revision, after, cell, findings);
         if (after !== undefined || isReserved(allocation, cell)) continue;
       }
       const found = changedOf(changed, allocation);
-      if (isGivenBack) found.givenBack.push(allocation);
+      if (isReleased) found.released.push(allocation);
       else if (after !== undefined && isNew(after)) found.fresh.push(after);
     }
     for (const { name, before, after } of step.changed.intents) {
@@ -55,20 +55,20 @@ export class GangChecker {
       const members = [...cell.allocations.values()].filter(({ intent }) => intent === before.id);
       if (before.state === 'open')
         for (const member of members) changedOf(changed, member).fresh.push(member);
-      else checkVoid(step.revision, name, members.length, yieldingTo(before.id, cell), findings);
+      else checkVoid(step.revision, name, members.length, pendingPreemptions(before.id, cell), findings);
     }
-    for (const [group, { fresh, givenBack }] of changed) {
+    for (const [group, { fresh, released }] of changed) {
       for (const member of fresh) this.#checkPlan(step.revision, member, findings);
       const members = membersOf(group, cell);
       const wanted = members.filter(({ desired }) => desired === 'run');
       if (members.length === fresh.length) this.#checkWhole(step.revision, group, fresh, cell, findings);
-      for (const member of givenBack) checkGivenBack(step.revision, member, wanted, findings);
+      for (const member of released) checkReleased(step.revision, member, wanted, findings);
     }
   }
 
   #takeEnds(step: Step): void {
     for (const { after } of step.changed.outcomes) {
-      // Who was told to end, and came to its own end first, is complete all the same.
+      // A member that was to be stopped, and completed first, is complete all the same.
       const isEnd =
         after?.state === 'complete' || after?.cause === undefined || after.cause === CAUSES.unplaceable;
       if (after === undefined || !isEnd) continue;
@@ -111,13 +111,13 @@ export class GangChecker {
 
 interface Changed {
   readonly fresh: Allocation[];
-  readonly givenBack: Allocation[];
+  readonly released: Allocation[];
 }
 
 function changedOf(changed: Map<string, Changed>, allocation: Allocation): Changed {
   const group = groupKey(allocation);
   let found = changed.get(group);
-  if (found === undefined) changed.set(group, (found = { fresh: [], givenBack: [] }));
+  if (found === undefined) changed.set(group, (found = { fresh: [], released: [] }));
   return found;
 }
 
@@ -136,16 +136,17 @@ function checkVoid(
 ): void {
   if (members > 0)
     findings.add('I6', revision, name, `void, and it leaves ${String(members)} members behind`);
-  if (victims > 0) findings.add('I6', revision, name, `void, and ${String(victims)} still give way to it`);
+  if (victims > 0)
+    findings.add('I6', revision, name, `void, and ${String(victims)} pending preemptions for it are left`);
 }
 
-function yieldingTo(intent: string, cell: CellAt): number {
+function pendingPreemptions(intent: string, cell: CellAt): number {
   let count = 0;
   for (const { yields } of cell.allocations.values()) if (yields?.intent.id === intent) count += 1;
   return count;
 }
 
-function checkYields(
+function checkPreemption(
   revision: number,
   before: Allocation | undefined,
   after: Allocation,
@@ -156,7 +157,7 @@ function checkYields(
     cell.intents.get(`${jobKeyOf(namespace, job)}/${id}`)?.state ?? 'not there';
   const began = before?.yields === undefined && after.yields !== undefined ? after.yields.intent : null;
   if (began !== null && stateOf(began) !== 'open')
-    findings.add('I6', revision, after.id, `gives way to a gang whose intent is ${stateOf(began)}`);
+    findings.add('I6', revision, after.id, `is preempted for a gang whose intent is ${stateOf(began)}`);
   const ended = before?.yields !== undefined && after.yields === undefined ? before.yields.intent : null;
   if (ended !== null && stateOf(ended) !== 'void')
     findings.add('I6', revision, after.id, `is taken back from a gang whose intent is ${stateOf(ended)}`);
@@ -170,7 +171,7 @@ function intentKey({ namespace, job, intent }: Allocation): string {
   return `${jobKeyOf(namespace, job)}/${intent ?? ''}`;
 }
 
-function checkGivenBack(
+function checkReleased(
   revision: number,
   member: Allocation,
   wanted: readonly Allocation[],
@@ -178,10 +179,10 @@ function checkGivenBack(
 ): void {
   if (wanted.length === 0 || wanted.some(({ index }) => index === member.index)) return;
   const left = `${String(wanted.length)} others of its gang are left without it`;
-  findings.add('I6', revision, member.id, `its claim is given back, and ${left}`);
+  findings.add('I6', revision, member.id, `its claim is released, and ${left}`);
 }
 
-/** The members that should run, or did until another scheduler made them give way, of which their own may not know yet. */
+/** The members that should run, or did until another scheduler preempted them, which their own may not know yet. */
 function membersOf(group: string, cell: CellAt): readonly Allocation[] {
   const members: Allocation[] = [];
   for (const allocation of cell.allocations.values())

@@ -3,11 +3,11 @@ import type { Attempt, Entry } from '../../../src/ports/cell-store.ts';
 import type { RecordedHistory } from '../../history/history.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** I11: refusals of one claim, but for races, before it is planned anew: of the first try, and of eight more. */
+/** I11: so often a claim is refused, races for a pool apart, before it is planned anew: the first try, and eight more. */
 const REFUSALS_MAX = 1 + 8;
 /**
- * With the races for a pool. Those are counted apart (decision 96): 64 may be lost, and the claim is planned anew at the next
- * one, or at its last other refusal.
+ * With races for a pool, which are counted apart, since they are lost by chance and not for want of capacity (`docs/decisions: Shared
+ * resources`): 64 may be lost, and the claim is planned anew at the next one, or at its last other refusal.
  */
 const REFUSALS_AND_RACES_MAX = REFUSALS_MAX + 64;
 
@@ -16,7 +16,7 @@ interface Count {
   races: number;
 }
 
-/** I11: no placement is tried over and over: its claim is refused a bounded number of times, then planned anew. */
+/** I11: a claim is refused a bounded number of times, then planned anew. */
 export function checkRetries(history: RecordedHistory, keys: CellKeys, findings: Findings): void {
   const counts = new Map<string, Count>();
   for (const { seq, atMs, attempt, found } of refusedAttempts(history)) {
@@ -26,7 +26,7 @@ export function checkRetries(history: RecordedHistory, keys: CellKeys, findings:
       counts.set(key, count);
       count[isRace ? 'races' : 'refusals'] += 1;
       const { refusals, races } = count;
-      // Each of the two is told once.
+      // Each of the two is reported once.
       const isOver =
         (!isRace && refusals === REFUSALS_MAX + 1) || refusals + races === REFUSALS_AND_RACES_MAX + 1;
       if (!isOver) continue;
@@ -45,7 +45,7 @@ function* placesIn({ compares, writes }: Attempt, keys: CellKeys): Iterable<stri
   }
 }
 
-/** No ledger had moved, but a pool or what an operator says of its resource: whoever takes of them meets there. */
+/** No ledger had changed, but a pool had, or the operator's record of its resource. */
 function isPoolRace({ compares }: Attempt, found: ReadonlyMap<string, Entry>, keys: CellKeys): boolean {
   const moved = compares.filter(({ key, target, equals }) => (found.get(key)?.[target] ?? 0) !== equals);
   const hasMoved = (prefix: string): boolean => moved.some(({ key }) => key.startsWith(prefix));

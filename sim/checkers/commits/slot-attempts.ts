@@ -5,8 +5,8 @@ import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I22: what a slot has behind it is not done again. Whoever places something in it knows of all that ended there, so its
- * attempt comes after theirs. A job that was taken without being read would begin anew what is done.
+ * I22: an ended attempt of a slot is not repeated. The scheduler that places a new one knows of all that ended in the slot, so its
+ * attempt number is higher. A scheduler that claimed a job without reading its outcomes would start again what is done.
  */
 export class SlotAttemptsChecker {
   /** The outcomes that are kept, by slot and version of the spec. */

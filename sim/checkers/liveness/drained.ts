@@ -6,38 +6,35 @@ import { feasibleHost } from './feasible.ts';
 import type { LivenessInput } from './liveness.ts';
 import { outstandingGrantsIn } from './outstanding-grants.ts';
 
-/**
- * I62 after a quiet period: a host whose deadline is over, by any clock that may be asked, is empty of what another host has room
- * for.
- */
+/** I62 after a quiet period: a host whose drain deadline is over, by any clock, runs nothing that another host has capacity for. */
 export function checkDrained({ run, cell, alive, ahead, times }: LivenessInput, findings: Findings): void {
   const quiet = run.faultlessFrom;
   if (quiet === null) return;
   const able = new Set([...alive].filter((host) => !ahead.has(host)));
   for (const allocation of cell.allocations.values()) {
     const { host, namespace } = allocation;
-    const verdict = run.eligibility.get(host)?.at(-1);
-    if (verdict?.fact?.state !== 'draining' || verdict.fact.drainDeadlineMs === undefined) continue;
+    const drain = run.eligibility.get(host)?.at(-1);
+    if (drain?.fact?.state !== 'draining' || drain.fact.drainDeadlineMs === undefined) continue;
     if (allocation.desired !== 'run' || !alive.has(host)) continue;
-    // The deadline by the clock of who set it; it is some seconds at most after the verdict.
-    const drainMs = Math.max(0, verdict.fact.drainDeadlineMs - verdict.fact.sinceMs);
-    const dueMs = Math.max(verdict.atMs + drainMs, quiet.atMs + times.knownMs) + times.stopMs;
+    // By the clock of the monitor that set it; the deadline is some seconds after the drain began.
+    const drainMs = Math.max(0, drain.fact.drainDeadlineMs - drain.fact.sinceMs);
+    const dueMs = Math.max(drain.atMs + drainMs, quiet.atMs + times.knownMs) + times.stopMs;
     if (dueMs > run.end.atMs) continue;
-    const room = roomOf(allocation, cell, able, outstandingGrantsIn(namespace, cell, run, dueMs));
-    if (room === null) continue;
-    const text = `is to run on on ${host}, which is draining, and ${room} has room for it`;
-    findings.prove('I62', allocation.id, text, [verdict, run.end]);
+    const other = otherHostFor(allocation, cell, able, outstandingGrantsIn(namespace, cell, run, dueMs));
+    if (other === null) continue;
+    const text = `still has desired state run on ${host}, which is draining, and ${other} has capacity for it`;
+    findings.prove('I62', allocation.id, text, [drain, run.end]);
   }
 }
 
-function roomOf(
+function otherHostFor(
   { namespace, job, group: name }: Allocation,
   cell: CellAt,
   able: ReadonlySet<string>,
-  promised: Parameters<typeof feasibleHost>[4],
+  outstanding: Parameters<typeof feasibleHost>[4],
 ): string | null {
   const record = cell.jobs.get(jobKeyOf(namespace, job));
   const group = record?.job.groups[name];
   if (record?.desired !== 'run' || group === undefined || record.job.type === 'system') return null;
-  return feasibleHost(cell, record, group, able, promised);
+  return feasibleHost(cell, record, group, able, outstanding);
 }

@@ -19,25 +19,25 @@ import type { Amounts } from '../resources/quotas.ts';
 import { addAmounts, overQuota } from '../resources/quotas.ts';
 
 /**
- * Could somebody have placed one more of the group, as the cell stands? Asks plainly and only what it is sure of: places
- * that need an eviction count as none.
+ * Could a scheduler have placed one more of the group, as the cell stands? Counts only what is sure: a place that needs a
+ * preemption counts as none.
  *
- * @param alive hosts whose session is there
- * @param promised what is granted of the namespace's quota besides what the store shows
- * @returns a host that has room; null when there is none, or nobody who may place
+ * @param alive hosts with a session
+ * @param outstanding what is granted of the namespace's quota and not in the store
+ * @returns a host that has capacity; null when there is none, or no scheduler that may place
  */
 export function feasibleHost(
   cell: CellAt,
   record: JobRecord,
   group: Group,
   alive: ReadonlySet<string>,
-  promised: Amounts,
+  outstanding: Amounts,
 ): string | null {
   if (cell.switches.get('')?.pausePlacement === true) return null;
   if (!hasScheduler(cell, schedulerKindOf(record.job))) return null;
   const ask = askOf(group);
-  if (!isWithinQuota(cell, record.job.namespace, ask, promised)) return null;
-  // All of a gang or none: it takes a search over hosts to know, which the search for one host is not.
+  if (!isWithinQuota(cell, record.job.namespace, ask, outstanding)) return null;
+  // All of a gang or none: whether a gang has a place takes a search over all hosts.
   if (group.gang && group.count > 1) return null;
   for (const host of cell.hosts.values()) {
     if (!alive.has(host.id) || (cell.eligibility.get(host.id)?.state ?? 'ready') !== 'ready') continue;
@@ -57,10 +57,15 @@ function hasScheduler(cell: CellAt, kind: string): boolean {
   return false;
 }
 
-function isWithinQuota(cell: CellAt, namespace: string, { resources, gpu }: Ask, promised: Amounts): boolean {
+function isWithinQuota(
+  cell: CellAt,
+  namespace: string,
+  { resources, gpu }: Ask,
+  outstanding: Amounts,
+): boolean {
   const quota = cell.quotas.get(namespace);
   if (quota === undefined) return true;
-  const sum = { ...promised };
+  const sum = { ...outstanding };
   for (const allocation of cell.allocations.values())
     if (allocation.namespace === namespace) addAmounts(sum, allocation, 1);
   const gpus = gpu === null ? [] : [{ device: 0, milli: gpu.count * gpu.milliEach }];
@@ -78,7 +83,7 @@ function hasCapacity(
   const taken = new Set<number>();
   for (const allocation of cell.allocations.values()) {
     if (allocation.host !== host.id) continue;
-    // Also of those that give way: their place is given to somebody who may not be there yet.
+    // Also of preempted ones: their successor may not be in the store yet.
     used = addResources(used, allocation.resources);
     for (const port of Object.values(allocation.ports)) taken.add(port);
   }
@@ -89,7 +94,7 @@ function hasCapacity(
   return last - first + 1 - taken.size >= Object.keys(ports).length;
 }
 
-/** Are there so many devices of these models with so much free? Also what gives way holds its own, as in `hasRoom`. */
+/** Are there so many devices of these models with so much free? Preempted allocations count, as in `hasCapacity`. */
 function devicesHaveCapacity(cell: CellAt, host: Host, asked: GpuRequest | null): boolean {
   if (asked === null) return true;
   const used = host.gpuModels.map(() => 0);

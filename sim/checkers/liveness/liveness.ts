@@ -7,7 +7,7 @@
  */
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
-import type { Group, JobRecord, Task } from '../../../src/core/cell/job.ts';
+import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
 import { lingerMsOf } from '../../machine/task-env.ts';
 import type { CellAt } from '../replay/replay.ts';
@@ -17,11 +17,11 @@ import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 export interface LivenessTimes {
-  /** So long after the last fault the cell may not know who is gone: nothing is due before, and what follows counts from then on. */
+  /** From the last fault until the cell knows which roles and hosts are gone (sessions of 10 s); every other time counts from then on. */
   readonly knownMs: number;
   /** From when a slot could be filled to its allocation's start (I10), and from a placement to its start (I55). */
   readonly placeMs: number;
-  /** From the order to stop to the end of the record, besides the task's own grace, and how long its end leaves ports bound. */
+  /** From the order to stop to the end of the record, besides the task's grace and the time for which its ports stay bound. */
   readonly stopMs: number;
 }
 
@@ -29,18 +29,18 @@ export interface LivenessTimes {
 export interface LivenessInput {
   readonly run: RunIndex;
   readonly cell: CellAt;
-  /** Hosts whose session is there at the end. */
+  /** Hosts with a session at the end. */
   readonly alive: ReadonlySet<string>;
   /** Those of them that can start nothing for now: `hostsAheadOfTime`. */
   readonly ahead: ReadonlySet<string>;
-  /** Nobody's clock was turned: how long something has waited is the same to all. */
+  /** No clock was set or ran at a wrong rate: all roles agree on how long something has waited. */
   readonly clocksAreTrue: boolean;
   readonly times: LivenessTimes;
 }
 
 /**
- * I10, I24 and I55 after a quiet period: every slot that could be filled is, or has come to its end with a reason; what
- * was reserved runs; what should not run is gone, from the store and from the hosts.
+ * After a quiet period every slot that could be filled is filled or has ended (I10); no slot waits beyond its longest wait (I24); what
+ * was reserved runs, and what should not run is gone from the store and from the hosts (I55).
  */
 export function checkLiveness(input: LivenessInput, findings: Findings): void {
   const { run, cell } = input;
@@ -84,30 +84,31 @@ function checkGroup(
     const since = openSince(jobKey, group, history, quiet, run);
     const slot = `${jobKey}/${group.name}[${String(index)}]`;
     const dueMs = Math.max(since.atMs, quiet.atMs + times.knownMs) + times.placeMs;
-    // Members of a gang wait as one, and for those that leave.
+    // Members of a gang wait together, and until those that leave are gone.
     if (group.waitMaxMs !== null && clocksAreTrue && (!group.gang || slots.size === 0)) {
       const waits = waitsSince(jobKey, group, group.gang ? null : index, run) ?? since;
       const lateMs = Math.max(waits.atMs + group.waitMaxMs, quiet.atMs + times.knownMs) + times.placeMs;
       if (lateMs < run.end.atMs) {
-        findings.prove('I24', slot, 'waits longer than it may, and nobody says so', [waits, run.end]);
+        findings.prove('I24', slot, 'waits longer than it may, and has no outcome', [waits, run.end]);
         continue;
       }
     }
     if (dueMs > run.end.atMs) continue;
-    const promised = outstandingGrantsIn(record.job.namespace, cell, run, run.end.atMs - times.placeMs);
+    const outstanding = outstandingGrantsIn(record.job.namespace, cell, run, run.end.atMs - times.placeMs);
     const runsOn = forgottenOn(jobKey, group.name, index, run);
-    // What the store lost comes back with its claim, and waits where its room was given away meanwhile.
-    if (runsOn !== null && feasibleHost(cell, record, group, new Set([runsOn]), promised) === null) continue;
-    const room = feasibleHost(cell, record, group, able, promised);
-    if (room !== null)
-      findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${room} has room for it`, [
+    // What the store lost comes back with its claim, and waits where its capacity was given away meanwhile.
+    if (runsOn !== null && feasibleHost(cell, record, group, new Set([runsOn]), outstanding) === null)
+      continue;
+    const free = feasibleHost(cell, record, group, able, outstanding);
+    if (free !== null)
+      findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${free} has capacity for it`, [
         since,
         run.end,
       ]);
   }
 }
 
-/** What became of the slot's attempts, in their order: the end of one on a lost host may be known after that of its successor. */
+/** The outcomes of the slot, by attempt: that of one on a lost host may be written after that of its successor. */
 function historyOf(jobKey: string, group: string, index: number, run: RunIndex): Stamped<Outcome>[] {
   return [...run.outcomes.values()]
     .filter(
@@ -118,8 +119,8 @@ function historyOf(jobKey: string, group: string, index: number, run: RunIndex):
 }
 
 /**
- * A slot that has used up what it may, or of a batch job one that is complete: generous where the rules are. A service fails by
- * ending, too, and is counted anew after a run that lasted longer than its longest delay.
+ * A slot that has used up its attempts, or of a batch job one that is complete. A service fails by ending, too, and is counted anew
+ * after a run that lasted longer than its longest delay.
  */
 function hasEnded(record: JobRecord, group: Group, history: readonly Stamped<Outcome>[]): boolean {
   const isService = record.job.type !== 'batch';
@@ -158,7 +159,7 @@ function delayMsAfter({ cause }: Outcome, { reschedule }: Group): number {
   return cause === undefined ? reschedule.delayMaxMs : 0;
 }
 
-/** From when on the slot could have been filled: submitted, its last end recorded and its delay over, faults gone. */
+/** Since when the slot could have been filled: submitted, its last end recorded and its delay over, faults over. */
 function openSince(
   jobKey: string,
   group: Group,
@@ -174,7 +175,7 @@ function openSince(
   if (submitted !== undefined) later(submitted, 0);
   const last = history.at(-1);
   if (last !== undefined) later(last, delayMsAfter(last.fact, group));
-  // Room may have come back only with the last release in the cell.
+  // The capacity may have come back only with the last release in the cell.
   for (const story of run.allocations.values()) if (story.deleted !== null) later(story.deleted, 0);
   return since;
 }
@@ -182,15 +183,17 @@ function openSince(
 function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, findings: Findings): void {
   const { run, cell, times } = input;
   const { allocation, unwanted, created } = story;
-  // Of a host that is away nobody can say more, and its own time decides.
+  // A host without a session decides by its own time.
   if (!input.alive.has(allocation.host)) return;
   const since = (at: Stamp): number => run.end.atMs - Math.max(at.atMs, quiet.atMs + times.knownMs);
   if (unwanted !== null) {
-    if (since(unwanted) >= times.stopMs + graceOf(allocation, run) + lingerOf(allocation, run))
-      findings.prove('I55', allocation.id, `should be gone since ${wordsOf(unwanted)}, and holds its room`, [
-        unwanted,
-        run.end,
-      ]);
+    if (since(unwanted) >= times.stopMs + run.graceMsOf(allocation) + lingerOf(allocation, run))
+      findings.prove(
+        'I55',
+        allocation.id,
+        `should be gone since ${wordsOf(unwanted)}, and is still in the store`,
+        [unwanted, run.end],
+      );
     return;
   }
   const record = cell.jobs.get(story.jobKey);
@@ -209,7 +212,7 @@ function checkStory(story: AllocationStory, quiet: Stamp, input: LivenessInput, 
   checkEnded(story, since, input, findings);
 }
 
-/** It has ended on its host for good, and its room is still held. */
+/** It has ended on its host for good, and its record is still there. */
 function checkEnded(
   { allocation, created }: AllocationStory,
   since: (at: Stamp) => number,
@@ -219,22 +222,22 @@ function checkEnded(
   const processes = run.processesOf.get(allocation.id) ?? [];
   const last = processes.at(-1)?.ended;
   if (last == null || processes.some(({ ended }) => ended === null)) return;
-  const restart = run.jobOf(allocation)?.groups[allocation.group]?.restart;
+  const restart = run.groupOf(allocation)?.restart;
   if (since(last) >= times.stopMs + (restart?.delayMs ?? 0) + lingerOf(allocation, run))
-    findings.prove('I55', allocation.id, `ended at ${wordsOf(last)}, and holds its room`, [
+    findings.prove('I55', allocation.id, `ended at ${wordsOf(last)}, and is still in the store`, [
       created,
       last,
       run.end,
     ]);
 }
 
-/** Accepted, and waiting for others to give way, or for a command that cannot be run to be told of. */
+/** Accepted: it waits for preempted allocations to end, or its command cannot be executed. */
 function isKnownToHost(allocation: Allocation, run: RunIndex): boolean {
   const orders = run.ordersOf.get(allocation.id) ?? [];
   return orders.some(({ order, answer }) => order.kind === 'start' && answer?.fact.status === 200);
 }
 
-/** @returns the host on which somebody still runs in the slot of whom the store lost its record; null: nobody does */
+/** @returns the host where an allocation of the slot runs whose record the store lost; null: there is none */
 function forgottenOn(jobKey: string, group: string, index: number, run: RunIndex): string | null {
   for (const { allocation, lost, jobKey: ofJob } of run.allocations.values()) {
     if (lost === null || ofJob !== jobKey || allocation.group !== group || allocation.index !== index)
@@ -245,13 +248,13 @@ function forgottenOn(jobKey: string, group: string, index: number, run: RunIndex
   return null;
 }
 
-/** What lives on a host, and should not. */
+/** Processes that should have ended. */
 function checkLeftProcesses(quiet: Stamp, { run, times, alive }: LivenessInput, findings: Findings): void {
   for (const { allocation, host, started, ended } of run.processes) {
     const story = run.allocations.get(allocation);
     if (ended !== null || story === undefined || !alive.has(host)) continue;
     const from = story.unwanted ?? story.deleted;
-    const allowedMs = times.stopMs + graceOf(story.allocation, run);
+    const allowedMs = times.stopMs + run.graceMsOf(story.allocation);
     if (from === null || run.end.atMs - Math.max(from.atMs, quiet.atMs + times.knownMs) < allowedMs) continue;
     findings.prove('I55', allocation, `still runs on ${host}, and should not since ${wordsOf(from)}`, [
       started,
@@ -261,17 +264,12 @@ function checkLeftProcesses(quiet: Stamp, { run, times, alive }: LivenessInput, 
   }
 }
 
-function graceOf(allocation: Allocation, run: RunIndex): number {
-  return Math.max(0, ...tasksOf(allocation, run).map(({ stop }) => stop.graceMs));
-}
-
-/** What an ended task leaves bound keeps its host from giving back its room. */
+/** A host releases an allocation only when its ports and addresses are free. */
 function lingerOf(allocation: Allocation, run: RunIndex): number {
-  return Math.max(0, ...tasksOf(allocation, run).map(({ env }) => lingerMsOf(env)));
-}
-
-function tasksOf(allocation: Allocation, run: RunIndex): readonly Task[] {
-  return Object.values(run.jobOf(allocation)?.groups[allocation.group]?.tasks ?? {});
+  return Math.max(
+    0,
+    ...Object.values(run.groupOf(allocation)?.tasks ?? {}).map(({ env }) => lingerMsOf(env)),
+  );
 }
 
 function wordsOf({ atMs }: Stamp): string {

@@ -7,9 +7,9 @@ import type { RunIndex } from '../replay/run-index.ts';
 const KEPT_MS = 8_000;
 
 /**
- * What was granted of a namespace's quota lately and is not in the store: a ticket that nobody used holds its amount until its
- * end, and of one that was used the arbiter may not have heard. Nobody else is granted it, so slots wait for it.
- * @param sinceMs true time; what ended before counts no more
+ * What was granted of a namespace's quota lately and is not in the store: an unused ticket holds its amount until it expires, and the
+ * use of another may not have been reported to the arbiter yet. Slots wait for these amounts.
+ * @param sinceMs true time; what expired before does not count
  */
 export function outstandingGrantsIn(
   namespace: string,

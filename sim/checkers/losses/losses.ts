@@ -11,11 +11,9 @@ import type { RevisionFact } from '../../history/store-facts.ts';
 import type { CellKeys } from '../../../src/core/cell/keys.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/**
- * I18: what a host is given to come back, and what a crowd is. The monitors of a run wait 30 s by their own clocks, which
- * may go twice as fast as the true one.
- */
+/** The least time without a session before a host is lost. Monitors wait 30 s by their own clocks, which may run at twice the true rate. */
 const RECOVERY_MS = 15_000;
+/** So many hosts, and this share of all, that vanish within this time are a crowd. */
 const CROWD_MS = 10_000;
 const CROWD_FRACTION = 0.3;
 const CROWD_MIN = 2;
@@ -23,14 +21,14 @@ const CROWD_MIN = 2;
 const SLACK_MS = 1_000;
 
 /**
- * I18: a host is declared lost only when its session has been gone for long, and no host of a crowd that
- * vanished together is. The sessions' ends are read off the store.
+ * I18: a host is declared lost only when its session has been gone for long, and never as one of a crowd that vanished together.
+ * The ends of sessions are read off the store.
  */
 export class LossChecker {
-  /** Hosts whose session is there. */
+  /** Hosts with a session. */
   readonly alive = new Set<string>();
   readonly #prefix: string;
-  /** Since when each host's session is gone; absent while it is there. */
+  /** When the session of each host ended; absent while there is one. */
   readonly #missing = new Map<string, Stamp>();
 
   constructor(keys: CellKeys) {

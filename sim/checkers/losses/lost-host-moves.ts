@@ -11,7 +11,7 @@ import { outstandingGrantsIn } from '../liveness/outstanding-grants.ts';
 import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** From the verdict to the order to stop, and from that to the successor where there is room (I10). */
+/** From the declaration of loss to the order to stop, and from that to the successor where there is capacity (I10). */
 const DUE_MS = 5_000;
 
 interface Vacancy {
@@ -60,12 +60,12 @@ export class LostHostMoveChecker {
     this.#checkVacant(cell, at, run, alive, findings);
   }
 
-  /** What is told to stop because its host is lost, asked for it. */
+  /** An allocation that is stopped because its host is lost: its job must ask for that. */
   #checkMoved(allocation: Allocation, step: Step, at: Stamp, run: RunIndex, findings: Findings): void {
     if (allocation.cause !== CAUSES.hostLost) return;
     const { namespace, job, group: name, id, host } = allocation;
     const versions = run.jobs.get(jobKeyOf(namespace, job)) ?? [];
-    // Whoever decides may not know of the newest version yet.
+    // The scheduler may not know of the newest version yet.
     if (!versions.some(({ fact }) => fact?.job.groups[name]?.reschedule.onHostLost === true))
       findings.add(
         'S0.1',
@@ -87,12 +87,12 @@ export class LostHostMoveChecker {
     for (const vacancy of [...this.#vacant]) {
       const { story, at } = vacancy;
       if (at.seq === now.seq) continue;
-      const room = hostForSuccessor(story, at, cell, run, alive);
+      const free = hostForSuccessor(story, at, cell, run, alive);
       const isDue = now.atMs >= at.atMs + DUE_MS;
-      if (room !== null && !isDue) continue;
+      if (free !== null && !isDue) continue;
       this.#vacant.splice(this.#vacant.indexOf(vacancy), 1);
-      if (room === null || this.#isDisturbed(story.allocation.host, at, now)) continue;
-      const text = `its host ${story.allocation.host} is lost, and nothing took its place though ${room} had room`;
+      if (free === null || this.#isDisturbed(story.allocation.host, at, now)) continue;
+      const text = `its host ${story.allocation.host} is lost, and nothing took its place though ${free} has capacity`;
       findings.prove('I10', story.allocation.id, text, [story.created, at, now]);
     }
   }
@@ -110,20 +110,20 @@ export class LostHostMoveChecker {
   }
 }
 
-/** Long after the verdict nothing is to run there any more that was there before it and asked to be moved. */
+/** Long after the host was declared lost, nothing that was there before and asks to be moved is to run there. */
 function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, findings: Findings): void {
   for (const allocation of cell.allocations.values()) {
     if (allocation.host !== host || allocation.desired !== 'run' || isAdopted(allocation)) continue;
     const found = groupIn(allocation, cell);
     if (found === null || !found.group.reschedule.onHostLost || found.record.job.type === 'system') continue;
-    const text = `is to run on on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;
+    const text = `still has desired state run on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;
     findings.add('S0.1', step.revision, allocation.id, text, [since]);
   }
 }
 
 /**
- * A host with room for the successor, if there is to be one: the slot is empty since, its job as it was, nothing of it ended or
- * failed by itself (which is followed by a delay), and the lost host is not awaited.
+ * A host with capacity for the successor, if there is to be one: the slot is empty since, its job is unchanged, nothing of it ended or
+ * failed by itself (a delay would follow), and the job does not wait for the lost host.
  */
 function hostForSuccessor(
   { allocation, slot }: AllocationStory,

@@ -5,8 +5,8 @@ import type { AllocationStory, ProcessStory, RunIndex } from '../replay/run-inde
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I53 and I54, for jobs that the cell has (again) at the end: what ran when the store was restored or lost runs on under
- * its own id, and the store knows of it; nobody ends it on that account; and what had come to its end is not begun again.
+ * I53 and I54, for jobs that are in the cell at the end: a task that ran when the store was restored or lost runs on under its own id,
+ * and the store has its allocation; a task that had ended is not started again.
  */
 export function checkRestores(
   history: RecordedHistory,
@@ -24,7 +24,7 @@ export function checkRestores(
       process.ended === null &&
       story.lost !== null &&
       end.alive.has(process.host) &&
-      mayBeTaken(story, end)
+      hasPoolCapacity(story, end)
     )
       findings.prove(id, process.allocation, `runs on ${process.host}, and the store does not know of it`, [
         process.started,
@@ -36,16 +36,16 @@ export function checkRestores(
 }
 
 /**
- * Others may have taken of a pool meanwhile, as nobody knew what the task takes of it: then its claim waits until there is
- * room again. Not so on its host: nothing is decided there before the host was heard.
+ * While the store did not have the allocation, its share of a pool may have been given away: then its claim waits until the pool has
+ * capacity again. On its host that cannot happen: nothing is placed there before the host has reported.
  */
-function mayBeTaken({ allocation }: AllocationStory, { cell }: { readonly cell: CellAt }): boolean {
+function hasPoolCapacity({ allocation }: AllocationStory, { cell }: { readonly cell: CellAt }): boolean {
   return Object.entries(allocation.shared ?? {}).every(([pool, amount]) =>
     poolHasCapacity(cell, pool, amount),
   );
 }
 
-/** A task of a list that had ended well before the restore, and runs once more after it. */
+/** A batch task that had completed before the restore, and runs once more after it. */
 function checkRevived(
   id: string,
   process: ProcessStory,
@@ -59,7 +59,7 @@ function checkRevived(
     if (other.slot !== story.slot || other.allocation.jobVersion !== story.allocation.jobVersion) continue;
     const last = run.processesOf.get(other.allocation.id)?.at(-1)?.ended;
     if (other === story || last == null || last.seq > restore.seq || last.fact.code !== 0) continue;
-    // Who was told to give way, and came to an end meanwhile, may begin again.
+    // A task that was being stopped, and completed meanwhile, may be started again.
     if (run.ordersOf.get(other.allocation.id)?.some(({ order }) => order.kind === 'stop') === true) continue;
     findings.prove(id, story.slot, 'had come to its end before the store was restored, and runs again', [
       last,

@@ -6,12 +6,12 @@ import type { ProcessStory, RunIndex } from '../replay/run-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** What happened on a host this long ago is known to its agent, also to one that was started meanwhile. */
+/** An agent knows of what happened on its host this long ago, also when the agent was started meanwhile. */
 const NOTICE_MS = 2_000;
 
 /**
- * I27 and I33: an agent's own listing against what its kernel says: every task that lives is adopted, every end that
- * happened meanwhile is reported, and nothing of an earlier boot is said to run.
+ * I27 and I33: an agent's listing against its kernel: every living task is adopted, every end is reported, and no task of an earlier
+ * boot is reported as running.
  */
 export function checkAdoptions(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   if (history.listings.length === 0) return;
@@ -32,7 +32,7 @@ function checkListing(
   const ended = new Map<string, ProcessStory>();
   for (const process of processes) {
     if (process.started.atMs > listing.atMs - NOTICE_MS) {
-      // What has just been started may be known, or not; either way the task is not over.
+      // A process that has just been started may be known or not; either way the task is not over.
       live.set(process.allocation, process);
       continue;
     }
@@ -44,7 +44,7 @@ function checkListing(
     if (process.started.atMs > listing.atMs - NOTICE_MS) continue;
     const report = listed.get(id);
     if (report === undefined || isTerminal(report.state))
-      findings.prove('I27', id, `lives on ${host}, whose agent says ${stateOf(report)}`, [
+      findings.prove('I27', id, `lives on ${host}, whose agent reports ${stateOf(report)}`, [
         process.started,
         listing,
       ]);
@@ -69,11 +69,11 @@ function checkOver(
   findings.prove(
     reboot ? 'I33' : 'I27',
     id,
-    `is said to run as ${String(process.process.pid)} on ${process.host}, and ended before`,
+    `is reported to run as ${String(process.process.pid)} on ${process.host}, and ended before`,
     [process.started, process.ended, listing],
   );
 }
 
 function stateOf(report: AllocationReport | undefined): string {
-  return report === undefined ? 'nothing of it' : `that it is ${report.state}`;
+  return report === undefined ? 'nothing of it' : `it as ${report.state}`;
 }

@@ -6,8 +6,8 @@ import { processName } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I23: what outcomes and reports say of an end is what the process's wait status said. I26 and I16: nobody's process is
- * ended by a signal that nobody sent, and none is signalled without a cause that the host knew of.
+ * I23: the exit in outcomes and reports is the wait status of the process. I26: no process ends by a signal that its host did not
+ * send.
  */
 export function checkExits(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   checkTwice(history, findings);
@@ -47,10 +47,10 @@ function checkExit(id: string, exit: Exit, at: Stamp, run: RunIndex, findings: F
   const facts = factsOf(processes, at);
   if (exit.lost !== undefined) {
     const wrong = wrongLoss(exit.lost, processes, at, run);
-    if (wrong !== null) findings.prove('I23', id, `said to be lost (${exit.lost}): ${wrong}`, facts);
+    if (wrong !== null) findings.prove('I23', id, `reported as lost (${exit.lost}): ${wrong}`, facts);
     return;
   }
-  // Its command could not be run at all: the shim says so with a code of its own.
+  // Its command could not be executed at all: the shim reports that with a code of its own.
   if (processes.length === 0) return;
   const last = new Map<string, ProcessStory>();
   for (const process of processes) if (process.started.seq < at.seq) last.set(process.task, process);
@@ -60,7 +60,7 @@ function checkExit(id: string, exit: Exit, at: Stamp, run: RunIndex, findings: F
     findings.prove(
       'I23',
       id,
-      `said to have ended with ${wordsOf(exit)}, was ${ends.map(wordsOf).join(', ')}`,
+      `reported to have ended with ${wordsOf(exit)}, was ${ends.map(wordsOf).join(', ')}`,
       facts,
     );
 }
@@ -83,7 +83,7 @@ function checkUnsent(history: RecordedHistory, run: RunIndex, findings: Findings
   for (const { host, process, attempt, started, ended } of run.processes) {
     const signal = ended?.fact.signal;
     if (signal === undefined || ended === null || sent.has(processName(host, process))) continue;
-    findings.prove('I26', attempt, `was ended by ${signal}, and nobody sent it`, [started, ended]);
+    findings.prove('I26', attempt, `was ended by ${signal}, which was not sent`, [started, ended]);
   }
 }
 

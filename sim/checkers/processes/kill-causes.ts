@@ -4,9 +4,9 @@ import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I16, absence is no evidence: a host ends a task only on an order that it was given, at the job's own deadline, when the job says
- * how long a host may be cut off, because another task of its allocation ended, or because its shim died and nobody could ever tell its end. A host cut off from
- * everything has none of the first.
+ * I16, absence is no evidence: a host kills a task only on an order, at the job's deadline, after the time for which the job lets a host
+ * be cut off (`disconnect.stopAfter`), because another task of its allocation ended, or because its shim died, so that its
+ * exit could not be learnt.
  */
 export function checkKillCauses(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const orphaned = new Set<string>();
@@ -16,26 +16,23 @@ export function checkKillCauses(history: RecordedHistory, run: RunIndex, finding
     if (orphaned.has(fact.by)) continue;
     const id = parseAttemptName(fact.by)?.allocation ?? '';
     const at = { seq, atMs };
-    if (
+    const hasCause =
       isOrdered(id, at, run) ||
       isPastDeadline(id, at, run) ||
       isCutOff(id, at, run, history) ||
-      hasEndedTask(id, at, run)
-    )
-      continue;
-    // An agent that is told to take its tasks with it says so; nobody else is asked.
-    if (isClosing(fact.host, at, history)) continue;
-    findings.prove('I16', fact.by, `${fact.signal} on ${fact.host}, though nobody ordered it to stop`, [at]);
+      hasEndedTask(id, at, run);
+    if (!hasCause)
+      findings.prove('I16', fact.by, `${fact.signal} on ${fact.host} without an order to stop`, [at]);
   }
 }
 
 /** No clock runs faster than this, see `clock-rate`. */
 const FAST = 2;
-/** Without faults no more time passes between two contacts: a third of a session's 10 s, and a beat until it is told on. */
+/** Without faults at most this passes between two contacts: a third of a session's 10 s, and a beat until the shim learns of it. */
 const RENEWAL_MS = 5_000;
 /** After a fault: a call that was under way runs into its deadline, and the next try waits up to 5 s. */
 const RETURN_MS = 10_000;
-/** Of the faults of the whole network or store, by plan or by chance, those that keep nobody from anything. */
+/** Faults of the whole network or store that cut no host off. */
 const HARMLESS: ReadonlySet<string> = new Set(['doubling-network', 'watches-lag', 'watches-break']);
 
 function isOrdered(id: string, at: Stamp, run: RunIndex): boolean {
@@ -47,17 +44,17 @@ function isPastDeadline(id: string, at: Stamp, run: RunIndex): boolean {
   const story = run.allocations.get(id);
   const first = run.processesOf.get(id)?.[0];
   if (story === undefined || first === undefined) return false;
-  const { deadlineMs } = run.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
-  // The host's clock may go fast; how fast is the clock faults' business, so only its being there counts.
+  const { deadlineMs } = run.groupOf(story.allocation) ?? {};
+  // The host's clock may run fast, so only that there is a deadline counts.
   return deadlineMs != null && at.seq > first.started.seq;
 }
 
-/** The job says how long a host may be cut off, and something may have kept it from the cell all that time. */
+/** The job bounds how long a host may be cut off, and faults may have kept the host from the cell all that time. */
 function isCutOff(id: string, at: Stamp, run: RunIndex, history: RecordedHistory): boolean {
   const story = run.allocations.get(id);
   const first = run.processesOf.get(id)?.[0];
   if (story === undefined || first === undefined) return false;
-  const { stopAfterDisconnectMs } = run.jobOf(story.allocation)?.groups[story.allocation.group] ?? {};
+  const { stopAfterDisconnectMs } = run.groupOf(story.allocation) ?? {};
   if (stopAfterDisconnectMs === undefined) return false;
   const faults = faultsOf(history);
   const fast = faults.some(({ kind, targets }) => kind === 'clock-rate' && targets.includes(first.host));
@@ -90,7 +87,7 @@ function faultsOf({ nemesis }: RecordedHistory): readonly Spell[] {
   return [...spells.values()];
 }
 
-/** Was there at every moment of this time one of them, or one from which the host was still on its way back? */
+/** Was there at every moment of this time a fault, or one after which the host had not yet reconnected? */
 function isCovered(spells: readonly Spell[], fromMs: number, toMs: number): boolean {
   let coveredMs = fromMs;
   for (const spell of spells)
@@ -100,10 +97,4 @@ function isCovered(spells: readonly Spell[], fromMs: number, toMs: number): bool
 
 function hasEndedTask(id: string, at: Stamp, run: RunIndex): boolean {
   return (run.processesOf.get(id) ?? []).some(({ ended }) => ended !== null && ended.seq < at.seq);
-}
-
-function isClosing(host: string, at: Stamp, history: RecordedHistory): boolean {
-  return history.actors.some(
-    ({ fact, seq }) => fact.actor === host && fact.change === 'closed' && seq <= at.seq,
-  );
 }

@@ -1,4 +1,3 @@
-import type { Group } from '../../../src/core/cell/job.ts';
 import type { RunIndex, ProcessStory, AllocationStory } from '../replay/run-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Stamp } from '../../history/history.ts';
@@ -60,9 +59,9 @@ function checkPair(slot: string, older: Life, newer: Life, run: RunIndex, findin
     ]);
     return;
   }
-  // It stops by itself before anything takes its place (`disconnect.stopAfter`).
-  if (groupOf(older.story, run)?.stopAfterDisconnectMs !== undefined) {
-    findings.prove('I14', slot, `${ids} run at once, and the older one was to be gone by then`, [
+  // The older one stops by itself before a successor is placed (`disconnect.stopAfter`).
+  if (run.groupOf(older.story.allocation)?.stopAfterDisconnectMs !== undefined) {
+    findings.prove('I14', slot, `${ids} run at once, and the older one should have stopped by itself`, [
       older.from,
       newer.story.created,
       newer.from,
@@ -74,7 +73,7 @@ function checkPair(slot: string, older: Life, newer: Life, run: RunIndex, findin
     ({ seq, fact }) => seq > newer.story.created.seq && fact?.state !== 'lost',
   );
   if (back === undefined) return;
-  const overMs = back.atMs + RETURN_MS + KILL_MS + graceOf(older.story, run);
+  const overMs = back.atMs + RETURN_MS + KILL_MS + run.graceMsOf(older.story.allocation);
   const endMs = Math.min(older.to?.atMs ?? run.end.atMs, newer.to?.atMs ?? run.end.atMs);
   if (endMs > overMs)
     findings.prove('I15', slot, `${ids} still run at once ${secondsOf(endMs - back.atMs)} after the return`, [
@@ -83,15 +82,6 @@ function checkPair(slot: string, older: Life, newer: Life, run: RunIndex, findin
       back,
       older.to ?? run.end,
     ]);
-}
-
-function groupOf({ allocation }: AllocationStory, run: RunIndex): Group | undefined {
-  return run.jobOf(allocation)?.groups[allocation.group];
-}
-
-function graceOf(story: AllocationStory, run: RunIndex): number {
-  const tasks = groupOf(story, run)?.tasks ?? {};
-  return Math.max(0, ...Object.values(tasks).map(({ stop }) => stop.graceMs));
 }
 
 function secondsOf(ms: number): string {

@@ -12,8 +12,8 @@ import type { AllocationStory, ProcessStory, RunIndex } from '../replay/run-inde
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I13 and I30, and what lives where it may not: each attempt is claimed and started once, an allocation's task runs in one
- * process at a time on one host, nothing runs that was not committed before, and a signal reaches its own process only.
+ * I13: each attempt is claimed and started once; a task runs in one process at a time, on the host to which its allocation was committed
+ * before. I30: a signal reaches the processes of its own attempt only. I45: nothing starts after its release.
  */
 export function checkProcesses(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const claims = new Map<string, Stamp>();
@@ -29,7 +29,7 @@ export function checkProcesses(history: RecordedHistory, run: RunIndex, findings
       findings.prove(
         'I30',
         fact.by,
-        `${fact.signal} for it reached process ${String(fact.process.pid)} of ${fact.owner ?? 'a stranger'}`,
+        `${fact.signal} for it reached process ${String(fact.process.pid)} of ${fact.owner ?? 'no attempt'}`,
         [at],
       );
   }
@@ -45,7 +45,7 @@ function checkTree(
   const [first] = processes;
   if (first === undefined) return;
   if (story === undefined || story.created.seq > first.started.seq)
-    findings.prove('I13', id, `runs on ${first.host}, and nobody had committed it`, [first.started]);
+    findings.prove('I13', id, `runs on ${first.host}, and was not committed`, [first.started]);
   const attempts = new Map<string, ProcessStory>();
   const lastOfTask = new Map<string, ProcessStory>();
   for (const process of processes) {
@@ -64,9 +64,6 @@ function checkTree(
       findings.prove('I13', id, `task ${task} runs in two processes at once`, [before.started, started]);
     lastOfTask.set(task, process);
     if (story?.deleted != null && story.deleted.seq < started.seq)
-      findings.prove('I45', id, 'it was started after its room had been given back', [
-        story.deleted,
-        started,
-      ]);
+      findings.prove('I45', id, 'it was started after its release', [story.deleted, started]);
   }
 }

@@ -2,12 +2,12 @@ import type { RecordedHistory } from '../../history/history.ts';
 import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** What these hold back may come after its time: a start that was asked for before the stop. */
+/** Faults that delay a start that was ordered before the stop. */
 const HOLDS_STARTS: ReadonlySet<string> = new Set(['starts-slow', 'freeze-host']);
 
 /**
  * I8: states only go forward. A host that has acknowledged a stop starts nothing of the allocation any more, whatever its
- * restart policy allows; asked where an agent came up between the two, since a start may be on its way as the stop comes.
+ * restart policy allows. Checked only where an agent came up between the two, since a start may be under way as the stop arrives.
  */
 export function checkStartsAfterStop(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   if (history.nemesis.some(({ fact }) => HOLDS_STARTS.has(fact.kind))) return;

@@ -9,10 +9,10 @@ const WINDOW_SLACK_MS = 2_000;
 
 /**
  * I21 and I22: the command of a job runs as often as its policies allow and not once more. On one host by the restart
- * policy; over hosts, for jobs that come to an end, by the reschedule policy. What somebody else ended (an update, a drain,
- * an eviction), and what a host lost of a job that may run twice, is no attempt of the job's (S0.21).
+ * policy; over hosts, for jobs that come to an end, by the reschedule policy. An allocation that the system ended (an
+ * update, a drain, a preemption), or that a lost host had of a job that may run twice, is not counted (S0.21).
  *
- * I6: nothing runs of a gang that is only reserved.
+ * I6: no member of a gang runs while the gang is only reserved.
  */
 export function checkStarts(run: RunIndex, findings: Findings): void {
   const slots = new Map<string, AllocationStory[]>();
@@ -21,7 +21,7 @@ export function checkStarts(run: RunIndex, findings: Findings): void {
     if (story === undefined) continue;
     pushTo(slots, story.slot, story);
     checkReserved(story, processes, findings);
-    const group = run.jobOf(story.allocation)?.groups[story.allocation.group];
+    const group = run.groupOf(story.allocation);
     if (group !== undefined) checkRestarts(story, group, processes, findings);
   }
   for (const [slot, stories] of slots) checkSlot(slot, stories, run, findings);
@@ -77,7 +77,7 @@ function checkSlot(
   const job = first === undefined ? null : run.jobOf(first.allocation);
   const group = job?.groups[first?.allocation.group ?? ''];
   if (job?.type !== 'batch' || group === undefined || group.reschedule.attempts === null) return;
-  // A new version of the spec is a new work; it is counted by itself.
+  // Each version of the spec is counted by itself.
   const versions = new Set(stories.map(({ allocation }) => allocation.jobVersion));
   if (versions.size > 1) return;
   const { attempts, onHostLost } = group.reschedule;

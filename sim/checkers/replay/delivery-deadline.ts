@@ -1,13 +1,13 @@
 import type { RecordedHistory } from '../../history/history.ts';
 
 /**
- * What somebody has not been told so long after it happened, and after the last fault, he is never told: a dead connection is
- * found out after 20 s, then he asks again.
+ * A client that has not received an event so long after it, and after the last fault, never will: a dead connection shows by 20 s of
+ * silence, then the client asks again.
  */
 const DELIVERY_MS = 22_000;
 
 /**
- * Up to which time what happened must have reached everybody by the end of the run.
+ * Until when an event must have happened to have reached every client by the end of the run.
  * @returns true time in ms; -Infinity: the quiet time was too short to ask for that
  */
 export function deliveredUntilMs({ phases }: RecordedHistory): number {

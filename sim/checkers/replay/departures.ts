@@ -10,11 +10,11 @@ interface Presence {
 }
 
 /**
- * When the last of each allocation was gone from its host, as the host's kernel saw it: processes, ports and addresses. What
- * comes back (a restart) has not left, nor has what its host itself says later not to have released; what was claimed by a
- * shim and never began left with that. What was never there left when its host answered the order by which it was not to
- * begin any more; or, when that agent died before it answered, when the order came, unless something that its host says later
- * proves that it was not carried out then. Absent: what stays, or of which nobody knows.
+ * When each allocation had left its host. By the host's kernel: when the last of its processes, ports and addresses was gone, unless it
+ * comes back (a restart) or its host reports later that it is not released. An attempt that a shim claimed and did not begin left with
+ * the claim. For an allocation that never began: when its host answered the order by which it was not to begin (stop 200, 404
+ * or 507, removal 204, a start refused as `stopped`); if the agent died before it answered, when the order came, unless a later answer
+ * proves that it was not carried out. Absent: it has not left, or that is unknown.
  * @param history of the whole run
  */
 export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>): ReadonlyMap<string, Stamp> {
@@ -43,31 +43,31 @@ export function departuresIn(history: Pick<RecordedHistory, 'hosts' | 'orders'>)
       left.set(id, at);
     }
   }
-  takeOrders(history.orders, seen, left);
+  applyOrders(history.orders, seen, left);
   return left;
 }
 
-/** @param seen what the kernel knows: its processes, ports and addresses must be gone first, whatever is answered */
-function takeOrders(
+/** @param seen allocations that the kernel knows: their processes, ports and addresses must be gone, whatever is answered */
+function applyOrders(
   orders: readonly OrderRecord[],
   seen: ReadonlySet<string>,
   left: Map<string, Stamp>,
 ): void {
-  /** What its host had accepted by then: the same start again is answered 200 also when it was stopped long ago. */
+  /** Starts that were accepted: the same start sent again is answered 200 also when its allocation was stopped long ago. */
   const known = new Set<string>();
-  /** Told to stop by an order that was not answered: it may have been carried out, or not. */
-  const unheard = new Set<string>();
+  /** Stops without an answer: they may have been carried out, or not. */
+  const unanswered = new Set<string>();
   for (const record of orders) {
     const { order, answer } = record;
     const id = allocationOf(record);
     if (answer === null) {
       if (order.kind !== 'stop' || seen.has(id) || left.has(id)) continue;
       left.set(id, record);
-      unheard.add(id);
+      unanswered.add(id);
       continue;
     }
-    // Gone already when it is asked about the next time: the order did that. Anything else says nothing of it.
-    if (unheard.delete(id) && !saysGone(order, answer.fact)) left.delete(id);
+    // Gone already at the next order: the stop was carried out. Any other answer proves nothing.
+    if (unanswered.delete(id) && !provesGone(order, answer.fact)) left.delete(id);
     if (!seen.has(id)) {
       if (endsUnbegun(order, answer.fact) && !left.has(id)) left.set(id, answer);
       else if (order.kind === 'start' && answer.fact.status === 200 && !known.has(id)) left.delete(id);
@@ -80,8 +80,8 @@ function takeOrders(
 }
 
 /**
- * Does the host begin it no more? A stop that it does not know is barred (404), and one that its disk does not take is
- * carried out all the same (507). A refused start may be tried again, unless the refusal is final.
+ * Will the host never begin it? A stop of an unknown id fences that id (404), and one that its disk does not take is carried
+ * out all the same (507). A refused start may be sent again, unless the refusal is final.
  */
 function endsUnbegun(order: OrderFact, { status, code }: OrderAnswer): boolean {
   switch (order.kind) {
@@ -94,8 +94,8 @@ function endsUnbegun(order: OrderFact, { status, code }: OrderAnswer): boolean {
   }
 }
 
-/** Does the answer say that the allocation had left before it was asked? Only what has can be removed. */
-function saysGone(order: OrderFact, { status, code, report }: OrderAnswer): boolean {
+/** Does the answer prove that the allocation had left before the order? Only what has left can be removed. */
+function provesGone(order: OrderFact, { status, code, report }: OrderAnswer): boolean {
   if (order.kind === 'remove') return status === 204;
   return report?.released === true || (order.kind === 'start' && code === 'stopped');
 }
@@ -126,7 +126,7 @@ function thingOf(fact: HostFact): Thing | null {
   }
 }
 
-function thing(attempt: string | null, name: string, isThere: boolean): Thing | null {
-  const allocation = attempt === null ? undefined : parseAttemptName(attempt)?.allocation;
+function thing(attempt: string, name: string, isThere: boolean): Thing | null {
+  const allocation = parseAttemptName(attempt)?.allocation;
   return allocation === undefined ? null : { allocation, name, isThere };
 }

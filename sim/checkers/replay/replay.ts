@@ -41,13 +41,13 @@ import {
 /** One key's change, decoded. Both absent cannot be; `after` absent: deleted. */
 export interface Diff<T> {
   readonly key: string;
-  /** The key without its room: `default/web/01j...`. */
+  /** The key without its prefix: `default/web/01j...`. */
   readonly name: string;
   readonly before: T | undefined;
   readonly after: T | undefined;
 }
 
-/** What lies in each room of the cell. */
+/** The kinds of records in a cell, each under a prefix of its own. */
 export interface Records {
   readonly meta: CellMeta;
   readonly hosts: Host;
@@ -77,16 +77,16 @@ export interface Step {
   readonly unreadable: readonly { readonly key: string; readonly error: RecordError }[];
 }
 
-/** The whole cell at one revision, decoded, by name within each room. */
+/** The whole cell at one revision, decoded, by kind and name. */
 export type CellAt = { readonly [R in RecordKind]: ReadonlyMap<string, Records[R]> };
 
 /**
- * Plays a recorded history: takes one revision's changes after the other and keeps the cell as it was then. Keys outside
- * the rooms (heartbeats) are passed over. A record that cannot be read counts as absent, and is reported.
+ * Plays a recorded history: applies one revision's changes after the other and keeps the cell as it was then. Other keys
+ * (heartbeats) are passed over. A record that cannot be decoded counts as absent, and is reported.
  */
 export class CellReplay {
   readonly #prefixes: Readonly<Record<RecordKind, string>>;
-  readonly #rooms = byKind(() => new Map<string, never>()) as unknown as {
+  readonly #records = byKind(() => new Map<string, never>()) as unknown as {
     [R in RecordKind]: Map<string, Records[R]>;
   };
 
@@ -95,7 +95,7 @@ export class CellReplay {
   }
 
   get cell(): CellAt {
-    return this.#rooms;
+    return this.#records;
   }
 
   apply(revision: number, changes: readonly Change[], initial = false): Step {
@@ -103,31 +103,31 @@ export class CellReplay {
     const unreadable: { key: string; error: RecordError }[] = [];
     for (const change of changes) {
       const key = change.kind === 'put' ? change.entry.key : change.key;
-      const room = this.#roomOf(key);
-      if (room === null) continue;
+      const kind = this.#kindOf(key);
+      if (kind === null) continue;
       const value = change.kind === 'put' ? change.entry.value : null;
       try {
-        const diff = this.#change(room, key, value);
-        if (diff !== null) (changed[room] as unknown[]).push(diff);
+        const diff = this.#change(kind, key, value);
+        if (diff !== null) (changed[kind] as unknown[]).push(diff);
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
         unreadable.push({ key, error });
-        this.#rooms[room].delete(key.slice(this.#prefixes[room].length));
+        this.#records[kind].delete(key.slice(this.#prefixes[kind].length));
       }
     }
     return { revision, initial, changed, unreadable };
   }
 
-  #roomOf(key: string): RecordKind | null {
-    for (const room of KINDS) if (key.startsWith(this.#prefixes[room])) return room;
+  #kindOf(key: string): RecordKind | null {
+    for (const kind of KINDS) if (key.startsWith(this.#prefixes[kind])) return kind;
     return null;
   }
 
-  #change<R extends RecordKind>(room: R, key: string, text: string | null): Diff<Records[R]> | null {
-    const rows = this.#rooms[room];
-    const name = key.slice(this.#prefixes[room].length);
+  #change<R extends RecordKind>(kind: R, key: string, text: string | null): Diff<Records[R]> | null {
+    const rows = this.#records[kind];
+    const name = key.slice(this.#prefixes[kind].length);
     const before = rows.get(name);
-    const after = text === null ? undefined : RECORD_CODECS[room].decode(text);
+    const after = text === null ? undefined : RECORD_CODECS[kind].decode(text);
     if (after === undefined) rows.delete(name);
     else rows.set(name, after);
     return before === undefined && after === undefined ? null : { key, name, before, after };
@@ -176,7 +176,7 @@ function byKind<T>(make: () => T): Record<RecordKind, T> {
   };
 }
 
-/** How the records of each room are written. */
+/** How the records of each kind are encoded. */
 export const RECORD_CODECS: { readonly [R in RecordKind]: Codec<Records[R]> } = {
   meta: metaCodec,
   hosts: hostCodec,

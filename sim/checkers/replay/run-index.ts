@@ -2,7 +2,7 @@ import type { Allocation, Exit, Outcome } from '../../../src/core/cell/allocatio
 import type { Eligibility } from '../../../src/core/host/host.ts';
 import type { Quota } from '../../../src/core/quota/quota.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
-import type { Job, JobRecord } from '../../../src/core/cell/job.ts';
+import type { Group, Job, JobRecord } from '../../../src/core/cell/job.ts';
 import type { ProcessIdentity } from '../../../src/ports/process.ts';
 import { parseAttemptName } from '../../../src/wire/host-files/attempt-files.ts';
 import type { ActorKind, GrantFact } from '../../history/facts.ts';
@@ -19,7 +19,7 @@ export interface AllocationStory {
   readonly created: Stamp;
   /** When it became more than reserved; null: not yet, or never. */
   effective: Stamp | null;
-  /** What the store said last. */
+  /** Its last value. */
   desired: Allocation['desired'];
   /** When it first should no longer run. */
   unwanted: Stamp | null;
@@ -38,7 +38,7 @@ export interface ProcessStory {
   readonly number: number;
   readonly process: ProcessIdentity;
   readonly started: Stamp;
-  /** The devices that it was told are its own, by index. */
+  /** The devices that its environment names, by index. */
   readonly gpus: readonly number[];
   ended: Stamped<Exit> | null;
 }
@@ -46,7 +46,7 @@ export interface ProcessStory {
 /** A value over time; the last entry holds now. */
 export type Timeline<T> = Stamped<T>[];
 
-/** What a run's facts say, put together by what they are about: the ground on which the checkers stand. */
+/** The facts of a run by what they are about: allocations, jobs, hosts, processes. */
 export class RunIndex {
   readonly allocations = new Map<string, AllocationStory>();
   /** Outcomes of slots that never had an allocation are here only. */
@@ -67,7 +67,7 @@ export class RunIndex {
   readonly grants: readonly Stamped<GrantFact>[];
   readonly roles = new Map<string, ActorKind>();
   readonly quietFrom: Stamp | null;
-  /** The same, or the last kill after it: a crash sweep kills in the quiet too. */
+  /** The same, or the last kill after it: the crash sweep kills in the quiet period, too. */
   readonly faultlessFrom: Stamp | null;
   readonly end: Stamp;
 
@@ -97,7 +97,7 @@ export class RunIndex {
       }
       const story = known ?? this.#created(after, at);
       story.desired = after.desired;
-      // A store that was restored says again what it said then, and what it lost comes back under the same id.
+      // In a restored store older values come again, and what it lost comes back under the same id.
       if (before === undefined) [story.deleted, story.lost] = [null, null];
       if (after.desired === 'run') story.unwanted = null;
       else story.unwanted ??= at;
@@ -124,7 +124,20 @@ export class RunIndex {
     return records.find(({ fact }) => fact?.version === allocation.jobVersion)?.fact?.job ?? null;
   }
 
-  /** The state of a host's verdict at a place of the run. */
+  /** The group by which the allocation was made. */
+  groupOf(allocation: Allocation): Group | undefined {
+    return this.jobOf(allocation)?.groups[allocation.group];
+  }
+
+  /** The longest time between the signal and SIGKILL of its tasks. */
+  graceMsOf(allocation: Allocation): number {
+    return Math.max(
+      0,
+      ...Object.values(this.groupOf(allocation)?.tasks ?? {}).map(({ stop }) => stop.graceMs),
+    );
+  }
+
+  /** The eligibility of a host at a place of the run. */
   eligibilityAt(host: string, seq: number): Eligibility['state'] {
     return valueAt(this.eligibility.get(host) ?? [], seq)?.state ?? 'ready';
   }
@@ -180,7 +193,7 @@ export class RunIndex {
   }
 }
 
-/** What a timeline said at a place of the run; undefined before its first entry. */
+/** The value at a place of the run; undefined before the first entry. */
 export function valueAt<T>(timeline: readonly Stamped<T>[], seq: number): T | undefined {
   let value: T | undefined;
   for (const entry of timeline) {

@@ -2,11 +2,11 @@
 export interface Violation {
   /** `I1`, ... of `invariants.md`. */
   readonly invariant: string;
-  /** 0 where the store was not concerned. */
+  /** 0: not about a revision. */
   readonly revision: number;
   readonly key: string;
   readonly detail: string;
-  /** True time of the run; absent for the history of a real store, which does not tell the time. */
+  /** True time of the run; absent for the history of a real store, which has no times. */
   readonly atMs?: number;
   /** Stamps of the facts that prove it, in a recorded run. */
   readonly evidence?: readonly number[];
@@ -18,7 +18,7 @@ interface Place {
   readonly atMs: number;
 }
 
-/** One broken rule can show at every later revision; the first ones tell all. */
+/** A broken rule can show at every later revision; the first ones are enough. */
 export const VIOLATIONS_MAX = 100;
 
 /** Collects violations: the first ones whole, the rest as a count. */
@@ -42,7 +42,7 @@ export class Findings {
     return this.#count;
   }
 
-  /** What is found at revisions from here on came to be at this place of the run. */
+  /** Violations at revisions from here on lie at this place of the run. */
   enter(at: Place): void {
     this.#revisionAt = at;
   }

@@ -5,7 +5,7 @@ import type { CellAt } from '../replay/replay.ts';
 import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** Faults that only keep others from talking to a host. Any other may cost it what it knows of the order of its leases. */
+/** Faults that only cut a host off. Any other may make it forget the order of its leases. */
 const HARMLESS: ReadonlySet<string> = new Set(['cut', 'cut-from', 'isolate', 'break-connections']);
 
 interface Held {
@@ -15,9 +15,9 @@ interface Held {
 }
 
 /**
- * I45, the rest of what is freed (S1.3): a host lends again what was freed longest ago, and what was never lent before that. Seen from the sockets
- * of its tasks: an address that was just freed is not bound anew while others have surely been free for longer.
- * Asked of hosts alone to which nothing happened: leases are not synced, and their order is by the host's clock.
+ * I45, order of reuse (S1.3): a host lends the address that is free longest, and before that one that was never lent. Seen from the
+ * sockets of its tasks: an address that was just freed is not bound again while other addresses have surely been free for longer.
+ * Checked only for hosts without faults: leases are not synced, and their order is by the host's clock.
  */
 export function checkAddressReuse(
   history: RecordedHistory,
@@ -41,9 +41,9 @@ export function checkAddressReuse(
       if (last !== undefined) last.freed = at;
       continue;
     }
-    const by = parseAttemptName(fact.attempt ?? '')?.allocation ?? '';
+    const by = parseAttemptName(fact.attempt)?.allocation ?? '';
     if (last !== undefined && last.freed !== null && last.by !== by) {
-      const longer = restedLonger({ ...fact, by }, held, last.freed, at, { run, cell });
+      const longer = freeLonger({ ...fact, by }, held, last.freed, at, { run, cell });
       if (longer > 0)
         findings.prove(
           'I45',
@@ -56,8 +56,8 @@ export function checkAddressReuse(
   }
 }
 
-/** How many addresses were surely lent to nobody when this one was, and free since before it was freed. */
-function restedLonger(
+/** How many addresses were surely not lent when this one was, and free since before it was freed. */
+function freeLonger(
   { host, name, by }: { readonly host: string; readonly name: string; readonly by: string },
   held: ReadonlyMap<string, Held>,
   freed: Stamp,
@@ -69,10 +69,10 @@ function restedLonger(
   for (const [other, { by: holder, freed: otherFreed }] of held) {
     const story = run.allocations.get(holder);
     if (other === name || otherFreed === null || story === undefined || story.deleted === null) continue;
-    // Its record went when its host had said that it is released: the address was given back by then.
+    // Its record was deleted after its host reported the release: the address was free by then.
     if (story.deleted.seq < freed.seq && story.outcome?.fact.exit?.lost !== 'host-lost') free += 1;
   }
-  // Of what was lent and is not seen yet, one is the address that is being bound.
+  // One of the addresses that are lent and not bound yet is the one that is being bound.
   const own = (run.allocations.get(by)?.allocation.resources.scalars[ADDRESSES] ?? 0) > 0 ? 1 : 0;
   return free - (lentUnbound(host, held, freed, at, run) - own);
 }

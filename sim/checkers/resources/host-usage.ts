@@ -14,9 +14,9 @@ import type { ProcessStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I1 on the ground: at every moment, what really runs on a host fits into it and into each of its devices. The ledger counts
- * an allocation that gives way as gone, so only the host keeps its newcomer from starting beside it. And I2: a task that asks for
- * devices is told of those that its allocation holds, and no other task is told of any.
+ * I1 as the host's kernel sees it: at every moment, the running processes fit into the host and into each of its devices. The ledger does
+ * not count a preempted allocation, so only the host keeps its successor from starting beside it. I2: a task that asks for
+ * devices finds those of its allocation in its environment, and no other task finds any.
  */
 export function checkHostUsage(run: RunIndex, cell: CellAt, findings: Findings): void {
   const changes: { readonly at: Stamp; readonly process: ProcessStory; readonly by: 1 | -1 }[] = [];
@@ -25,24 +25,24 @@ export function checkHostUsage(run: RunIndex, cell: CellAt, findings: Findings):
     if (process.ended !== null) changes.push({ at: process.ended, process, by: -1 });
   }
   changes.sort((a, b) => a.at.seq - b.at.seq);
-  const hosts = new Map<string, Room>();
+  const hosts = new Map<string, Usage>();
   for (const { at, process, by } of changes) {
     const allocation = run.allocations.get(process.allocation)?.allocation;
     const host = cell.hosts.get(process.host);
     if (allocation === undefined || host === undefined) continue;
-    if (by === 1) checkTold(process, allocation, run, findings);
-    let room = hosts.get(host.id);
-    if (room === undefined) {
-      room = { whole: allocatable(host), used: NO_RESOURCES, gpuMilli: [], living: new Map() };
-      hosts.set(host.id, room);
+    if (by === 1) checkDevices(process, allocation, run, findings);
+    let usage = hosts.get(host.id);
+    if (usage === undefined) {
+      usage = { whole: allocatable(host), used: NO_RESOURCES, gpuMilli: [], living: new Map() };
+      hosts.set(host.id, usage);
     }
-    const living = (room.living.get(process.allocation) ?? 0) + by;
-    room.living.set(process.allocation, living);
-    if (by === -1 && living === 0) leave(room, allocation);
+    const living = (usage.living.get(process.allocation) ?? 0) + by;
+    usage.living.set(process.allocation, living);
+    if (by === -1 && living === 0) leave(usage, allocation);
     if (by === -1 || living > 1) continue;
-    const short = enter(room, allocation);
+    const short = enter(usage, allocation);
     if (short === null) continue;
-    const others = [...room.living].filter(([id, count]) => count > 0 && id !== process.allocation);
+    const others = [...usage.living].filter(([id, count]) => count > 0 && id !== process.allocation);
     findings.prove(
       'I1',
       process.allocation,
@@ -52,7 +52,7 @@ export function checkHostUsage(run: RunIndex, cell: CellAt, findings: Findings):
   }
 }
 
-interface Room {
+interface Usage {
   readonly whole: Resources;
   used: Resources;
   /** Thousandths in use, by device. */
@@ -62,30 +62,35 @@ interface Room {
 }
 
 /** @returns what there is too little of */
-function enter(room: Room, { resources, gpus }: Allocation): string | null {
-  room.used = addResources(room.used, resources);
-  shift(room.gpuMilli, gpus, 1);
-  const device = gpus.find((share) => (room.gpuMilli[share.device] ?? 0) > GPU_MILLI_PER_DEVICE);
+function enter(usage: Usage, { resources, gpus }: Allocation): string | null {
+  usage.used = addResources(usage.used, resources);
+  shift(usage.gpuMilli, gpus, 1);
+  const device = gpus.find((share) => (usage.gpuMilli[share.device] ?? 0) > GPU_MILLI_PER_DEVICE);
   if (device !== undefined) return `gpu ${String(device.device)}`;
-  return shortOf(room.used, room.whole)?.dimension ?? null;
+  return shortOf(usage.used, usage.whole)?.dimension ?? null;
 }
 
-function leave(room: Room, { resources, gpus }: Allocation): void {
-  room.used = subtractResources(room.used, resources);
-  shift(room.gpuMilli, gpus, -1);
+function leave(usage: Usage, { resources, gpus }: Allocation): void {
+  usage.used = subtractResources(usage.used, resources);
+  shift(usage.gpuMilli, gpus, -1);
 }
 
 function shift(gpuMilli: number[], gpus: readonly GpuShare[], sign: 1 | -1): void {
   for (const { device, milli } of gpus) gpuMilli[device] = (gpuMilli[device] ?? 0) + sign * milli;
 }
 
-function checkTold(process: ProcessStory, allocation: Allocation, run: RunIndex, findings: Findings): void {
-  const task = run.jobOf(allocation)?.groups[allocation.group]?.tasks[process.task];
+function checkDevices(
+  process: ProcessStory,
+  allocation: Allocation,
+  run: RunIndex,
+  findings: Findings,
+): void {
+  const task = run.groupOf(allocation)?.tasks[process.task];
   if (task === undefined) return;
-  const told = process.gpus.join(' ');
+  const given = process.gpus.join(' ');
   const has = task.gpu === null ? '' : allocation.gpus.map(({ device }) => device).join(' ');
-  if (told !== has)
-    findings.prove('I2', allocation.id, `is told of the devices (${told}), and holds (${has})`, [
+  if (given !== has)
+    findings.prove('I2', allocation.id, `is given the devices (${given}), and holds (${has})`, [
       process.started,
     ]);
 }

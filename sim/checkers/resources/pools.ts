@@ -4,9 +4,8 @@ import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I1 and I3 above the host: a pool's record is the sum of what the allocations in the cell take of it (also those that give
- * way: they run until their release), and no commit takes more than an operator says there is. A capacity that is lowered
- * below what is taken is nobody's commit.
+ * I1 and I3 for shared resources: a pool's record is the sum of what the allocations in the cell take of it (also preempted ones: they
+ * run until their release), and no commit takes more than its capacity. An operator may lower a capacity below what is taken.
  */
 export class PoolChecker {
   readonly #sums = new Map<string, number>();

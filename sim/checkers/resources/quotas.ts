@@ -9,9 +9,9 @@ export const QUOTA_DIMENSIONS = ['cpuMilli', 'memoryMib', 'gpuMilli', 'allocatio
 export type Amounts = Record<(typeof QUOTA_DIMENSIONS)[number], number>;
 
 /**
- * I9: what the store gives away of a namespace stays within its quota at every revision. Room returns with the release on
- * the host, and the record goes a little later: what has left its host, as the host's kernel saw it, counts no more.
- * Looked at where something was added: a quota that an operator lowers below what is in use is nobody's commit.
+ * I9: the allocations of a namespace stay within its quota at every revision. A quota counts what has not left its host: the amount
+ * returns with the release on the host, and the record goes a little later. Checked where an allocation was added, since an
+ * operator may lower a quota below what is in use.
  */
 export function checkQuotas(
   step: Step,
@@ -34,7 +34,7 @@ export function checkQuotas(
   }
 }
 
-/** Nothing of it is on its host any more, nor comes back: released there, though its record may say so a little later. */
+/** Released on its host, though its record may be deleted a little later. */
 export function hasLeftHost(id: string, at: Stamp, { leftHost }: Pick<RunIndex, 'leftHost'>): boolean {
   const left = leftHost.get(id);
   return left !== undefined && left.seq < at.seq;

@@ -7,12 +7,12 @@ import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
 interface Binding {
-  readonly attempt: string | null;
+  readonly attempt: string;
   readonly at: Stamp;
 }
 
 /**
- * I45: room, ports and addresses return to the cell when nothing of the allocation is left on its host, never before: no
+ * I45: capacity, ports and addresses return to the cell when nothing of the allocation is left on its host, never before: no
  * process, and no port or address that is still bound.
  * I47: the ports and addresses of an allocation are bound by its own processes only, and by them no others.
  */
@@ -38,7 +38,7 @@ export function checkReleased(history: RecordedHistory, run: RunIndex, findings:
   }
 }
 
-/** After a verdict of loss the room may be given back unseen, once the time for it is over (the fence). */
+/** An allocation of a lost host is released unseen, once its time is over (the fence). */
 function checkRelease(story: AllocationStory, run: RunIndex, findings: Findings): void {
   const { deleted, allocation, outcome } = story;
   if (deleted === null || outcome?.fact.exit?.lost === 'host-lost') return;
@@ -46,24 +46,24 @@ function checkRelease(story: AllocationStory, run: RunIndex, findings: Findings)
     if (started.seq > deleted.seq || (ended !== null && ended.seq < deleted.seq)) continue;
     const facts: [Stamp, ...Stamp[]] = [story.created, started, deleted];
     if (ended !== null) facts.push(ended);
-    findings.prove('I45', allocation.id, `its room was given back while it still ran on ${host}`, facts);
+    findings.prove('I45', allocation.id, `it was released while it still ran on ${host}`, facts);
   }
 }
 
-/** Was the place bound when its allocation's room was given back? */
+/** Was the port or address bound when its allocation was released? */
 function checkFreed(place: string, binding: Binding, at: Stamp, run: RunIndex, findings: Findings): void {
   const story = run.allocations.get(allocationOf(binding.attempt));
   if (story === undefined || story.deleted === null || story.outcome?.fact.exit?.lost === 'host-lost') return;
   if (binding.at.seq < story.deleted.seq && story.deleted.seq < at.seq)
-    findings.prove('I45', story.allocation.id, `its room was given back while it still held ${place}`, [
+    findings.prove('I45', story.allocation.id, `it was released while it still held ${place}`, [
       binding.at,
       story.deleted,
       at,
     ]);
 }
 
-function allocationOf(attempt: string | null): string {
-  return attempt === null ? '' : (parseAttemptName(attempt)?.allocation ?? '');
+function allocationOf(attempt: string): string {
+  return parseAttemptName(attempt)?.allocation ?? '';
 }
 
 function checkBound(
@@ -72,18 +72,14 @@ function checkBound(
   run: RunIndex,
   findings: Findings,
 ): void {
-  if (attempt === null) return;
   const { place, at, holder } = bound;
   const id = allocationOf(attempt);
   const story = run.allocations.get(id);
   if (story !== undefined && !isGiven(story.allocation, what, name))
     findings.prove('I47', place, `bound by ${attempt}, to which it was not given`, [story.created, at]);
-  // Its own next attempt takes over what the last one left.
-  if (holder !== undefined && (holder.attempt === null || allocationOf(holder.attempt) !== id))
-    findings.prove('I47', place, `bound by ${holder.attempt ?? 'a stranger'} and by ${attempt}`, [
-      holder.at,
-      at,
-    ]);
+  // The next attempt of the same allocation takes over what the last one left bound.
+  if (holder !== undefined && allocationOf(holder.attempt) !== id)
+    findings.prove('I47', place, `bound by ${holder.attempt} and by ${attempt}`, [holder.at, at]);
 }
 
 /** Ports are given by number. Of addresses an allocation claims some, and its host chooses which. */

@@ -21,9 +21,8 @@ import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I1, I2 and I3, host by host: what lives there fits, shares no port and no device beyond its whole, and is what the
- * ledger says. The sums are made anew from the allocations, not with the ledger's own arithmetic, so that a mistake in
- * that shows here.
+ * I1, I2 and I3, host by host: the allocations fit, share no port and no device beyond its whole, and their sum is the ledger.
+ * The sums are computed from the allocations, not with the ledger's own arithmetic, so that a mistake in that shows here.
  */
 export class HostResourceChecker {
   readonly #live = new Map<string, Map<string, Allocation>>();
@@ -56,7 +55,7 @@ export class HostResourceChecker {
     return live;
   }
 
-  /** Only where something was added: a host that comes back smaller is nobody's commit. */
+  /** Only where an allocation was added: a host may come back with less capacity. */
   #checkFit(revision: number, id: string, sums: Sums, findings: Findings): void {
     const host = this.#hosts.get(id);
     if (host === undefined) {
@@ -91,7 +90,7 @@ function sumOf(live: readonly Allocation[]): Sums {
   const ports: number[] = [];
   for (const allocation of live) {
     ports.push(...Object.values(allocation.ports));
-    // Its place is given to another already; only its ports are still its own, and what it keeps to be able to come back.
+    // A preempted allocation keeps its ports, and what it needs to be taken back; the rest is given away.
     const has = allocation.desired === 'evict' ? allocation.yields?.keeps : allocation;
     if (has === undefined) continue;
     const { precedence } = allocation;

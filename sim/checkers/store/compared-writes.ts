@@ -26,8 +26,8 @@ export class ComparedWritesChecker {
     for (const { key } of step.changed.ledgers)
       if (compared.get(key)?.target !== 'modRevision') blind('I4', key, 'a ledger was written');
     this.#checkAllocations(step, compared, blind);
-    for (const room of GUARDED)
-      for (const { key } of step.changed[room]) if (!compared.has(key)) blind('I7', key, `${room} changed`);
+    for (const kind of GUARDED)
+      for (const { key } of step.changed[kind]) if (!compared.has(key)) blind('I7', key, `${kind} changed`);
     // A version is numbered by its job's record, which is compared for both.
     for (const { key, name } of step.changed.versions)
       if (!compared.has(this.#keys.jobs + name.slice(0, name.lastIndexOf('/'))))
@@ -47,7 +47,7 @@ export class ComparedWritesChecker {
       if (one === undefined) continue;
       const { namespace, job, intent } = one;
       const owner = this.#keys.owner(namespace, job);
-      // What a void intent had reserved is for anybody to give back.
+      // Any scheduler may release what a void intent had reserved.
       const isVoid =
         !isPlaced && intent !== undefined && compared.has(this.#keys.intent(namespace, job, intent));
       if (isVoid) continue;
@@ -66,14 +66,14 @@ export class ComparedWritesChecker {
   }
 }
 
-/** Rooms of which every change compares the key itself. */
+/** Kinds of records of which every change compares the key itself. */
 const GUARDED = ['jobs', 'intents', 'owners', 'runs', 'eligibility', 'hosts', 'meta'] as const;
 
 type Blind = (invariant: string, key: string, what: string) => void;
 
 /** What the cell held before the step. */
 export interface BeforeStep {
-  /** The host of the allocation, by its name in its room. */
+  /** The host of the allocation, by its name. */
   hostOf(name: string): string | undefined;
 }
 

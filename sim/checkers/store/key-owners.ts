@@ -4,8 +4,8 @@ import type { CellAt, Diff, Records, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I7: each key is changed only by the role that owns it, as far as the record names its writer; it lies where its own
- * content says; and what is written once is written once.
+ * I7: each key is changed only by the role that owns it, as far as the record names its writer; its name agrees with its content; and
+ * what is to be written once is not overwritten.
  */
 export function checkKeyOwners(step: Step, cell: CellAt, findings: Findings): void {
   const wrong = (key: string, detail: string): void => findings.add('I7', step.revision, key, detail);
@@ -18,7 +18,7 @@ export function checkKeyOwners(step: Step, cell: CellAt, findings: Findings): vo
     if (owner?.scheduler !== after.scheduler)
       wrong(
         key,
-        `committed by ${after.scheduler}, while the job was owned by ${owner?.scheduler ?? 'nobody'}`,
+        `committed by ${after.scheduler}, while the job was owned by ${owner?.scheduler ?? 'no scheduler'}`,
       );
   }
   for (const room of ONCE) {

@@ -7,19 +7,19 @@ interface Known {
   /** The newest revision that it was answered with. */
   revision: number;
   /** When it was answered with one that was older than what it knew as it asked; null: it was not. */
-  strange: number | null;
+  wentBack: number | null;
 }
 
 /**
- * I54: a role that was answered by a store which had gone back behind what the role knew asks it nothing more, but ends and
- * begins anew. Not believed is the store's id: going back under the same one is what this is about.
+ * I54: a role that was answered by a store whose revision had gone back behind one that the role knew asks it nothing more, but
+ * restarts. The store's id is not considered: a store may go back under the same id.
  */
 export function checkRollbacks(history: RecordedHistory, findings: Findings): void {
   if (history.restores.length === 0) return;
   const known = new Map<string, Known>();
   const knownOf = (actor: string): Known => {
     let its = known.get(actor);
-    if (its === undefined) known.set(actor, (its = { revision: 0, strange: null }));
+    if (its === undefined) known.set(actor, (its = { revision: 0, wentBack: null }));
     return its;
   };
   const asked = new Map<StoreCall, number>();
@@ -29,9 +29,9 @@ export function checkRollbacks(history: RecordedHistory, findings: Findings): vo
   for (const call of history.storeCalls) {
     const { actor, from, to, atMs } = call;
     const ask = (): void => {
-      const { revision, strange } = knownOf(actor);
+      const { revision, wentBack } = knownOf(actor);
       asked.set(call, revision);
-      if (strange !== null)
+      if (wentBack !== null)
         findings.prove('I54', actor, 'asks a store that had gone back behind what it knew', [
           { seq: to, atMs },
         ]);
@@ -39,9 +39,9 @@ export function checkRollbacks(history: RecordedHistory, findings: Findings): vo
     const answer = (): void => {
       const its = knownOf(actor);
       const revision = revisionOf(call);
-      // What was asked in an earlier life is answered to nobody.
+      // A call of an earlier life has no receiver.
       const before = asked.get(call) ?? 0;
-      if (revision !== null && revision < before) its.strange ??= to;
+      if (revision !== null && revision < before) its.wentBack ??= to;
       its.revision = Math.max(its.revision, revision ?? 0);
     };
     steps.push({ seq: from, take: ask }, { seq: to, take: answer });

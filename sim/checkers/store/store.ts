@@ -19,28 +19,27 @@ interface Held {
 }
 
 /**
- * Was what went through the store one order? Every reply carries a revision, so no search is needed: the calls are laid
- * beside the revisions and replayed once, those of each generation of a restored store by themselves. Checked are: revisions rise one by one; each applied attempt made the revision
- * that it was told, alone, with just its writes; its compares held there, and one of a refused one's did not; all values
- * that were read are those of the revision that came with them; and nothing was answered with a revision older than one
- * that was complete before it was asked.
+ * Was the store linearizable? Every reply carries a revision, so no search is needed: the calls are replayed once beside the
+ * revisions. Every restore begins a generation, and revisions are compared within one generation only. Checked are:
+ * revisions rise one by one; each applied attempt made the revision of its reply, alone, with just its writes; all its compares
+ * held there, and one of a refused attempt's did not; all values that were read are those of the reply's revision; and no reply has a
+ * revision older than one that was complete before the call.
  *
- * A call whose outcome is unknown says nothing. A stale read is one only if the reader asked for the newest.
+ * A call of unknown outcome proves nothing.
  */
 export function checkStoreOrder(history: RecordedHistory, findings: Findings): void {
-  const replay = new StoreReplay(history, findings);
-  replay.run();
+  new StoreReplay(history, findings).run();
 }
 
 class StoreReplay {
   readonly #history: RecordedHistory;
   readonly #findings: Findings;
   readonly #held = new Map<string, Held>();
-  /** Calls of each generation, by the revision that they were answered with. */
+  /** Calls of each generation, by the revision of their replies. */
   readonly #callsOf = new Map<number, Calls>();
   readonly #counts: PrefixCounts;
   #generation = 0;
-  /** What proves what is being looked at. */
+  /** The evidence of what is being checked. */
   #at: Stamp = { seq: 0, atMs: 0 };
 
   constructor(history: RecordedHistory, findings: Findings) {
@@ -96,7 +95,7 @@ class StoreReplay {
     this.#checkAt(revision, actor);
   }
 
-  /** The store is restored: keys are of the revisions that they had, and nothing is left of what came later. */
+  /** The store is restored: keys have the revisions that they had then, and nothing is left of what came later. */
   #becomes({ revision, changes }: RevisionFact): void {
     for (const change of changes) {
       if (change.kind === 'delete') {
@@ -122,7 +121,7 @@ class StoreReplay {
     return calls;
   }
 
-  /** What was answered with a revision that there never was. */
+  /** Replies with a revision that was never made. */
   #checkAfter(last: number): void {
     for (let revision = last + 1; revision < this.#calls.length; revision++) this.#checkAt(revision, null);
   }
@@ -140,7 +139,7 @@ class StoreReplay {
     if (this.#held.delete(key)) this.#counts.add(key, -1);
   }
 
-  /** All that was answered with this revision, against the state at it. */
+  /** All replies of this revision against the state at it. */
   #checkAt(revision: number, actor: string | null): void {
     const calls = this.#calls[revision];
     if (calls === undefined) return;
@@ -156,16 +155,16 @@ class StoreReplay {
           this.#wrong(
             revision,
             call.actor,
-            `was told that this revision is its own, which ${actor ?? 'nobody'} made`,
+            `was answered that it made this revision, which ${actor ?? 'the end of a session'} made`,
           );
         this.#checkWritten(call, revision);
       }
     }
     if (writes > 1)
-      this.#wrong(revision, String(revision), `${String(writes)} attempts were told this revision`);
+      this.#wrong(revision, String(revision), `${String(writes)} attempts were answered with this revision`);
   }
 
-  /** Deletes of what is gone already make no revision: they are answered with the newest one, whoever made it. */
+  /** Deletes of absent keys make no revision: their reply has the newest one. */
   #changesNothing({ attempt }: StoreCall & { readonly kind: 'attempt' }): boolean {
     return attempt.writes.every(({ kind, key }) => kind === 'delete' && !this.#held.has(key));
   }
@@ -228,10 +227,7 @@ class StoreReplay {
     }
   }
 
-  /**
-   * What was answered before something was asked has no newer revision than that. Both in the order of time: a pointer
-   * over the answers runs along with the questions.
-   */
+  /** No call is answered with an older revision than a reply that came before the call. Calls and replies are walked in the order of time. */
   #checkRealTime(): void {
     const calls = this.#history.storeCalls;
     const asked = isSorted(calls) ? calls : [...calls].sort((a, b) => a.from - b.from);
@@ -255,7 +251,7 @@ class StoreReplay {
 
 type Calls = (StoreCall[] | undefined)[];
 
-/** The newest that was answered: the last generation, and its last revision. */
+/** The newest reply so far: the last generation, and its last revision. */
 class Newest {
   #generation = 0;
   #revision = 0;
@@ -267,7 +263,7 @@ class Newest {
     this.#generation = call.generation;
   }
 
-  /** @returns null: the call was answered with nothing older */
+  /** @returns null: the call's reply is not older */
   knownBefore(call: StoreCall): string | null {
     const revision = revisionOf(call);
     if (revision === null || call.generation > this.#generation) return null;

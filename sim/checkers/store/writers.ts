@@ -62,13 +62,13 @@ export class WriterChecker {
   #wrong(key: string, change: Change, actor: string | null): string | null {
     const rule = this.#rules.find(({ prefix }) => key.startsWith(prefix));
     if (rule === undefined) return 'no role owns this key';
-    if (actor === null) return change.kind === 'delete' ? null : 'written by nobody';
+    if (actor === null) return change.kind === 'delete' ? null : 'written by the end of a session';
     if (rule.operator === true && actor === 'operator') return null;
     const role = this.#roles.get(actor);
     if (role === undefined || !rule.roles.includes(role))
       return `${change.kind} by ${actor}, ${role === undefined ? 'of no role' : `a ${role}`}`;
     if (rule.own === true && key.slice(rule.prefix.length) !== actor)
-      return `${change.kind} by ${actor}, whose it is not`;
+      return `${change.kind} by ${actor}, which does not own it`;
     return null;
   }
 }

@@ -19,9 +19,9 @@ interface Held {
 }
 
 /**
- * I40 and I41: at every grant, what hosts were told to run and has not left them, plus what was granted and can still be used,
- * is within the quota. A grant counts once for an allocation, however often it was given; it stops counting only when it
- * can no longer be used, or when what it started has left its host.
+ * I40 and I41: at every grant, what was started and has not left its host, plus what was granted and can still be used, is within the
+ * quota. A grant counts once for an allocation, however often it is given, until it can no longer be used or what it started
+ * has left its host.
  */
 export function checkGrants(history: RecordedHistory, run: RunIndex, findings: Findings): void {
   const { quotas } = run;

@@ -13,8 +13,8 @@ interface Obeyed {
 }
 
 /**
- * I17: a host obeys no order of an older epoch than one it has obeyed. I34: the same order again gets the same answer, and
- * who was refused for good is not obeyed later. I46: a command's id names one command.
+ * I17: a host obeys no order of an older epoch than one that it has obeyed. I34: the same order sent again gets the same answer, and a start
+ * that was refused for good is not obeyed later. I46: a command's id names one command.
  */
 export function checkOrders(history: RecordedHistory, findings: Findings): void {
   const newest = new Map<string, Obeyed>();
@@ -78,10 +78,7 @@ function checkRepeat(
   );
 }
 
-/**
- * By the agent that refused it: the next one knows of it only if a line was written, and of several lines that failed
- * nobody outside can tell which was on the disk in the end.
- */
+/** By the same agent: the next one knows of the refusal only if it was written, and a failed write may or may not be on the disk. */
 function checkRefused(
   record: OrderRecord,
   id: string,
@@ -124,7 +121,7 @@ function subjectOf(order: OrderFact): string {
   return `${order.kind} ${order.kind === 'start' ? order.request.allocation.id : order.id}`;
 }
 
-/** What makes two starts the same work: who orders it, and with which ticket, does not matter. */
+/** What makes two starts the same work, whichever scheduler orders them and with which ticket. */
 export function workOf(order: OrderFact & { readonly kind: 'start' }): string {
   const { allocation, launch } = order.request;
   const { namespace, job } = allocation;

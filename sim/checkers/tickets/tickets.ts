@@ -16,7 +16,7 @@ import { workOf } from './orders.ts';
 import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** ε of I36, stated here again: a checker must not take the bound from the code that it checks. */
+/** ε of I36, repeated here: a checker must not take the bound from the code that it checks. */
 const TOLERANCE_MS = 2_000;
 /** A ticket this far inside its time is good on every clock that is right. */
 const MARGIN_MS = 1_000;
@@ -26,13 +26,13 @@ type StartOrder = OrderRecord & { readonly order: OrderFact & { readonly kind: '
 interface Ticketing {
   /** Hosts whose clock was set or ran wrong at some time. */
   readonly clocksMoved: ReadonlySet<string>;
-  /** null: whether the launch is the one of the ticket is not looked at. */
+  /** null: launches are not compared with tickets. */
   readonly digest: Digest | null;
 }
 
 /**
- * I36 to I39 and I44 for every start that a host obeyed, I43 for every one that it refused though its ticket was good, and
- * I46 for the ids of tickets.
+ * I36 to I39 and I44 for every start that a host obeyed, I43 for every one that it refused though its ticket was good, and I46 for the
+ * ids of tickets.
  */
 export function checkTickets(
   history: RecordedHistory,
@@ -79,7 +79,7 @@ function checkObeyed(
   const nowMs = Math.max(order.hostNowMs, highWaterMs);
   if (nowMs > ticket.expiresMs + TOLERANCE_MS)
     wrong('I36', `${String(nowMs - ticket.expiresMs)} ms after its ticket's end`);
-  // By the host's own mark, too: a clock that was ahead once has made it later for good, and orders show that only in part.
+  // The host's own high-water mark counts, too: a clock that was ahead once has raised it for good, which orders show only in part.
   if (nowMs < ticket.notBeforeMs - TOLERANCE_MS && !ticketing.clocksMoved.has(order.host))
     wrong('I36', "before its ticket's begin");
   if (ticket.aud !== order.host || ticket.hostIncarnation !== order.incarnation)
@@ -92,7 +92,7 @@ function checkObeyed(
   used.set(ticket.jti, start);
 }
 
-/** A host can tell a good ticket from a bad one by itself, whoever else is away. */
+/** A host verifies a ticket by itself, whatever else is unreachable. */
 function checkRefused(start: StartOrder, ticketing: Ticketing, findings: Findings): void {
   const { order, answer } = start;
   const { ticket } = order;

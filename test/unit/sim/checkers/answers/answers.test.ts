@@ -127,9 +127,9 @@ describe('I52 ends in the history', () => {
     told('2.0', 'placed');
     run.release(one);
     told('900.0', 'placed');
-    expect(detailsOf('I52')).toEqual(['client-1 was not told of its end, nor of a gap']);
+    expect(detailsOf('I52')).toEqual(['client-1 received neither its end nor a gap']);
     told('3.0', 'placed');
-    expect(detailsOf('I52')).toContain('client-1 was told of it after what came later');
+    expect(detailsOf('I52')).toContain('client-1 received it after a later one');
   });
 
   it('I52 nobody complains of an end that a gap stands for', () => {
@@ -153,7 +153,7 @@ describe('I52 ends in the history', () => {
     run.nowMs += 10_000;
     run.history.phases.pop();
     run.history.phase('end');
-    expect(detailsOf('I52')).toEqual(['client-1 was not told of its end, nor of a gap']);
+    expect(detailsOf('I52')).toEqual(['client-1 received neither its end nor a gap']);
     told('900.0', 'gap');
     expect(run.broken(quick)).toEqual([]);
   });
@@ -170,7 +170,7 @@ describe('I52 ends in the history', () => {
     run.quiet();
     run.history.phase('end');
     expect(detailsOf('I52')).toEqual(
-      ['client-1', 'client-2'].map((client) => `${client} was not told of its end, nor of a gap`),
+      ['client-1', 'client-2'].map((client) => `${client} received neither its end nor a gap`),
     );
   });
 

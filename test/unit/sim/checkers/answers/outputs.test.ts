@@ -76,12 +76,12 @@ describe('I28 what a task wrote, and what a client read of it', () => {
   it('I28 bytes that nobody wrote there, or nobody wrote yet', () => {
     wrote(0, 'one\ntwo\n');
     read(0, 'one\ntWo\n');
-    expect(found()).toEqual(['client-1 was told what nobody wrote at 0']);
+    expect(found()).toEqual(['client-1 was told bytes that were not written, at 0']);
     run = new HandRun();
     wrote(0, 'one\n');
     read(0, 'one\ntwo\n');
     wrote(4, 'two\n');
-    expect(found()).toEqual(['client-1 was told what nobody wrote at 4']);
+    expect(found()).toEqual(['client-1 was told bytes that were not written, at 4']);
   });
 
   it('I28 a gap is only where bytes are gone: given up, or not taken by the disk', () => {

@@ -170,7 +170,7 @@ describe('I55 what is reserved, and what runs', () => {
     run.quiet();
     run.finish();
     expect(run.check({ least: {} }).violations.map(({ detail }) => detail)).toEqual([
-      'should be gone since 1.000 s, and holds its room',
+      'should be gone since 1.000 s, and is still in the store',
       'still runs on host-1, and should not since 1.000 s',
     ]);
   });

@@ -58,9 +58,9 @@ describe('the order of the store', () => {
     const writes = [{ kind: 'put' as const, key: KEYS.meta, value: 'x' }];
     tell({ writes }, { outcome: 'applied', revision: revision() });
     expect(wrongs()).toEqual([
-      'was told that this revision is its own, which host-2 made',
+      'was answered that it made this revision, which host-2 made',
       'its put by batch-1 was acknowledged, and is not there',
-      '2 attempts were told this revision',
+      '2 attempts were answered with this revision',
     ]);
   });
 
