@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { ELASTIC_POLICIES } from '../../sim/omega/elastic/policy.ts';
-import type { CurveResult, Figure, FigureSettings, Verdict } from '../../sim/omega/figures/figures.ts';
+import type { CurveResult, Figure, FigureSettings, Comparison } from '../../sim/omega/figures/figures.ts';
 import { FIGURE_NAMES, figuresNamed } from '../../sim/omega/omega.ts';
 import type { CellName } from '../../sim/omega/workload/cells.ts';
 import type { Context } from '../command/context.ts';
@@ -107,7 +107,7 @@ function resultsOf(figure: Figure, settings: FigureSettings, { points: known }: 
   }));
 }
 
-function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: readonly Verdict[]): Section {
+function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: readonly Comparison[]): Section {
   const { id, title, setUp } = figure;
   const first = curves.flatMap(({ points }) => points)[0]?.result;
   const notes =
@@ -174,7 +174,7 @@ const MET = {
 } as const;
 
 /** One line for each of the paper's main findings that the figure shows. */
-function shapesOf(id: string, verdicts: readonly Verdict[]): string[] {
+function shapesOf(id: string, verdicts: readonly Comparison[]): string[] {
   return verdicts.flatMap(({ shape, paper, ours, agrees, why }) =>
     shape === undefined
       ? []
@@ -184,7 +184,7 @@ function shapesOf(id: string, verdicts: readonly Verdict[]): string[] {
   );
 }
 
-function say({ terminal }: Context, figure: Figure, { paper, ours, agrees }: Verdict): void {
+function say({ terminal }: Context, figure: Figure, { paper, ours, agrees }: Comparison): void {
   const word = agrees === 'differs' ? alarming(agrees, terminal.colour) : agrees;
   terminal.err(`figure ${figure.id}: ${paper}\n    ${word}: ${ours}\n`);
 }

@@ -30,15 +30,15 @@ export interface LifePorts {
 export interface ActorParts {
   readonly name: string;
   readonly role: ActorKind;
-  /** The clocks of the machine on which it runs; by default true ones of its own. */
+  /** The clocks of its machine; default: true ones of its own. */
   readonly time?: Timekeeper;
-  /** May it start now? Its machine may be off. */
+  /** false: its machine is off. */
   readonly mayStart?: () => boolean;
   /** Brings the role up. Rejects when it cannot start; `failed` is for what goes wrong later. */
   readonly boot: (ports: LifePorts, failed: (error: unknown) => void) => Promise<void>;
 }
 
-/** A supervisor starts a role again that failed. */
+/** After this time a supervisor restarts a role that failed. */
 const RESTART_MS = 1_000;
 
 /** A role's process: started, killed, paused and started again by the world. */
@@ -73,14 +73,14 @@ export class Actor {
     return !this.#life.ended;
   }
 
-  /** Does nothing when it is up, or may not be. */
+  /** Does nothing when it is up, or its machine is off. */
   start(): void {
     if (this.isUp || this.#parts.mayStart?.() === false) return;
     const { agenda, random, logOf } = this.#environment;
     this.#instance += 1;
     const life = new Life(this.name, this.#instance);
     this.#life = life;
-    this.#tell('started');
+    this.#record('started');
     const ports: LifePorts = {
       life,
       clock: new VirtualClock(agenda, life, this.time),
@@ -94,27 +94,27 @@ export class Actor {
   /** As kill -9. */
   kill(): void {
     if (!this.isUp) return;
-    this.#tell('killed');
-    this.#bury();
+    this.#record('killed');
+    this.#end();
   }
 
   pause(): void {
     if (!this.isUp || this.#life.paused) return;
-    this.#tell('paused');
+    this.#record('paused');
     this.#life.pause();
   }
 
   resume(): void {
     if (!this.isUp || !this.#life.paused) return;
-    this.#tell('resumed');
+    this.#record('resumed');
     this.#environment.agenda.resume(this.#life);
   }
 
   #failed(life: Life, error: unknown): void {
     if (life.ended) return;
     this.#environment.logOf(this.name).error({ error }, 'the process ends by itself');
-    this.#tell('failed');
-    this.#bury();
+    this.#record('failed');
+    this.#end();
     this.#environment.agenda.after(
       RESTART_MS,
       this.#environment.life,
@@ -124,13 +124,13 @@ export class Actor {
     );
   }
 
-  #bury(): void {
+  #end(): void {
     const life = this.#life;
     life.end();
     this.#environment.network.reset(life);
   }
 
-  #tell(change: 'started' | 'killed' | 'failed' | 'paused' | 'resumed'): void {
+  #record(change: 'started' | 'killed' | 'failed' | 'paused' | 'resumed'): void {
     const { name, role } = this;
     this.#environment.history.actor({ actor: name, role, instance: this.#instance, change });
   }

@@ -6,7 +6,7 @@ const TEXTS_MAX = 2_000;
 
 const known = new Map<string, string>();
 
-/** Works out each text once: a scheduler, an arbiter, a host and a checker digest the same ones. */
+/** Digests each text once: a scheduler, an arbiter, a host and a checker digest the same ones. */
 export const digest: Digest = (text) => {
   const before = known.get(text);
   if (before !== undefined) return before;

@@ -7,10 +7,10 @@ import type { Life } from '../agenda/life.ts';
 import type { SimNetwork } from '../network/network.ts';
 import type { StoreServer } from '../store/server.ts';
 
-/** What all actors stand on. */
+/** What all actors of a world share. */
 export interface Environment {
   readonly agenda: Agenda;
-  /** The world itself: supervisors, the nemesis, the end. */
+  /** The life of the world itself: supervisors and the nemesis act in it. */
   readonly life: Life;
   readonly random: SeededRandom;
   readonly history: History;

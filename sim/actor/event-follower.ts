@@ -9,9 +9,9 @@ import type { Environment } from './environment.ts';
 import type { ClientPorts } from './monitor-client.ts';
 import { monitorClientActor } from './monitor-client.ts';
 
-/** As `moorage events --follow`, which begins anew soon after a stream broke. */
-const AGAIN_MS = 500;
-/** Longer silence is a dead connection: more than the monitors' beat, and soon enough to be seen in the quiet time. */
+/** As `moorage events --follow`, which opens a new stream soon after one broke. */
+const RETRY_MS = 500;
+/** Longer silence is a dead connection: more than the monitors' heartbeat, and short enough to show in the quiet time. */
 const IDLE_MS = 20_000;
 /** A long poll for an end, as `moorage run` asks; then it asks again. */
 const EXIT_WAIT_MS = 10_000;
@@ -64,11 +64,11 @@ class EventFollower {
       } catch (error) {
         if (!isBroken(error)) throw error;
       }
-      await sleep(this.#ports.clock, AGAIN_MS);
+      await sleep(this.#ports.clock, RETRY_MS);
     }
   }
 
-  /** Of a service there is an end as well: when it is stopped. */
+  /** A service ends as well: when it is stopped. */
   async #untilExit(ref: JobRef): Promise<void> {
     const { name, environment, client } = this.#ports;
     const jobKey = `${ref.namespace}/${ref.job}`;
@@ -80,7 +80,7 @@ class EventFollower {
         if (exit !== null) return environment.history.exit({ client: name, ...ref, exit });
       } catch (error) {
         if (!isBroken(error)) throw error;
-        await sleep(this.#ports.clock, AGAIN_MS);
+        await sleep(this.#ports.clock, RETRY_MS);
       }
     }
   }

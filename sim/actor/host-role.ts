@@ -19,7 +19,7 @@ import { simVerifier } from './tickets.ts';
 /** A start request at its largest. */
 const BODY_BYTES_MAX = 128 * 1024;
 
-/** A few lines in a file, and a few files: who is cut off for some seconds finds that the oldest are gone. */
+/** A few lines in a file, and a few files: after some seconds the oldest output is dropped. */
 const LOG_BOUNDS = { segmentBytes: 160, segmentsMax: 3 };
 
 export interface HostActorParts {
@@ -77,8 +77,8 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
         ready: () => registrar.registered,
         metricsText: () => silentMetrics.render(),
       });
-      const witness = recordOrders({ machine, history: environment.history, agent, clock }, routes);
-      const listener = await server.listen(witness, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
+      const recorded = recordOrders({ machine, history: environment.history, agent, clock }, routes);
+      const listener = await server.listen(recorded, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
       agent.setAddress(listener.address);
       startRounds(clock, log, [agent], ROUNDS, registrar);
       await registrar.start();

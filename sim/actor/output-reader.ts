@@ -13,7 +13,7 @@ const RETRY_MS = 500;
 /** A refusal may pass: a monitor that has just started knows nothing yet. After so many in a row the reader asks less often. */
 const QUICK_RETRIES = 8;
 const SLOW_RETRY_MS = 2_000;
-/** Longer silence is a dead connection: soon enough to be seen in the quiet time. Asked again, a silent task costs little. */
+/** Longer silence is a dead connection; short, so that it shows in the quiet time. Asking again for a silent task costs little. */
 const SILENCE_MS = 10_000;
 /** Of a run; every stream costs some events for each line. */
 const READ_MAX = 8;

@@ -4,7 +4,7 @@ import type { History } from '../history/history.ts';
 
 const HEAD = 'sim-ticket';
 
-/** Tickets that nobody in a simulation forges: their text says what they permit, and for whom. */
+/** Tickets without keys, since no actor of a simulation forges one: their text is the permission and its audience. */
 export function simSigner(arbiter: string, history: History, nowMs: () => number): TicketSigner {
   return {
     sign: (body) => {
@@ -24,7 +24,7 @@ export const simVerifier: TicketVerifier = {
   },
 };
 
-/** What the ticket says; null when it is none. */
+/** The body of the ticket; null: it is none. */
 export function ticketBodyOf(token: string): TicketBody | null {
   if (!token.startsWith(`${HEAD} `)) return null;
   return JSON.parse(token.slice(token.indexOf('{'))) as TicketBody;

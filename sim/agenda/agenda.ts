@@ -13,8 +13,8 @@ import { AgendaHeap } from './agenda-heap.ts';
 import type { AgendaEntry, Life } from './life.ts';
 
 /**
- * Every instant is a multiple of a tick, which adds up without error, and every wait is at least one tick long: whoever
- * waits for the rest of a time finds that it has passed. With plain fractions the rest may be so small that adding it
+ * Every instant is a multiple of a tick, which adds up without error, and every wait is at least one tick long: a role
+ * that waits for the rest of a time finds that it has passed. With plain fractions the rest may be so small that adding it
  * changes nothing, and time would stand still for good.
  */
 const TICKS_PER_MS = 1_024;
@@ -23,8 +23,8 @@ const TICKS_PER_MS = 1_024;
 export type AgendaObserver = (entry: AgendaEntry, index: number) => void;
 
 /**
- * Virtual time: a list of what is to happen, in order. Time stands still while something happens and jumps to the next
- * entry then. Whoever drives it (`drive.ts`) lets all promises settle between two entries.
+ * Virtual time: the entries that are to happen, in order. Time stands still while an entry happens and then jumps to the next
+ * one. The driver (`drive.ts`) lets all promises settle between two entries.
  */
 export class Agenda {
   readonly #heap = new AgendaHeap();
@@ -107,7 +107,7 @@ export class Agenda {
     }
   }
 
-  /** While closed, entering anything is an error: nobody acts between the driver's turns but by real time. */
+  /** While closed, a new entry is an error: between two batches of the driver a role can act by real time only. */
   set closed(closed: boolean) {
     this.#closed = closed;
   }

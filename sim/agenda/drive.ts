@@ -21,7 +21,7 @@ const EVENTS_MAX = 20_000_000;
 /**
  * Lets the agenda happen, entry by entry; after each one everything goes on that waits for nothing but its turn.
  *
- * This is the one place of the simulator that knows Node's event loop. Between two batches the agenda is closed: whoever
+ * This is the one place of the simulator that knows Node's event loop. Between two batches the agenda is closed: code that
  * acts then waited for something real (a socket, a file, a timer, a thread), and gets an error.
  * @throws what an entry throws
  */

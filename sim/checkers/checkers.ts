@@ -99,7 +99,7 @@ export interface RunSetting {
 
 export interface RunReport {
   /** `too-little`: nothing was wrong, and too little happened for that to mean anything. */
-  readonly verdict: 'holds' | 'violated' | 'too-little';
+  readonly result: 'holds' | 'violated' | 'too-little';
   /** The first ones, in the order of their time. */
   readonly violations: readonly Violation[];
   readonly violationsTotal: number;
@@ -187,5 +187,5 @@ function reportOf(
   const short = tooLittle(done, setting.least);
   const violations = [...findings.violations].sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
   const verdict = findings.count > 0 ? 'violated' : short.length > 0 ? 'too-little' : 'holds';
-  return { verdict, violations, violationsTotal: findings.count, done, tooLittle: short };
+  return { result: verdict, violations, violationsTotal: findings.count, done, tooLittle: short };
 }

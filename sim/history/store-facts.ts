@@ -5,7 +5,7 @@ export interface RevisionFact {
   /** How often the store had been restored: revisions of another generation may come before or after, or be the same. */
   readonly generation: number;
   readonly revision: number;
-  /** Whose write it was: an actor's name; null when a session of nobody any more ended. */
+  /** The writer: an actor's name; null when a session ended. */
   readonly actor: string | null;
   readonly changes: readonly Change[];
   /** The attempt that made it; null when the end of a session did. */

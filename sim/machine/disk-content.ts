@@ -13,7 +13,7 @@ export interface Torn {
   readonly text: string;
 }
 
-/** What lies on a machine's disk. Everything happens at once here; delay and refusal are the disk port's business. */
+/** What lies on a machine's disk. Changes are immediate; delays and failures are the disk port's. */
 export class DiskContent {
   readonly #files = new Map<string, FileState>();
   /** Folders themselves are taken for durable. */

@@ -21,7 +21,7 @@ import { DiskFaultProfile } from './disk-faults.ts';
 import type { Platform, StartSettings } from './platform.ts';
 import { TaskTable } from './task-table.ts';
 
-/** Files whose last write is remembered; of those that are done nothing is needed. */
+/** Files whose last write is remembered; writes that are done need not be. */
 const WRITES_KEPT = 256;
 
 /**
@@ -75,8 +75,8 @@ export class Machine implements Platform {
     return this.#tasks;
   }
 
-  /** Writes of one file are done in the order in which they were asked for. @returns the delay of this one */
-  turnAt(path: string, delayMs: number): number {
+  /** Writes of one file are done in their order. @returns the delay of this one */
+  inOrder(path: string, delayMs: number): number {
     const { nowMs } = this.agenda;
     const atMs = Math.max(this.#writtenMs.get(path) ?? 0, nowMs + delayMs);
     if (this.#writtenMs.size >= WRITES_KEPT)

@@ -4,10 +4,7 @@ import type { Life } from '../agenda/life.ts';
 import type { Torn } from './disk-content.ts';
 import type { Machine } from './machine.ts';
 
-/**
- * The machine's disk for one life. A write is the machine's business once it was asked for: it is done though the asker
- * died, and its answer then reaches nobody.
- */
+/** The machine's disk for one life of its agent. A write that was ordered is done even if the agent dies, whose promise then never settles. */
 export class SimDisk implements Disk {
   readonly #machine: Machine;
   readonly #life: Life;
@@ -18,11 +15,11 @@ export class SimDisk implements Disk {
   }
 
   read(path: string): Promise<string | null> {
-    return this.#look(path, () => this.#machine.content.read(path));
+    return this.#read(path, () => this.#machine.content.read(path));
   }
 
   publish(path: string, text: string, options: WriteOptions = {}): Promise<'published' | 'exists'> {
-    return this.#change('disk publish', path, () => {
+    return this.#write('disk publish', path, () => {
       const { content } = this.#machine;
       if (content.has(path)) return 'exists';
       content.write(path, text, options.durable ?? true);
@@ -31,34 +28,34 @@ export class SimDisk implements Disk {
   }
 
   replace(path: string, text: string): Promise<void> {
-    return this.#change('disk replace', path, () => this.#machine.content.write(path, text, true));
+    return this.#write('disk replace', path, () => this.#machine.content.write(path, text, true));
   }
 
   append(path: string, text: string): Promise<void> {
-    return this.#change('disk append', path, () => this.#machine.content.append(path, text, true), {
+    return this.#write('disk append', path, () => this.#machine.content.append(path, text, true), {
       path,
       text,
     });
   }
 
   list(path: string): Promise<readonly string[]> {
-    return this.#look(path, () => this.#machine.content.list(path));
+    return this.#read(path, () => this.#machine.content.list(path));
   }
 
   makeFolder(path: string): Promise<void> {
-    return this.#change('disk folder', path, () => this.#machine.content.makeFolder(path));
+    return this.#write('disk folder', path, () => this.#machine.content.makeFolder(path));
   }
 
   remove(path: string): Promise<void> {
-    return this.#change('disk remove', path, () => this.#machine.content.remove(path));
+    return this.#write('disk remove', path, () => this.#machine.content.remove(path));
   }
 
   move(from: string, to: string): Promise<void> {
-    return this.#change('disk move', from, () => this.#machine.content.move(from, to));
+    return this.#write('disk move', from, () => this.#machine.content.move(from, to));
   }
 
   sizeOf(path: string): Promise<number | null> {
-    return this.#look(path, () => {
+    return this.#read(path, () => {
       const text = this.#machine.content.read(path);
       return text === null ? null : Buffer.byteLength(text);
     });
@@ -67,7 +64,7 @@ export class SimDisk implements Disk {
   readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
     const piece = (): Uint8Array =>
       ENCODER.encode(this.#machine.content.read(path) ?? '').subarray(offset, offset + length);
-    return this.#look(path, piece, 'range');
+    return this.#read(path, piece, 'range');
   }
 
   watch(path: string, onChange: () => void): () => void {
@@ -80,15 +77,15 @@ export class SimDisk implements Disk {
   }
 
   freeBytes(): Promise<number> {
-    return this.#look('', () => this.#machine.disk.freeBytes);
+    return this.#read('', () => this.#machine.disk.freeBytes);
   }
 
   absolute(path: string): string {
     return `/${this.#machine.host}/${path}`;
   }
 
-  /** Reads answer from memory, as a page cache does: no time passes. From a slow disk comes later what was there when it was asked. */
-  #look<T>(path: string, work: () => T, what: 'file' | 'range' = 'file'): Promise<T> {
+  /** Reads take no time, as from a page cache. A slow disk returns later what was there at the time of the call. */
+  #read<T>(path: string, work: () => T, what: 'file' | 'range' = 'file'): Promise<T> {
     const { agenda, disk } = this.#machine;
     const fault = disk.readFault();
     if (fault !== null) return Promise.reject(fault);
@@ -100,7 +97,7 @@ export class SimDisk implements Disk {
     });
   }
 
-  #change<T>(kind: string, path: string, work: () => T, tearable?: Torn): Promise<T> {
+  #write<T>(kind: string, path: string, work: () => T, tearable?: Torn): Promise<T> {
     const { agenda, disk, life: machine, tearing } = this.#machine;
     const life = this.#life;
     return new Promise((resolve, reject) => {
@@ -109,11 +106,11 @@ export class SimDisk implements Disk {
         if (tearable !== undefined) tearing.delete(tearable);
         const settle = this.#settled(work, resolve, reject);
         if (life.ended) return;
-        // Who is stopped learns it when it goes on.
+        // A paused agent learns it when it is resumed.
         if (life.paused) agenda.after(0, life, kind, settle);
         else settle();
       };
-      agenda.after(this.#machine.turnAt(path, disk.writeDelayMs()), machine, kind, done, path);
+      agenda.after(this.#machine.inOrder(path, disk.writeDelayMs()), machine, kind, done, path);
     });
   }
 

@@ -39,12 +39,12 @@ export class SimProcesses implements Processes {
     });
   }
 
-  /** Commands inside tasks are not simulated: as if none of the tasks ran any more. */
+  /** Commands inside tasks are not simulated: the answer is that of a task that has ended. */
   exec(): Promise<null> {
     return Promise.resolve(null);
   }
 
-  /** Shims here take orders by signal; a link only tells them that their host is in contact. */
+  /** Shims take orders by signal here; a link only renews their contact. */
   open(attempt: string): Promise<ShimLink | null> {
     return this.#ask('ask shim', () => (this.#tasks.hasShim(attempt) ? this.#linkTo(attempt) : null));
   }
@@ -75,7 +75,7 @@ export class SimProcesses implements Processes {
     return this.#ask('kill leftovers', () => this.#tasks.killLeftovers(attempt));
   }
 
-  /** Nothing runs here that its shim, or the agent, does not know. */
+  /** Every process here is known to its shim or to the agent. */
   marked(): Promise<readonly MarkedAttempt[]> {
     return Promise.resolve([]);
   }
@@ -122,7 +122,7 @@ export class SimProcesses implements Processes {
     });
   }
 
-  /** Lets the agent go on, if it still lives; when it is stopped, later. */
+  /** Settles in the agent's life: not after its end, and not during a pause. */
   #continue(settle: () => void): void {
     if (this.#life.ended) return;
     if (this.#life.paused) this.#machine.agenda.after(0, this.#life, 'go on', settle);

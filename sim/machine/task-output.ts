@@ -31,15 +31,15 @@ export class TaskOutput {
     return this.#end;
   }
 
-  /** The task writes one more line, of which no other is like it. */
+  /** The task writes one more line, unlike all others. */
   writeLine(): void {
     this.#lines += 1;
     let rest = `${this.#attempt} ${String(this.#lines)}\n`;
     while (rest !== '') {
       if (this.#base === null || this.#end - this.#base >= this.#bounds.segmentBytes) this.#next();
-      const room = this.#bounds.segmentBytes - (this.#end - (this.#base ?? 0));
-      this.#write(rest.slice(0, room));
-      rest = rest.slice(room);
+      const free = this.#bounds.segmentBytes - (this.#end - (this.#base ?? 0));
+      this.#write(rest.slice(0, free));
+      rest = rest.slice(free);
     }
   }
 

@@ -28,12 +28,12 @@ interface Running {
   readonly launch: ShimLaunch;
   readonly places: readonly Place[];
   process: ProcessIdentity | null;
-  /** false: the shim died, and nobody waits for the task. */
+  /** false: the shim died; the task runs on without a parent. */
   shimAlive: boolean;
   readonly output: TaskOutput;
   cancelOutput: () => void;
   cancelEnd: () => void;
-  /** Puts off what the shim does when nobody is in contact. */
+  /** Cancels the stop that the shim makes when its agent is out of contact. */
   cancelCutOff: () => void;
   /** The shim has begun to stop the task by itself. */
   cutOff: boolean;
@@ -129,11 +129,11 @@ export class TaskTable {
     return true;
   }
 
-  /** Nobody needs to be in contact for so long. @returns false: there is no shim to hear it */
+  /** The shim stops its task when it is not renewed again within this time. @returns false: there is no shim */
   renew(attempt: string, forMs: number): boolean {
     const running = this.#running.get(attempt);
     if (running === undefined || !running.shimAlive) return false;
-    this.#putOffCutOff(running, forMs);
+    this.#renewCutOff(running, forMs);
     return true;
   }
 
@@ -156,7 +156,7 @@ export class TaskTable {
     return process === null ? 0 : 1;
   }
 
-  /** The shim dies; its task runs on, and nobody will write how it ended. */
+  /** The shim dies; its task runs on, and its exit will not be written. */
   killShim(attempt: string): void {
     const running = this.#running.get(attempt);
     if (running === undefined || !running.shimAlive) return;
@@ -164,7 +164,7 @@ export class TaskTable {
     const { host, history } = this.#machine;
     history.host({ kind: 'shim-gone', host, attempt });
     if (running.process === null) this.#running.delete(attempt);
-    this.#tell(attempt);
+    this.#notify(attempt);
   }
 
   portsInUse(ports: readonly number[]): readonly number[] {
@@ -185,7 +185,7 @@ export class TaskTable {
     return bound;
   }
 
-  #tellPlace(kind: 'bound' | 'freed', place: Place, attempt: string): void {
+  #recordPlace(kind: 'bound' | 'freed', place: Place, attempt: string): void {
     const { host, history } = this.#machine;
     history.host({ kind, host, what: place.what, name: place.name, attempt });
   }
@@ -202,18 +202,18 @@ export class TaskTable {
     history.host({ kind: 'started', host, attempt, process, ...gpusOf(launch) });
     for (const place of running.places) {
       this.#lingering.get(place.name)?.();
-      this.#tellPlace('bound', place, attempt);
+      this.#recordPlace('bound', place, attempt);
     }
     const started = { pid: process.pid, start: process.start, atMs: Math.round(time.nowMs()) };
     content.write(`attempts/${attempt}/${ATTEMPT_FILES.started}`, startedFile.encode(started), false);
-    this.#tell(attempt);
-    if (launch.stopAfterDisconnectMs !== undefined) this.#putOffCutOff(running, launch.stopAfterDisconnectMs);
+    this.#notify(attempt);
+    if (launch.stopAfterDisconnectMs !== undefined) this.#renewCutOff(running, launch.stopAfterDisconnectMs);
     this.#writeSoon(running);
     const runMs = runMsOf(launch);
     if (runMs > 0) this.#endAfter(running, runMs, { code: Number(launch.env['SIM_EXIT_CODE'] ?? 0) });
   }
 
-  /** The next line of its output; nobody takes one whose shim is dead. */
+  /** The next line of its output; without a shim it is lost. */
   #writeSoon(running: Running): void {
     const everyMs = outputEveryMsOf(running.launch.env);
     if (everyMs === 0) return;
@@ -232,8 +232,8 @@ export class TaskTable {
     );
   }
 
-  /** A deadline that was reached is not taken back. */
-  #putOffCutOff(running: Running, forMs: number): void {
+  /** A stop that has begun is not taken back. */
+  #renewCutOff(running: Running, forMs: number): void {
     if (running.cutOff) return;
     const { agenda, life, time } = this.#machine;
     running.cancelCutOff();
@@ -277,7 +277,7 @@ export class TaskTable {
     running.cancelEnd();
     running.cancelOutput();
     running.cancelCutOff();
-    // Its last word, just before the end is written.
+    // Its last line, just before the exit is written.
     if (process !== null && running.shimAlive && outputEveryMsOf(launch.env) > 0) running.output.writeLine();
     if (process !== null) this.#gone(running, process, running.shimAlive ? exit : { lost: 'no parent' });
     if (running.shimAlive) {
@@ -288,7 +288,7 @@ export class TaskTable {
       const path = `attempts/${attempt}/${ATTEMPT_FILES.exit}`;
       if (!content.has(path)) content.write(path, text, true);
     }
-    this.#tell(attempt);
+    this.#notify(attempt);
   }
 
   #gone(running: Running, process: ProcessIdentity, exit: Exit): void {
@@ -300,7 +300,7 @@ export class TaskTable {
       const free = (): void => {
         stop();
         this.#lingering.delete(place.name);
-        this.#tellPlace('freed', place, attempt);
+        this.#recordPlace('freed', place, attempt);
       };
       let stop = (): void => undefined;
       if (lingerMs === 0) {
@@ -318,7 +318,7 @@ export class TaskTable {
     history.host({ kind: 'signalled', host, by: attempt, process, owner: attempt, signal });
   }
 
-  #tell(attempt: string): void {
+  #notify(attempt: string): void {
     for (const listener of [...this.#listeners]) listener(attempt);
   }
 }

@@ -9,7 +9,7 @@ export interface NemesisSettings {
   readonly kinds?: readonly FaultKind[];
 }
 
-/** Who is there to be hurt. */
+/** The actors that a fault may have as its target. */
 export interface Targets {
   readonly hosts: readonly string[];
   readonly schedulers: readonly string[];
@@ -133,7 +133,7 @@ function durationOf(random: SeededRandom): number {
 
 function one<T>(many: readonly T[], random: SeededRandom): T {
   const found = many[random.below(many.length)];
-  if (found === undefined) throw new Error('there is nobody to draw from');
+  if (found === undefined) throw new Error('there is nothing to draw from');
   return found;
 }
 

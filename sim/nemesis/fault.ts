@@ -16,7 +16,7 @@ export const FAULT_KINDS = [
   /** Messages between target and `other` are lost; `cut-from`: only those that the target sends. */
   'cut',
   'cut-from',
-  /** The target hears nobody, and nobody it. */
+  /** All messages from and to the target are lost. */
   'isolate',
   /** All open connections between target and `other` are reset, once. */
   'break-connections',
@@ -31,8 +31,9 @@ export const FAULT_KINDS = [
   'store-full',
   /**
    * The store is down; at the end it is what it was `amount` ms before the beginning (`code` `gang-open`: at a moment from
-   * then on at which a gang lay reserved), or empty. It is another cluster then and its revisions go back; bumped, it is the
-   * same, and they go on; with the same id they go back all the same. All last longer than any session (`docs/restoring.md`).
+   * then on at which a gang was reserved), or empty. It is another cluster then and its revisions go back; bumped, it keeps its id and
+   * revisions continue; `restore-same-id`, the operator's mistake, keeps the id while revisions go back. All last longer than any
+   * session (`docs/restoring.md`).
    */
   'restore',
   'restore-bumped',
@@ -44,9 +45,9 @@ export const FAULT_KINDS = [
   'attempts-late',
   /** This share of the reads fails. */
   'reads-fail',
-  /** This share of what is told to followers comes up to 3 s late. */
+  /** This share of the changes reaches followers up to 3 s late. */
   'watches-lag',
-  /** This share of the changes breaks the watch that was to tell of it. */
+  /** This share of the changes breaks the watch that was to deliver it. */
   'watches-break',
   /** The past is forgotten at once and all watches end. */
   'compact',
@@ -58,7 +59,7 @@ export const FAULT_KINDS = [
   'disk-fails',
   /** Writes take `amount` times as long. */
   'disk-slow',
-  /** Reads of the target's disk take up to `amount` ms, and tell what was there when they were asked for; `output-slow`: only of output. */
+  /** Reads of the target's disk take up to `amount` ms, and return what was there at the call; `output-slow`: only of output. */
   'reads-slow',
   'output-slow',
   /** The target's wall clock is set by `amount` ms, and back at the end. */
@@ -75,7 +76,7 @@ export const FAULT_KINDS = [
 
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** After these the store is not what it was. */
+/** Faults that restore the store or lose it. */
 export const RESTORES: ReadonlySet<FaultKind> = new Set([
   'restore',
   'restore-bumped',

@@ -15,7 +15,7 @@ import { backupFor } from './backup.ts';
 import { wordsOf } from './fault.ts';
 import { restoreStore } from './restore.ts';
 
-/** What the nemesis has its hands on. */
+/** What faults act on. */
 export interface FaultTargets {
   readonly environment: Environment;
   readonly actors: ReadonlyMap<string, Actor>;

@@ -32,10 +32,10 @@ const STORE: Readonly<Record<keyof StoreSettings, string>> = {
 };
 
 /**
- * Writes down what goes wrong by chance from now on, as faults without a target behind those of the plan: a checker that
+ * Records the settings by which faults happen at random, as faults without a target behind those of the plan: a checker that
  * excuses what a fault may have caused asks only whether there was one.
  * @param first the number of the first
- * @returns writes down that they are over
+ * @returns records that they are over
  */
 export function recordRandomFaults(
   { network = {}, store = {} }: FaultSettings,

@@ -4,15 +4,15 @@ import { metaCodec } from '../../src/wire/records/records.ts';
 import { WALL_START_MS } from '../agenda/virtual-clock.ts';
 import type { Environment } from '../actor/environment.ts';
 
-/** More than what was under way can have made. */
+/** More revisions than the calls under way can have made. */
 const BUMP = 1_000;
 
 /**
- * The store is away, and comes back as it was when it was saved, or empty. Before anybody else reaches it an operator renews
- * the cell's record (docs/restoring.md).
+ * The store is down, and comes back as it was saved, or empty. Before any role reaches it, an operator renews the cell's record
+ * (docs/restoring.md).
  * @param backup what it is restored from; null: everything is lost
- * @param how `anew`: it is another cluster, and its revisions go back; `bumped`: it is the same, and they are past all that was seen;
- *   `gone-back`: it is the same, and they go back, as with the flags of the old cluster
+ * @param how `anew`: it is another cluster, and its revisions go back; `bumped`: it keeps its id, and revisions continue past all that were
+ *   seen; `gone-back`: it keeps its id, and revisions go back: the operator's mistake
  * @returns what ends it
  */
 export function restoreStore(

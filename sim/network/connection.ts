@@ -11,8 +11,8 @@ import { Incoming } from './incoming.ts';
 import type { NetworkFaultProfile } from './fault-profile.ts';
 import { Outgoing } from './outgoing.ts';
 
-/** Who speaks: a life, with the clock by which it measures its deadlines. */
-export interface Speaker {
+/** One end of a connection: a life, with the clock by which it measures its deadlines. */
+export interface Endpoint {
   readonly life: Life;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,7 +28,7 @@ interface Carrier {
 
 export interface ConnectionParts {
   readonly network: Carrier;
-  readonly caller: Speaker;
+  readonly caller: Endpoint;
   /** The actor that is called. */
   readonly peer: string;
   readonly call: HttpCall;
@@ -48,7 +48,7 @@ function open(): { readonly promise: Promise<Answer>; readonly settle: Settle } 
   return { promise, settle };
 }
 
-/** Carries letters to where nobody listens (yet). */
+/** The life of letters to an actor that does not listen (yet). */
 const WIRE = new Life('network');
 
 /** One call, or one stream: from the caller's first letter to the end of the answer, or to the first trouble. */
@@ -108,12 +108,12 @@ export class Connection {
       network.repeat(caller.life.actor, `http://${peer}`, letter);
   }
 
-  /** Nobody listens: the caller learns for certain that nothing was done. */
+  /** The peer does not listen: the caller learns for certain that nothing was done. */
   refuse(): void {
     this.#toCaller('refused', () => this.#fail('ECONNREFUSED', false));
   }
 
-  accept(server: Speaker, handler: Handler): void {
+  accept(server: Endpoint, handler: Handler): void {
     if (this.#server !== null) return;
     this.#target = server.life;
     const outgoing = new Outgoing(
@@ -138,18 +138,18 @@ export class Connection {
     });
   }
 
-  /** The caller wants nothing more: by its own deadline, its signal, or because it closes. */
+  /** The caller abandons the call: by its deadline, its signal, or because it closes. */
   leave(why: string): void {
     if (this.#callerDone) return;
     this.#fail(why, true);
-    this.#tellServer();
+    this.#hangUp();
   }
 
-  /** A life that has to do with this ended. */
+  /** The life of the caller or of the server ended. */
   ended(life: Life): void {
     if (life === this.#parts.caller.life) {
       this.#finishCaller();
-      this.#tellServer();
+      this.#hangUp();
     } else if (life === this.#target) this.#toCaller('reset', () => this.#fail('ECONNRESET', true));
   }
 
@@ -169,14 +169,14 @@ export class Connection {
   /** Both ends learn that it is gone. */
   break(): void {
     this.#toCaller('reset', () => this.#fail('ECONNRESET', true));
-    this.#tellServer();
+    this.#hangUp();
   }
 
   #flush(last: boolean): void {
     const { caller, network } = this.#parts;
     const server = this.#server;
     if (server === null) return;
-    // Whoever sends to a dead process that can be reached is told so.
+    // A sender learns that its peer is dead, unless the network is cut.
     if (caller.life.ended || this.#callerDone) {
       if (!network.faults.isCut(server.life.actor, caller.life.actor)) server.abort();
       return;
@@ -235,7 +235,7 @@ export class Connection {
     this.#forgetSignal();
   }
 
-  #tellServer(): void {
+  #hangUp(): void {
     const { network, caller, peer } = this.#parts;
     const server = this.#server;
     if (server === null || server.done || server.life.ended) return this.#finish();
@@ -253,7 +253,7 @@ export class Connection {
     const look = (): void => {
       const silentMs = network.agenda.nowMs - this.#heardMs;
       if (silentMs >= idleTimeoutMs) this.leave('silent for too long');
-      // What is left may be too little to move the clock at all; then this would look again for ever.
+      // The rest may be too short to move the clock; then this would be entered again for ever.
       else this.#stopIdle = caller.clock.after(Math.max(1, idleTimeoutMs - silentMs), look);
     };
     if (!this.#callerDone) this.#stopIdle = caller.clock.after(idleTimeoutMs, look);

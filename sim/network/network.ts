@@ -20,14 +20,14 @@ import type {
 import { HttpError } from '../../src/ports/http.ts';
 import type { Agenda } from '../agenda/agenda.ts';
 import type { Life } from '../agenda/life.ts';
-import type { Speaker } from './connection.ts';
+import type { Endpoint } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { Letter } from './exchange.ts';
 import { handle, letterOf, partsOf } from './exchange.ts';
 import type { NetworkFaultProfile } from './fault-profile.ts';
 
 interface Listening {
-  readonly speaker: Speaker;
+  readonly speaker: Endpoint;
   readonly routes: readonly Route[];
   readonly options: ListenOptions;
 }
@@ -35,14 +35,14 @@ interface Listening {
 /** A second delivery comes this much later than messages usually take. */
 const REPEAT_SPREAD = 50;
 
-/** Of a letter for whose answer nobody waits. */
-const NOBODY_LEAVES = new AbortController().signal;
+/** The signal of a repeated letter, whose answer has no receiver. */
+const NEVER_ABORTED = new AbortController().signal;
 
 type StreamCall = Parameters<HttpClient['stream']>[0];
 
 /**
- * HTTP between actors on virtual time. Every message is an entry in the agenda of the life that receives it: what the dead
- * should have received is dropped, what they have sent arrives. An actor has one address for all its lives.
+ * HTTP between actors on virtual time. Every message is an entry under the life that receives it: a message to a dead actor is
+ * dropped, one from a dead actor arrives. An actor has one address for all its lives.
  */
 export class SimNetwork {
   readonly agenda: Agenda;
@@ -60,11 +60,11 @@ export class SimNetwork {
     return this.#connections.size;
   }
 
-  server(speaker: Speaker): HttpServer {
+  server(speaker: Endpoint): HttpServer {
     return { listen: (routes, options) => Promise.resolve(this.#listen(speaker, routes, options)) };
   }
 
-  client(speaker: Speaker): HttpClient {
+  client(speaker: Endpoint): HttpClient {
     const open = new Set<Connection>();
     return {
       call: (call) => this.#call(speaker, call, open),
@@ -83,7 +83,7 @@ export class SimNetwork {
       if (speaker.life === life) this.#listening.delete(address);
   }
 
-  /** Breaks all that is open between the two, as a middlebox does that forgot them. */
+  /** Breaks all connections between the two, as a middlebox does that lost its state. */
   breakBetween(one: string, other: string): void {
     for (const connection of [...this.#connections]) if (connection.joins(one, other)) connection.break();
   }
@@ -92,7 +92,7 @@ export class SimNetwork {
     return `http://${actor}`;
   }
 
-  #listen(speaker: Speaker, routes: readonly Route[], options: ListenOptions): HttpListener {
+  #listen(speaker: Endpoint, routes: readonly Route[], options: ListenOptions): HttpListener {
     const address = SimNetwork.addressOf(speaker.life.actor);
     const listening = { speaker, routes, options };
     this.#listening.set(address, listening);
@@ -104,7 +104,7 @@ export class SimNetwork {
     return { address, close };
   }
 
-  #connect(speaker: Speaker, call: HttpCall, open: Set<Connection>): Connection {
+  #connect(speaker: Endpoint, call: HttpCall, open: Set<Connection>): Connection {
     const { address, target } = partsOf(call.url);
     const connection: Connection = new Connection({
       network: this,
@@ -122,7 +122,7 @@ export class SimNetwork {
     return connection;
   }
 
-  /** In the peer's life, or in nobody's when nobody listens. */
+  /** In the peer's life, or in that of the network when the peer does not listen. */
   #receive(connection: Connection, address: string, letter: Letter): void {
     const listening = this.#listening.get(address);
     if (listening === undefined) return connection.refuse();
@@ -130,17 +130,17 @@ export class SimNetwork {
     connection.accept(speaker, (signal) => handle(routes, options, letter, signal, speaker.log));
   }
 
-  async #call(speaker: Speaker, call: HttpCall, open: Set<Connection>): Promise<HttpAnswer> {
+  async #call(speaker: Endpoint, call: HttpCall, open: Set<Connection>): Promise<HttpAnswer> {
     if (call.signal?.aborted === true) throw new HttpError('the caller gave up', { sent: false });
     return this.#connect(speaker, call, open).answer();
   }
 
-  async #stream(speaker: Speaker, call: StreamCall, open: Set<Connection>): Promise<HttpStream> {
+  async #stream(speaker: Endpoint, call: StreamCall, open: Set<Connection>): Promise<HttpStream> {
     if (call.signal?.aborted === true) throw new HttpError('the caller gave up', { sent: false });
     return this.#connect(speaker, call, open).stream(call.idleTimeoutMs);
   }
 
-  /** The same letter arrives once more, later; nobody waits for what is answered to it. */
+  /** The same letter arrives once more, later; its answer has no receiver. */
   repeat(from: string, address: string, letter: Letter): void {
     const peer = address.slice('http://'.length);
     const life = this.lifeAt(peer);
@@ -149,13 +149,13 @@ export class SimNetwork {
       const listening = this.#listening.get(address);
       if (listening === undefined || listening.speaker.life !== life) return;
       const { routes, options, speaker } = listening;
-      void handle(routes, options, letter, () => NOBODY_LEAVES, speaker.log);
+      void handle(routes, options, letter, () => NEVER_ABORTED, speaker.log);
     };
     const delayMs = this.faults.delayMs() * REPEAT_SPREAD;
     this.agenda.after(delayMs, life, 'request again', again, `${from} ${letter.method} ${letter.target}`);
   }
 
-  /** Who would take a letter now; null when nobody listens there. */
+  /** The life that would receive a letter now; null: the actor does not listen. */
   lifeAt(actor: string): Life | null {
     return this.#listening.get(SimNetwork.addressOf(actor))?.speaker.life ?? null;
   }

@@ -35,7 +35,7 @@ export const FIGURES: readonly Figure[] = [
 ];
 
 /**
- * The experiments behind what somebody calls a figure: `5` and `6` are three each, `all` is every one.
+ * The experiments of a figure by its name: `5` and `6` are three each, `all` is every one.
  * @returns empty: there is no such figure
  */
 export function figuresNamed(name: string): readonly Figure[] {

@@ -33,7 +33,7 @@ export function linesOf(history: History): readonly Line[] {
       add(
         record.answer,
         record.call.client,
-        `is told of ${wordsOfCall(record.call)}: ${wordsOfAnswer(record.answer.fact)}`,
+        `gets the answer to ${wordsOfCall(record.call)}: ${wordsOfAnswer(record.answer.fact)}`,
       );
   }
   for (const at of history.grants)
@@ -71,7 +71,7 @@ function addOrder(record: OrderRecord, add: Add): void {
   const { order, answer } = record;
   const id = order.kind === 'start' ? order.request.allocation.id : order.id;
   const mode = order.kind === 'stop' ? ` (${order.request.mode}: ${order.request.cause})` : '';
-  add(record, order.host, `is told to ${order.kind} ${id}${mode}`);
+  add(record, order.host, `is ordered to ${order.kind} ${id}${mode}`);
   if (answer === null) return;
   const { status, code, report } = answer.fact;
   add(
@@ -95,7 +95,7 @@ function wordsOfChange(change: Change): string {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The field of each kind of record that people look for. */
+/** The field of each kind of record that matters to a reader. */
 const WORDS: Readonly<Record<string, (fields: Fields) => string>> = {
   owners: (fields) => text(fields['scheduler']),
   outcomes: (fields) =>

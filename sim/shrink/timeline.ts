@@ -6,7 +6,7 @@ import { linesOf } from './lines.ts';
 
 /** Lines that are left out of a long timeline say nothing about a violation: what is shown beside its evidence. */
 const AROUND_LINES = 12;
-/** A timeline of more lines than this is read by nobody. */
+/** A longer timeline is too long to read. */
 const LINES_MAX = 400;
 
 /**
@@ -30,12 +30,12 @@ export function timeline(history: History, report: RunReport, whole = false): st
     const mark = evidence.has(line.seq) ? '>>' : '  ';
     texts.push(`${mark} ${secondsOf(line.atMs)}  ${line.actor.padEnd(width)}  ${line.text}`);
   }
-  return `${[...texts, '', ...verdictOf(report)].join('\n')}\n`;
+  return `${[...texts, '', ...resultOf(report)].join('\n')}\n`;
 }
 
-export function verdictOf(report: RunReport): string[] {
-  if (report.verdict === 'too-little') return ['too little happened:', ...report.tooLittle];
-  if (report.verdict === 'holds') return ['all invariants hold'];
+export function resultOf(report: RunReport): string[] {
+  if (report.result === 'too-little') return ['too little happened:', ...report.tooLittle];
+  if (report.result === 'holds') return ['all invariants hold'];
   return report.violations.map(
     ({ invariant, atMs, key, detail }) =>
       `${invariant} broken${atMs === undefined ? '' : ` at ${secondsOf(atMs).trim()}`}: ${key}: ${detail}`,

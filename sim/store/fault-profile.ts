@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { Overlay } from '../agenda/overlay.ts';
 
-/** What becomes of one attempt on its way. `late`: nobody answers, and it is done when the caller has given up. */
+/** What becomes of one attempt. `late`: it is not answered, and done after the caller's deadline. */
 export type AttemptFate = 'done' | 'request-lost' | 'reply-lost' | 'late';
 
 export interface StoreSettings {
@@ -14,14 +14,14 @@ export interface StoreSettings {
   readonly late: number;
   /** Chance that a read or a list fails. */
   readonly readFails: number;
-  /** Chance that a change is told to a follower only after up to `watchLagMs`. */
+  /** Chance that a change reaches a follower only after up to `watchLagMs`. */
   readonly watchLags: number;
   readonly watchLagMs: number;
   /** Chance that a watch breaks at a change, so that its follower lists again. */
   readonly watchBreaks: number;
   /** How much longer than its time a lease may live. */
   readonly leaseLateMs: number;
-  /** Nobody leads: every call fails, and nothing is told to followers. */
+  /** No leader: every call fails, and followers receive nothing. */
   readonly down: boolean;
   /** Every write that adds something is refused. */
   readonly full: boolean;

@@ -1,13 +1,13 @@
 import type { Change, Follower, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { NetworkFaultProfile } from '../network/fault-profile.ts';
-import type { Speaker } from '../network/connection.ts';
+import type { Endpoint } from '../network/connection.ts';
 import type { StoreServer } from './server.ts';
 
 export interface SimFollowingParts {
   readonly server: StoreServer;
   readonly network: NetworkFaultProfile;
-  readonly speaker: Speaker;
+  readonly speaker: Endpoint;
   readonly list: (prefix: string) => Promise<Snapshot>;
   readonly ended: () => void;
 }
@@ -18,8 +18,8 @@ const RETRY_MAX_MS = 5_000;
 const CANARY_MS = 4_000;
 
 /**
- * A follow as over etcd: list, then watch from the next revision, and after every break of the watch from the start. What
- * is told arrives late, in order; a break in between is a gap, which only the next list closes.
+ * A follow as over etcd: list, then watch from the next revision, and after every break of the watch from the start. Changes
+ * arrive late, in order; a break in between is a gap, which only the next list closes.
  */
 export class SimFollowing implements Following {
   readonly ready: Promise<void>;
@@ -29,7 +29,7 @@ export class SimFollowing implements Following {
   #stopWatch: () => void = () => undefined;
   #cancelRetry: () => void = () => undefined;
   #retryMs = RETRY_FIRST_MS;
-  /** Counts watches: what was on its way when a watch broke is not told. */
+  /** Counts watches: changes that were on their way when a watch broke are dropped. */
   #watch = 0;
   #arrivesMs = 0;
   #closed = false;
@@ -40,7 +40,7 @@ export class SimFollowing implements Following {
     this.#prefix = prefix;
     this.#follower = follower;
     this.ready = new Promise((resolve, reject) => (this.#settleReady = { resolve, reject }));
-    // Not everybody waits for it; a following closed early must not end the process.
+    // Not every caller waits for it; a following that is closed early must not end the process.
     this.ready.catch(() => undefined);
     void this.#begin();
   }
@@ -69,7 +69,7 @@ export class SimFollowing implements Following {
     if (!this.#isClosed()) this.#open(snapshot.revision + 1);
   }
 
-  /** A follower may close its own following while it is told something. */
+  /** A follower may close its own following from within a callback. */
   #isClosed(): boolean {
     return this.#closed;
   }
@@ -96,9 +96,9 @@ export class SimFollowing implements Following {
     const { cell } = server;
     if (server.faults.down || cell.oldestRevision > fromRevision) return this.#break(watch);
     if (cell.revision < fromRevision - 1) this.#expectCanary(watch);
-    // A watch that begins in the future, since the store went back, waits for it without a word.
+    // A watch from a future revision, since the store went back, waits without an error.
     const stop = cell.listen(this.#prefix, (changes, revision) => {
-      if (revision >= fromRevision) this.#tell(watch, changes, revision);
+      if (revision >= fromRevision) this.#deliver(watch, changes, revision);
     });
     const forget = server.onBreak(() => this.#break(watch));
     this.#stopWatch = () => {
@@ -107,10 +107,10 @@ export class SimFollowing implements Following {
     };
     speaker.life.onEnd(this.#stopWatch);
     for (const { changes, revision } of cell.past(this.#prefix, fromRevision))
-      this.#tell(watch, changes, revision);
+      this.#deliver(watch, changes, revision);
   }
 
-  /** What every watch must see does not come: the client's own clock finds it. */
+  /** Every watch must see the canary; the client's own clock finds that it does not come. */
   #expectCanary(watch: number): void {
     this.#parts.speaker.clock.after(CANARY_MS, () => {
       if (watch === this.#watch && !this.#closed) this.#break(watch);
@@ -118,7 +118,7 @@ export class SimFollowing implements Following {
   }
 
   /** In the server's life: a change goes on its way. */
-  #tell(watch: number, changes: readonly Change[], revision: number): void {
+  #deliver(watch: number, changes: readonly Change[], revision: number): void {
     const { server } = this.#parts;
     if (server.faults.watchBreaks() || this.#isCut()) return this.#break(watch);
     const tell = (): void => {
@@ -127,7 +127,7 @@ export class SimFollowing implements Following {
     this.#arrive(watch, 'watched', tell, `${String(revision)}`);
   }
 
-  /** The watch ends; its client learns it, if only by a canary that does not come. */
+  /** The watch ends; its client learns it, at the latest by a missing canary. */
   #break(watch: number): void {
     this.#stopWatch();
     this.#arrive(watch, 'watch broken', () => {
@@ -136,15 +136,15 @@ export class SimFollowing implements Following {
     });
   }
 
-  /** Later, in the follower's life, after what was told before. */
+  /** Later, in the follower's life, after all earlier changes. */
   #arrive(watch: number, kind: string, tell: () => void, note = ''): void {
     const { server, speaker } = this.#parts;
     const { agenda, faults: faults } = server;
     this.#arrivesMs = Math.max(this.#arrivesMs, agenda.nowMs + faults.watchDelayMs());
-    const told = (): void => {
+    const delivered = (): void => {
       if (watch === this.#watch && !this.#closed) tell();
     };
-    agenda.after(this.#arrivesMs - agenda.nowMs, speaker.life, kind, told, note + this.#prefix);
+    agenda.after(this.#arrivesMs - agenda.nowMs, speaker.life, kind, delivered, note + this.#prefix);
   }
 
   #endWatch(): void {

@@ -8,7 +8,7 @@ import { Life } from '../agenda/life.ts';
 import { VirtualClock } from '../agenda/virtual-clock.ts';
 import type { StoreFaultProfile } from './fault-profile.ts';
 
-/** Hears of every revision as it is made. `actor` is null when a lease that ran out made it. */
+/** Called for every revision as it is made. `actor` is null when the end of a lease made it. */
 export type RevisionListener = (
   revision: number,
   actor: string | null,
@@ -84,20 +84,20 @@ export class StoreServer {
     for (const session of [...this.#sessions]) session.abandon();
   }
 
-  /** By its id. Clients that knew another one want nothing to do with this. */
+  /** The number of its id. Clients that knew another one do not use it. */
   get cluster(): number {
     return this.#cluster;
   }
 
-  /** How often it was restored: revisions of two generations say nothing of each other. */
+  /** How often it was restored: revisions of two generations are not comparable. */
   get generation(): number {
     return this.#generation;
   }
 
   /**
-   * The store becomes what was saved of it, null: empty, and its revision goes back.
-   * @param restored `bumpedTo`: it goes on from this revision instead; `isSame`: its id is what it was
-   * @returns by what it differs from what it was
+   * Restores the store as etcd does: keys and past are those of the snapshot (null: none), its revision goes back, its leases live again.
+   * @param restored `bumpedTo`: revisions continue from here instead; `isSame`: it keeps its id
+   * @returns the changes against its state before
    */
   restore(
     saved: SavedCell | null,
@@ -120,7 +120,7 @@ export class StoreServer {
     }
   }
 
-  /** A watch that is to learn when watches break. @returns takes it back */
+  /** Calls `broken` when watches break. @returns takes it back */
   onBreak(broken: () => void): () => void {
     this.#watches.add(broken);
     return () => this.#watches.delete(broken);
@@ -143,7 +143,7 @@ export class StoreServer {
   }
 
   /**
-   * A lease lives at least its time, and up to `leaseLateMs` longer, as after a change of leaders. While nobody leads none
+   * A lease lives at least its time, and up to `leaseLateMs` longer, as after a change of leaders. Without a leader none
    * ends.
    */
   #leaseClock(): Clock {

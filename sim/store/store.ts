@@ -29,7 +29,7 @@ import type { StoreHeader } from '../../src/adapters/store/identity.ts';
 import { StoreIdentity } from '../../src/adapters/store/identity.ts';
 import type { History } from '../history/history.ts';
 import type { NetworkFaultProfile } from '../network/fault-profile.ts';
-import type { Speaker } from '../network/connection.ts';
+import type { Endpoint } from '../network/connection.ts';
 import type { StoreServer } from './server.ts';
 import { SimFollowing } from './following.ts';
 
@@ -42,7 +42,7 @@ export interface SimStoreParts {
   readonly server: StoreServer;
   /** For cuts between the caller and the store. */
   readonly network: NetworkFaultProfile;
-  readonly speaker: Speaker;
+  readonly speaker: Endpoint;
   readonly history?: History;
   readonly limits?: StoreLimits;
   /** As `EtcdStoreOptions.onWrongServer`. */

@@ -4,30 +4,30 @@ import type { Scenario } from '../world/scenario.ts';
 import type { Request, HostAction } from '../actor/client.ts';
 
 /**
- * An operator closes one host after the other while work is placed, with or without a deadline, and opens most of them again. Of two
- * that are closed at a time one is open again before the quiet.
+ * An operator closes one host after the other while work is placed, with or without a deadline, and opens most of them again. All but one
+ * are open before the quiet period.
  */
 export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRandom): readonly HostAction[] {
   const names = numbered('host', hosts);
-  const verdicts: HostAction[] = [];
+  const actions: HostAction[] = [];
   for (let atMs = 600 + random.below(800); atMs < activeMs * 0.8; atMs += 700 + random.below(1_200)) {
     const host = names[random.below(names.length)] ?? '';
     const drawn = random.below(5);
-    if (drawn <= 1) verdicts.push({ atMs, host, state: 'draining', deadlineMs: 500 + random.below(4_000) });
-    else if (drawn === 2) verdicts.push({ atMs, host, state: 'draining' });
-    else verdicts.push({ atMs, host, state: 'cordoned' });
-    if (random.below(3) > 0) verdicts.push({ atMs: atMs + 300 + random.below(1_500), host, state: 'ready' });
+    if (drawn <= 1) actions.push({ atMs, host, state: 'draining', deadlineMs: 500 + random.below(4_000) });
+    else if (drawn === 2) actions.push({ atMs, host, state: 'draining' });
+    else actions.push({ atMs, host, state: 'cordoned' });
+    if (random.below(3) > 0) actions.push({ atMs: atMs + 300 + random.below(1_500), host, state: 'ready' });
   }
   const kept = names[random.below(names.length)];
   for (const host of names)
-    verdicts.push({
+    actions.push({
       atMs: activeMs * 0.9,
       ...(host === kept ? { host, state: 'draining', deadlineMs: 3_000 } : { host, state: 'ready' }),
     });
-  return verdicts.sort((a, b) => a.atMs - b.atMs);
+  return actions.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** As it would be on a host that somebody closes: half of the services run until they are stopped. */
+/** Work that is still there when its host is closed: most services run until they are stopped, most jobs for 6 s. */
 export function lasting(request: Request, random: SeededRandom): Request {
   if (random.split(`lasts ${request.name}`).below(3) === 0) return request;
   const env = {

@@ -1,15 +1,15 @@
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { Fault } from '../nemesis/fault.ts';
 
-/** Who follows the events, see `sim/actor/event-follower.ts`. */
+/** See `sim/actor/event-follower.ts`. */
 const FOLLOWER = 'client-2';
 const MONITORS = ['monitor-1', 'monitor-2'];
 const SCHEDULERS = ['batch-1', 'batch-2', 'service-1'];
 const EVERY_MS = 400;
 
 /**
- * The follower's streams break again and again, and the monitor to which it turns has just been cut off from the store, was
- * killed, or finds a scheduler anew.
+ * The follower's streams break again and again, and its next monitor has just been cut off from the store, was killed, or sees
+ * a scheduler lose its session.
  */
 export function followedFaults(random: SeededRandom, activeMs: number): readonly Fault[] {
   const faults: Fault[] = [];

@@ -7,8 +7,8 @@ const JOBS = 13;
 const PORTS_FIRST = 20_001;
 
 /**
- * Many jobs in few moments, for less room than they need: gangs, fixed ports, several precedences, tasks that do not listen
- * to signals, and new versions of services that run.
+ * Many jobs in few moments, for more capacity than there is: gangs, fixed ports, several precedences, tasks that ignore signals,
+ * and new versions of running services.
  */
 export function burst(random: SeededRandom, activeMs: number): readonly Request[] {
   const moments = [0.05, 0.1, 0.2, 0.35, 0.5].map((part) => part * activeMs);
@@ -70,7 +70,7 @@ function nextVersion(request: Request, random: SeededRandom): Request {
 const PLAIN = 4;
 const GANGS = 8;
 
-/** Work that fills the cell, and gangs of three precedences that come into it one after the other, until `untilMs`. */
+/** Work that fills the cell, and gangs of three precedences, one after the other, until `untilMs`. */
 export function gangs(random: SeededRandom, untilMs: number): readonly Request[] {
   const plain = Array.from({ length: PLAIN }, (_, n) => urgent(n, random.below(1_000), random)).map(
     (request) => ({ ...request, file: { ...request.file, priority: 30 } }),
@@ -95,8 +95,8 @@ const RESTLESS = 4;
 const VERSIONS = 4;
 
 /**
- * Services that are changed before they have come to rest, and short work of high precedence that takes their room: while
- * some of a service's allocations are being placed, others are stopped, by two schedulers.
+ * Services that are changed again before they have settled, and short work of high precedence that preempts them: while two
+ * schedulers place some of a service's allocations, they stop other ones.
  */
 export function restless(random: SeededRandom, activeMs: number): readonly Request[] {
   const requests: Request[] = [];
@@ -136,8 +136,8 @@ function urgent(n: number, atMs: number, random: SeededRandom): Request {
 const MOVING = 7;
 
 /**
- * Work that lasts, in a cell that has room for it without one of its hosts. Every second job asks to be replaced when its host is
- * lost, every third may not be tried again; short work comes when the host is back.
+ * Long work, in a cell with enough capacity for it without one of its hosts. Every second job asks to be replaced when its host is
+ * lost, every third batch job may not be rescheduled; short work comes when the host is back.
  */
 export function moving(random: SeededRandom, backMs: number): readonly Request[] {
   const lasting = Array.from({ length: MOVING }, (_, n) => lastingOf(n, random));
@@ -163,7 +163,7 @@ function lastingOf(n: number, random: SeededRandom): Request {
   return { atMs: 200 + random.below(6_000), kind: 'submit', name: file.name, file, stopAfterMs: null };
 }
 
-/** With tasks that have much to say, for some seconds, and are started again where they fail. */
+/** With tasks that write much output. */
 export function talkative(request: Request): Request {
   const env = { ...(request.file['env'] as object), SIM_OUTPUT_EVERY_MS: '80' };
   return { ...request, file: { ...request.file, env } };

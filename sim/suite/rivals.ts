@@ -4,7 +4,7 @@ import type { Request } from '../actor/client.ts';
 
 const RIVALS_MAX = 6;
 
-/** One to six schedulers; of more than one, two are of the same kind, and services have somebody. */
+/** One to six schedulers; of more than one, two are batch schedulers, and of more than two one is for services. */
 export function drawnSchedulers(random: SeededRandom): readonly SchedulerKind[] {
   const count = 1 + random.below(RIVALS_MAX);
   const rest = Array.from({ length: Math.max(0, count - 3) }, () =>
@@ -16,8 +16,8 @@ export function drawnSchedulers(random: SeededRandom): readonly SchedulerKind[] 
 const LOW = 6;
 const HIGH = 5;
 
-/** Low precedence fills the cell in small pieces; then high precedence comes several times, each of which many give way to. */
-export function evicting(random: SeededRandom, activeMs: number): readonly Request[] {
+/** Low precedence fills the cell in small pieces; then high precedence comes several times and preempts many of them. */
+export function preempting(random: SeededRandom, activeMs: number): readonly Request[] {
   const low = Array.from({ length: LOW }, (_, n) => {
     const resources = { cpu: `${String(100 + 100 * random.below(2))}m`, memory: '64Mi' };
     const runMs = 2_000 + random.below(8_000);

@@ -21,7 +21,7 @@ import { apart } from './apart.ts';
 import { drawnHostActions, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
 import { readFaults } from './read.ts';
-import { drawnSchedulers, evicting } from './rivals.ts';
+import { drawnSchedulers, preempting } from './rivals.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
 /**
@@ -173,7 +173,7 @@ export function suiteOptions(theme: Theme, seed: number): WorldOptions {
       return {
         ...{ seed, scenario: { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) } },
         faults: UNSURE,
-        requests: [...burst(random, SHORT.activeMs), ...evicting(random.split('evicting'), SHORT.activeMs)],
+        requests: [...burst(random, SHORT.activeMs), ...preempting(random.split('evicting'), SHORT.activeMs)],
       };
     case 'restored':
       return restoredOptions(seed, random);

@@ -2,7 +2,7 @@ import type { WorldOptions } from '../world/options.ts';
 import type { Scenario } from '../world/scenario.ts';
 import type { Request } from '../actor/client.ts';
 
-/** Small, and every role once: whoever is killed, nobody stands in for it but its own next life. */
+/** Small, and every role once: only its own next life replaces a role that is killed. */
 const CELL: Scenario = {
   ...{ hosts: 2, schedulers: ['batch', 'service'], monitors: 1, arbiters: 1, enforcement: true },
   ...{ hostCpuMilli: 2_000, hostMemoryMib: 4_096, jobs: 0, activeMs: 6_000, quietMs: 52_000 },

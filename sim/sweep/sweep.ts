@@ -55,7 +55,7 @@ export async function crashAt(point: KillPoint, wanted: EndState): Promise<reado
       killAt: { ...point, downMs: DOWN_MS },
     });
     const killed = history.actors.some(({ fact }) => fact.actor === point.actor && fact.change === 'killed');
-    if (!killed) return ['nobody was killed'];
+    if (!killed) return ['no role was killed'];
     const wrong = violations.map(({ invariant, key, detail }) => `${invariant} ${key}: ${detail}`);
     return [
       ...wrong,

@@ -3,15 +3,15 @@ import type { WorldOptions } from './options.ts';
 import { runWorld } from './run-world.ts';
 
 /**
- * How a run failed: an invariant, `threw` with the text of what no role may throw, or `too-little` when so little happened that its
- * silence proves nothing.
+ * How a run failed: an invariant, `threw` with the text of what was thrown, or `too-little` when so little happened that a run without
+ * violations proves nothing.
  */
 export interface Failure {
   readonly invariant: string;
   readonly text: string;
 }
 
-/** What of a run says whether it failed. */
+/** What decides whether a run failed. */
 export interface Ended {
   readonly violations: readonly Violation[];
   /** What a role or the world itself threw; null: nothing. */

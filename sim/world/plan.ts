@@ -8,13 +8,13 @@ import type { Scenario } from './scenario.ts';
 import type { Request } from '../actor/client.ts';
 import { isRead, requestsOf, writing } from './scenario.ts';
 
-/** All that happens to a run from outside: known before it begins, so that it can be repeated with less. */
+/** All that happens to a run from outside; known before it begins, so that it can be repeated with less. */
 export interface WorldPlan {
   readonly faults: readonly Fault[];
   readonly requests: readonly Request[];
 }
 
-/** What the options say, and else what their seed draws. */
+/** The faults and requests of the options, or those drawn from their seed. */
 export function planOf({ seed, scenario, faults, faultPlan, requests }: WorldOptions): WorldPlan {
   const random = seededRandom(seed);
   return {
@@ -36,7 +36,7 @@ function drawn(
   return nemesis === undefined ? [] : drawFaults(nemesis, targetsOf(scenario), scenario.activeMs, random);
 }
 
-/** Whom a nemesis may choose: the actors' names. */
+/** The actors that a fault may have as its target. */
 function targetsOf(scenario: Scenario): Targets {
   return {
     hosts: numbered('host', scenario.hosts),

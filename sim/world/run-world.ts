@@ -26,7 +26,7 @@ const VIEWS_MS = 5_000;
 /**
  * Runs the production roles in a world of their own: virtual time, network, store, disks and processes, in one thread,
  * every choice drawn from the seed. The same options give the same run, event by event.
- * @throws what no role may ever throw: an assertion, or acting in real time
+ * @throws what a role must not throw: an assertion, or an action in real time
  */
 export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   const { scenario, trace, onEvent, killAt } = options;
@@ -46,7 +46,7 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   world.endRandomFaults();
   history.phase('quiet');
   const late = await quiet(world, scenario);
-  // What changes in the last moment is still on its way to the monitors.
+  // The last changes are still on their way to the monitors.
   const untilMs = agenda.nowMs + VIEWS_MS;
   await drive(agenda, { untilMs, done: () => viewsAgree(world) });
   recordFinalViews(world);
@@ -68,7 +68,7 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   };
 }
 
-/** Between two looks at what monitors show, so that one can be held against the one before. */
+/** Time between two records of what monitors show, which are compared with each other. */
 const VIEW_MS = 2_000;
 
 async function busy(world: World, untilMs: number): Promise<void> {
@@ -79,15 +79,15 @@ async function busy(world: World, untilMs: number): Promise<void> {
   }
 }
 
-/** A run whose cell has settled ends; one that goes on costs more than the looks. */
-const LOOK_MS = 3_000;
+/** Time between two probes of whether the cell has settled; a run that goes on costs more than the probes. */
+const PROBE_MS = 3_000;
 
-/** Of the runs this share is not ended early, so that what comes late is seen as well. */
+/** One run in so many keeps its whole quiet period, so that late violations are seen as well. */
 const WHOLE_EVERY = 8;
 
 /**
- * Lets the quiet period pass: at least `quietLeastMs` of it, and all of it where something is still open.
- * @returns what should have come about by the time that liveness gives it, and had not then
+ * Lets the quiet period pass: at least `quietLeastMs` of it, and all of it while a liveness checker would still find something.
+ * @returns what those checkers found at the time by which everything is due
  */
 async function quiet(
   world: World,
@@ -97,31 +97,31 @@ async function quiet(
   const endMs = activeMs + quietMs;
   const dueMs = activeMs + DUE_MS;
   const isWhole = random.split('quiet').below(WHOLE_EVERY) === 0;
-  const look = new SettledProbe(history, { keys, hosts: world.machines.size, times: LIVENESS });
+  const probe = new SettledProbe(history, { keys, hosts: world.machines.size, times: LIVENESS });
   const isOver = (): boolean =>
     world.isServed &&
     viewsAgree(world) &&
     allDelivered(history, keys) &&
     allRead(history, { seq: Infinity, atMs: agenda.nowMs }) &&
-    look.isSettledAt(endMs);
+    probe.isSettledAt(endMs);
   let late: readonly Violation[] = [];
   const first = activeMs + Math.min(DUE_MS, quietLeastMs, quietMs);
-  for (let untilMs = first; ; untilMs = Math.min(untilMs + LOOK_MS, endMs)) {
+  for (let untilMs = first; ; untilMs = Math.min(untilMs + PROBE_MS, endMs)) {
     await drive(agenda, { untilMs });
     recordViews(world);
-    if (late.length === 0 && untilMs >= dueMs) late = look.openAt(untilMs).violations;
+    if (late.length === 0 && untilMs >= dueMs) late = probe.openAt(untilMs).violations;
     const isEarly = isWhole || untilMs < activeMs + quietLeastMs;
     if (untilMs >= endMs || (!isEarly && isOver())) return late;
   }
 }
 
 /**
- * Who died with the last fault keeps its jobs and hosts until its session of 10 s is over, as in production; from then on
- * the cell can know. Then 5 s (I10): somebody sees it, takes over, places, and starts or stops.
+ * A role that died with the last fault keeps its jobs and hosts until its session of 10 s is over, as in production. Then 5 s (I10) for
+ * another one to claim its jobs, to place, and to start or stop.
  */
 const LIVENESS: LivenessTimes = { knownMs: 10_000, placeMs: 5_000, stopMs: 5_000 };
 
-/** After so much quiet everything that was open at the last fault has come about. */
+/** After so much of the quiet period everything that was open at the last fault is due. */
 const DUE_MS = LIVENESS.knownMs + Math.max(LIVENESS.placeMs, LIVENESS.stopMs);
 
 function checked(world: World, { scenario, seed }: WorldOptions, found: readonly Violation[]): RunReport {

@@ -23,7 +23,7 @@ export interface Scenario {
   readonly gangMax?: number;
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
-  /** What an operator says of hosts, each at its time; absent: nothing. */
+  /** What an operator does to hosts, each at its time; absent: nothing. */
   readonly hostActions?: readonly HostAction[];
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
@@ -34,14 +34,14 @@ export interface Scenario {
   readonly quietMs: number;
   /**
    * A run whose cell has settled may end so long after the last fault, at most `quietMs`. More than a session's time, so
-   * that whoever died with the last fault is seen to be replaced.
+   * that a role that died with the last fault is seen to be replaced.
    */
   readonly quietLeastMs: number;
-  /** What an operator says that hosts share, before anything else. */
+  /** What hosts share, set before anything else. */
   readonly shared: readonly SharedResource[];
-  /** Does somebody follow the events? Absent: in the worlds of every fourth seed. */
+  /** true: a client follows the events. Absent: in the worlds of every fourth seed. */
   readonly followed?: boolean;
-  /** Do tasks write, and does somebody read it? Absent: in the worlds of every fourth seed. */
+  /** true: tasks write, and a client reads it. Absent: in the worlds of every fourth seed. */
   readonly read?: boolean;
   /** A run in which less was done has tested nothing, and fails. */
   readonly least: WorkLeast;
@@ -59,48 +59,48 @@ export const SMALL_CELL: Scenario = {
   least: { acknowledged: 3, committed: 3, started: 3, ended: 2, finalViews: 2 },
 };
 
-/** With more work, and each job's own time before a restart: what once went wrong, and the suite of planted bugs, are drawn for this. */
+/** With more work, and each job type's own delay before a restart: the base of the suite's scenarios. */
 export const BUSY_CELL: Scenario = { ...SMALL_CELL, jobs: 10, restartDelayMaxMs: null };
 
-/** As `Scenario.gangMax` says. The gangs of `requestsOf` have up to four members. */
+/** See `Scenario.gangMax`. The gangs of `requestsOf` have up to four members. */
 export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
   return gangMax ?? (seed % 3 === 2 ? 1 : 4);
 }
 
-/** As `Scenario.followed` says. */
+/** See `Scenario.followed`. */
 export function isFollowed({ followed }: Scenario, seed: number): boolean {
   return followed ?? seed % 4 === 0;
 }
 
-/** As `Scenario.read` says. */
+/** See `Scenario.read`. */
 export function isRead({ read }: Scenario, seed: number): boolean {
   return read ?? seed % 4 === 2;
 }
 
-/** Does whoever follows the events come while something is going on already, and ask for what comes then? */
+/** Does the follower start some time into the run, and ask for events from then on? */
 export function isFollowedFromNow(seed: number): boolean {
   return (seed >> 2) % 2 === 1;
 }
 
 /**
- * A run in which a follower read fewer has tested nothing: some jobs alone make more, most runs five times as many. Who asks for
- * what comes from now on may come when all is over, if its first call was lost in a cut.
+ * A run in which a follower read fewer has tested nothing: some jobs alone make more, most runs five times as many. A follower from `now`
+ * may begin when all is over, if its first call was lost in a cut.
  */
 const EVENTS_LEAST = 30;
 
 /**
- * As `Scenario.least` says, and of the events where somebody follows them. Of output a scenario asks itself: few tasks may write.
+ * `Scenario.least`, and the least number of events where they are followed. For output a scenario sets it itself: few tasks may write.
  *
- * @param turned whose clocks were turned: the tickets of an arbiter ahead of its hosts are not yet valid, and nothing starts
+ * @param faultyClocks roles with a clock fault: the tickets of an arbiter ahead of its hosts are not yet valid, and nothing starts
  */
-export function leastOf(scenario: Scenario, seed: number, turned: ReadonlySet<string>): WorkLeast {
+export function leastOf(scenario: Scenario, seed: number, faultyClocks: ReadonlySet<string>): WorkLeast {
   const mustHear = isFollowed(scenario, seed) && !isFollowedFromNow(seed);
   const least = mustHear ? { events: EVENTS_LEAST, ...scenario.least } : scenario.least;
-  const isAhead = [...turned].some((id) => id.startsWith('arbiter-'));
+  const isAhead = [...faultyClocks].some((id) => id.startsWith('arbiter-'));
   return isAhead ? { ...least, started: 0, ended: 0 } : least;
 }
 
-/** The cell needs a moment before its monitors answer. */
+/** Monitors answer after a moment only. */
 const FIRST_MS = 200;
 
 /** What clients ask for, drawn from the seed. */
@@ -122,8 +122,8 @@ function requestOf(n: number, scenario: Scenario, random: SeededRandom): Request
 }
 
 /**
- * The job file, in one of four cases with something that hosts share. Drawn beside everything else, so that what a seed asks
- * for otherwise is what it was.
+ * The job file, in one of four cases with a shared resource. Drawn from a random stream of its own, so that it changes nothing else of what
+ * a seed draws.
  */
 export function sharing<T extends { readonly name: string; readonly resources: object }>(
   file: T,
@@ -137,7 +137,7 @@ export function sharing<T extends { readonly name: string; readonly resources: o
   return { ...file, resources: { ...file.resources, shared } };
 }
 
-/** The job file, in one of three cases with one address or two of its host for each task. Drawn beside everything else, too. */
+/** The job file, in one of three cases with one or two addresses of its host for each task. Drawn from its own stream, too. */
 export function addressed<T extends { readonly name: string; readonly resources: object }>(
   file: T,
   random: SeededRandom,
@@ -148,8 +148,8 @@ export function addressed<T extends { readonly name: string; readonly resources:
 }
 
 /**
- * The job file, with its time before a restart on the same host, and in one of three cases with a word on what follows when its host
- * gives up or is lost: of those every second may not be tried elsewhere. Drawn beside everything else, too.
+ * The job file, with its delay before a restart on the same host, and in one of three cases with a reschedule policy, of which every
+ * second allows no other attempt. Drawn from its own stream, too.
  */
 function repeating<T extends { readonly name: string }>(
   file: T,
@@ -165,7 +165,7 @@ function repeating<T extends { readonly name: string }>(
   return { ...file, restart, reschedule };
 }
 
-/** What the client asks for, in one of three cases with tasks that write. Drawn beside everything else, too. */
+/** The request, in one of three cases with tasks that write. Drawn from its own stream, too. */
 export function writing(request: Request, random: SeededRandom): Request {
   const drawn = random.split(`output ${request.name}`);
   if (drawn.below(3) > 0) return request;

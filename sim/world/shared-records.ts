@@ -7,7 +7,7 @@ const TEXTS_MAX = 2_000;
 
 /**
  * A text of the store is read by six actors and a checker: from here on, in this thread, it is decoded for the first of
- * them, and the others are given the same value. It is frozen through and through, so that whoever writes to what was read
+ * them, and all get the same value. It is deeply frozen, so that a role that writes to what it read
  * throws instead of telling the others.
  */
 export function shareRecords(): void {

@@ -2,7 +2,7 @@ import type { Monitor } from '../../monitor/monitor.ts';
 import type { SeenHost } from '../history/facts.ts';
 import type { World } from './world.ts';
 
-/** Do all monitors that are up show what all agents that are up say now, or are about to? */
+/** Do all monitors that are up show what all agents that are up report now, or are about to report? */
 export function viewsAgree(world: World): boolean {
   for (const [name, agent] of world.agents) {
     if (world.actors.get(name)?.isUp !== true) continue;
@@ -15,7 +15,7 @@ export function viewsAgree(world: World): boolean {
   return true;
 }
 
-/** Writes down what every agent says of its own host now, and what every monitor would answer. */
+/** Records what every agent reports of its own host now, and what every monitor would answer. */
 export function recordFinalViews(world: World): void {
   const { history } = world.environment;
   for (const [name, agent] of world.agents) {
@@ -26,7 +26,7 @@ export function recordFinalViews(world: World): void {
   recordViews(world);
 }
 
-/** Writes down what every monitor would answer now. */
+/** Records what every monitor would answer now. */
 export function recordViews(world: World): void {
   for (const [name, monitor] of world.monitors) {
     const actor = world.actors.get(name);

@@ -2,7 +2,7 @@ import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { History } from '../history/history.ts';
 import type { WorkDone } from './options.ts';
 
-/** What was done in a run, counted from what was seen of it. */
+/** What was done in a run, counted from its history. */
 export function workDone(history: History, keys: CellKeys): WorkDone {
   const acknowledged = history.calls.filter(({ answer }) => answer?.fact.result === 'ok').length;
   return {

@@ -44,11 +44,11 @@ import type { Scenario } from './scenario.ts';
 import type { Request } from '../actor/client.ts';
 import { gangMaxOf, isFollowed, isFollowedFromNow, isRead } from './scenario.ts';
 
-/** As in production, where a dead role's jobs and hosts are free for others within one such time. */
+/** As in production: the jobs and hosts of a dead role are taken over within this time. */
 const SESSION_TTL_MS = 10_000;
 
-/** What each host lends to tasks: few enough that they run out now and then. */
-const POOL: readonly string[] = [1, 2, 3, 4].map((n) => `127.64.0.${String(n)}`);
+/** The addresses that each host lends to tasks: so few that they run out now and then. */
+const ADDRESS_POOL: readonly string[] = [1, 2, 3, 4].map((n) => `127.64.0.${String(n)}`);
 
 /** The hosts' and roles' first steps, spread over this time. */
 const START_SPREAD_MS = 50;
@@ -58,14 +58,14 @@ export class World {
   readonly environment: Environment;
   readonly actors = new Map<string, Actor>();
   readonly machines = new Map<string, Machine>();
-  /** Those that are up or were last. */
+  /** By host, the agent that is up or was up last. */
   readonly agents = new Map<string, HostAgent>();
   readonly monitors = new Map<string, Monitor>();
   /** Errors that roles logged: routes that failed inside, and the like. */
   readonly errors: string[] = [];
   readonly #trace: TraceSink | undefined;
   #unserved = 0;
-  readonly #becalm: readonly (() => void)[];
+  readonly #endRandomFaults: readonly (() => void)[];
 
   constructor(options: WorldOptions, { requests, faults: plan }: WorldPlan, observe: AgendaObserver) {
     const { seed, scenario, faults } = options;
@@ -83,7 +83,7 @@ export class World {
       ...{ agenda, history, store, random, life: new Life('world'), keys: cellKeys(CELL) },
       ...{ network, logOf: (actor) => this.#logOf(actor) },
     };
-    this.#becalm = [
+    this.#endRandomFaults = [
       network.faults.override(faults.network ?? {}),
       store.faults.override(faults.store ?? {}),
       recordRandomFaults(faults, plan.length, history),
@@ -110,9 +110,9 @@ export class World {
     return this.#unserved === 0;
   }
 
-  /** From here on nothing goes wrong by chance; what is under way arrives. */
+  /** Ends the random faults; what is under way arrives. */
   endRandomFaults(): void {
-    for (const undo of this.#becalm) undo();
+    for (const undo of this.#endRandomFaults) undo();
   }
 
   /** Nothing of it ever happens again. */
@@ -133,11 +133,11 @@ export class World {
     const machine = new Machine({ host, agenda, history, random: random.split(`machine ${host}`) });
     this.machines.set(host, machine);
     const { hostCpuMilli: cpuMilli, hostMemoryMib: memoryMib, gpuModels = [], enforcement } = scenario;
-    const scalars = { [ADDRESSES]: POOL.length };
+    const scalars = { [ADDRESSES]: ADDRESS_POOL.length };
     const capacity = { cpuMilli, memoryMib, diskMib: 100_000, scalars };
     this.#add(
       hostActor(this.environment, {
-        ...{ machine, capacity, gpuModels, addresses: POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
+        ...{ machine, capacity, gpuModels, addresses: ADDRESS_POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
         onUp: (agent) => this.agents.set(host, agent),
       }),
     );
@@ -208,7 +208,7 @@ export class World {
   }
 }
 
-/** A role that fails again and again says the same each time. */
+/** A role that fails again and again logs the same error each time. */
 const ERRORS_MAX = 50;
 
 function textOf(error: unknown): string {

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../../sim/omega/figures/figures.ts';
+import type { Comparison } from '../../../sim/omega/figures/figures.ts';
 import type { Plot } from './plot/plot.ts';
 import type { Heat } from './plot/heat.ts';
 import { heatSvg } from './plot/heat.ts';
@@ -21,7 +21,7 @@ export interface Section {
   /** Labels of the curves in the order of their colours. */
   readonly curves: readonly string[];
   readonly plots: readonly (Plot | Heat)[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly Comparison[];
   /** Lines under the plots: sizes, seeds, how much of it is there. */
   readonly notes: readonly string[];
   /** A table after the verdicts. */
@@ -89,7 +89,7 @@ function figureHtml(plot: Plot | Heat): string {
   return `<figure>${plotSvg(plot)}<figcaption>${keys.join('')}</figcaption></figure>`;
 }
 
-function verdictTable(verdicts: readonly Verdict[]): string {
+function verdictTable(verdicts: readonly Comparison[]): string {
   if (verdicts.length === 0) return '';
   const rows = verdicts.map(
     ({ paper, ours, agrees, why }) =>

@@ -42,7 +42,7 @@ export const IN_COMMITS: readonly Mutant[] = [
   {
     name: 'open-intent-deleted',
     theme: 'crash',
-    slip: 'whoever sweeps an intent deletes it without making it void and releasing its members first',
+    slip: 'the sweeper deletes an intent without making it void and releasing its members first',
     file: 'src/runtime/commit/gang-intent.ts',
     find: "  if (intent.state === 'open') {\n    const value",
     replace:
@@ -62,7 +62,7 @@ export const IN_COMMITS: readonly Mutant[] = [
   {
     name: 'yielding-for-ever',
     theme: 'crash',
-    slip: 'whoever ends a gang by intent that came to nothing forgets those who were to give way to it',
+    slip: 'the preemptions pending for a gang by intent that failed are not taken back',
     file: 'src/runtime/commit/gang-intent.ts',
     find: '    const reverts = marked.get(host) ?? [];',
     replace: '    const reverts: Revert[] = [];',
@@ -71,7 +71,7 @@ export const IN_COMMITS: readonly Mutant[] = [
   {
     name: 'nothing-kept-to-come-back',
     theme: 'race',
-    slip: 'what a gang does not take of those who give way to it is free before the gang has come about',
+    slip: 'what a gang leaves of its victims is free before the gang is effective',
     file: 'src/core/commit/pending-preemption.ts',
     find: 'if (yields === undefined || (isZero',
     replace: 'if (yields?.intent.id !== "" || (isZero',
@@ -164,7 +164,7 @@ export const IN_COMMITS: readonly Mutant[] = [
   {
     name: 'evicted-ports-are-free',
     theme: 'crowd',
-    slip: 'a victim that gives way gives its ports away while it still listens there',
+    slip: 'the ports of a preempted allocation are given away while it still listens there',
     file: 'src/core/fit/ledger.ts',
     find: '  return { ...ledger, bands, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };\n',
     replace:

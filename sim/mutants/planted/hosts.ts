@@ -64,7 +64,7 @@ export const IN_HOSTS: readonly Mutant[] = [
   {
     name: 'address-released-while-bound',
     theme: 'crowd',
-    slip: 'a task counts as released while somebody still has a socket on an address that was lent to it',
+    slip: 'a task counts as released while a socket is still open on an address that was lent to it',
     file: 'host-agent/allocation-run.ts',
     find: '    if (ports.length + addresses.length === 0) return false;',
     replace: '    if (ports.length === 0) return false;',
@@ -109,7 +109,7 @@ export const IN_HOSTS: readonly Mutant[] = [
   {
     name: 'newcomer-does-not-wait',
     theme: 'crowd',
-    slip: 'a host starts a newcomer while those that give way to it are still there',
+    slip: 'a host starts an allocation while the ones that it preempted are still there',
     file: 'host-agent/allocation-table.ts',
     find: '    const gone = (run.allocation.evicts ?? []).every((id) => !this.ledger.holds(id));\n    const may = gone && this.ledger.begin(run.id);\n',
     replace: '    const may = this.ledger.begin(run.id) || run.id.length > 0;\n',
@@ -154,7 +154,7 @@ export const IN_HOSTS: readonly Mutant[] = [
   {
     name: 'cut-off-is-not-awaited',
     theme: 'lost',
-    slip: 'what may run on where nobody hears of it is replaced as soon as its host counts as lost, whatever its job says',
+    slip: 'an allocation that may run on while cut off is replaced as soon as its host counts as lost, whatever its job says',
     file: 'src/core/slots/slot-table.ts',
     find: '  if (group?.stopAfterDisconnectMs === undefined) return 0;\n',
     replace: '  if (group?.stopAfterDisconnectMs === undefined || group.count > 0) return 0;\n',

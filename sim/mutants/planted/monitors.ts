@@ -72,7 +72,7 @@ export const IN_MONITORS: readonly Mutant[] = [
   {
     name: 'job-written-blindly',
     theme: 'crowd',
-    slip: 'a job is written over whatever somebody else wrote meanwhile',
+    slip: 'a job overwrites what another monitor wrote meanwhile',
     file: 'monitor/jobs/job-writes.ts',
     find: "      compares: [{ key, target: 'modRevision', equals: known?.revision ?? 0 }],\n",
     replace: '      compares: [],\n',

@@ -5,7 +5,7 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
   {
     name: 'owner-taken-blindly',
     theme: 'crowd',
-    slip: 'a scheduler takes jobs without comparing that nobody has them',
+    slip: 'a scheduler claims jobs without comparing that they have no owner',
     file: 'schedulers/ownership/job-claims.ts',
     find: "      compares: ownerKeys.map((key) => ({ key, target: 'createRevision' as const, equals: 0 })),\n",
     replace: '      compares: [],\n',

@@ -19,9 +19,9 @@ import { RunningJob } from './running.ts';
 import type { ElasticSpec } from './spec.ts';
 
 /**
- * The specialised MapReduce scheduler of the paper's section 6: it looks at the state of the whole cell, gives a job as many
- * workers as its policy allows and the idle resources hold, grows running jobs as room appears, and gives workers back as
- * soon as a phase has no use for them. Private copy, placement and commit are those of every other scheduler.
+ * Gives a job as many workers as its policy allows and the idle resources of the whole cell hold, grows running jobs as capacity is
+ * freed, and gives workers back as soon as a phase has no use for them. Private copy, placement and commit are those of every
+ * other scheduler.
  */
 export class ElasticScheduler {
   readonly #world: ModelWorld;
@@ -61,7 +61,7 @@ export class ElasticScheduler {
   }
 
   /** Unless it has all that its policy would ever give it. */
-  #lookAgain(running: RunningJob, seconds: number): void {
+  #retryLater(running: RunningJob, seconds: number): void {
     if (running.workers.length >= mostOf(this.#spec.policy, running.job, running.phase)) return;
     const look = ++running.retries;
     this.#world.time.after(seconds, 'again', () => {
@@ -85,7 +85,7 @@ export class ElasticScheduler {
     const begunSeconds = this.#world.time.nowSeconds;
     const wanted = this.#wantedFor(running);
     if (wanted === 0) {
-      this.#lookAgain(running, this.#spec.growEverySeconds);
+      this.#retryLater(running, this.#spec.growEverySeconds);
       return;
     }
     this.#busy = true;
@@ -117,7 +117,7 @@ export class ElasticScheduler {
     const placed = this.#placer.place(this.#copy, job, Math.max(0, useful));
     if (placed.count === 0) {
       scheduler.thought('no-room', begunSeconds, time.nowSeconds);
-      this.#lookAgain(running, this.#spec.growEverySeconds);
+      this.#retryLater(running, this.#spec.growEverySeconds);
       return;
     }
     const landed = this.#commit.commit(this.#copy, placed, job, 'incremental');
@@ -128,7 +128,7 @@ export class ElasticScheduler {
       running.join(landed.hosts, time.nowSeconds);
       this.#planEnd(running);
     }
-    this.#lookAgain(running, landed.conflicts > 0 ? spec.retry.delaySeconds : this.#spec.growEverySeconds);
+    this.#retryLater(running, landed.conflicts > 0 ? spec.retry.delaySeconds : this.#spec.growEverySeconds);
   }
 
   /** Enters the end of the phase anew, since other workers have moved it. */

@@ -10,7 +10,7 @@ import type { TaskShape } from '../workload/workload.ts';
 export interface ElasticJob {
   readonly id: number;
   readonly submitSeconds: number;
-  /** What whoever configured it asked for. */
+  /** As its owner configured it. */
   readonly workers: number;
   readonly worker: TaskShape;
   readonly map: Phase;
@@ -27,7 +27,7 @@ export interface Phase {
 export interface ElasticLoad {
   readonly gapSeconds: Distribution;
   readonly worker: TaskShape;
-  /** What people write: a few round numbers. */
+  /** As owners configure them: a few round numbers. */
   readonly workers: readonly { readonly weight: number; readonly count: number }[];
   /** Activities for each worker that was asked for; below 1 some of those have nothing to do. */
   readonly mapsPerWorker: Distribution;
@@ -62,7 +62,7 @@ function drawWorkers({ workers }: ElasticLoad, chance: Chance): number {
     left -= weight;
     if (left < 0) return count;
   }
-  throw new Error('nobody asks for workers');
+  throw new Error('no number of workers has a weight');
 }
 
 /** How long a phase takes with so many workers all along: linear, as in the paper, up to one for each activity. */

@@ -6,8 +6,8 @@ import type { CellName } from '../workload/cells.ts';
 import { CELLS } from '../workload/cells.ts';
 import { meanOf, quantileOf } from '../workload/distribution.ts';
 import { lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, Verdict } from './figures.ts';
-import { notMeasured, number, percent, verdict, waitOf } from './measures.ts';
+import type { CurveResult, Figure, Comparison } from './figures.ts';
+import { notMeasured, number, percent, comparison, waitOf } from './measures.ts';
 
 /** Of all jobs. */
 const MAP_REDUCE_SHARE = 0.2;
@@ -93,10 +93,10 @@ const BUSY_CELLS: readonly CellName[] = ['A', 'C'];
 const NEARLY = 0.7;
 const LITTLE = 0.2;
 /** Above a half of that it goes the right way. */
-const nearly = (gain: number): Verdict['agrees'] =>
+const nearly = (gain: number): Comparison['agrees'] =>
   gain >= NEARLY ? 'agrees' : gain >= NEARLY / 2 ? 'partly' : 'differs';
 
-function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult | undefined): Verdict[] {
+function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult | undefined): Comparison[] {
   const [asked, most, cap, relative] = ELASTIC_POLICIES.map((policy) => of(policy)).map((one, at) => ({
     ...{ result: one, at },
   }));
@@ -114,7 +114,7 @@ function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult
   const busy = BUSY_CELLS.includes(cell);
   const capGain = gainOf(cap?.result);
   return [
-    verdict(
+    comparison(
       `${BENEFIT} (cell ${cell})`,
       `${percent(max.gainedShare)} run at least 5 % shorter than with what was asked for`,
       max.gainedShare >= 0.5 && max.gainedShare <= 0.7
@@ -124,32 +124,32 @@ function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult
           : 'differs',
       'how many activities jobs have for each worker is our choice; with one that fills the cell fewer find room',
     ),
-    verdict(
+    comparison(
       `${THREE_FOUR} (cell ${cell})`,
       `${number(high)}, with a median of ${number(speedUpAt(max, 0.5))}`,
       high >= 2.7 && high <= 4.5 ? 'agrees' : high > 1.5 ? 'partly' : 'differs',
       'the same choice; and large jobs find less room than they could use',
     ),
-    verdict(
+    comparison(
       `${RELATIVE} (cell ${cell})`,
       `${text(relative?.result)}; max-parallelism ${number(high)}`,
       nearly(gainOf(relative?.result)),
       'jobs here have many more activities than four times their workers',
     ),
     busy
-      ? verdict(
+      ? comparison(
           `${CAP_BUSY} (cell ${cell})`,
           `${text(cap?.result)}; ${percent(median(max))} of the cpu in use`,
           capGain <= LITTLE ? 'agrees' : 'differs',
           'the cell is not always above the cap',
         )
-      : verdict(
+      : comparison(
           `${CAP_IDLE} (cell ${cell})`,
           `${text(cap?.result)}; max-parallelism ${number(high)}`,
           nearly(capGain),
           'large jobs reach the cap',
         ),
-    verdict(
+    comparison(
       `${VARIABLE} (cell ${cell})`,
       `standard deviation of the cpu in use, by the minute: ${percent(base.cpuUseDeviation)} without, ${percent(max.cpuUseDeviation)} ` +
         `with: ${number(variable)} times`,
@@ -166,7 +166,7 @@ const median = ({ cpuUse }: ElasticResult): number =>
   );
 
 /** Not in the paper: what the growth costs the others. */
-function undisturbed(cell: CellName, curves: readonly CurveResult[]): Verdict {
+function undisturbed(cell: CellName, curves: readonly CurveResult[]): Comparison {
   const at = (policy: ElasticPolicy) =>
     curves.find((curve) => curve.label === `cell ${cell}, ${policy}`)?.points[0]?.result;
   const [before, after] = [at('as-asked'), at('max-parallelism')];
@@ -174,7 +174,7 @@ function undisturbed(cell: CellName, curves: readonly CurveResult[]): Verdict {
   if (before === undefined || after === undefined) return notMeasured(paper, 'did not run whole');
   const waits = [waitOf(before, 'batch') ?? 0, waitOf(after, 'batch') ?? 0] as const;
   const abandoned = after.classes.reduce((sum, one) => sum + one.abandoned, 0);
-  return verdict(
+  return comparison(
     paper,
     `mean wait until the first try ${number(waits[0])} s without, ${number(waits[1])} s with; ${String(abandoned)} jobs given up; ` +
       `the MapReduce scheduler is ${percent(after.elastic?.busyness ?? 0)} busy, conflict fraction ${number(after.elastic?.conflictFraction ?? null)}`,

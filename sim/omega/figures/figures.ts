@@ -42,7 +42,7 @@ export interface Figure {
   readonly shows?: 'speed-ups';
   curves(settings: FigureSettings): readonly Curve[];
   /** Ours beside the paper's statements. Only whole curves are judged. */
-  judge(curves: readonly CurveResult[]): readonly Verdict[];
+  judge(curves: readonly CurveResult[]): readonly Comparison[];
 }
 
 export interface Axis {
@@ -75,7 +75,7 @@ export interface PointAt {
   readonly result: PointResult;
 }
 
-export interface Verdict {
+export interface Comparison {
   readonly paper: string;
   readonly ours: string;
   readonly agrees: 'agrees' | 'partly' | 'differs' | 'not measured';

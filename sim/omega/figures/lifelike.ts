@@ -1,5 +1,5 @@
 import { decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
-import type { CurveResult, Figure, PointAt, Verdict } from './figures.ts';
+import type { CurveResult, Figure, PointAt, Comparison } from './figures.ts';
 import {
   asShape,
   busynessOf,
@@ -10,7 +10,7 @@ import {
   saturation,
   saturationText,
   schedulersFor,
-  verdict,
+  comparison,
 } from './measures.ts';
 
 const STAND_IN =
@@ -53,7 +53,7 @@ export const THREE_SCHEDULERS: Figure = {
 
 const THREE_TIMES_SHAPE = 'three batch schedulers move saturation to about 3 times the decision time';
 
-function threeTimes(one: CurveResult, three: CurveResult): Verdict {
+function threeTimes(one: CurveResult, three: CurveResult): Comparison {
   const [before, after] = [saturation(one, 'batch'), saturation(three, 'batch')];
   const ratio = after.to / before.to;
   // Where one alone bears all of the sweep and three do not, it is known to be the other way round.
@@ -64,7 +64,7 @@ function threeTimes(one: CurveResult, three: CurveResult): Verdict {
     );
   return asShape(
     THREE_TIMES_SHAPE,
-    verdict(
+    comparison(
       THREE_TIMES,
       `one: ${saturationText(before)} s; three: ${saturationText(after)} s`,
       ratio >= 2.2 && ratio <= 4.5 ? 'agrees' : ratio > 1 ? 'partly' : 'differs',
@@ -73,13 +73,13 @@ function threeTimes(one: CurveResult, three: CurveResult): Verdict {
   );
 }
 
-function tenth(three: CurveResult): Verdict {
+function tenth(three: CurveResult): Comparison {
   const { from, to } = saturation(three, 'batch');
   const fractions = three.points
     .filter(({ x }) => x <= from)
     .map(({ result }) => conflictFractionOf(result, 'batch') ?? 0);
   const most = Math.max(0, ...fractions);
-  return verdict(
+  return comparison(
     TENTH,
     `at most ${number(most)} before saturation${to === Infinity ? '' : ` at ${number(from)} s`}`,
     most >= 0.05 && most <= 0.2 ? 'agrees' : most > 0 ? 'partly' : 'differs',
@@ -166,7 +166,7 @@ function ratioVerdict(
   of: Measure,
   [least, most]: readonly [number, number],
   why = WHY_COARSE,
-): Verdict {
+): Comparison {
   const limit = Math.min(
     saturation(fine, 'service').from,
     other === undefined ? 0 : saturation(other, 'service').from,
@@ -181,5 +181,5 @@ function ratioVerdict(
   const middle = sorted[Math.floor(sorted.length / 2)] as number;
   const agrees = middle >= least && middle <= most ? 'agrees' : middle > 1.1 ? 'partly' : 'differs';
   const all = ratios.map(({ x, ratio }) => `${number(ratio)} at ${number(x)} s`).join(', ');
-  return verdict(paper, `times ${number(middle)} in the middle: ${all}`, agrees, why);
+  return comparison(paper, `times ${number(middle)} in the middle: ${all}`, agrees, why);
 }

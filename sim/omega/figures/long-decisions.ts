@@ -1,6 +1,6 @@
 import type { PlacementRule } from '../model/placer.ts';
 import { decision, DECISION_SECONDS, lifelikeSpec } from './base-spec.ts';
-import type { CurveResult, Figure, PointAt, Verdict } from './figures.ts';
+import type { CurveResult, Figure, PointAt, Comparison } from './figures.ts';
 import {
   asShape,
   busynessOf,
@@ -12,7 +12,7 @@ import {
   percent,
   pointAt,
   rising,
-  verdict,
+  comparison,
 } from './measures.ts';
 
 const OVER_ONE = 'at a service decision time of about 10 s the conflict fraction exceeds 1';
@@ -72,12 +72,12 @@ export const LONG_DECISIONS: Figure = {
 
 const fractionOf = ({ result }: PointAt): number => conflictFractionOf(result, 'service') ?? 0;
 
-function growsWithTime(curve: CurveResult): Verdict {
+function growsWithTime(curve: CurveResult): Comparison {
   const points = curve.points.filter((point) => steadyEnough(point));
   const values = points.map(fractionOf);
   if (points.length < 2)
     return notMeasured(GROWS, 'the sweep has no two points at which the scheduler keeps up');
-  return verdict(
+  return comparison(
     GROWS,
     points.map((point) => `${number(fractionOf(point))} at ${number(point.x)} s`).join(', '),
     rising(values, 0.01),
@@ -93,7 +93,7 @@ const WHY_OVER =
   'real sizes of jobs and its constraints were never published. The ranking that comes nearest here would break figure 13: three batch schedulers with it ' +
   'meet 0.8 conflicts for each success, where the paper says 0.1; so no one ranking of ours gives both';
 
-function overOne(curve: CurveResult): Verdict {
+function overOne(curve: CurveResult): Comparison {
   const paper = `${OVER_ONE} (${curve.label})`;
   const there = pointAt(curve, PAPER_SECONDS);
   if (there === undefined) return notMeasured(paper, '10 s is not among the values');
@@ -103,7 +103,7 @@ function overOne(curve: CurveResult): Verdict {
   const where =
     over === undefined ? `never above 1, ${number(most)} at the most` : `above 1 from ${number(over.x)} s on`;
   const agrees = fraction > 1 ? 'agrees' : fraction >= 0.5 ? 'partly' : 'differs';
-  return verdict(paper, `${number(fraction)} at 10 s; ${where}`, agrees, WHY_OVER);
+  return comparison(paper, `${number(fraction)} at 10 s; ${where}`, agrees, WHY_OVER);
 }
 
 const WHY_FORTY =
@@ -111,13 +111,13 @@ const WHY_FORTY =
   'fraction, here and in Omega’s own model: more than 1 and 40 % cannot both be means of the same runs. The paper’s busyness is a median of days; if a few ' +
   'bad days carry the conflicts, both can be true';
 
-function fortyPercent(curve: CurveResult): Verdict {
+function fortyPercent(curve: CurveResult): Comparison {
   const paper = `${FORTY} (${curve.label})`;
   const there = pointAt(curve, PAPER_SECONDS);
   if (there === undefined) return notMeasured(paper, '10 s is not among the values');
   const more = aboveLine(there);
   const agrees = more >= 0.25 && more <= 0.6 ? 'agrees' : more > 0.05 ? 'partly' : 'differs';
-  return verdict(paper, `${percent(more)} above it at 10 s`, agrees, WHY_FORTY);
+  return comparison(paper, `${percent(more)} above it at 10 s`, agrees, WHY_FORTY);
 }
 
 function aboveLine({ result }: PointAt): number {

@@ -1,7 +1,7 @@
 import type { WorkClass } from '../workload/workload.ts';
 import type { PointResult, SchedulerResult } from '../point/result.ts';
 import { mean } from '../model/statistics.ts';
-import type { CurveResult, PointAt, Verdict } from './figures.ts';
+import type { CurveResult, PointAt, Comparison } from './figures.ts';
 
 /** Busier than this, or with more of its jobs left over than this share, a scheduler is saturated. */
 const SATURATED_BUSYNESS = 0.99;
@@ -90,14 +90,14 @@ export function grows(values: readonly number[], slack: number): boolean {
 }
 
 /** How far a measure that should rise from point to point does: it ends higher but dips on the way, or it ends no higher at all. */
-export function rising(values: readonly number[], slack: number): Verdict['agrees'] {
+export function rising(values: readonly number[], slack: number): Comparison['agrees'] {
   const [first, last] = [values[0] ?? 0, values.at(-1) ?? 0];
   if (last <= first) return 'differs';
   return grows(values, slack) ? 'agrees' : 'partly';
 }
 
 /** The same of one that should fall. */
-export const falling = (values: readonly number[]): Verdict['agrees'] =>
+export const falling = (values: readonly number[]): Comparison['agrees'] =>
   rising(
     values.map((value) => -value),
     0,
@@ -114,13 +114,18 @@ export function failuresIn(points: readonly PointAt[], work: WorkClass): number 
 export const conflictsBehind = (points: readonly PointAt[], work: WorkClass): string =>
   `${number(failuresIn(points, work))} conflicts in all stand behind these figures; where they come from was not looked at`;
 
-export function verdict(paper: string, ours: string, agrees: Verdict['agrees'], why: string): Verdict {
+export function comparison(
+  paper: string,
+  ours: string,
+  agrees: Comparison['agrees'],
+  why: string,
+): Comparison {
   return { paper, ours, agrees, why: agrees === 'agrees' ? '' : why };
 }
 
 /** One of the shapes that a reader wants to see together. */
-export const asShape = (shape: string, judged: Verdict): Verdict => ({ ...judged, shape });
+export const asShape = (shape: string, judged: Comparison): Comparison => ({ ...judged, shape });
 
-export const notMeasured = (paper: string, why: string): Verdict => ({
+export const notMeasured = (paper: string, why: string): Comparison => ({
   ...{ paper, ours: 'not in these runs', agrees: 'not measured', why },
 });

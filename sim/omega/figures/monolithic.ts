@@ -1,5 +1,5 @@
 import { curvesByCell, decision, DECISION_SECONDS, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, Verdict } from './figures.ts';
+import type { CurveResult, Figure, Comparison } from './figures.ts';
 import {
   busynessOf,
   isSaturated,
@@ -9,7 +9,7 @@ import {
   saturation,
   saturationText,
   steady,
-  verdict,
+  comparison,
   waitOf,
 } from './measures.ts';
 
@@ -67,7 +67,7 @@ export const MULTI_PATH: Figure = {
   judge: (curves) => curves.flatMap((curve) => [better(curve), headOfLine(curve)]),
 };
 
-function linear(curve: CurveResult): Verdict {
+function linear(curve: CurveResult): Comparison {
   const off = steady(curve, 'batch').map(({ result }) =>
     Math.abs(busynessOf(result, 'batch') - wanted(result)),
   );
@@ -80,7 +80,7 @@ function linear(curve: CurveResult): Verdict {
         (overSchedulers(result, 'batch', (one) => one.occupied.median) ?? 0) - busynessOf(result, 'batch'),
     ),
   );
-  return verdict(
+  return comparison(
     `${LINEAR} (${curve.label})`,
     `at most ${number(most)} off the line of decision time times arrivals, over ${String(off.length)} unsaturated points`,
     most <= LINE_SLACK ? 'agrees' : 'differs',
@@ -91,19 +91,19 @@ function linear(curve: CurveResult): Verdict {
 const wanted = (result: CurveResult['points'][number]['result']): number =>
   overSchedulers(result, 'batch', (one) => one.noConflictBusyness) ?? 0;
 
-function explodes(curve: CurveResult): Verdict {
+function explodes(curve: CurveResult): Comparison {
   const first = curve.points[0];
   const over = curve.points.find(({ result }) => isSaturated(result, 'batch'));
   const before = first === undefined ? 0 : (waitOf(first.result, 'batch') ?? 0);
   if (over === undefined)
-    return verdict(
+    return comparison(
       `${EXPLODES} (${curve.label})`,
       'it never saturates in this sweep',
       'not measured',
       'sweep further',
     );
   const after = waitOf(over.result, 'batch') ?? 0;
-  return verdict(
+  return comparison(
     `${EXPLODES} (${curve.label})`,
     `saturated ${saturationText(saturation(curve, 'batch'))} s; mean batch wait ${number(before)} s at the least ` +
       `decision time, ${number(after)} s there`,
@@ -112,7 +112,7 @@ function explodes(curve: CurveResult): Verdict {
   );
 }
 
-function better(curve: CurveResult): Verdict {
+function better(curve: CurveResult): Comparison {
   const { from, to } = saturation(curve, 'batch');
   const single = singlePathLimit(curve);
   if (to === Infinity && from <= 2 * single)
@@ -120,7 +120,7 @@ function better(curve: CurveResult): Verdict {
       `${BETTER} (${curve.label})`,
       `the sweep does not reach it: it ends at ${number(from)} s, and a single path could bear ${number(single)} s`,
     );
-  return verdict(
+  return comparison(
     `${BETTER} (${curve.label})`,
     `saturated ${saturationText(saturation(curve, 'batch'))} s of service decision time; a single path could bear ` +
       `${number(single)} s`,
@@ -139,7 +139,7 @@ function singlePathLimit(curve: CurveResult): number {
   return (spec.horizonSeconds - tasks * spec.decision.batch.taskSeconds) / jobs;
 }
 
-function headOfLine(curve: CurveResult): Verdict {
+function headOfLine(curve: CurveResult): Comparison {
   const points = steady(curve, 'batch');
   const [first, last] = [points[0], points.at(-1)];
   const before = first === undefined ? 0 : (waitOf(first.result, 'batch') ?? 0);
@@ -150,7 +150,7 @@ function headOfLine(curve: CurveResult): Verdict {
       `${HEAD_OF_LINE} (${curve.label})`,
       'the sweep has no two points that are not saturated',
     );
-  return verdict(
+  return comparison(
     `${HEAD_OF_LINE} (${curve.label})`,
     `mean batch wait ${number(before)} s with service decisions of ${number(first?.x ?? 0)} s, ${number(after)} s with ` +
       `${number(last?.x ?? 0)} s, not yet saturated`,

@@ -2,7 +2,7 @@ import type { CellName } from '../workload/cells.ts';
 import { CELLS, SMALL_BATCH_SHAPES } from '../workload/cells.ts';
 import type { DrawnLoad } from '../workload/workload.ts';
 import { curvesByCell, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, FigureSettings, Verdict } from './figures.ts';
+import type { CurveResult, Figure, FigureSettings, Comparison } from './figures.ts';
 import {
   asShape,
   busynessOf,
@@ -15,7 +15,7 @@ import {
   rising,
   saturation,
   saturationText,
-  verdict,
+  comparison,
 } from './measures.ts';
 
 const SCALES = [1, 1.5, 2, 2.5, 3, 4, 5, 5.5, 6, 6.5, 8, 9, 9.5, 10];
@@ -46,7 +46,7 @@ const scaled = (settings: FigureSettings, x: number) => ({
   ...{ batch: x * settings.arrivalScale, service: settings.arrivalScale },
 });
 
-function saturatesWhereItShould(curve: CurveResult): Verdict {
+function saturatesWhereItShould(curve: CurveResult): Comparison {
   const expected = SATURATES[curve.cell];
   const paper = `saturates at ${String(expected)} times the load (${curve.label})`;
   if (expected === undefined) return notMeasured('not one of the paper’s cells', curve.label);
@@ -54,7 +54,7 @@ function saturatesWhereItShould(curve: CurveResult): Verdict {
   if (found.to === Infinity && found.from < expected * (1 - READING_SLACK))
     return notMeasured(paper, `the sweep does not reach it: it ends at ${number(found.from)} times the load`);
   const agrees = found.from <= expected * (1 + READING_SLACK) && found.to >= expected * (1 - READING_SLACK);
-  return verdict(
+  return comparison(
     paper,
     saturationText(found),
     agrees ? 'agrees' : 'differs',
@@ -132,13 +132,13 @@ function at<T>(
   );
 }
 
-function conflictsGrow(curves: readonly CurveResult[]): Verdict {
+function conflictsGrow(curves: readonly CurveResult[]): Comparison {
   const paper = 'the conflict fraction grows with the number of schedulers';
   const x = comparedAt(curves);
   if (x === null) return notMeasured(paper, TOO_MUCH);
   const values = at(curves, x, (result) => conflictFractionOf(result, 'batch') ?? 0);
   const points = curves.flatMap((curve) => curve.points.filter((point) => point.x === x));
-  return verdict(
+  return comparison(
     paper,
     `at ${number(x)} times the load: ${values.map(number).join(', ')} with ${curves.map(({ label }) => label.split(' ')[0]).join(', ')}`,
     rising(values, CHANCE * Math.max(0, ...values)),
@@ -146,13 +146,13 @@ function conflictsGrow(curves: readonly CurveResult[]): Verdict {
   );
 }
 
-function staysUseful(curves: readonly CurveResult[]): Verdict {
+function staysUseful(curves: readonly CurveResult[]): Comparison {
   const paper = 'each scheduler is still less busy with 32 than with fewer';
   const x = comparedAt(curves);
   if (x === null) return notMeasured(paper, TOO_MUCH);
   const values = at(curves, x, (result) => busynessOf(result, 'batch'));
   const conflicts = at(curves, x, (result) => number(conflictFractionOf(result, 'batch')));
-  return verdict(
+  return comparison(
     paper,
     `at ${number(x)} times the load: ${values.map(number).join(', ')}`,
     falling(values),

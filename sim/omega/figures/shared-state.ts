@@ -1,5 +1,5 @@
 import { curvesByCell, decision, DECISION_SECONDS, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, PointAt, Verdict } from './figures.ts';
+import type { CurveResult, Figure, PointAt, Comparison } from './figures.ts';
 import {
   asShape,
   conflictFractionOf,
@@ -10,7 +10,7 @@ import {
   percent,
   rising,
   steady,
-  verdict,
+  comparison,
   waitOf,
 } from './measures.ts';
 
@@ -48,10 +48,10 @@ export const SHARED_STATE: Figure = {
     ]),
 };
 
-function independent(curve: CurveResult): Verdict {
+function independent(curve: CurveResult): Comparison {
   const waits = curve.points.map(({ result }) => waitOf(result, 'batch') ?? 0);
   const [least, most] = [Math.min(...waits), Math.max(...waits)];
-  return verdict(
+  return comparison(
     `${INDEPENDENT} (${curve.label})`,
     `mean batch wait ${number(least)} to ${number(most)} s over all service decision times`,
     most <= SAME_RATIO * least + SAME_SECONDS ? 'agrees' : 'differs',
@@ -59,13 +59,13 @@ function independent(curve: CurveResult): Verdict {
   );
 }
 
-function allPlaced(curve: CurveResult): Verdict {
+function allPlaced(curve: CurveResult): Comparison {
   const points = steady(curve, 'service');
   if (points.length === 0)
     return notMeasured(`${ALL_PLACED} (${curve.label})`, 'the sweep reaches no point that is not saturated');
   const left = points.map(({ result }) => Math.max(leftShare(result, 'batch'), leftShare(result, 'service')));
   const most = Math.max(0, ...left);
-  return verdict(
+  return comparison(
     `${ALL_PLACED} (${curve.label})`,
     `at most ${percent(most)} of a class without a place at the end, over ${String(points.length)} unsaturated points`,
     most <= LEFT_MAX ? 'agrees' : most <= LEFT_FEW ? 'partly' : 'differs',
@@ -73,7 +73,7 @@ function allPlaced(curve: CurveResult): Verdict {
   );
 }
 
-function conflictsGrow(curve: CurveResult): Verdict {
+function conflictsGrow(curve: CurveResult): Comparison {
   const of = (point: PointAt | undefined): number =>
     point === undefined ? 0 : (conflictFractionOf(point.result, 'service') ?? 0);
   const points = steady(curve, 'service');
@@ -82,7 +82,7 @@ function conflictsGrow(curve: CurveResult): Verdict {
   const paper = `${CONFLICTS_GROW} (${curve.label})`;
   if (points.length < 2)
     return notMeasured(paper, 'the sweep has no two points at which the scheduler keeps up');
-  return verdict(
+  return comparison(
     paper,
     `service conflict fraction ${number(first)} at ${number(points[0]?.x ?? 0)} s, ${number(last)} at ` +
       `${number(points.at(-1)?.x ?? 0)} s`,

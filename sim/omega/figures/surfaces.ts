@@ -1,8 +1,8 @@
 import type { CellName } from '../workload/cells.ts';
 import type { PointSpec } from '../point/spec.ts';
 import { decision, DEFAULT_DECISION, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, FigureSettings, Verdict } from './figures.ts';
-import { leftShare, verdict } from './measures.ts';
+import type { CurveResult, Figure, FigureSettings, Comparison } from './figures.ts';
+import { leftShare, comparison } from './measures.ts';
 
 const JOB_SECONDS = [0.1, 1, 10, 100];
 const TASK_SECONDS = [0.001, 0.01, 0.1, 1];
@@ -66,7 +66,7 @@ export function leavesWork({ result }: CurveResult['points'][number]): boolean {
   return result.classes.some(({ work }) => leftShare(result, work) >= LEFT_MAX);
 }
 
-function scales(curves: readonly CurveResult[]): Verdict {
+function scales(curves: readonly CurveResult[]): Comparison {
   const lost = SCHEMES.map((surface) => {
     const points = curves.filter(({ row }) => row?.surface === surface).flatMap((curve) => curve.points);
     return { surface, red: points.filter(leavesWork).length, all: points.length };
@@ -77,7 +77,7 @@ function scales(curves: readonly CurveResult[]): Verdict {
     .map(({ surface, red, all }) => `${surface} ${String(red)} of ${String(all)} points`)
     .join(', ');
   const [least, most] = [Math.min(...others), Math.max(...others)];
-  return verdict(
+  return comparison(
     SCALES,
     `unscheduled work with ${text}`,
     own < least ? 'agrees' : own <= least && own < most ? 'partly' : 'differs',

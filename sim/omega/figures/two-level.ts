@@ -1,6 +1,6 @@
 import { curvesByCell, decision, DECISION_SECONDS, lightSpec } from './base-spec.ts';
-import type { CurveResult, Figure, Verdict } from './figures.ts';
-import { notMeasured, number, overSchedulers, verdict } from './measures.ts';
+import type { CurveResult, Figure, Comparison } from './figures.ts';
+import { notMeasured, number, overSchedulers, comparison } from './measures.ts';
 
 const CELLS = ['A', 'B', 'C'] as const;
 const BUSIER = 'the batch framework is far busier than in the multi-path design';
@@ -40,7 +40,7 @@ function shortOf(curve: CurveResult): string | null {
     : `the sweep does not reach it: it ends at ${number(reached)} s, the figure’s own at ${number(LONGEST_SECONDS)} s`;
 }
 
-function busier(curve: CurveResult): Verdict {
+function busier(curve: CurveResult): Comparison {
   const last = curve.points.at(-1);
   const of = (pick: 'occupied' | 'busyness'): number =>
     last === undefined ? 0 : (overSchedulers(last.result, 'batch', (one) => one[pick].median) ?? 0);
@@ -53,7 +53,7 @@ function busier(curve: CurveResult): Verdict {
   if (short !== null && ratio < FAR && ratio >= LESS) return notMeasured(paper, short);
   const service =
     last === undefined ? 0 : (overSchedulers(last.result, 'service', (one) => one.occupied.median) ?? 0);
-  return verdict(
+  return comparison(
     paper,
     `at ${number(last?.x ?? 0)} s the batch framework decides ${number(of('occupied'))} of the time (${number(of('busyness'))} ` +
       `of it with something placed); its jobs alone need ${number(plain)}`,
@@ -62,7 +62,7 @@ function busier(curve: CurveResult): Verdict {
   );
 }
 
-function abandoned(curve: CurveResult): Verdict {
+function abandoned(curve: CurveResult): Comparison {
   const counts = curve.points.map(({ x, result }) => ({
     x,
     count: result.classes.find(({ work }) => work === 'batch')?.abandoned ?? 0,
@@ -76,7 +76,7 @@ function abandoned(curve: CurveResult): Verdict {
     ...curve.points.map(({ result }) => result.classes.find(({ work }) => work === 'batch')?.waiting ?? 0),
   );
   const most = Math.max(0, ...counts.map(({ count }) => count));
-  return verdict(
+  return comparison(
     paper,
     first === undefined
       ? 'no job was given up'

@@ -21,7 +21,7 @@ export interface Landed {
   readonly hosts: Int32Array;
   /** null: the job wants no devices. */
   readonly devices: readonly (readonly GpuShare[])[] | null;
-  /** Tasks that did not land, because somebody else had been there. */
+  /** Tasks that were not committed, because another scheduler's commit came first. */
   readonly conflicts: number;
   /** Tasks that landed although their host's ledger had moved. */
   readonly rebased: number;

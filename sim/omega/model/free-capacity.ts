@@ -4,7 +4,7 @@ import { NO_RESOURCES } from '../../../src/core/cell/resources.ts';
 import type { Host } from '../../../src/core/host/host.ts';
 import type { HostKind, TaskShape } from '../workload/workload.ts';
 
-/** What is free, by host number: the shared truth, or somebody's copy of it. */
+/** What is free, by host number: in the shared cell, or in a scheduler's copy of it. */
 export interface FreeCapacity {
   readonly cpuMilli: Int32Array;
   readonly memoryMib: Int32Array;
@@ -12,13 +12,13 @@ export interface FreeCapacity {
   readonly gpuUsed: (readonly number[])[] | null;
 }
 
-/** Does one more task find room, devices apart? */
+/** Does one more task fit, devices apart? */
 export function hasCapacity(room: FreeCapacity, host: number, shape: TaskShape): boolean {
   return room.cpuMilli[host]! >= shape.cpuMilli && room.memoryMib[host]! >= shape.memoryMib;
 }
 
 /**
- * Might so many tasks find room at once? Constraints and devices are left aside: a no is sure, a yes is not. One pass along
+ * Might so many tasks fit at once? Constraints and devices are left aside: a no is sure, a yes is not. One pass along
  * the tables costs a tenth of drawing every host by chance to find that it is full.
  */
 export function mightHold(room: FreeCapacity, { cpuMilli, memoryMib }: TaskShape, tasks: number): boolean {

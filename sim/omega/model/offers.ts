@@ -27,7 +27,7 @@ interface Offer {
 
 /**
  * The two-level design of Mesos: all free resources are offered to the framework that is furthest below its share (by its
- * dominant resource) and has work, and nobody else sees them until it has answered.
+ * dominant resource) and has work, and no other framework sees them until it has answered.
  */
 export class Allocator {
   readonly #world: ModelWorld;

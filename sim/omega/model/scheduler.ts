@@ -8,7 +8,7 @@ import { PrivateCopy } from './private-copy.ts';
 import { WaitQueue } from './wait-queue.ts';
 import type { JobState, ModelWorld } from './model.ts';
 
-/** Takes jobs; how it works on them is its own affair. */
+/** A scheduler of any design. */
 export interface JobScheduler {
   readonly meter: SchedulerMeter;
   submit(state: JobState): void;
@@ -17,7 +17,7 @@ export interface JobScheduler {
 /**
  * One scheduler with one queue, one job at a time. An attempt begins with a full copy of the cell, takes the decision time,
  * ends with a placement on that copy, and commits it at once. Without a commit (monolithic) the cell itself is the copy:
- * nobody else changes it but the tasks that end.
+ * only the ends of tasks change it, too.
  */
 export class SimScheduler implements JobScheduler {
   readonly meter: SchedulerMeter;
@@ -26,7 +26,7 @@ export class SimScheduler implements JobScheduler {
   readonly #commit: CoreCommit | null;
   readonly #copy: PrivateCopy | null;
   readonly #queue = new Fifo<JobState>();
-  /** Those that have waited for room come before those that are new: what was freed is theirs first. */
+  /** Jobs that have waited for capacity come before new ones. */
   readonly #woken = new Fifo<JobState>();
   readonly #waiting: WaitQueue;
   #busy = false;
@@ -73,7 +73,7 @@ export class SimScheduler implements JobScheduler {
     if (state.unplaced === 0 || this.#world.givesUp(state)) return;
     if (end === 'no-room' && this.#world.spec.retry.waitsForRoom) {
       this.#waiting.add(state);
-      // What was freed meanwhile is not in the copy: another look may find it.
+      // What was freed meanwhile is not in the copy: another attempt may find it.
       if (this.#world.ends !== begun.ends) this.#waiting.releaseFitting();
     } else this.#world.time.after(this.#world.spec.retry.delaySeconds, 'again', () => this.#enqueue(state));
   }

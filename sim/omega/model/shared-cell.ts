@@ -8,7 +8,7 @@ import type { CellShape, TaskShape } from '../workload/workload.ts';
 import type { FreeCapacity } from './free-capacity.ts';
 import { hostsOf, changeCapacity } from './free-capacity.ts';
 
-/** All claims of a simulation are of one precedence: Omega's experiments evict nobody. */
+/** All claims of a simulation are of one precedence: Omega's experiments preempt nothing. */
 export const PRECEDENCE = 50;
 
 /**

@@ -20,7 +20,7 @@ export interface DecisionTime {
 export interface RetryRule {
   /** Back into the queue, at its end, after so long. */
   readonly delaySeconds: number;
-  /** true: a job that found no room waits until so much is free that it might. */
+  /** true: a job without a place waits until so much is free that it might fit. */
   readonly waitsForRoom: boolean;
   /** Given up after more tries than this with nothing placed. */
   readonly emptyTriesMax: number;
@@ -36,7 +36,7 @@ export const OMEGA_RETRY: RetryRule = {
   triesMax: 1_000,
 };
 
-/** For traces that fill a cell for hours: nobody gives up, and nobody asks again while nothing was freed. */
+/** For traces that fill a cell for hours: no job is given up, and none is tried again before something was freed. */
 export const PATIENT_RETRY: RetryRule = {
   delaySeconds: 1,
   waitsForRoom: true,

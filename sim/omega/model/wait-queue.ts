@@ -20,11 +20,11 @@ interface Bucket extends Need {
 }
 
 /**
- * Jobs that found no room, in the order in which they were submitted, however often they looked. When tasks have ended they are let go again, as
- * many as the free cpu and memory of the whole cell could hold, so that a long line does not burn its scheduler's time.
+ * Jobs without a place, in the order of their submission. When tasks have ended, as many are released as the free cpu and memory of the whole
+ * cell could hold, so that a long queue does not use up its scheduler's time.
  *
- * They stand in buckets by what they need, of which there are few: a look asks each bucket once instead of each job. What is free only shrinks
- * during a look, so a bucket that does not fit any more is done with, and the earliest head of the others is whom a walk along the line would meet next.
+ * They lie in buckets by what they need, of which there are few, so that each bucket is compared once instead of each job. What is free only
+ * shrinks during a release, so a bucket that no longer fits is done, and the next job is the earliest head of the other buckets.
  */
 export class WaitQueue {
   readonly #cell: CellSum;
@@ -73,7 +73,7 @@ function needOf({ job: { shape, gang }, unplaced }: JobState): Need {
   return { cpuMilli: tasks * shape.cpuMilli, memoryMib: tasks * shape.memoryMib };
 }
 
-/** Where the job belongs in a line that ends with whoever was submitted first. */
+/** The place of the job in a list that ends with the job that was submitted first. */
 function placeIn(line: readonly JobState[], state: JobState): number {
   let [low, high] = [0, line.length];
   while (low < high) {

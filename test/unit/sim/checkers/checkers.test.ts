@@ -27,14 +27,14 @@ describe('a clean run', () => {
     run.finish();
     const report = run.check();
     expect(report.violations).toEqual([]);
-    expect(report).toMatchObject({ verdict: 'holds', done: { committed: 2, started: 2, ended: 1 } });
+    expect(report).toMatchObject({ result: 'holds', done: { committed: 2, started: 2, ended: 1 } });
   });
 
   it('fails when too little happened in it', () => {
     run.quiet();
     run.finish();
     const report = run.check({ liveness: null, least: { started: 1, faults: 3 } });
-    expect(report.verdict).toBe('too-little');
+    expect(report.result).toBe('too-little');
     expect(report.tooLittle).toEqual(['started: 0 of at least 1', 'faults: 0 of at least 3']);
   });
 

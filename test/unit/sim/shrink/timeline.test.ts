@@ -15,7 +15,7 @@ describe('a timeline', () => {
     run.release(one, { exit: { code: 0 } });
     const report = run.check({ liveness: null, least: {} });
     const lines = timeline(run.history, report).trimEnd().split('\n');
-    expect(lines.at(-1)).toBe('I23 broken at 2.500 s: a0001: said to have ended with code 0, was code 3');
+    expect(lines.at(-1)).toBe('I23 broken at 2.500 s: a0001: reported to have ended with code 0, was code 3');
     const marked = lines.filter((line) => line.startsWith('>>'));
     expect(marked.map((line) => line.replace(/^>> +/, '').replace(/ {2,}/g, ' | '))).toEqual([
       expect.stringMatching(/^2\.500 s \| host-1 \| a0001\.work\.1 runs as process \d+$/),

@@ -3,7 +3,7 @@ import { Agenda } from '../../../../sim/agenda/agenda.ts';
 import { drive } from '../../../../sim/agenda/drive.ts';
 import { Life } from '../../../../sim/agenda/life.ts';
 import { VirtualClock } from '../../../../sim/agenda/virtual-clock.ts';
-import type { Speaker } from '../../../../sim/network/connection.ts';
+import type { Endpoint } from '../../../../sim/network/connection.ts';
 import { NetworkFaultProfile } from '../../../../sim/network/fault-profile.ts';
 import { StoreServer } from '../../../../sim/store/server.ts';
 import { SimFollowing } from '../../../../sim/store/following.ts';
@@ -31,7 +31,7 @@ class StoreWorld {
   client(
     name: string,
     onWrongServer: (error: StoreError) => void = () => undefined,
-  ): { readonly store: SimStore; readonly life: Life; readonly speaker: Speaker } {
+  ): { readonly store: SimStore; readonly life: Life; readonly speaker: Endpoint } {
     const life = new Life(name);
     const speaker = { life, clock: new VirtualClock(this.agenda, life), log: silentLog };
     const parts = { server: this.server, network: this.network, speaker, onWrongServer };

@@ -176,12 +176,12 @@ describe('I52 ends in the history', () => {
 
   it('I52 a run in which nobody read any events', () => {
     const least = { events: 1 };
-    expect(run.check({ ...quick, least })).toMatchObject({ verdict: 'too-little' });
+    expect(run.check({ ...quick, least })).toMatchObject({ result: 'too-little' });
     run.history.event({ client: 'client-1', stream: 1, began: '2' });
-    expect(run.check({ ...quick, least })).toMatchObject({ verdict: 'too-little' });
+    expect(run.check({ ...quick, least })).toMatchObject({ result: 'too-little' });
     const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
     run.history.event({ client: 'client-1', stream: 1, event });
-    expect(run.check({ ...quick, least })).toMatchObject({ verdict: 'holds' });
+    expect(run.check({ ...quick, least })).toMatchObject({ result: 'holds' });
   });
 
   it('I23 an end that a client was told and that nothing says', () => {

@@ -137,7 +137,7 @@ describe('I28 what a client never came to read', () => {
     refused('no-such-allocation');
     quietFor(30_000);
     expect(found()).toEqual(['client-1 has not come to read what lies at 0, refused 2 times']);
-    expect(run.check(ALIVE).verdict).toBe('violated');
+    expect(run.check(ALIVE).result).toBe('violated');
   });
 
   it('I28 the rest, after a part of it', () => {
@@ -207,20 +207,20 @@ describe('a run in which nobody read any output to its end', () => {
     read(0, 'one\n');
     refused('no-such-allocation');
     expect(run.check({ liveness: null, least })).toMatchObject({
-      verdict: 'too-little',
+      result: 'too-little',
       tooLittle: ['outputs: 0 of at least 1'],
     });
   });
 
   it('nor does one count that wrote nothing', () => {
     isOver();
-    expect(run.check({ liveness: null, least }).verdict).toBe('too-little');
+    expect(run.check({ liveness: null, least }).result).toBe('too-little');
   });
 
   it('holds otherwise', () => {
     wrote(0, 'one\n');
     read(0, 'one\n');
     isOver();
-    expect(run.check({ liveness: null, least }).verdict).toBe('holds');
+    expect(run.check({ liveness: null, least }).result).toBe('holds');
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FIGURES } from '../../../../../sim/omega/omega.ts';
-import type { CurveResult, PointAt, Verdict } from '../../../../../sim/omega/figures/figures.ts';
+import type { CurveResult, PointAt, Comparison } from '../../../../../sim/omega/figures/figures.ts';
 import type { PointResult } from '../../../../../sim/omega/point/result.ts';
 
 /** What a judge may look at of one class in one run. */
@@ -53,7 +53,7 @@ function point(x: number, batch: Measured, service: Measured): PointAt {
 const curve = (points: readonly PointAt[], label = 'A'): CurveResult => ({ label, cell: 'A', points });
 
 /** The judge's word on the statement that contains the text. */
-function judged(id: string, statement: string, curves: readonly CurveResult[]): Verdict {
+function judged(id: string, statement: string, curves: readonly CurveResult[]): Comparison {
   const found = FIGURES.find((figure) => figure.id === id)
     ?.judge(curves)
     .find(({ paper }) => paper.includes(statement));
