@@ -6,8 +6,12 @@ import type { Ledger } from './ledger.ts';
 import { freeOf, hasPorts } from './ledger.ts';
 
 /**
- * The fit rule. A scheduler's guess, the commit's rebase and the host's own admission all call this one function, so
- * that no two of them can disagree about what fits.
+ * The fit rule: does a claim fit on a host, given its ledger? A scheduler's guess, the rebase of a commit and the host's
+ * admission call this one function, so they cannot disagree. Beside it:
+ *
+ * - `ledger.ts`: what is given away of one host, and how a claim changes that
+ * - `gpu-choice.ts`: which devices serve a request
+ * - `port-choice.ts`: which ports do
  *
  * @returns the first short dimension: the host's state, then cpu, memory, disk, scalars, gpu, ports; null when it fits
  */
@@ -25,7 +29,7 @@ export function fitShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfal
   return portShortfall(host, ledger, claim);
 }
 
-/** Of amounts that every host has, without making a record of each sum on the way: this runs for each placement. */
+/** The usual amounts, without an object for each sum: this runs for every placement. */
 function plainlyFits({ capacity, reserved }: Host, { bands }: Ledger, asked: Resources): boolean {
   if (asked.scalars !== NO_SCALARS) return false;
   let cpuMilli = capacity.cpuMilli - reserved.cpuMilli - asked.cpuMilli;

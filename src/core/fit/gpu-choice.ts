@@ -3,11 +3,11 @@ import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
 export const NO_SHARES: readonly GpuShare[] = Object.freeze([]);
 
-/** Which of the devices that fit are taken first: the fullest keep whole devices whole, the emptiest level the load. */
+/** Which fitting devices are taken first: the fullest, to keep whole devices free; the emptiest, to level the load. */
 export type DeviceOrder = 'fullest' | 'emptiest';
 
 /**
- * The devices of one host that serve the request, or null when too few of them fit. Among equals the lowest index.
+ * The devices of one host that serve the request, among equals the lowest index; null: too few fit.
  *
  * @param usedMilli thousandths in use by device index; what is absent is free
  */
@@ -29,7 +29,7 @@ export function chooseGpus(
   return fitting.slice(0, request.count).map((device) => ({ device, milli: request.milliEach }));
 }
 
-/** Has the device the room and the model that the request wants? */
+/** Does the device have the free share and the model that the request asks for? */
 export function deviceFits(
   models: readonly string[],
   usedMilli: ArrayLike<number>,

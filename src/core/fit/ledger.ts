@@ -5,19 +5,21 @@ import type { Resources } from '../cell/resources.ts';
 import { addResources, hasNegative, isZero, NO_RESOURCES, subtractResources } from '../cell/resources.ts';
 
 /**
- * What is given away of one host: the only thing a commit compares, and the only thing a scheduler must read to place.
- * It always equals the sum of the host's live allocations, because both change in one transaction. An allocation that is
- * being evicted counts no more in `bands` and `gpuMilli` (its place is given to another), but keeps its ports until its
- * release.
+ * What is given away of one host: all that a scheduler must read to place there, and what a commit compares. It equals
+ * the sum of the host's live allocations, because both change in one transaction. An allocation that is being evicted no
+ * longer counts in `bands` and `gpuMilli`, since its place is given away, but holds its ports until its release.
  */
 export interface Ledger {
-  /** The host's verdict, copied here by whoever gives it, so that no commit can miss it. */
+  /** The host's eligibility, written here with its own record, so that no commit can miss it. */
   readonly state: EligibilityState;
-  /** The counter of the fencing epoch, from the same verdict. */
+  /** The counter of the fencing epoch, from the eligibility record. */
   readonly counter: number;
-  /** What is used by each precedence, lowest first; one that holds nothing is absent. */
+  /**
+   * What each precedence uses, lowest first; one that uses nothing is absent. A list, since V8 walks an object with
+   * numbers as names twenty times as slowly.
+   */
   readonly bands: readonly Band[];
-  /** Thousandths used of each device, by device index; shorter than the host's list when the rest is free. */
+  /** Thousandths used by device index; shorter than the host's list when the rest is free. */
   readonly gpuMilli: readonly number[];
   /** Ports in use, ascending. */
   readonly ports: readonly number[];
@@ -36,10 +38,7 @@ export const EMPTY_LEDGER: Ledger = Object.freeze({
   ports: Object.freeze([]),
 });
 
-/**
- * The bands with one of them changed; null: without it. A list has room for just what is in it, since every host of a cell
- * has one.
- */
+/** The bands with one of them changed; null: removed. Lists are made without spare capacity: every host has one. */
 function withBand(bands: Ledger['bands'], precedence: number, held: Resources | null): Ledger['bands'] {
   let place = 0;
   while (place < bands.length && bands[place]!.precedence < precedence) place += 1;
@@ -54,7 +53,6 @@ export function bandOf(precedence: number, { cpuMilli, memoryMib, diskMib, scala
   return { precedence, cpuMilli, memoryMib, diskMib, scalars };
 }
 
-/** What the precedence holds; undefined: nothing. */
 function bandAt(bands: Ledger['bands'], precedence: number): Band | undefined {
   for (const band of bands) if (band.precedence === precedence) return band;
   return undefined;
@@ -67,12 +65,12 @@ export function usedOf(ledger: Ledger): Resources {
   return sum;
 }
 
-/** What a claim of the given precedence could find free on the host: nothing of what others hold. */
+/** What is free on the host. */
 export function freeOf(host: Host, ledger: Ledger): Resources {
   return subtractResources(allocatable(host), usedOf(ledger));
 }
 
-/** The ledger with the claim added. Does not ask whether it fits. */
+/** The ledger with the claim added, whether it fits or not. */
 export function withClaim(ledger: Ledger, claim: Claim): Ledger {
   const band = bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES;
   return {
@@ -91,7 +89,7 @@ export function withoutClaim(ledger: Ledger, claim: Claim): Ledger {
   return withoutPorts(withoutUse(ledger, claim), claim);
 }
 
-/** Is there as much in the ledger as the claim's use? */
+/** Does the ledger hold at least what the claim uses? */
 export function holdsUse(ledger: Ledger, claim: Claim): boolean {
   const { resources } = claim;
   const band = bandAt(ledger.bands, claim.precedence);
@@ -106,7 +104,7 @@ export function holdsUse(ledger: Ledger, claim: Claim): boolean {
   return claim.gpus.every((share) => share.milli <= (ledger.gpuMilli[share.device] ?? 0));
 }
 
-/** The ledger after the claim began to give way: its use is free for the newcomer, its ports are still held. */
+/** The ledger without the claim's use; its ports stay held. @throws when the ledger does not hold the use */
 export function withoutUse(ledger: Ledger, claim: Claim): Ledger {
   const band = subtractResources(bandAt(ledger.bands, claim.precedence) ?? NO_RESOURCES, claim.resources);
   if (hasNegative(band)) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
@@ -114,7 +112,7 @@ export function withoutUse(ledger: Ledger, claim: Claim): Ledger {
   return { ...ledger, bands, gpuMilli: addShares(ledger.gpuMilli, claim, -1) };
 }
 
-/** The ledger after an evicted claim was released: the rest of what it held, its ports, is free. */
+/** The ledger without the claim's ports: the rest of an evicted claim. */
 export function withoutPorts(ledger: Ledger, claim: Claim): Ledger {
   if (!hasPorts(claim)) return ledger;
   const gone = Object.values(claim.ports);
@@ -130,7 +128,7 @@ function addShares(used: readonly number[], claim: Claim, sign: 1 | -1): readonl
     if (sum < 0) throw new Error(`allocation ${claim.id} is not in the ledger of ${claim.host}`);
     result[share.device] = sum;
   }
-  // Trailing zeros and their absence mean the same; only one of them may be written.
+  // One spelling for equal ledgers: no trailing zeros.
   while (result.length > 0 && result[result.length - 1] === 0) result.pop();
   return result;
 }

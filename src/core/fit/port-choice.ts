@@ -9,9 +9,9 @@ export interface PortsUsed {
 }
 
 /**
- * A number for every label, or the first label that finds none. Fixed numbers go first, then the free choice starts at
- * a random place of the range, so that schedulers that compete for one host seldom take the same port.
- * @param freed what was in use a while ago, least recently freed first: chosen when there is nothing else, in that order
+ * A port for every label, or the first label without one. Fixed ports first; the others are searched from a random place
+ * of the range, so that schedulers that compete for one host seldom choose the same port.
+ * @param freed ports in use a while ago, least recently freed first: chosen in that order when nothing else is free
  */
 export function choosePorts(
   asked: Readonly<Record<string, number>>,

@@ -3,17 +3,16 @@ import type { Expression } from '../cell/job.ts';
 
 const PREFIX = 'host.';
 
-/** The name under which the attribute is stored: a leading `host.` says nothing that is not known; `host` is its id. */
+/** The name under which the attribute is stored: without a leading `host.`; `host` is the id. */
 export function plainAttribute(attribute: string): string {
   if (attribute === 'host') return 'id';
   return attribute.startsWith(PREFIX) ? attribute.slice(PREFIX.length) : attribute;
 }
 
 /**
- * What a host answers for an attribute, or undefined when it has none of that name.
- *
- * Derived ones come first, so that no agent can claim to be another host: `id`; of the capacity `cpu` (millicores),
- * `memory` and `disk` (MiB), `gpus` (devices); `gpuModel` (where the devices differ: all models, sorted, with commas).
+ * The host's value of an attribute; undefined: none. Derived attributes come first, so that no agent can claim to be
+ * another host: `id`, `cpu` (millicores), `memory` and `disk` (MiB), `gpus` (devices), `gpuModel` (all models, sorted, with
+ * commas).
  */
 export function attributeOf(host: Host, attribute: string): string | undefined {
   const name = plainAttribute(attribute);
@@ -36,10 +35,8 @@ export function attributeOf(host: Host, attribute: string): string | undefined {
 }
 
 /**
- * Does the host meet the expression? A missing attribute meets `!=` and nothing else.
- *
- * `in` takes a list with commas. The ordered operators compare whole numbers; where a side is not a whole number,
- * nothing is known to be larger, so the host does not meet it.
+ * Does the host meet the expression? A missing attribute meets only `!=`. `in` takes a list with commas. The ordered
+ * operators compare whole numbers, and are false where a side is none.
  */
 export function meets(host: Host, expression: Expression): boolean {
   return compare(attributeOf(host, expression.attribute), expression);
@@ -82,10 +79,10 @@ function wholeNumber(text: string): number | null {
   return /^-?\d+$/.test(text) ? Number(text) : null;
 }
 
-/** The attribute that names the driver which every command of today needs. */
+/** The attribute of the driver that every command needs. */
 const DRIVER = 'driver.exec';
 
-/** A host that declares its drivers must declare this one; one that declares none is not asked. */
+/** A host that declares drivers must declare this one; one that declares none passes. */
 export function hasDriver(host: Host): boolean {
   const declared = host.attributes[DRIVER];
   if (declared !== undefined) return declared !== 'false';

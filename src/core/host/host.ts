@@ -1,23 +1,31 @@
 import type { Resources } from '../cell/resources.ts';
 import { subtractResources } from '../cell/resources.ts';
 
-/** A host as its own agent registers it. */
+/**
+ * A host as its agent registers it, and whether it takes new work. Beside it:
+ *
+ * - `attributes.ts`: what a host answers to a constraint
+ * - `report.ts`: what a host reports of its allocations
+ * - `states.ts`: the observed states and their rank
+ * - `merge.ts`: the view of one host, merged from its reports
+ * - `shim.ts`: what agents and shims agree on
+ */
 export interface Host {
   readonly id: string;
   /** Base URL of the agent's API, without a slash at the end. */
   readonly address: string;
   /** What the machine has. */
   readonly capacity: Resources;
-  /** Headroom for the system and the agents; never given away. */
+  /** For the system and the agent; never given away. */
   readonly reserved: Resources;
   /** The model of each device, by device index. */
   readonly gpuModels: readonly string[];
-  /** Ports that may be given to tasks: both ends included. */
+  /** Ports for tasks, both ends included. */
   readonly portRange: PortRange;
-  /** What constraints can speak of: `os`, `zone`, `class`, `driver.exec`. The id is always there as `id`. */
+  /** For constraints: `os`, `zone`, `class`, `driver.exec`. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly bootId: string;
-  /** Grows with every start of the agent, so that (incarnation, sequence) orders all that it ever reports. */
+  /** Grows with every start of the agent, so that (incarnation, sequence) orders all reports of the host. */
   readonly incarnation: number;
   readonly agentVersion: string;
 }
@@ -36,27 +44,27 @@ export function allocatable(host: Host): Resources {
 export const ELIGIBILITY = ['ready', 'cordoned', 'draining', 'quarantined', 'lost'] as const;
 export type EligibilityState = (typeof ELIGIBILITY)[number];
 
-/** The verdict about a host. A host without one is `ready` with counter 0. */
+/** The eligibility record of a host. A host without one is `ready` with counter 0. */
 export interface Eligibility {
   readonly state: EligibilityState;
   readonly reason: string;
-  /** Who gave the verdict: an operator's name or a role's id. */
+  /** Who set it: an operator's name or a role's id. */
   readonly by: string;
   readonly sinceMs: number;
-  /** The counter of the fencing epoch: grows with each verdict. */
+  /** The counter of the fencing epoch: grows with each change. */
   readonly counter: number;
   readonly drainDeadlineMs?: number;
-  /** Of a lost one: how long its session had been gone, by the clock of whoever declared it. */
+  /** Of a lost host: how long its session had been gone, by the clock of the role that declared it lost. */
   readonly silentMs?: number;
 }
 
-/** Attribute of a host on which something was left behind that does not go away: how many such things. */
+/** Attribute: how many leaked resources (mounts, cgroups, processes) the host cannot clean up. */
 export const LEAKING = 'leaking';
 
-/** With more than this many that do not go away, a host takes no new work: it would only lose more. */
+/** A host with more leaks than this takes no new work: it would only lose more. */
 export const LEAKS_MAX = 8;
 
-/** How many a host with these attributes says there are. */
+/** The number of leaks in a host's attributes. */
 export function leaksOf(attributes: Readonly<Record<string, string>>): number {
   return Number(attributes[LEAKING] ?? 0) || 0;
 }

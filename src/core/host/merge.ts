@@ -1,29 +1,29 @@
 import type { AllocationReport, HostReport } from './report.ts';
 
-/** Where a message stands among all that its host ever says: compared by incarnation, then by sequence. */
+/** The position of a message among all messages of its host: compared by incarnation, then by sequence. */
 export interface Mark {
   readonly incarnation: number;
   readonly seq: number;
 }
 
-/** Before anything that a host can say. */
+/** Before every message. */
 export const NO_MARK: Mark = Object.freeze({ incarnation: -1, seq: -1 });
 
 export function isAfter(a: Mark, b: Mark): boolean {
   return a.incarnation === b.incarnation ? a.seq > b.seq : a.incarnation > b.incarnation;
 }
 
-/** Told of each allocation whose observed half changed by a merge. */
+/** Receives each allocation whose report a merge changed. */
 export interface MergeSink {
-  /** Is the report worth its memory? One that is not counts as if the host had none. Absent: all are. */
+  /** Should the report be stored? One that is not counts as if the host had none. Absent: all are stored. */
   keeps?(report: AllocationReport): boolean;
   onSet(report: AllocationReport, previous: AllocationReport | undefined): void;
   onGone(previous: AllocationReport): void;
 }
 
 /**
- * Records of allocations that a host forgot, kept only for messages that came out of order; a stream in order settles
- * them at once. The bound holds for a source that never settles; past it the oldest knowledge is given up for settled.
+ * Tombstones of deleted records, for messages out of order. A stream in order settles them at once; the bound is for a
+ * source that never settles: past it the view settles by itself.
  */
 export const TOMBSTONES_MAX = 4_096;
 
@@ -33,15 +33,13 @@ interface Seen {
 }
 
 /**
- * What is known of one host, merged from its messages. The larger mark wins, allocation by allocation, so the result does
- * not depend on the order of the messages, nor on repeats (I49), and never goes back (I50): it is the newest `full`,
- * with everything that is newer laid over it.
- *
- * A message of a newer incarnation does not empty the view; only that incarnation's own `full` replaces it.
+ * The view of one host, merged from its messages: the newest `full`, and every newer message. The larger mark wins,
+ * allocation by allocation, so the result depends neither on the order of the messages nor on repeats (I49), and never
+ * goes back (I50). A newer incarnation replaces the view with its own `full`, not before.
  */
 export class HostView {
   readonly host: string;
-  /** Made when something is put there: of most hosts of a large cell, most readers keep nothing. */
+  /** Null until a report is stored: of most hosts of a large cell most readers store nothing. */
   #seen: Map<string, Seen> | null = null;
   #gone: Map<string, Mark> | null = null;
   #settled: Mark = NO_MARK;
@@ -56,7 +54,7 @@ export class HostView {
     return this.#newest;
   }
 
-  /** Everything up to this mark is in the view; `NO_MARK` before the first `full`. */
+  /** The view is complete up to this mark; `NO_MARK` before the first `full`. */
   get settled(): Mark {
     return this.#settled;
   }
@@ -75,7 +73,7 @@ export class HostView {
 
   /**
    * Merges one message of this host.
-   * @returns whether it was news: false for a message that is older than what is known already
+   * @returns false: the message is older than what is known
    */
   apply(message: HostReport, sink: MergeSink): boolean {
     const mark: Mark = { incarnation: message.incarnation, seq: message.seq };
@@ -94,8 +92,8 @@ export class HostView {
   }
 
   /**
-   * Takes in what the host reported of some allocations as of the mark, and was let go by. The caller vouches that none of
-   * them was forgotten since.
+   * Adds reports as of the mark that `MergeSink.keeps` refused at the time. The caller vouches that the host has deleted
+   * none of these records since.
    */
   learn(reports: readonly AllocationReport[], mark: Mark, sink: MergeSink): void {
     for (const report of reports) {
@@ -105,22 +103,19 @@ export class HostView {
     }
   }
 
-  /** What is known of the allocation is no longer worth its memory. */
+  /** Removes the report of an allocation that need not be stored any more. */
   drop(id: string, sink: MergeSink): void {
     this.#take(id, this.#seen?.get(id), sink);
   }
 
-  /**
-   * The caller vouches that every message up to the largest mark seen was applied: they came by one stream, in order,
-   * after a `full` or from where the view stood.
-   */
+  /** The caller vouches that every message up to the largest mark seen was applied: one stream, in order, without a gap. */
   settle(): void {
     if (!isAfter(this.#newest, this.#settled)) return;
     this.#settled = this.#newest;
     this.#gone = null;
   }
 
-  /** Messages that bring an empty view to this one: how a monitor hands a host on. Empty before anything was heard. */
+  /** Messages that turn an empty view into this one, for a relay to another monitor. */
   messages(): HostReport[] {
     const head = { host: this.host };
     const settled: AllocationReport[] = [];
@@ -160,7 +155,7 @@ export class HostView {
     if (!this.#isNews(report.id, known, mark)) return false;
     this.#gone?.delete(report.id);
     if (sink.keeps?.(report) === false) {
-      // Else it would come to be taken for the newest word of the allocation when that is wanted again.
+      // An older stored report would pass for the newest one when the allocation is wanted again.
       this.#take(report.id, known, sink);
       return true;
     }
@@ -189,7 +184,7 @@ export class HostView {
     const { report } = seen;
     this.#seen ??= new Map();
     this.#seen.set(report.id, seen);
-    // What comes as a whole repeats what did not change; nobody needs to hear of that.
+    // A `full` repeats what did not change.
     if (known === undefined || JSON.stringify(known.report) !== JSON.stringify(report))
       sink.onSet(report, known?.report);
   }

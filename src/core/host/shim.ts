@@ -1,4 +1,4 @@
-/** What agents and shims agree on, as far as it does not matter how they say it. */
+/** What agents and shims exchange, whatever the encoding (`src/wire`). */
 
 export interface ShimUser {
   readonly uid: number;
@@ -7,7 +7,7 @@ export interface ShimUser {
   readonly groups?: readonly number[];
 }
 
-/** A command in the context of a task that runs. What is absent is as the task has it. */
+/** A command to run in the context of a running task. Absent fields: as the task has them. */
 export interface ExecOrder {
   readonly command: readonly string[];
   /** Added to the task's. */
@@ -21,27 +21,27 @@ export interface ExecOrder {
   readonly stop?: { readonly signal: string; readonly graceMs: number };
 }
 
-/** A shim's sight of itself. */
+/** What a shim reports of itself. */
 export interface ShimState {
-  /** Of the protocol that both sides speak. 1: no stdin, no terminal, nothing but signals and kill. */
+  /** Protocol version of both sides. 1: signals and kill only, no stdin, no terminal. */
   readonly version: number;
-  /** Of the shim; 0 when it is of version 1. */
+  /** Of the shim; 0 in version 1. */
   readonly pid: number;
   /** The task's main process. */
   readonly job: number;
   readonly jobStart: number;
-  /** The main process has ended; the last output is being read. */
+  /** The main process has ended; the shim reads its last output. */
   readonly done: boolean;
   readonly stdinOpen: boolean;
   readonly pty: boolean;
   readonly frozen: boolean;
-  /** A deadline or a kill is ending it. */
+  /** The shim is ending the task: a deadline or a kill. */
   readonly stopping: boolean;
-  /** The offset from which the shim takes stdin. */
+  /** The offset of stdin that the shim expects next. */
   readonly stdinNext: number;
-  /** Of the last signal sent; 0: none yet. */
+  /** Of the last signal sent; 0: none. */
   readonly signalSequence: number;
-  /** Until the shim stops the task; null: no such deadline. */
+  /** Until the shim stops the task; null: no deadline. */
   readonly runLeftMs: number | null;
   readonly disconnectLeftMs: number | null;
   /** Offsets after the last byte of output. */

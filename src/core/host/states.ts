@@ -1,6 +1,6 @@
 /**
- * What a host says of an allocation, ranked: a report with a lower rank than one already seen is late and is dropped.
- * The gaps leave room for states that come later. Terminal states share one rank: once ended, nothing changes the end.
+ * The observed states, ranked: a report with a lower rank than one already seen is late and is dropped. Terminal states
+ * share one rank, since an end never changes. The gaps are for later states.
  */
 export const OBSERVED_RANK = {
   assigned: 0,
@@ -26,7 +26,7 @@ export function isTerminal(state: ObservedState): boolean {
   return OBSERVED_RANK[state] === TERMINAL_RANK;
 }
 
-/** May a record in state `from` move to `to`? Forward only; a terminal state never changes (I8). */
+/** May an allocation go from one state to the other? Forward only; a terminal state never changes (I8). */
 export function mayMove(from: ObservedState, to: ObservedState): boolean {
   return !isTerminal(from) && OBSERVED_RANK[to] > OBSERVED_RANK[from];
 }

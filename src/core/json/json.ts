@@ -5,18 +5,17 @@ export interface JsonLimits {
   readonly keysMax: number;
 }
 
-/** For what comes from outside: deeper or wider values are nobody's honest request. */
+/** For requests from outside: none of ours is deeper or wider. */
 export const REQUEST_JSON_LIMITS: JsonLimits = { depthMax: 16, keysMax: 512 };
 
-/** Text that is no JSON, or JSON that we refuse to read. */
+/** Text that is not JSON, or JSON that `parseStrictJson` refuses. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
 /**
- * Reads JSON and refuses what `JSON.parse` lets through: an object that names a key twice (the last would win, so that
- * two readers could see two values), the key `__proto__`, and more depth or width than the limits allow. A byte order
- * mark is refused by `JSON.parse` itself.
+ * Parses JSON and refuses what `JSON.parse` accepts: an object with a key twice (two readers could see two values), the
+ * key `__proto__`, and more depth or width than the limits. The way back is `canonical-json.ts`.
  *
  * @throws JsonError
  */
@@ -31,13 +30,13 @@ export function parseStrictJson(text: string, limits: JsonLimits = REQUEST_JSON_
   return value;
 }
 
-/** What is open at one place of the text: the keys of an object so far, or null for a list. Few keys: a list is fastest. */
+/** An open level of the text: the keys of an object so far, or null for a list. */
 type Level = string[] | Set<string> | null;
 
-/** From so many keys on a set finds one faster than a list. */
+/** Above this many keys a set finds one faster than a list. */
 const KEYS_LISTED_MAX = 12;
 
-/** Walks over text that is known to be JSON, so a quote opens a string and a colon follows a key without further checks. */
+/** The text is known to be JSON: a quote outside a string opens one, and a colon follows a key. */
 function checkStructure(text: string, limits: JsonLimits): void {
   const open: Level[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -75,7 +74,7 @@ function withKey(keys: string[] | Set<string>, key: string, limits: JsonLimits):
   return keys.length > KEYS_LISTED_MAX ? new Set(keys) : keys;
 }
 
-/** @returns the place after the closing quote */
+/** @returns the position after the closing quote */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; ; at++) {
     const char = text.charCodeAt(at);

@@ -20,7 +20,7 @@ export const NO_AMOUNTS: NamespaceAmounts = Object.freeze({
 export const DIMENSIONS = ['cpuMilli', 'memoryMib', 'gpuMilli', 'allocations'] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** What one allocation counts against its namespace's quota. */
+/** What one allocation counts against the quota of its namespace. */
 export function amountsOf(claim: Claim): NamespaceAmounts {
   const gpuMilli = claim.gpus.reduce((sum, share) => sum + share.milli, 0);
   return {
@@ -32,21 +32,24 @@ export function amountsOf(claim: Claim): NamespaceAmounts {
 }
 
 export function addAmounts(a: NamespaceAmounts, b: NamespaceAmounts, sign: 1 | -1 = 1): NamespaceAmounts {
-  return {
-    cpuMilli: a.cpuMilli + sign * b.cpuMilli,
-    memoryMib: a.memoryMib + sign * b.memoryMib,
-    gpuMilli: a.gpuMilli + sign * b.gpuMilli,
-    allocations: a.allocations + sign * b.allocations,
-  };
+  return combined(a, b, (x, y) => x + sign * y);
 }
 
 /** The larger of the two in each dimension. */
 export function maxAmounts(a: NamespaceAmounts, b: NamespaceAmounts): NamespaceAmounts {
+  return combined(a, b, Math.max);
+}
+
+function combined(
+  a: NamespaceAmounts,
+  b: NamespaceAmounts,
+  of: (a: number, b: number) => number,
+): NamespaceAmounts {
   return {
-    cpuMilli: Math.max(a.cpuMilli, b.cpuMilli),
-    memoryMib: Math.max(a.memoryMib, b.memoryMib),
-    gpuMilli: Math.max(a.gpuMilli, b.gpuMilli),
-    allocations: Math.max(a.allocations, b.allocations),
+    cpuMilli: of(a.cpuMilli, b.cpuMilli),
+    memoryMib: of(a.memoryMib, b.memoryMib),
+    gpuMilli: of(a.gpuMilli, b.gpuMilli),
+    allocations: of(a.allocations, b.allocations),
   };
 }
 
@@ -59,7 +62,7 @@ export function overQuota(amounts: NamespaceAmounts, quota: Quota): Dimension | 
   return null;
 }
 
-/** Sums by namespace; a namespace whose sum is zero takes no room. */
+/** Sums by namespace; a sum of zero is not stored. */
 export class NamespaceSums {
   readonly #sums = new Map<string, NamespaceAmounts>();
 
@@ -71,7 +74,7 @@ export class NamespaceSums {
     return this.#sums.keys();
   }
 
-  /** @throws when more is taken away than was there: something would have been counted twice */
+  /** @throws when the sum would be below zero: something was counted twice */
   change(namespace: string, amounts: NamespaceAmounts, sign: 1 | -1): void {
     const sum = addAmounts(this.get(namespace), amounts, sign);
     if (DIMENSIONS.some((dimension) => sum[dimension] < 0))

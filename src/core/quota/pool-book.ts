@@ -4,13 +4,13 @@ import type { SharedUse } from '../cell/claim.ts';
 import type { SharedResource } from './shared-resource.ts';
 import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
 
-/** What is taken of a pool, and the store revision that wrote it; revision 0 means that there is no record. */
+/** What is taken of a pool, and the store revision that wrote it; revision 0: no record. */
 export interface KnownPool {
   readonly used: number;
   readonly revision: number;
 }
 
-/** An operator's word on a resource; null, at revision 0: there is none of that name. */
+/** An operator's definition of a resource; null, at revision 0: there is none of that name. */
 export interface KnownResource {
   readonly resource: SharedResource | null;
   readonly revision: number;
@@ -19,15 +19,15 @@ export interface KnownResource {
 const UNUSED: KnownPool = Object.freeze({ used: 0, revision: 0 });
 const UNDEFINED: KnownResource = Object.freeze({ resource: null, revision: 0 });
 
-/** Late news must not bring back what is gone: so the revision at which it was seen to be is kept, also of what is not. */
+/** The revision is kept of absent records too: a late watch event must not bring back a deleted one. */
 interface AsOf<T> {
   readonly asOf: number;
   readonly known: T;
 }
 
 /**
- * The newest that is known of shared resources and their pools, and the own claims under way on top. As with ledgers, the
- * watch and the replies to our own commits fill it and overtake each other, so only a higher revision replaces what is there.
+ * The newest known state of shared resources and pools, plus the scheduler's own claims in flight. The watch and the
+ * replies to commits fill it and overtake each other, so only a higher revision replaces what is known.
  */
 export class PoolBook {
   readonly #pools = new Map<string, AsOf<KnownPool>>();
@@ -36,7 +36,7 @@ export class PoolBook {
 
   /**
    * @param used null: the pool has no record
-   * @param revision that wrote the record; for null, at which it was seen to be absent
+   * @param revision that wrote the record; for null, at which it was absent
    * @returns false: not newer than what is known, and ignored
    */
   observe(pool: string, used: number | null, revision: number): boolean {
@@ -63,7 +63,7 @@ export class PoolBook {
     return this.#resources.get(name)?.known ?? UNDEFINED;
   }
 
-  /** Counts the use as taken until it is settled or forgotten. */
+  /** Adds (`sign` 1) or removes (−1) the use of a claim in flight. */
   assume(use: SharedUse, sign: 1 | -1): void {
     for (const pool in use) {
       const sum = (this.#assumed.get(pool) ?? 0) + sign * (use[pool] ?? 0);
@@ -72,7 +72,7 @@ export class PoolBook {
     }
   }
 
-  /** What is free of the pool with the own claims under way counted; nothing when its resource is not defined. */
+  /** What is free of the pool, claims in flight counted; nothing when its resource is not defined. */
   free(pool: string): number {
     const { resource, value } = partsOfPool(pool);
     const known = this.resource(resource).resource;
@@ -80,7 +80,7 @@ export class PoolBook {
     return capacityOf(known, value) - this.get(pool).used - (this.#assumed.get(pool) ?? 0);
   }
 
-  /** What an allocation takes of the pools that the host belongs to. @throws when it belongs to none of one */
+  /** What an allocation takes of the host's pools. @throws when the host has no pool of a resource */
   useOn(host: Host, asked: SharedUse): SharedUse {
     const use: Record<string, number> = {};
     for (const name in asked) {
@@ -92,7 +92,7 @@ export class PoolBook {
     return use;
   }
 
-  /** Why the host's pools cannot give what is asked, in words; null: they can. */
+  /** Why the host's pools cannot give what is asked; null: they can. */
   refusalOn(
     host: Host,
     asked: SharedUse | undefined,

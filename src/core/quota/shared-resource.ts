@@ -3,14 +3,14 @@ import { attributeOf, plainAttribute } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
 
 /**
- * Something that hosts share and that no single host can count: the uplink of a rack, the power of a row, the bandwidth of
- * a file server. An operator says what there is of it, and which hosts share it.
+ * Something that hosts share: the uplink of a rack, the power of a row, the bandwidth of a file server. An operator
+ * defines how much there is, and which hosts share it. `docs/decisions: Shared resources`
  */
 export interface SharedResource {
   readonly name: string;
-  /** What its amounts mean, for people: `Mbit/s`. */
+  /** Unit of its amounts, for output: `Mbit/s`. */
   readonly unit: string;
-  /** Hosts of one value of this attribute share a pool; null: the whole cell is one. */
+  /** Hosts with one value of this attribute share a pool; null: the whole cell does. */
   readonly by: string | null;
   /** What each pool has, unless `capacities` names it. */
   readonly capacity: number;
@@ -18,7 +18,7 @@ export interface SharedResource {
   readonly capacities: Readonly<Record<string, number>>;
 }
 
-/** What is taken of a pool, as it lies in the store: the sum over the allocations in the cell that name it. */
+/** What is taken of a pool, as stored: the sum over the cell's allocations that use it. */
 export interface Pool {
   readonly used: number;
 }
@@ -26,7 +26,7 @@ export interface Pool {
 /** The name of the one pool of a resource that the whole cell shares. */
 export const CELL_POOL = 'cell';
 
-/** The name of the pool that the host belongs to; null: it has no value of the attribute, and none of the resource. */
+/** The name of the host's pool; null: the host has no value of the attribute. */
 export function poolOn(host: Host, { name, by }: SharedResource): string | null {
   if (by === null) return poolName(name, CELL_POOL);
   const value = attributeOf(host, plainAttribute(by));
@@ -47,7 +47,7 @@ export function capacityOf({ capacity, capacities }: SharedResource, value: stri
   return Object.hasOwn(capacities, value) ? (capacities[value] ?? 0) : capacity;
 }
 
-/** The names of the pools that the claims take something of, each once; most claims take of none. */
+/** The names of the pools that the claims use, each once; most claims use none. */
 export function poolsOf(claims: Iterable<Claim>): readonly string[] {
   let names: Set<string> | null = null;
   for (const { shared } of claims) for (const pool in shared) (names ??= new Set()).add(pool);

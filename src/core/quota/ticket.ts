@@ -6,9 +6,9 @@ import type { Epoch } from '../cell/epoch.ts';
 export const CLOCK_TOLERANCE_MS = 2_000;
 export const TICKET_TTL_MS = 30_000;
 
-/** What an arbiter signs: permission to start exactly this allocation on exactly this host, for a short time. */
+/** What an arbiter signs: a permission to start this allocation on this host, for a short time. */
 export interface TicketBody {
-  /** The ticket's own id; accepted once. */
+  /** The ticket's id; accepted once. */
   readonly jti: string;
   /** The host that may use it: one id, never a list. */
   readonly aud: string;
@@ -24,7 +24,7 @@ export interface TicketBody {
   readonly commandDigest: string;
 }
 
-/** What a start request asks for, in the terms that a ticket speaks of. */
+/** What a start request asks for, in the terms of a ticket. */
 export type StartTerms = Omit<TicketBody, 'jti' | 'notBeforeMs' | 'expiresMs'>;
 
 export type TicketRefusal =
@@ -35,15 +35,15 @@ export type TicketRefusal =
   | 'other-request'
   | 'used-by-another-request';
 
-/** The claim alone, without what else an allocation carries: what a ticket names and a host compares. */
+/** The claim of an allocation, without its other fields: what a ticket names and a host compares. */
 export function claimOf(allocation: Claim): Claim {
   const { id, host, precedence, resources, gpus, ports, shared } = allocation;
   return { id, host, precedence, resources, gpus, ports, ...(shared === undefined ? null : { shared }) };
 }
 
 /**
- * Does the ticket permit this start, now? The signature was checked before; that the ticket is used once is the host's
- * durable record's business.
+ * Does the ticket permit this start, now? The caller has checked the signature, and records durably that the ticket is
+ * used.
  *
  * @param terms what the request asks for, on the host that asks
  * @param nowMs the host's wall clock, never below its persisted high-water mark (I36)
@@ -57,7 +57,7 @@ export function ticketRefusal(body: TicketBody, terms: StartTerms, nowMs: number
   return comparable(body) === comparable(terms) ? null : 'other-request';
 }
 
-/** Everything that must be equal, in one spelling: less, more and other all differ (I39). */
+/** Everything that must be equal, as canonical JSON (I39). */
 function comparable(terms: StartTerms): string {
   const { namespace, job, scheduler, epoch, claim, commandDigest } = terms;
   const { incarnation, counter } = epoch;

@@ -1,16 +1,16 @@
-/** The part of a random source that placing needs; any `Random` port is one. */
+/** The part of a random source that placement needs; any `Random` port is one. */
 export interface Chance {
   /** Uniform in [0, 1). */
   fraction(): number;
   /** Uniform whole number in [0, bound). */
   below(bound: number): number;
-  /** Where in a row of so many hosts a search begins; without it, anywhere. */
+  /** Where among `bound` hosts a search begins; absent: anywhere. */
   start?(bound: number): number;
-  /** The stretch of such a row that a search which begins there goes through before the rest; null: none comes first. */
+  /** The stretch that a search which begins in it tries before all other hosts; null: none. */
   part?(bound: number): Stretch | null;
 }
 
-/** Always the first: for what only asks whether there is a place. */
+/** Always 0: for what only asks whether there is a place. */
 export const NO_CHANCE: Chance = { fraction: () => 0, below: () => 0 };
 
 /** From `first` to before `end`. */

@@ -1,6 +1,6 @@
 /**
- * A deterministic generator (xoshiro128**, seeded through splitmix32), for simulations and tests. It has the methods of
- * the random port, so it can stand wherever that is asked for.
+ * A deterministic generator (xoshiro128**, seeded through splitmix32), for simulations, benches and tests. It satisfies
+ * the random port, and `Chance` in `chance.ts`, the part of it that placement needs.
  */
 export interface SeededRandom {
   /** Uniform in [0, 1), 53 bits. */
@@ -9,8 +9,8 @@ export interface SeededRandom {
   below(bound: number): number;
   bytes(count: number): Uint8Array;
   /**
-   * A stream of its own for `label`. It depends on this generator's seed and the label alone, not on how much was drawn
-   * here before, so adding a draw in one part of a simulation does not change another.
+   * An independent generator for `label`. It depends on the seed and the label alone, not on earlier draws, so a draw
+   * added to one part of a simulation does not change another.
    */
   split(label: string): SeededRandom;
 }
@@ -36,8 +36,8 @@ function fromWords(low: number, high: number): SeededRandom {
     if (bound > TWO_32) return Math.floor(fraction() * bound);
     for (;;) {
       const drawn = next();
-      // Draws from the last, incomplete multiple of the bound are thrown away: they would favour small numbers. Where it
-      // begins costs a division, and hardly any draw lies so near the end that it has to be known.
+      // Draws from the last, incomplete multiple of the bound would favour small numbers. The first test spares most draws
+      // the division.
       if (drawn < TWO_32 - bound || drawn < TWO_32 - (TWO_32 % bound)) return drawn % bound;
     }
   }

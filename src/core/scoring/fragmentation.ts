@@ -4,17 +4,17 @@ import { ModelDemand, NOTHING_KEPT } from './model-demand.ts';
 import type { GpuRequest, GpuShare } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
-/** One kind of task that is expected to come, and how common it is. */
+/** One kind of task that is expected, and how common it is. */
 export interface MixEntry {
   readonly cpuMilli: number;
   readonly gpu: GpuRequest | null;
-  /** How often it comes, in any unit: only the proportions count. */
+  /** How often it comes, in any unit. */
   readonly weight: number;
 }
 
 export type TaskMix = readonly MixEntry[];
 
-/** The state of one host as far as fragmentation goes. */
+/** What fragmentation asks of a host. */
 export interface GpuHost {
   readonly cpuMilli: number;
   readonly models: readonly string[];
@@ -22,23 +22,23 @@ export interface GpuHost {
   readonly usedMilli: readonly number[];
 }
 
-/** Entries of the mix that ask for GPUs alike. */
+/** Entries of the mix with the same GPU request. */
 interface Kind {
   readonly gpu: GpuRequest;
-  /** Their millicores, ascending, and the share of all tasks that ask for no more than each. */
+  /** Their millicores, ascending, and the share of all tasks that ask for at most each. */
   readonly cpuMilli: readonly number[];
   readonly shareUpTo: readonly number[];
   readonly share: number;
 }
 
 /**
- * Fragmentation after "Beware of Fragmentation" (Weng et al., USENIX ATC 2023): the free GPU thousandths of a host
- * that a task drawn from the mix could not use, in the mean. All of the free amount is lost to a task that the host
- * cannot take; to one that it can take, the devices that are too small for it are.
+ * Fragmentation after "Beware of Fragmentation" (Weng et al., USENIX ATC 2023): the mean of the free GPU thousandths of a
+ * host that a task drawn from the mix could not use: all of them when the task does not fit, else those of the devices
+ * that are too small for it.
  */
 export class Fragmentation {
   readonly #kinds: readonly Kind[];
-  /** Share of the tasks that want no GPU: what is free is lost to them whole. */
+  /** Share of the tasks without GPUs: no free device is of use to them. */
   readonly #withoutGpu: number;
   readonly #demand: ModelDemand;
 
@@ -82,14 +82,14 @@ export class Fragmentation {
     return lost;
   }
 
-  /** How much of each model is kept from a task for those of the mix that name it, as the cell is now. */
+  /** How much of each model is kept from the task for tasks of the mix that name the model. */
   keptFrom(gpu: GpuRequest | null, free: FreeDevices): Kept {
     return this.#demand.keptFrom(gpu, free);
   }
 
   /**
-   * The devices for a task of which least is lost, and how much: what the host's fragmentation grows by, and what others
-   * would have to do without. Null when none fit.
+   * The devices for a task that lose least, and the loss: the growth of the host's fragmentation plus what is kept for
+   * other tasks. Null: none fit.
    */
   leastLoss(
     host: GpuHost,
@@ -113,7 +113,7 @@ export class Fragmentation {
   }
 }
 
-/** Every way to serve the request that could make a difference: devices equally used are alike. */
+/** The different ways to serve the request: equally used devices of one model are alike. */
 function choices({ models, usedMilli }: GpuHost, gpu: GpuRequest | null): readonly (readonly GpuShare[])[] {
   if (gpu === null || gpu.count === 0) return [[]];
   const fitting: number[] = [];
@@ -149,7 +149,7 @@ function shareUpTo({ cpuMilli: asked, shareUpTo: shares }: Kind, cpuMilli: numbe
 
 const compiled = new WeakMap<TaskMix, Fragmentation>();
 
-/** The loss rule of a policy, or null where it has none; a mix is made ready once. */
+/** The loss rule of a policy; null: it has none. A mix is compiled once. */
 export function lossRuleOf({
   score,
   mix,

@@ -3,16 +3,16 @@ import type { PlacementPolicy } from './policy.ts';
 import { keepGpusWhole } from './policy.ts';
 import type { GpuRequest } from '../cell/resources.ts';
 
-/** Tasks after which what came before counts half. */
+/** After so many tasks, earlier ones count half. */
 const HALF_AFTER = 20_000;
-/** So many kinds of tasks are told apart; then the rarest are forgotten. */
+/** Kinds of tasks that are counted; above this the rarest half is dropped. */
 const KINDS_MAX = 256;
-/** The mix is made anew when this part of it is news: reckoning with it begins with some work. */
+/** The mix is rebuilt when this part of it is new: compiling it costs. */
 const NEWS_PART = 0.1;
 
 /**
- * The tasks to come, guessed from those that came: how often each kind was asked for, where the latest count most. What a
- * policy that keeps GPUs whole must know, and what nobody could tell it beforehand.
+ * The expected mix of tasks, estimated from the requests that this scheduler saw, the latest weighing most. It does not
+ * know what other schedulers place; a wrong mix costs packing, never a place.
  */
 export class LearnedMix {
   #kinds = new Map<string, { readonly entry: Omit<MixEntry, 'weight'>; weight: number }>();
@@ -20,7 +20,7 @@ export class LearnedMix {
   #news = 0;
   #mix: TaskMix | undefined;
 
-  /** @param count how many such tasks were asked for */
+  /** @param count how many such tasks were requested */
   observe(cpuMilli: number, gpu: GpuRequest | null, count: number): void {
     if (count <= 0) return;
     const key = JSON.stringify([cpuMilli, gpu === null ? null : [gpu.count, gpu.milliEach, ...gpu.models]]);
@@ -33,7 +33,7 @@ export class LearnedMix {
     if (this.#kinds.size > KINDS_MAX) this.#forgetRarest();
   }
 
-  /** The same list until enough is new; undefined as long as nothing was heard. */
+  /** The same list until enough is new; undefined before the first request. */
   get mix(): TaskMix | undefined {
     if (this.#news > NEWS_PART * this.#weight) {
       this.#mix = [...this.#kinds.values()].map(({ entry, weight }) => ({ ...entry, weight }));
@@ -56,7 +56,7 @@ export class LearnedMix {
   }
 }
 
-/** `keepGpusWhole` for the tasks that were heard of so far; each decision takes the mix as it is then. */
+/** `keepGpusWhole` with the mix as it is at each decision. */
 export function keepGpusWholeFor(learned: LearnedMix): PlacementPolicy {
   const { name, score, sample, sameHostCost } = keepGpusWhole([]);
   return {

@@ -14,12 +14,12 @@ export type Kept = ReadonlyMap<string, number>;
 export const NOTHING_KEPT: Kept = new Map();
 
 /**
- * As long as no more of a model than this is spoken for, anybody may take of it at no cost: the mix is a guess, and one
- * model's hosts may have processors to spare that another's lack.
+ * While the demand for a model is at most this part of what is free, taking it costs nothing: the mix is a guess, and
+ * the hosts of one model may have spare processors that those of another lack.
  */
 const SPOKEN_FOR_FREE = 0.5;
 
-/** What tasks that name the same models ask for. */
+/** The demand of tasks that name the same models. */
 interface Named {
   readonly models: readonly string[];
   /** Their part of all GPU thousandths that the mix asks for. */
@@ -27,13 +27,14 @@ interface Named {
 }
 
 /**
- * Which models the tasks of a mix name, and how much of each they will need if tasks of the mix come until all devices are
- * given away. Fragmentation counts what is left on a host by itself, and knows nothing of what runs short in the cell.
+ * How much of each GPU model the tasks of a mix will need if they come until all devices are given away. Fragmentation
+ * sees one host; this sees what runs short in the cell. Keeping a model for other tasks only costs score: a task that
+ * fits nowhere else gets the device.
  */
 export class ModelDemand {
   readonly #named: readonly Named[];
 
-  /** @param tasks what each kind of task asks for, and how common it is, in any unit */
+  /** @param tasks what each kind of task asks for, and how common it is in any unit */
   constructor(tasks: readonly { readonly gpu: GpuRequest | null; readonly weight: number }[]) {
     const byModels = new Map<string, { readonly models: readonly string[]; milli: number }>();
     let total = 0;
@@ -50,12 +51,12 @@ export class ModelDemand {
     this.#named = [...byModels.values()].map(({ models, milli }) => ({ models, part: milli / total }));
   }
 
-  /** What is kept from the task for others: those that name a model and cannot go wherever it can. */
+  /** What is kept from the task for those that name a model and cannot go everywhere it can. */
   keptFrom(task: GpuRequest | null, free: FreeDevices): Kept {
     if (task === null || task.count === 0 || this.#named.length === 0) return NOTHING_KEPT;
     const spokenFor = new Map<string, number>();
     for (const { models, part } of this.#named) {
-      // A kind that may use whatever the task may use is no worse off than the task.
+      // These tasks may use every model that the task may use.
       if (task.models.length > 0 && task.models.every((model) => models.includes(model))) continue;
       const freeOfThese = models.reduce((sum, model) => sum + free.freeMilli(model), 0);
       if (freeOfThese === 0) continue;

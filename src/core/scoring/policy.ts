@@ -1,9 +1,9 @@
 import type { TaskMix } from './fragmentation.ts';
 
 /**
- * `binpack`: the fullest host that still fits. `spread`: the emptiest. `random`: any that fits (randomised first fit).
- * `fgd`: the host whose GPUs lose least of their use for the mix of tasks to come (fragmentation gradient descent),
- * counting also what they could do with its models elsewhere (`ModelDemand`).
+ * `binpack`: the fullest host that fits. `spread`: the emptiest. `random`: any that fits (randomised first fit).
+ * `fgd`: the host whose GPUs become least useless for the expected mix of tasks (fragmentation gradient descent), with
+ * the demand for its models counted (`ModelDemand`). `docs/decisions: GPU packing`
  */
 export type ScoreName = 'binpack' | 'spread' | 'random' | 'fgd';
 
@@ -11,17 +11,17 @@ export interface PlacementPolicy {
   readonly name: string;
   readonly score: ScoreName;
   /**
-   * How many fitting hosts are scored for one decision, drawn by chance; `Infinity` scores every host. With a sample of
-   * k, the pick is worse than the best q-th part of the fitting hosts with a probability of about (1 − q)^k, and when
-   * no more than k hosts fit it is the best.
+   * How many fitting hosts are scored for one decision, drawn at random; `Infinity`: all. With a sample of k, the pick is
+   * worse than the best q-th part of the fitting hosts with a probability of about (1 − q)^k; when at most k hosts fit it
+   * is the best.
    */
   readonly sample: number;
   /**
-   * What another allocation of the same group on the host costs, in units of the load score's whole range; 0: nothing.
-   * It keeps a service's copies apart where nobody asked for `distinct`.
+   * The cost of another allocation of the same group on the host, in units of the load score's range. It keeps the copies
+   * of a service apart without `distinct`.
    */
   readonly sameHostCost: number;
-  /** The tasks that `fgd` expects; without it `fgd` packs like `binpack`. */
+  /** The tasks that `fgd` expects; absent: it packs like `binpack`. */
   readonly mix?: TaskMix | undefined;
 }
 
@@ -42,7 +42,7 @@ export const RANDOM_FIT: PlacementPolicy = {
   sameHostCost: 0,
 };
 
-/** Keeps GPUs usable for the tasks of the mix. Scoring costs more here, and more candidates bring more. */
+/** Keeps GPUs usable for the tasks of the mix. Here a larger sample gains more than its cost. */
 export function keepGpusWhole(mix: TaskMix): PlacementPolicy {
   return { name: 'fgd', score: 'fgd', sample: 128, sameHostCost: 0, mix };
 }

@@ -2,8 +2,19 @@ import type { ScoreName } from './policy.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
 /**
- * The largest amounts that any host of the cell gives away: what makes millicores, MiB and GPUs comparable. Taken over
- * the cell and not per host, so that a small full host and a large full host count by what is left on them.
+ * How good a fitting host is. This file has the load's part of the score; beside it:
+ *
+ * - `policy.ts`: the policies, which name a score and a sample size
+ * - `fragmentation.ts`: how much GPU capacity a placement makes useless (`fgd`)
+ * - `model-demand.ts`: which GPU models other tasks will need
+ * - `learned-mix.ts`: the expected mix of tasks, from those seen so far
+ *
+ * What the group prefers (affinity, spread) is added in `placement/group-count.ts`.
+ */
+
+/**
+ * The largest allocatable amounts of any host in the cell: what makes millicores, MiB and GPUs comparable. Per cell and
+ * not per host, so that small and large full hosts compare by what is left on them.
  */
 export interface Scale {
   readonly cpuMilli: number;
@@ -11,10 +22,10 @@ export interface Scale {
   readonly gpuMilli: number;
 }
 
-/** How the dimensions count in the load; a cell without GPUs divides by the rest. */
+/** How the dimensions count; a cell without GPUs divides by the rest. */
 export const LOAD_WEIGHTS = { cpu: 1, memory: 1, gpu: 2 } as const;
 
-/** What one millicore, one MiB and one GPU thousandth left on a host count: over the largest host they add up to 1. */
+/** The weights of one millicore, one MiB and one GPU thousandth left on a host; over the largest host they add up to 1. */
 export interface LeftWeights {
   readonly cpu: number;
   readonly memory: number;
@@ -32,20 +43,20 @@ export function leftWeights(scale: Scale): LeftWeights {
   };
 }
 
-/** The load's part of the score, 0 to 1: more is better. */
+/** The load's part of the score, 0 to 1. @param empty the weighted part of the host that would be left */
 export function loadScore(score: ScoreName, empty: number): number {
   if (score === 'random') return 0;
   return score === 'spread' ? empty : 1 - empty;
 }
 
 /**
- * The load's part of the score under `fgd`, 0 to 1: the logistic curve of the loss as in the paper, and where losses
- * are equal, as they often are, the fuller host.
+ * The load's part of the score under `fgd`, 0 to 1: the logistic curve of the loss as in the paper; among equal losses,
+ * which are common, the fuller host wins.
  */
 export function gpuLossScore(lossMilli: number, empty: number): number {
   const curve = 1 / (1 + Math.exp(lossMilli / GPU_MILLI_PER_DEVICE));
   return (curve + TIE_WEIGHT * (1 - empty)) / (1 + TIE_WEIGHT);
 }
 
-/** The published scores are whole hundredths; within one of those, the fuller host may win. */
+/** The published scores are whole hundredths; the fuller host wins only within one of them. */
 const TIE_WEIGHT = 0.01;
