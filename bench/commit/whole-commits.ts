@@ -172,8 +172,7 @@ export async function makeWholePath(options: WholeOptions): Promise<WholePath> {
     for (const [n, place] of plan.places.entries()) {
       const { kind } = outcome.get(place.id) ?? never();
       end[kind].push(place.id);
-      if (kind === 'conflicted') state.forget(place, known[n]);
-      else state.settle(place, known[n]);
+      state.forget(place, known[n]);
     }
     if (options.onPlan === undefined && end.conflicted.length > 0)
       throw new Error(`a lone scheduler met ${String(end.conflicted.length)} conflicts`);

@@ -268,7 +268,7 @@ export class CommitPipeline {
         conflicted.add(allocation.group);
         continue;
       }
-      cell.state.settle(allocation, entry.host ?? undefined);
+      cell.state.forget(allocation, entry.host ?? undefined);
       // Until now the claim may have counted twice, once by the watch: a job may be parked for that reason alone.
       this.#term.capacityFreed(allocation.host, allocation.shared);
       stats[part.kind] += 1;

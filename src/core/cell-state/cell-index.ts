@@ -7,10 +7,10 @@ import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
 import { fillRow, shiftRow } from './host-slot.ts';
 
-/** Part trees may hold so many times the cell's hosts together; what was used longest ago goes first. */
+/** Bound on the hosts in all class trees together; the least recently used tree goes first. */
 const PART_HOSTS_FACTOR = 4;
 const PART_HOSTS_SPARE = 4096;
-/** A tree over the hosts of some classes only. */
+/** A tree over the hosts of some classes. */
 interface Part {
   readonly tree: CapacityTree;
   readonly classes: readonly number[];
@@ -18,31 +18,30 @@ interface Part {
 }
 
 /**
- * The tables that placing reads: one row of free amounts a host, and trees over them that every change updates.
+ * The tables that placement reads: one row of free amounts a host, and trees over them.
  *
- * Hosts have their indices in a random order, and every table lies in it. So the hosts that one search compares, which
- * are neighbours, are a fair sample, and what is read of them is side by side in memory: a cell of 100,000 hosts fits no
- * processor's cache. A host that joins takes a random place, and the one that was there moves to the end.
+ * Host indices are in random order, and so is every table. So the neighbours that a search compares are a fair sample,
+ * and lie side by side in memory: a cell of 100,000 hosts fits no processor's cache. A host that joins takes a random
+ * index, and the host that had it moves to the end.
  */
 export class CellIndex {
   readonly classes = new HostClasses();
-  /** All hosts by what they would have free if the lower precedences gave way. */
+  /** All hosts by what they would have free without lower precedences. */
   readonly preemption = new PreemptionIndex(this);
-  /** Scratch for the need of the request at hand: one decision is made at a time. */
+  /** Scratch for the need of the current request: one decision is made at a time. */
   readonly need = new Float64Array(ROW);
-  /** 1 for hosts whose row may be old: `CellState` reads what is new before anybody decides by it. */
+  /** 1 for hosts with an unread ledger: a search calls `read` before it decides by their row. */
   unread = new Uint8Array(16);
-  /** How many those are. */
   unreadCount = 0;
-  /** Brings a host's row up to date. */
+  /** Brings a host's row up to date. Set by `CellState`. */
   read: (host: number) => void = () => undefined;
-  /** How often the group at hand has each host: one decision is made at a time. */
+  /** Scratch: how many allocations of the current group each host has. */
   readonly groupTally = new HostTally();
   readonly #slots: HostSlot[] = [];
-  /** Null until somebody asks: only some policies do. */
+  /** Null until first used: only some policies need it. */
   #gpuStock: GpuStock | null = null;
   readonly #all = new CapacityTree();
-  /** Hosts whose rows have changed since the trees last saw them, and 1 for each of these. */
+  /** Hosts whose rows have changed since the trees were last updated, and a 1 for each. */
   readonly #stale: number[] = [];
   #isStale = new Uint8Array(16);
   #shuffle = 1;
@@ -53,18 +52,17 @@ export class CellIndex {
   #partHosts = 0;
   #partsVersion = 0;
 
-  /** What is free, a row of `ROW` numbers by host index. Read only. */
+  /** What is free: `ROW` numbers for each host index. Read only. */
   get rows(): Float64Array {
     return this.#rows;
   }
 
-  /** All hosts, by what is free on them now. */
+  /** The tree over all hosts. */
   get all(): CapacityTree {
     this.catchUp();
     return this.#all;
   }
 
-  /** The devices that are free now, by model. */
   get gpuStock(): GpuStock {
     if (this.#gpuStock !== null) return this.#gpuStock;
     this.#gpuStock = new GpuStock();
@@ -72,12 +70,12 @@ export class CellIndex {
     return this.#gpuStock;
   }
 
-  /** How many hosts there are: all indices are below. */
+  /** The number of hosts; all indices are below. */
   get size(): number {
     return this.#slots.length;
   }
 
-  /** The slot of the host, null when no host has the index. */
+  /** null: no host has the index. */
   slotAt(index: number): HostSlot | null {
     return this.#slots[index] ?? null;
   }
@@ -92,7 +90,7 @@ export class CellIndex {
   add(slot: HostSlot, host: Host): void {
     if (slot.index < 0) {
       const last = this.#slots.length;
-      this.#room(last + 1);
+      this.#widen(last + 1);
       const index = this.#below(last + 1);
       if (index !== last) this.#move(index, last);
       this.#slots[index] = slot;
@@ -124,7 +122,7 @@ export class CellIndex {
     this.#mark(slot.index);
   }
 
-  /** Takes or gives back one use on the host. */
+  /** Adds (`sign` 1) or removes (−1) one use on the host. */
   shift(slot: HostSlot, use: Use, sign: 1 | -1): void {
     if (slot.index < 0) return;
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
@@ -133,10 +131,7 @@ export class CellIndex {
     this.#mark(slot.index);
   }
 
-  /**
-   * Brings the trees up to the rows. Done when a search begins, so that a host which many claims came to and went from
-   * meanwhile costs one climb; a search itself looks at no host of a tree again that it has taken.
-   */
+  /** Brings the trees up to the rows: once when a search begins, so that a host with many changes costs one climb. */
   catchUp(): void {
     for (const host of this.#stale) {
       this.#isStale[host] = 0;
@@ -145,7 +140,7 @@ export class CellIndex {
     this.#stale.length = 0;
   }
 
-  /** The tree over the hosts of some classes, kept up to date from now on. */
+  /** The tree over the hosts of some classes. */
   partOf(key: string, classes: readonly number[]): CapacityTree {
     if (this.#partsVersion !== this.classes.version) this.#dropParts();
     this.catchUp();
@@ -186,7 +181,7 @@ export class CellIndex {
     for (const tree of parts) tree.update(index, this.#rows, index * ROW);
   }
 
-  /** The host at `from` has its index at `to` from now on. */
+  /** Moves a host from one index to another. */
   #move(from: number, to: number): void {
     const slot = this.slot(from);
     this.#slots[to] = slot;
@@ -213,7 +208,7 @@ export class CellIndex {
     }
   }
 
-  /** The classes were divided anew or changed hosts: the parts are of another cell. */
+  /** The classes were rebuilt or changed hosts: the class trees are stale. */
   #dropParts(): void {
     this.#parts.clear();
     this.#partsOfClass = [];
@@ -221,14 +216,14 @@ export class CellIndex {
     this.#partsVersion = this.classes.version;
   }
 
-  #room(size: number): void {
+  #widen(size: number): void {
     this.#all.resize(size);
     this.unread = widened(this.unread, size);
     this.#isStale = widened(this.#isStale, size);
     this.#rows = widened(this.#rows, size * ROW);
   }
 
-  /** The order only has to be unrelated to anything; the same inserts give the same order (Numerical Recipes' LCG). */
+  /** The order need not be random, only unrelated to anything, and repeatable (Numerical Recipes' LCG). */
   #below(bound: number): number {
     this.#shuffle = (Math.imul(this.#shuffle, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((this.#shuffle / 4_294_967_296) * bound);

@@ -11,7 +11,25 @@ import { PoolBook } from '../quota/pool-book.ts';
 import type { Scale } from '../scoring/scoring.ts';
 import { Selections } from './selections.ts';
 
-/** One host as the filters see it: the ledger counts the scheduler's own claims in flight. */
+/**
+ * A scheduler's private copy of the cell: hosts, their ledgers as last seen, and on top of those its own claims in flight.
+ * A guess, never the truth: only the compare of a commit is. Every change of a host goes through `CellState` into the
+ * search tables:
+ *
+ * - `host-slot.ts`: all that is known of one host, and its row of free amounts
+ * - `host-tables.ts`: growing tables and counts by host index
+ * - `cell-index.ts`: the table of all rows, and the trees over it
+ * - `capacity-tree.ts`: a tournament tree that finds hosts with enough free
+ * - `host-classes.ts`: hosts with equal attributes, so that constraints are tested once a class
+ * - `selection.ts`: the classes that a group may use, in strata of equal preference; `selections.ts` keeps those last used
+ * - `spread-shares.ts`: the share of each value of a spread attribute
+ * - `preemption-index.ts`: trees over what would be free without lower precedences; `band-table.ts`: what each precedence holds
+ * - `gpu-stock.ts`: free devices by model
+ *
+ * `docs/decisions: Private cell state and search`
+ */
+
+/** One host for the filters: the ledger counts the scheduler's own claims in flight. */
 export interface HostSnapshot {
   readonly host: Host;
   readonly ledger: Ledger;
@@ -19,25 +37,19 @@ export interface HostSnapshot {
   readonly pools: PoolBook;
 }
 
-/**
- * A scheduler's private copy of the cell: hosts, their ledgers as last seen, and on top of those the own claims whose
- * commit is under way. A guess, never the truth: only the compare of a commit is.
- */
 export class CellState {
-  /** The tables that placing reads; every method below keeps them up to date. */
+  /** The tables that placement reads. */
   readonly index = new CellIndex();
-  /** What groups' constraints say about the hosts. */
   readonly selections: Selections;
-  /** What hosts share. */
   readonly pools: PoolBook;
   readonly #slots = new Map<string, HostSlot>();
   #inFlight = 0;
-  /** Hosts whose new ledger nobody has read. */
+  /** Hosts whose newest ledger is not read yet. */
   readonly #unread = new Set<HostSlot>();
   readonly #readLedger: (id: string) => void;
   #scale: Scale = { cpuMilli: 0, memoryMib: 0, gpuMilli: 0 };
 
-  /** @param readLedger calls `setLedger` for the host with what `setUnread` told of */
+  /** @param readLedger calls `setLedger` for a host that `setUnread` named */
   constructor(readLedger: (id: string) => void = () => undefined, pools = new PoolBook()) {
     this.#readLedger = readLedger;
     this.pools = pools;
@@ -45,17 +57,17 @@ export class CellState {
     this.index.read = (host) => this.#read(this.index.slot(host));
   }
 
-  /** How many hosts are registered, fit for work or not. */
+  /** How many hosts are registered. */
   get size(): number {
     return this.index.size;
   }
 
-  /** How many claims are assumed and neither settled nor forgotten. */
+  /** How many claims are assumed. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** The largest amounts that any host seen so far gives away. */
+  /** The largest allocatable amounts of any host seen so far. */
   get scale(): Scale {
     return this.#scale;
   }
@@ -72,7 +84,7 @@ export class CellState {
     };
   }
 
-  /** The registration is gone; what is known beside it stays, for the host may come back. */
+  /** The registration is gone. The rest of what is known stays, for the host may come back. */
   removeHost(id: string): void {
     const slot = this.#slots.get(id);
     if (slot?.host === undefined) return;
@@ -81,7 +93,7 @@ export class CellState {
     this.index.remove(slot);
   }
 
-  /** A host starts as not alive: nobody has heard of it. */
+  /** A host is not alive until this says so. */
   setAlive(id: string, alive: boolean): void {
     const slot = this.#slot(id);
     if (slot.alive === alive) return;
@@ -89,7 +101,7 @@ export class CellState {
     this.index.refill(slot);
   }
 
-  /** The ledger at a store revision; one older than the known is ignored, as watch events may come late or twice. */
+  /** The ledger at a store revision. An older one than known is ignored: watch events may come late or twice. */
   setLedger(id: string, ledger: Ledger, revision: number): void {
     const slot = this.#slot(id);
     if (revision < slot.revision) return;
@@ -100,7 +112,7 @@ export class CellState {
     this.index.refill(slot);
   }
 
-  /** The host's ledger has changed; it is read when a search comes by, or fails. */
+  /** The host's ledger has changed; it is read when a search draws the host, or fails. */
   setUnread(id: string): void {
     const slot = this.#slot(id);
     if (slot.unread) return;
@@ -111,7 +123,7 @@ export class CellState {
     this.index.unreadCount = this.#unread.size;
   }
 
-  /** Reads all that is unread. @returns whether there was any */
+  /** Reads all unread ledgers. @returns whether there were any */
   readAll(): boolean {
     if (this.#unread.size === 0) return false;
     for (const slot of [...this.#unread]) this.#read(slot);
@@ -119,61 +131,62 @@ export class CellState {
   }
 
   /**
-   * Counts the claim as given away until it is settled or forgotten.
-   * @param known the claim's host, for who has it at hand
+   * Counts the claim as given away until `forget`.
+   * @param known the claim's host, if the caller has it
    */
   assume(claim: Claim, known?: KnownHost): void {
     const slot = this.#slotAt(known) ?? this.#slot(claim.host);
     if (placeIn(slot.inFlight, claim.id) >= 0) throw new Error(`claim ${claim.id} is assumed already`);
     this.#inFlight += 1;
-    // Most hosts have one at a time, and a list made for one takes less than a list that may grow.
+    // Most hosts have one claim in flight, and a list literal of one takes less memory than a list that grew.
     if (slot.inFlight.length === 0) slot.inFlight = [claim];
     else slot.inFlight.push(claim);
     this.index.shift(slot, claim, 1);
     if (claim.shared !== undefined) this.pools.assume(claim.shared, 1);
   }
 
-  /** The claim was committed and a ledger that includes it was set: it must not count twice. Unknown ones do nothing. */
-  settle(claim: ClaimRef, known?: KnownHost): void {
-    this.#drop(claim, known);
-  }
-
-  /** The claim was refused: its place is free again. Unknown ones do nothing. */
-  forget(claim: ClaimRef, known?: KnownHost): void {
-    this.#drop(claim, known);
+  /**
+   * Ends an assumption: the claim was refused, or it was committed and a ledger with it was set. Ignores unknown claims.
+   * A claim is found on its host, which mostly has one: a map of all claims by id would be rebuilt all the time and let
+   * twice as much memory survive young garbage collections.
+   */
+  forget({ id, host }: Pick<Claim, 'id' | 'host'>, known?: KnownHost): void {
+    const slot = this.#slotAt(known) ?? this.#slots.get(host);
+    const place = slot === undefined ? -1 : placeIn(slot.inFlight, id);
+    const claim = slot?.inFlight[place];
+    if (slot === undefined || claim === undefined) return;
+    this.#inFlight -= 1;
+    if (slot.inFlight.length === 1) slot.inFlight = NO_CLAIMS;
+    else {
+      const last = slot.inFlight.pop();
+      if (last !== undefined && last !== claim) slot.inFlight[place] = last;
+    }
+    this.index.shift(slot, claim, -1);
+    if (claim.shared !== undefined) this.pools.assume(claim.shared, -1);
   }
 
   hostOf(id: string): Host | undefined {
     return this.#slots.get(id)?.host;
   }
 
-  isAlive(id: string): boolean {
-    return this.#slots.get(id)?.alive ?? false;
-  }
-
-  /** The host by its name: the same object always, also before it is registered and when it is gone. */
+  /** The host by its id: always the same object, also while it is not registered. */
   known(id: string): KnownHost {
     return this.#slot(id);
   }
 
-  /** Ports of the host that were seen to become free, least recently first. */
-  freedPortsOf(id: string): readonly number[] {
-    return this.#slots.get(id)?.freed ?? [];
-  }
-
-  /** The host's row in `index`; −1 when it is not registered. */
+  /** The host's index in the tables; −1: not registered. */
   indexOf(id: string): number {
     return this.#slots.get(id)?.index ?? -1;
   }
 
-  /** The known ledger with the own claims in flight added. */
+  /** The known ledger plus the claims in flight. */
   ledgerOf(id: string): Ledger {
     const slot = this.#slots.get(id);
     if (slot?.unread === true) this.#read(slot);
     return slot === undefined ? EMPTY_LEDGER : ledgerWithOwn(slot);
   }
 
-  /** Every registered host as the filters see it. */
+  /** Every registered host. */
   *views(): IterableIterator<HostSnapshot> {
     this.readAll();
     for (const slot of this.#slots.values()) {
@@ -207,28 +220,7 @@ export class CellState {
     }
     return slot;
   }
-
-  #drop({ id, host }: ClaimRef, known: KnownHost | undefined): void {
-    const slot = this.#slotAt(known) ?? this.#slots.get(host);
-    const place = slot === undefined ? -1 : placeIn(slot.inFlight, id);
-    const claim = slot?.inFlight[place];
-    if (slot === undefined || claim === undefined) return;
-    this.#inFlight -= 1;
-    if (slot.inFlight.length === 1) slot.inFlight = NO_CLAIMS;
-    else {
-      const last = slot.inFlight.pop();
-      if (last !== undefined && last !== claim) slot.inFlight[place] = last;
-    }
-    this.index.shift(slot, claim, -1);
-    if (claim.shared !== undefined) this.pools.assume(claim.shared, -1);
-  }
 }
-
-/**
- * Names an assumed claim. It is looked for on its host: with a table of all claims by their ids, which come and go by the
- * thousand, twice as much outlived the young garbage collections (decision 142).
- */
-export type ClaimRef = Pick<Claim, 'id' | 'host'>;
 
 function placeIn(claims: readonly Claim[], id: string): number {
   for (let n = 0; n < claims.length; n++) if (claims[n]!.id === id) return n;

@@ -3,10 +3,10 @@ import { takesWork } from './host-slot.ts';
 import type { FreeDevices } from '../scoring/model-demand.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
-/** What a host adds to the stock: its one model mostly. */
+/** What one host adds to the stock, by model. */
 type Part = ReadonlyMap<string, number>;
 
-/** The device thousandths that are free in the cell, by model, on hosts that take work. */
+/** Free device thousandths in the cell by model, on hosts that take work. */
 export class GpuStock implements FreeDevices {
   readonly #free = new Map<string, number>();
   readonly #parts = new Map<HostSlot, Part>();
@@ -20,7 +20,7 @@ export class GpuStock implements FreeDevices {
     return this.#free.get(model) ?? 0;
   }
 
-  /** Counts what is free on the host now instead of what was. */
+  /** Replaces what the host adds. */
   set(slot: HostSlot): void {
     this.remove(slot);
     if (slot.gpuUsed.length === 0 || slot.host === undefined || !takesWork(slot)) return;

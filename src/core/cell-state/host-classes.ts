@@ -1,28 +1,28 @@
 import { attributeOf, hasDriver } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
 
-/** Hosts that answer every attribute in use alike: what holds for one of them holds for all. */
+/** Hosts with equal values of every attribute in use: what holds for one of them holds for all. */
 export interface HostClass {
-  /** A host of the class, to be asked in the name of all. */
+  /** Any host of the class. */
   readonly example: Host;
   /** Indices of its hosts, in no order. */
   readonly hosts: number[];
 }
 
-/** So many attributes may divide the hosts before the division starts anew with the ones of the latest request. */
+/** Beyond so many attributes the division restarts with those of the latest request. */
 const ATTRIBUTES_MAX = 64;
-/** Classes that may stand empty before all are made anew. */
+/** Empty classes beyond which all classes are rebuilt. */
 const CLASSES_SPARE = 1024;
 
 /**
- * Divides the hosts into classes by the attributes that requests have asked about so far, and by nothing else: a
- * serial number that every host has for itself divides nothing until somebody asks for it.
+ * Divides the hosts into classes by the attributes that requests have used so far: a unique serial number of each host
+ * divides nothing until a request names it.
  */
 export class HostClasses {
   readonly #attributes = new Set<string>();
   readonly #bySignature = new Map<string, number>();
   readonly #hosts: (Host | undefined)[] = [];
-  /** Where in its class's list each host stands. */
+  /** The position of each host in its class's list. */
   readonly #places: number[] = [];
   #classOf = new Int32Array(16).fill(-1);
   #classes: HostClass[] = [];
@@ -37,16 +37,16 @@ export class HostClasses {
     return this.#classes;
   }
 
-  /** Moves on whenever a verdict over classes, kept by a caller, may have become wrong or incomplete. */
+  /** Changes whenever something that a caller keeps by class may be wrong or incomplete. */
   get version(): number {
     return this.#version;
   }
 
-  /** Puts a host into its class; one that is there already moves if its answers have changed. */
+  /** Puts a host into its class, or moves it when its attributes have changed. */
   set(index: number, host: Host): void {
-    this.#room(index);
+    this.#grow(index);
     this.#hosts[index] = host;
-    // Hosts whose answers keep changing leave empty classes behind.
+    // Hosts whose attributes keep changing leave empty classes.
     if (this.#classes.length > 2 * this.#hosts.length + CLASSES_SPARE) this.#redivide();
     const found = this.#classFor(host);
     if (found === this.#classOf[index]) return;
@@ -61,9 +61,9 @@ export class HostClasses {
     this.#version += 1;
   }
 
-  /** The host at `from` has its index at `to` from now on. */
+  /** Moves a host from one index to another. */
   move(from: number, to: number): void {
-    this.#room(to);
+    this.#grow(to);
     const number = this.#classOf[from] ?? -1;
     const place = this.#places[from] ?? 0;
     this.#hosts[to] = this.#hosts[from];
@@ -76,7 +76,7 @@ export class HostClasses {
     this.#version += 1;
   }
 
-  /** Makes sure that hosts of one class answer these attributes alike (`id` is never asked of a class). */
+  /** Makes the hosts of one class equal in these attributes (`id` is never tested by class). */
   divideBy(attributes: readonly string[]): void {
     const fresh = attributes.filter((name) => name !== 'id' && !this.#attributes.has(name));
     if (fresh.length === 0) return;
@@ -130,11 +130,11 @@ export class HostClasses {
     this.#classOf[index] = -1;
   }
 
-  #room(index: number): void {
+  #grow(index: number): void {
     if (index < this.#classOf.length) return;
     const wider = new Int32Array(2 * this.#classOf.length).fill(-1);
     wider.set(this.#classOf);
     this.#classOf = wider;
-    this.#room(index);
+    this.#grow(index);
   }
 }

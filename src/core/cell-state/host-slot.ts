@@ -7,17 +7,14 @@ import { EMPTY_LEDGER } from '../fit/ledger.ts';
 import type { Resources } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
-/**
- * A host as a cell state knows it: one object for as long as the state lives, registered or not. Who keeps it need not
- * look the host up by its name again.
- */
+/** A host as a cell state knows it: one object for the life of the state, which spares lookups by id. */
 export interface KnownHost {
   readonly id: string;
-  /** Its row in the cell's tables, which changes when hosts come and go; −1 while it is not registered. */
+  /** Its index in the tables, which changes when hosts come and go; −1: not registered. */
   readonly index: number;
 }
 
-/** All that is known of one host id, also before the host is registered: ledger and sign of life may come first. */
+/** All that is known of one host, also before it is registered: its ledger and `alive` key may come first. */
 export interface HostSlot extends KnownHost {
   index: number;
   host: Host | undefined;
@@ -25,23 +22,23 @@ export interface HostSlot extends KnownHost {
   ledger: Ledger;
   revision: number;
   alive: boolean;
-  /** Its new ledger was not read yet. */
+  /** Its newest ledger is not read yet. */
   unread: boolean;
-  /** Own claims that the known ledger does not include yet. */
+  /** Claims of this scheduler that the known ledger does not include yet. */
   inFlight: Claim[];
   /** Thousandths in use by device: ledger and claims in flight. */
   gpuUsed: number[];
   /** Ports in use, with how often each is counted; null: none. */
   ports: Map<number, number> | null;
-  /** Ports that were seen to become free, least recently first; null: none. */
+  /** Ports that became free, least recently first; null: none. */
   freed: number[] | null;
-  /** Named amounts that are free; null: neither had nor used. */
+  /** Free scalars; null: neither present nor used. */
   scalars: Record<string, number> | null;
 }
 
 /**
- * What a host gives away when nothing is given away yet. Reckoned once: its record lies in many pieces all over the memory,
- * and every ledger that comes asks for this.
+ * What the empty host gives away. Computed once, at registration: the host's record is spread over the memory, and every
+ * new ledger needs this. One plain literal, since V8 reads an object made by spreading four times as slowly.
  */
 interface WholeHost {
   readonly cpuMilli: number;
@@ -53,10 +50,10 @@ interface WholeHost {
   readonly ports: number;
 }
 
-/** What a claim takes, whoever makes it. */
+/** What a claim takes of a host. */
 export type Use = Pick<Claim, 'resources' | 'gpus' | 'ports'>;
 
-/** Shared by all slots that have none; never written. */
+/** Shared by all slots without claims in flight; never written. */
 export const NO_CLAIMS: Claim[] = [];
 const NO_DEVICES: number[] = [];
 const NOTHING: WholeHost = { cpuMilli: 0, memoryMib: 0, diskMib: 0, scalars: null, devices: 0, ports: 0 };
@@ -79,7 +76,7 @@ export function newSlot(id: string): HostSlot {
   };
 }
 
-/** The host is registered, anew or as another one than before. */
+/** Sets the host's registration. */
 export function register(slot: HostSlot, host: Host): void {
   const { cpuMilli, memoryMib, diskMib, scalars } = allocatable(host);
   slot.host = host;
@@ -93,10 +90,10 @@ export function register(slot: HostSlot, host: Host): void {
   };
 }
 
-/** More than that are as good as free for ever: by then the first of them has long rested. */
+/** Beyond so many, the first has been free for long. */
 const FREED_MAX = 64;
 
-/** The host's ledger is another one now: what it has no more is chosen last for a while (S1.3). */
+/** Notes ports that a new ledger no longer holds: they are chosen last for a while (S1.3). */
 export function noteFreed(slot: HostSlot, before: readonly number[], after: readonly number[]): void {
   if (before.length === 0 && slot.freed === null) return;
   const freed = before.filter((port) => !after.includes(port));
@@ -109,7 +106,7 @@ export function takesWork(slot: HostSlot): boolean {
   return slot.host !== undefined && slot.alive && slot.ledger.state === 'ready';
 }
 
-/** Computes what is free from scratch: allocatable less the ledger less the claims in flight. */
+/** Computes what is free from scratch: allocatable minus ledger minus claims in flight. */
 export function fillRow(slot: HostSlot, rows: Float64Array, offset: number): void {
   const { cpuMilli, memoryMib, diskMib, scalars, devices } = slot.whole;
   rows[offset + CPU] = cpuMilli;
@@ -129,7 +126,7 @@ export function fillRow(slot: HostSlot, rows: Float64Array, offset: number): voi
   rows[offset + TAKES] = takesWork(slot) ? 1 : 0;
 }
 
-/** Takes (`sign` 1) or gives back (−1) one use. */
+/** Adds (`sign` 1) or removes (−1) one use. */
 export function shiftRow(slot: HostSlot, rows: Float64Array, offset: number, use: Use, sign: 1 | -1): void {
   shiftUse(slot, rows, offset, use, sign);
   if (use.gpus.length > 0) deriveGpu(slot, rows, offset);

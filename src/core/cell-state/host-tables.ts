@@ -1,4 +1,4 @@
-/** The table with room for `size` numbers; as it is when it has, so that it grows in few steps. */
+/** The table with a length of at least `size`: doubled, so that it grows in few steps. */
 export function widened<T extends Uint8Array | Int32Array | Uint32Array | Float64Array>(
   table: T,
   size: number,
@@ -9,14 +9,13 @@ export function widened<T extends Uint8Array | Int32Array | Uint32Array | Float6
   return wider;
 }
 
-/** A count of each host that all begin at nought again at once, for decisions that count some hosts of a large cell. */
+/** A count for each host, with a `clear` that costs nothing, for decisions that count few hosts of a large cell. */
 export class HostTally {
-  /** For each host: the round that counted it last, and the count of that round. */
+  /** For each host: the round that last counted it, and its count in that round. */
   #counts = new Uint32Array(2);
   #round = 0;
   #isEmpty = true;
 
-  /** All counts are nought from now on. */
   clear(): void {
     this.#isEmpty = true;
     this.#round += 1;

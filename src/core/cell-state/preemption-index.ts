@@ -3,29 +3,27 @@ import { CapacityTree, ROW, TAKES } from './capacity-tree.ts';
 import type { HostSlot } from './host-slot.ts';
 import { widened } from './host-tables.ts';
 
-/** A tree over all hosts for each precedence that evicts; a cell has few such. What was used longest ago goes first. */
+/** A tree over all hosts for each precedence that preempts; cells have few. The least recently used goes first. */
 const TREES_MAX = 3;
 
-/** What has changed of a host since the trees were last brought up to date. */
+/** What has changed of a host since the trees were last updated. */
 const CLEAN = 0;
 const ROOM = 1;
 const LEDGER = 2;
 
-/** What the trees are made of; `CellIndex` in this program. */
+/** The tables that the trees are built from: a `CellIndex`. */
 export interface PreemptionSource {
   readonly rows: Float64Array;
   slot(index: number): HostSlot;
-  /** All host indices are below. */
   readonly size: number;
 }
 
 /**
- * Trees over what each host would have free if everything below a precedence gave way. Made when somebody first asks, and
- * brought up to date only when somebody asks again: placing pays for one mark a change, and nothing before the first
- * eviction.
+ * Trees over what each host would have free without everything below a precedence. Built and updated by `treeBelow`, so
+ * placement pays for one mark a change, and nothing before the first preemption.
  */
 export class PreemptionIndex {
-  /** What each precedence holds of each host, as `treeBelow` found it when it was last asked. */
+  /** What each precedence holds of each host, as of the last `treeBelow`. */
   readonly bands = new BandTable();
   readonly #source: PreemptionSource;
   readonly #trees = new Map<number, CapacityTree>();
@@ -38,8 +36,8 @@ export class PreemptionIndex {
   }
 
   /**
-   * The host's room changed, or it came or went.
-   * @param ledger may its ledger be another one?
+   * What is free on the host changed, or the host came or went.
+   * @param ledger true: its ledger may have changed too
    */
   mark(host: number, ledger: boolean): void {
     if (this.#trees.size === 0) return;
@@ -50,8 +48,8 @@ export class PreemptionIndex {
   }
 
   /**
-   * Hosts by what is free on them with all below the precedence gone. Devices are not told apart by precedence in a
-   * ledger, so a host with anything below it counts with all of its devices: enough is necessary, not sufficient.
+   * Hosts by what is free without all below the precedence. A ledger does not say which precedence holds a device, so all
+   * devices of a host with anything below count as free: necessary, not sufficient.
    */
   treeBelow(precedence: number): CapacityTree {
     this.#catchUp();
@@ -91,7 +89,7 @@ export class PreemptionIndex {
     tree.update(host, row, 0);
   }
 
-  /** Adds what is held below the precedence to the row at hand. @returns false when nothing is */
+  /** Adds what is held below the precedence to the row. @returns false when nothing is */
   #addBelow(host: number, precedence: number): boolean {
     if (this.bands.covers(host)) return this.bands.addBelow(host, precedence, this.#row);
     const { ledger, gpuUsed } = this.#source.slot(host);

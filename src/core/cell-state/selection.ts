@@ -7,30 +7,30 @@ import type { Affinity, Expression, Group } from '../cell/job.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
 import { spreadShares } from './spread-shares.ts';
 
-/** Hosts for which a group has the same wishes: equal affinity, equal values of the attributes that it spreads over. */
+/** Hosts that a group prefers equally: equal affinity, equal values of its spread attributes. */
 export interface Stratum {
-  /** Names the stratum's tree: by its classes where they are few, so that groups of other wishes share it. */
+  /** Names the stratum's tree: by its classes where they are few, so that selections share it. */
   readonly key: string;
   readonly classes: readonly number[];
   readonly hosts: number;
-  /** The hosts themselves, where they are few enough to be looked at one by one; else null. */
+  /** The hosts, where they are few enough to try one by one; else null. */
   readonly list: readonly number[] | null;
 }
 
-/** A stratum of no more hosts is looked at host by host. */
+/** A stratum of at most so many hosts is searched host by host. */
 const LIST_MAX = 64;
 
 const CLASSES_NAMED_MAX = 16;
 
 /**
- * More strata than this are searched as one, of which a sample is compared: to weigh each for the first place of a decision
- * costs some 60 ns, and so many a millisecond. A cell of 100,000 hosts with seven in a rack has as many.
+ * More strata than this are merged into one, which is sampled: scoring each for the first place of a decision costs some
+ * 60 ns, so this many take a millisecond. A cell of 100,000 hosts with seven in a rack has as many.
  */
 export const STRATA_MAX = 16_384;
 
 /**
- * What a group's constraints and wishes say about every class of hosts: computed once for all groups that say the
- * same, and again when the classes change. Holds nothing that depends on load.
+ * What a group's constraints and preferences say about every class of hosts: computed once for all groups that say the
+ * same, and again when the classes change. Independent of load.
  */
 export interface Selection {
   readonly key: string;
@@ -40,29 +40,29 @@ export interface Selection {
   readonly strata: readonly Stratum[];
   /** How many hosts all strata have together. */
   readonly hosts: number;
-  /** These hosts by their indices, which are random numbers, made when first asked for; null: all there are. */
+  /** The indices of these hosts in order, built on first use; null: all hosts. */
   readonly inOrder: () => Int32Array | null;
-  /** Sum of the affinities' weights by class, in units of the load's whole range. */
+  /** Sum of the affinities' weights by class, in units of the load score's range. */
   readonly affinityOf: Float64Array;
-  /** The attributes that `distinct` and `spread` count, and those that say who shares what is asked for, without `id`. */
+  /** The attributes of `distinct`, `spread` and the requested shared resources, without `id`. */
   readonly attributes: readonly string[];
   /** For each attribute: the number of the class's value; −1: not set. */
   readonly valueOf: readonly Int32Array[];
   readonly valueCounts: readonly number[];
   /** The values themselves, by their numbers. */
   readonly valueNames: readonly (readonly string[])[];
-  /** For each spread of the group: the parts of its values; null: even. */
+  /** For each spread of the group: the shares of its values; null: even. */
   readonly shares: readonly (ReadonlyMap<string, number> | null)[];
-  /** Constraints and affinities about `id`: asked of each host, as no two hosts of a class share it. */
+  /** Constraints and affinities on `id`: tested for each host, since hosts of a class differ in it. */
   readonly hostConstraints: readonly Expression[];
   readonly hostAffinities: readonly Affinity[];
-  /** Hosts that affinities name by their ids and wish for: no sample may leave them out. */
+  /** Hosts that a positive affinity names by id: no sample may leave them out. */
   readonly hostsPreferred: readonly string[];
   /** The only hosts that constraints on `id` allow; null: no such constraint. */
   readonly hostsNamed: readonly string[] | null;
-  /** All strata in one, as there are too many: its hosts differ in wishes. */
+  /** There are too many strata and all are merged: the hosts differ in preference. */
   readonly mixed: boolean;
-  /** Every host may serve, and all alike. */
+  /** Every host may be used, and all are preferred equally. */
   readonly all: boolean;
 }
 
@@ -71,8 +71,8 @@ const NO_VALUES = { of: new Int32Array(0), names: [] as readonly string[] };
 const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAttribute(attribute) === 'id';
 
 /**
- * What the group's wishes say about the classes, which must be divided by all attributes they name.
- * @param sharers the attributes that say which hosts share what is asked for
+ * The selection of a group. The classes must be divided by all attributes that it names.
+ * @param sharers the attributes that divide the hosts into pools of the requested shared resources
  */
 export function select(
   key: string,
@@ -87,14 +87,14 @@ export function select(
   const values = attributes.map((name) => numberValues(classes, name));
   const affinityOf = Float64Array.from(classes, (each) => affinity(each, group));
   const stratumOf = new Int32Array(classes.length).fill(-1);
-  // Hosts of one pool are a stratum, so that those of a pool without room are passed over all at once.
+  // Strata do not cross pools, so that the hosts of an exhausted pool are skipped at once.
   const over = [...group.spread.map(({ attribute }) => plainAttribute(attribute)), ...sharers];
   const dividedBy = over.map((name) => attributes.indexOf(name));
   const found = new Map<string, number[]>();
   for (const [number, each] of classes.entries()) {
     if (each.hosts.length === 0 || !serves(each, request)) continue;
-    const wish = dividedBy.map((at) => values[at]?.of[number] ?? 0);
-    const stratum = `${String(affinityOf[number] ?? 0)} ${wish.join(' ')}`;
+    const valueNumbers = dividedBy.map((at) => values[at]?.of[number] ?? 0);
+    const stratum = `${String(affinityOf[number] ?? 0)} ${valueNumbers.join(' ')}`;
     const members = found.get(stratum);
     if (members === undefined) found.set(stratum, [number]);
     else members.push(number);
@@ -143,7 +143,7 @@ export function select(
 function serves({ example }: HostClass, { group, ask }: GroupAsk): boolean {
   const { gpu } = ask;
   if (!hasDriver(example)) return false;
-  // A host without devices has no GPU amounts free either; only the models are worth a verdict of their own.
+  // A host without devices shows no free GPU amounts; only the models need a test.
   if (gpu !== null && gpu.models.length > 0 && !example.gpuModels.some((model) => modelFits(gpu, model)))
     return false;
   return group.constraints.every((expression) => onId(expression) || meets(example, expression));
@@ -175,7 +175,7 @@ function stratumOfClasses(
   members: readonly number[],
 ): Stratum {
   const few = members.length <= CLASSES_NAMED_MAX;
-  // The first class tells the strata of one selection apart.
+  // The first class identifies a stratum within the selection.
   const key = few ? members.join() : `${selection}\n#${String(members[0] ?? -1)}`;
   let hosts = 0;
   for (const number of members) hosts += classes[number]?.hosts.length ?? 0;
@@ -188,7 +188,7 @@ function hostsInOrder(classes: readonly HostClass[], strata: readonly Stratum[])
   return Int32Array.from(members.flatMap((number) => classes[number]?.hosts ?? [])).sort();
 }
 
-/** The hosts that `id == x` and `id in x,y` leave; other operators on `id` name nobody. */
+/** The hosts that `id == x` and `id in x,y` allow; other operators on `id` name no hosts. */
 function namedHosts(constraints: readonly Expression[]): readonly string[] | null {
   let named: readonly string[] | null = null;
   for (const constraint of constraints) {

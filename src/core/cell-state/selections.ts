@@ -6,21 +6,21 @@ import type { PoolBook } from '../quota/pool-book.ts';
 import type { Selection } from './selection.ts';
 import { select } from './selection.ts';
 
-/** So many are kept, however small; the one used longest ago goes first. */
+/** Selections kept; the least recently used goes first. */
 const SELECTIONS_MAX = 256;
 /**
- * So much all that are kept may take together: a tenth of what a scheduler of 100,000 hosts may use. A group that is
- * spread over 16,000 racks has a selection of 5 MB; ten such groups are placed in turn without making theirs anew.
+ * Memory of all that are kept: a tenth of what a scheduler of 100,000 hosts may use. A group that is spread over 16,000
+ * racks has a selection of 5 MB, so ten such groups alternate without rebuilding.
  */
 export const SELECTIONS_BYTES_MAX = 64 * 1024 * 1024;
-/** As measured: a stratum with its key and lists, a class in the tables and in its stratum, and its value of an attribute. */
+/** Measured: a stratum with key and lists; a class in tables and stratum; its value of an attribute. */
 const STRATUM_BYTES = 320;
 const CLASS_BYTES = 24;
 const VALUE_BYTES = 12;
-/** In the list of the hosts in order, whether that was asked for or not. */
+/** In `inOrder`, whether it is built or not. */
 const HOST_BYTES = 4;
 
-/** The selections of the groups that were placed last, as long as the classes stay as they are. */
+/** The selections of the groups that were placed last, while the classes do not change. */
 export class Selections {
   readonly #index: CellIndex;
   readonly #pools: PoolBook;
@@ -35,12 +35,11 @@ export class Selections {
     this.#pools = pools;
   }
 
-  /** How many are kept. */
   get size(): number {
     return this.#known.size;
   }
 
-  /** What those that are kept take together, about. */
+  /** Estimated memory of those that are kept. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -71,7 +70,7 @@ export class Selections {
   }
 
   #keep(made: Selection): void {
-    // None of an older version is of use to anybody.
+    // Selections of an older version are stale.
     if (this.#latest !== null && this.#latest.version !== made.version) this.#clear();
     this.#known.set(made.key, made);
     this.#latest = made;
@@ -90,8 +89,8 @@ export class Selections {
   }
 
   #keyOf(group: Group): string {
-    // Most groups wish for nothing, and nothing need be remembered of them.
-    if (isWithoutWishes(group)) return '';
+    // Most groups have neither constraints nor preferences.
+    if (isPlain(group)) return '';
     let key = this.#keys.get(group);
     if (key === undefined) this.#keys.set(group, (key = keyOf(group)));
     return key;
@@ -103,7 +102,7 @@ function bytesOf({ strata, stratumOf, valueOf, hosts }: Selection): number {
   return strata.length * STRATUM_BYTES + classes + hosts * HOST_BYTES;
 }
 
-function isWithoutWishes({ constraints, affinities, spread, distinct }: Group): boolean {
+function isPlain({ constraints, affinities, spread, distinct }: Group): boolean {
   return constraints.length + affinities.length + spread.length + distinct.length === 0;
 }
 
@@ -136,7 +135,7 @@ function attributesOf(group: Group, models: boolean): string[] {
 
 const NO_ATTRIBUTES: readonly string[] = Object.freeze([]);
 
-/** The attributes whose values say which hosts share what is asked for. */
+/** The attributes that divide the hosts into pools of what is asked for. */
 function sharersOf(shared: Readonly<Record<string, number>>, pools: PoolBook): readonly string[] {
   const names = new Set<string>();
   for (const name in shared) {

@@ -1,9 +1,9 @@
 /**
- * What part of a group belongs on each value of an attribute that it spreads over, against the part of each if all had the
- * same: 1 is an even part. Values that no host which may serve has are left out, and the others share among them.
+ * The share of a group that belongs on each value of a spread attribute, relative to an even share, 1. Values that no
+ * usable host has are left out and their percent is shared; values without a target divide the rest evenly.
  * @param targets percent by value
- * @param values those that hosts have which may serve
- * @returns only values with a part of their own
+ * @param values of the hosts that the group may use
+ * @returns values with a share above 0
  */
 export function spreadShares(
   targets: Readonly<Record<string, number>>,
@@ -25,9 +25,9 @@ export function spreadShares(
 const PERCENT = 100;
 
 /**
- * How far a value is filled that has so many allocations of the group: the next one belongs where this is least. By the method of Webster,
- * which gives each value its part as nearly as whole numbers can, whatever the group's size; an even part counts as
- * many as there are.
+ * How far a value with `count` allocations of the group is filled: the next one belongs where this is least. Webster's
+ * method, which comes as near to the shares as whole numbers can at every size. With an even share it equals `count`.
+ * `docs/decisions: Spread and distinct`
  */
 export function filling(count: number, share: number): number {
   return (count + 0.5) / share - 0.5;

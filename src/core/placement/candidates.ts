@@ -20,7 +20,7 @@ export interface HostRules {
   score(host: number, rows: Rows, offset: number): number;
 }
 
-const NOBODY: readonly number[] = [];
+const NO_HOSTS: readonly number[] = [];
 
 /**
  * The candidates of one stratum: fitting hosts with their scores, each drawn once. Preferred hosts are candidates from
@@ -58,7 +58,7 @@ export class Candidates {
     stratum: number,
     judge: HostRules,
     chance: Chance,
-    preferred: readonly number[] = NOBODY,
+    preferred: readonly number[] = NO_HOSTS,
   ) {
     this.#source = source;
     this.#stratum = stratum;

@@ -3,12 +3,12 @@ import type { HostRefusal } from './filters.ts';
 import { CHECKS, heldValues, refusalOf } from './filters.ts';
 import type { PlacementRequest } from './placement-request.ts';
 
-/** Why hosts do not take one more allocation of a group. Hosts that would take it are in `hostsTotal` only. */
+/** Why hosts refuse one more allocation of a group. Hosts that would take it count in `hostsTotal` only. */
 export interface Explanation {
   /** At most `EXPLAIN_HOSTS_MAX`; the nearest miss first. */
   readonly hosts: readonly HostRefusal[];
   readonly hostsTotal: number;
-  /** How many hosts each check refused, commonest first. */
+  /** How many hosts each filter refused, commonest first. */
   readonly refusals: readonly { readonly check: string; readonly hosts: number }[];
 }
 

@@ -14,29 +14,28 @@ import { filling } from '../cell-state/spread-shares.ts';
 const NOBODY: readonly KnownHost[] = Object.freeze([]);
 
 /**
- * Where hosts held only matter as themselves, and are no more than these, they are compared with the host that was found:
- * in a large cell, to look each of them up costs more than to find it.
+ * At most so many held hosts, where only `distinct` on the id counts them, are compared with the host that was found:
+ * looking each up in the tables of a large cell costs more.
  */
 const COMPARED_MAX = 64;
 
-/** What the group holds while its places are chosen, counted over classes; what it costs and forbids follows. */
+/** What the group holds while its places are chosen, counted by host and by attribute value, and what follows from it. */
 export class GroupCount {
-  /** What one more allocation of the group on the same host costs. */
+  /** The cost of one more allocation of the group on the same host. */
   readonly sameHostCost: number;
   readonly #selection: Selection;
   readonly #index: CellIndex;
   readonly #classOf: Int32Array;
-  /** Allocations by host; kept only where it matters. */
+  /** Allocations by host; null: they do not matter. */
   readonly #byHost: HostTally | null;
   readonly #onePerHost: boolean;
-  /** Hosts that the group has, which are in no count: `isTaken` says. */
+  /** Hosts of the group that are not counted: `isTaken` compares. */
   readonly #compared: readonly KnownHost[];
   /** By attribute of the selection, then by value number. */
   readonly #byValue: readonly number[][];
   readonly #distinct: readonly number[];
   readonly #spread: readonly SpreadCount[];
-  /** Of what the hosts share. */
-  readonly #room: PoolCapacity;
+  readonly #pools: PoolCapacity;
 
   constructor(state: CellState, selection: Selection, request: PlacementRequest, policy: PlacementPolicy) {
     const { index } = state;
@@ -52,7 +51,7 @@ export class GroupCount {
     this.#distinct = distinct.length === 0 ? NO_LIST : numbersOf(selection, distinct);
     this.#byHost = this.sameHostCost !== 0 || this.#onePerHost ? index.groupTally : null;
     this.#byHost?.clear();
-    this.#room = new PoolCapacity(state.pools, selection, index, request.ask);
+    this.#pools = new PoolCapacity(state.pools, selection, index, request.ask);
     this.#byValue = selection.valueCounts.map((count) => new Array<number>(count).fill(0));
     const { hostsHeld } = request;
     const isCompared =
@@ -65,7 +64,7 @@ export class GroupCount {
       for (const known of hostsHeld) if (known.index >= 0) this.#count(known.index);
   }
 
-  /** Are there any wishes or rules that depend on what the group holds? */
+  /** Does any rule or preference depend on what the group holds? */
   get #counts(): boolean {
     return this.#byHost !== null || this.#byValue.length > 0;
   }
@@ -75,15 +74,15 @@ export class GroupCount {
     return this.#onePerHost || this.forbidsValues;
   }
 
-  /** May a pick forbid hosts other than its own? */
+  /** May a pick forbid other hosts than its own? */
   get forbidsValues(): boolean {
-    return this.#distinct.length > 0 || this.#room.forbids;
+    return this.#distinct.length > 0 || this.#pools.forbids;
   }
 
   /** One more was placed on the host. */
   add(host: number): void {
     this.#count(host);
-    this.#room.take(host);
+    this.#pools.take(host);
   }
 
   #count(host: number): void {
@@ -94,33 +93,33 @@ export class GroupCount {
       if (value < 0) continue;
       this.#byValue[at]![value]! += 1;
     }
-    for (const wish of this.#spread) {
-      const cost = this.#fillingOf(wish, this.#classOf[host] ?? -1);
-      if (cost !== null && cost > wish.largest) wish.largest = cost;
+    for (const each of this.#spread) {
+      const cost = this.#fillingOf(each, this.#classOf[host] ?? -1);
+      if (cost !== null && cost > each.largest) each.largest = cost;
     }
   }
 
   /** Do the pools of the class's hosts take one more? */
   hasCapacity(hostClass: number): boolean {
-    return this.#room.takes(hostClass);
+    return this.#pools.takes(hostClass);
   }
 
-  /** Do `distinct` and the pools let one more onto the host? */
+  /** Do `distinct` and the pools allow one more on the host? */
   allows(host: number): boolean {
     return this.mayAllow(host) && !this.isTaken(host);
   }
 
-  /** Has the group the host already, which only `distinct` on single hosts asks? */
+  /** Does the group hold the host already? Only where `distinct` names the id. */
   isTaken(host: number): boolean {
     if (this.#compared.length === 0) return false;
     const slot = this.#index.slotAt(host);
     return slot !== null && this.#compared.includes(slot);
   }
 
-  /** False: `allows` says no as well. True: so does it, unless the host is taken. */
+  /** `allows` without `isTaken`. */
   mayAllow(host: number): boolean {
     if (this.#onePerHost && this.#byHost!.of(host) > 0) return false;
-    if (!this.#room.takes(this.#classOf[host] ?? -1)) return false;
+    if (!this.#pools.takes(this.#classOf[host] ?? -1)) return false;
     for (const at of this.#distinct) {
       const value = this.#selection.valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
       if (value >= 0 && (this.#byValue[at]?.[value] ?? 0) > 0) return false;
@@ -128,25 +127,25 @@ export class GroupCount {
     return true;
   }
 
-  /** The cost of the group's own company on the host. */
+  /** The cost of the group's allocations on the host. */
   sameHostCostOn(host: number): number {
     return this.sameHostCost === 0 ? 0 : this.sameHostCost * this.#byHost!.of(host);
   }
 
-  /** The selection's attributes on which `wish` depends, and which of their values have no part of the group. */
+  /** The selection's attributes on which `preference` depends. */
   get spreadOver(): readonly SpreadValues[] {
     return this.#spread;
   }
 
-  /** Affinity and spread, for any host of the class. */
-  wish(number: number): number {
+  /** The score from affinity and spread, for any host of the class. */
+  preference(number: number): number {
     let score = this.#selection.affinityOf[number] ?? 0;
-    for (const wish of this.#spread)
-      score -= wish.weight * (this.#fillingOf(wish, number) ?? wish.largest + 1);
+    for (const each of this.#spread)
+      score -= each.weight * (this.#fillingOf(each, number) ?? each.largest + 1);
     return score;
   }
 
-  /** How far the value of the class is filled; null: it has none, or one without a part of the group. */
+  /** How far the value of the class is filled; null: it has no value, or one with share 0. */
   #fillingOf({ at, shares }: SpreadCount, hostClass: number): number | null {
     const value = this.#selection.valueOf[at]?.[hostClass] ?? -1;
     if (value < 0) return null;
@@ -161,7 +160,7 @@ export class GroupCount {
 export interface SpreadValues {
   /** Its number in the selection. */
   readonly at: number;
-  /** By value number: its part (`spreadShares`), 0: none; null: all have the same. */
+  /** Share (`spreadShares`) by value number, 0: none; null: even. */
   readonly shares: Float64Array | null;
   /** How far the fullest value is filled. */
   readonly largest: number;
@@ -184,19 +183,19 @@ function cost({ weight }: Spread): number {
 
 function spreadCounts(selection: Selection, spread: readonly Spread[]): SpreadCount[] {
   const counts: SpreadCount[] = [];
-  for (const [number, wish] of spread.entries()) {
-    if (isId(wish)) continue;
-    const at = selection.attributes.indexOf(plainAttribute(wish.attribute));
+  for (const [number, each] of spread.entries()) {
+    if (isId(each)) continue;
+    const at = selection.attributes.indexOf(plainAttribute(each.attribute));
     const parts = selection.shares[number] ?? null;
     const shares =
       parts === null ? null : Float64Array.from(selection.valueNames[at]!, (name) => parts.get(name) ?? 0);
     const largest = parts === null ? 0 : fullestOf(parts);
-    counts.push({ at, weight: cost(wish), shares, largest });
+    counts.push({ at, weight: cost(each), shares, largest });
   }
   return counts;
 }
 
-/** The most that any value is filled when the group has nothing yet. */
+/** How far the fullest value is filled when the group holds nothing. */
 function fullestOf(parts: ReadonlyMap<string, number>): number {
   let fullest = 0;
   for (const share of parts.values()) fullest = Math.max(fullest, filling(0, share));

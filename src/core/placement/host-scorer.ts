@@ -17,7 +17,7 @@ import { WEIGHT_FULL } from '../cell/job.ts';
 import { gpuLossScore, leftWeights, loadScore } from '../scoring/scoring.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
-/** Says of single hosts whether they fit one request and what they are worth, from the tables alone. */
+/** Filters and scores single hosts for one request, from the tables alone. */
 export class HostScorer implements HostRules {
   readonly need: Float64Array;
   readonly #index: CellIndex;
@@ -26,17 +26,17 @@ export class HostScorer implements HostRules {
   readonly #selection: Selection;
   readonly #group: GroupCount;
   readonly #fragmentation: Fragmentation | null;
-  /** Reckoned once for a decision: what others need does not change by one job's tasks. */
+  /** Computed once a decision: what other tasks need does not depend on this job. */
   readonly kept: Kept;
   readonly #exactByRow: boolean;
-  /** Nothing but the row decides. */
+  /** The row alone decides. */
   readonly #plain: boolean;
   /** More is needed than a tree can show. */
   readonly #isHuge: boolean;
   readonly #weights: LeftWeights;
-  /** What the request itself takes off the emptiness. */
+  /** What the request takes off the emptiness. */
   readonly #asked: number;
-  /** How far from wanted each host is that is to be avoided: whoever is not in it is wanted, 0. */
+  /** Rank of the hosts to avoid; the others have rank 0. Only hosts of the rank `#rank` are accepted. */
   readonly #ranks: ReadonlyMap<number, number>;
   #rank = 0;
 
@@ -70,7 +70,7 @@ export class HostScorer implements HostRules {
     return this.#index.rows;
   }
 
-  /** From now on only the hosts of the next rank are accepted. @returns false: there is none */
+  /** Accepts the hosts of the next rank instead. @returns false: there is none */
   admitNextRank(): boolean {
     const ranks = [...this.#ranks.values()].filter((rank) => rank > this.#rank);
     if (ranks.length === 0) return false;
@@ -99,7 +99,7 @@ export class HostScorer implements HostRules {
     return rowFits(this.#index.rows, host * ROW, this.need);
   }
 
-  /** After a pick: may the candidate take another one? */
+  /** After a pick: does the candidate fit another one? */
   stillFits(host: number): boolean {
     return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
   }
@@ -107,12 +107,12 @@ export class HostScorer implements HostRules {
   score(host: number, rows: Rows, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
     let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.sameHostCostOn(host);
-    if (this.#selection.mixed) score += this.#group.wish(this.#index.classes.classOf[host]!);
+    if (this.#selection.mixed) score += this.#group.preference(this.#index.classes.classOf[host]!);
     if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
     return score;
   }
 
-  /** What the host is worth now, after a pick. */
+  /** The score after a pick. */
   scoreNow(host: number): number {
     return this.score(host, this.#index.rows, host * ROW);
   }

@@ -18,9 +18,7 @@ import { isEmpty } from '../cell-state/host-slot.ts';
 import type { Selection } from '../cell-state/selection.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
-/**
- * The least that a host's row must show for the ask. Necessary always; enough by itself when `exactByRow` says so.
- */
+/** Writes the least that a host's row must show for the ask: always necessary, sufficient when `exactByRow`. */
 export function needOf(ask: Ask, need: Float64Array): void {
   const { resources, gpu } = ask;
   need.fill(0);
@@ -38,7 +36,7 @@ export function needOf(ask: Ask, need: Float64Array): void {
   need[TAKES] = 1;
 }
 
-/** Does a row that shows enough settle the question, or have devices, ports and named amounts to be looked at? */
+/** Is a row that shows enough sufficient? False: `fitsBeyondRow` must test devices, ports and scalars. */
 export function exactByRow(ask: Ask, selection: Selection): boolean {
   return (
     (ask.gpu === null || ask.gpu.count === 0) &&
@@ -53,7 +51,7 @@ export function rowFits(rows: Float64Array, offset: number, need: Float64Array):
   return true;
 }
 
-/** What a row cannot show: devices one by one, fixed ports, named amounts, constraints on the host's own id. */
+/** Tests what a row cannot show: single devices, fixed ports, scalars, constraints on the host's id. */
 export function fitsBeyondRow(slot: HostSlot, host: Host, ask: Ask, selection: Selection): boolean {
   return (
     selection.hostConstraints.every((expression) => meets(host, expression)) &&
@@ -79,7 +77,7 @@ function scalarsFit(slot: HostSlot, { resources }: Ask): boolean {
   return true;
 }
 
-/** Fixed ports free and different; and beside them still enough for the labels that take any. */
+/** Are the fixed ports free and different, with enough others left for the labels that take any? */
 export function portsFit(slot: HostSlot, { portRange }: Host, { ports }: Ask): boolean {
   const fixed = new Set<number>();
   let any = 0;

@@ -10,23 +10,23 @@ export interface PlacementRequest extends GroupAsk {
   readonly count: number;
   /** Hosts of the group's other live allocations, one entry each: what `distinct` and `spread` count. */
   readonly hostsHeld: readonly KnownHost[];
-  /** Hosts to use only when no other fits: where it failed before. */
+  /** Hosts to use only when no other fits: the group failed there before. */
   readonly avoidHosts: readonly string[];
-  /** Hosts to use only when not even one of those fits: who refused to start it a moment ago. */
+  /** Hosts to use only when no avoided host fits: they have just refused to start it. */
   readonly refusingHosts: readonly string[];
 }
 
 /** One place: a host, its devices and its ports. Not yet a claim: it has no id. */
 export interface Placement {
   readonly host: string;
-  /** The same host, for the state that chose it: saves looking it up by name. */
+  /** The same host, for the state that chose it: saves a lookup. */
   readonly known?: KnownHost;
   readonly gpus: readonly GpuShare[];
   readonly ports: Readonly<Record<string, number>>;
 }
 
 export interface PlacementResult {
-  /** At most `count`; each takes into account the ones before it. */
+  /** At most `count`; each sees the ones before it. */
   readonly chosen: readonly Placement[];
   /** How many of `count` found no place. */
   readonly unplaced: number;

@@ -16,10 +16,19 @@ import type { Found } from './strata-search.ts';
 import { StrataSearch } from './strata-search.ts';
 
 /**
- * Chooses hosts, devices and ports for `count` allocations of a group. The state is as before when it returns; the
- * caller assumes the claims that it makes of the result.
+ * Which host a task gets: chooses hosts, devices and ports for `count` allocations of a group, in memory. In order:
  *
- * It finds a place whenever any host has one; how good a place, `PlacementPolicy.sample` says.
+ * 1. `placement-request.ts`: what is asked for and what comes out
+ * 2. `cell-state/selections.ts` gives the strata of usable hosts; `group-count.ts` counts what the group holds, and
+ *    `pool-capacity.ts` what its shared resources allow
+ * 3. `strata-search.ts` searches stratum by stratum, best preference first; `preference-levels.ts` keeps that order
+ * 4. `candidates.ts` draws fitting hosts of a stratum; `needs.ts` tests what a row of free amounts must show, and
+ *    `host-scorer.ts` filters and scores each host
+ *
+ * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host.
+ *
+ * `place` finds a place whenever any host has one; `PlacementPolicy.sample` decides how good a place. The state is
+ * unchanged when it returns: the caller assumes the claims.
  */
 export function place(
   state: CellState,
@@ -41,7 +50,7 @@ export function place(
   return { chosen, unplaced: request.count - chosen.length };
 }
 
-/** Picks place after place. Each is taken from the state's tables at once, so that the next one sees it. */
+/** Picks one place after the other, and takes each from the state's tables, so that the next pick sees it. */
 class Picking {
   readonly #state: CellState;
   readonly #request: PlacementRequest;
@@ -76,7 +85,7 @@ class Picking {
     return found === null ? null : this.#take(found);
   }
 
-  /** What was not read may say that there is room again; it comes before hosts that are to be avoided. */
+  /** Unread ledgers may show free capacity; they come before hosts that are to be avoided. */
   #mayHaveMore(): boolean {
     return this.#state.readAll() || this.#judge.admitNextRank();
   }
@@ -95,7 +104,7 @@ class Picking {
     const index = found.candidates.hosts[found.place]!;
     const slot = this.#state.index.slot(index);
     const placement = this.#plainUse === null ? this.#placementOn(slot) : plainPlacement(slot);
-    // Nobody comes after the last one who would have to see it.
+    // No pick follows the last one.
     if (this.#taken.length + 1 < this.#request.count) {
       const use = this.#plainUse ?? useOf(this.#request, placement);
       this.#taken.push({ slot, use });
@@ -118,7 +127,7 @@ class Picking {
       this.#chance,
       slot.freed ?? NO_PORTS_FREED,
     );
-    if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which has no room`);
+    if (gpus === null || 'missing' in chosen) throw new Error(`chose ${slot.id}, which does not fit`);
     return { host: slot.id, known: slot, gpus, ports: chosen.ports };
   }
 

@@ -5,34 +5,34 @@ import { plainAttribute } from '../host/attributes.ts';
 import type { Selection } from '../cell-state/selection.ts';
 import { CELL_POOL, poolName } from '../quota/shared-resource.ts';
 
-/** One shared resource that a request asks for, and how many more allocations each of its pools takes. */
-interface Room {
+/** One requested shared resource, and how many more allocations each of its pools takes. */
+interface Asked {
   readonly resource: string;
   readonly amount: number;
   /** The attribute's place in the selection; −1: the whole cell shares one pool. */
   readonly at: number;
-  /** By value number; `UNKNOWN` until somebody asks. */
+  /** By value number; `UNKNOWN` until first used. */
   readonly left: Int32Array;
 }
 
 const UNKNOWN = -1;
-/** More than any request wants. */
+/** More than any request asks for. */
 const PLENTY = 0x7fff_ffff;
 
-/** How many more allocations of a request the pools above the hosts take, while its places are chosen. */
+/** How many more allocations of a request the pools take, while its places are chosen. */
 export class PoolCapacity {
   readonly #pools: PoolBook;
   readonly #selection: Selection;
   readonly #classOf: Int32Array;
-  readonly #rooms: readonly Room[];
-  /** Something is asked for that no operator has defined. */
+  readonly #asked: readonly Asked[];
+  /** A requested resource is not defined. */
   readonly #isUndefined: boolean;
 
   constructor(pools: PoolBook, selection: Selection, index: CellIndex, { shared }: Ask) {
     this.#pools = pools;
     this.#selection = selection;
     this.#classOf = index.classes.classOf;
-    const rooms: Room[] = [];
+    const asked: Asked[] = [];
     let isUndefined = false;
     for (const resource in shared) {
       const { resource: known } = pools.resource(resource);
@@ -41,48 +41,48 @@ export class PoolCapacity {
         const at = known.by === null ? -1 : selection.attributes.indexOf(plainAttribute(known.by));
         const values = at < 0 ? 1 : (selection.valueCounts[at] ?? 0);
         const left = new Int32Array(values).fill(UNKNOWN);
-        rooms.push({ resource, amount: shared[resource] ?? 0, at, left });
+        asked.push({ resource, amount: shared[resource] ?? 0, at, left });
       }
     }
-    this.#rooms = rooms.length === 0 ? NO_ROOMS : rooms;
+    this.#asked = asked.length === 0 ? NOTHING_ASKED : asked;
     this.#isUndefined = isUndefined;
   }
 
   /** May `takes` ever say no? */
   get forbids(): boolean {
-    return this.#isUndefined || this.#rooms.length > 0;
+    return this.#isUndefined || this.#asked.length > 0;
   }
 
   /** Do the pools of the class's hosts take one more? */
   takes(hostClass: number): boolean {
     if (this.#isUndefined) return false;
-    for (const room of this.#rooms) {
-      const value = this.#valueOf(room, hostClass);
-      if (value < 0 || this.#left(room, value) < 1) return false;
+    for (const asked of this.#asked) {
+      const value = this.#valueOf(asked, hostClass);
+      if (value < 0 || this.#left(asked, value) < 1) return false;
     }
     return true;
   }
 
   /** One was placed on the host. */
   take(host: number): void {
-    for (const room of this.#rooms) {
-      const value = this.#valueOf(room, this.#classOf[host] ?? -1);
-      if (value >= 0) room.left[value] = this.#left(room, value) - 1;
+    for (const asked of this.#asked) {
+      const value = this.#valueOf(asked, this.#classOf[host] ?? -1);
+      if (value >= 0) asked.left[value] = this.#left(asked, value) - 1;
     }
   }
 
-  #valueOf({ at }: Room, hostClass: number): number {
+  #valueOf({ at }: Asked, hostClass: number): number {
     return at < 0 ? 0 : (this.#selection.valueOf[at]?.[hostClass] ?? -1);
   }
 
-  #left(room: Room, value: number): number {
-    const known = room.left[value] ?? 0;
+  #left(asked: Asked, value: number): number {
+    const known = asked.left[value] ?? 0;
     if (known !== UNKNOWN) return known;
-    const name = room.at < 0 ? CELL_POOL : (this.#selection.valueNames[room.at]?.[value] ?? '');
-    const free = name === '' ? 0 : this.#pools.free(poolName(room.resource, name));
-    const left = room.amount > 0 ? Math.min(PLENTY, Math.floor(free / room.amount)) : PLENTY;
-    return (room.left[value] = Math.max(0, left));
+    const name = asked.at < 0 ? CELL_POOL : (this.#selection.valueNames[asked.at]?.[value] ?? '');
+    const free = name === '' ? 0 : this.#pools.free(poolName(asked.resource, name));
+    const left = asked.amount > 0 ? Math.min(PLENTY, Math.floor(free / asked.amount)) : PLENTY;
+    return (asked.left[value] = Math.max(0, left));
   }
 }
 
-const NO_ROOMS: readonly Room[] = Object.freeze([]);
+const NOTHING_ASKED: readonly Asked[] = Object.freeze([]);

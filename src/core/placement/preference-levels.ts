@@ -2,96 +2,96 @@ import type { GroupCount, SpreadValues } from './group-count.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
 /**
- * The strata of a selection in order of what the group wishes for them, kept from one place to the next: a pick changes the
- * wishes of those strata only that share a value with its host. To weigh all of them for each place costs a thousand times
- * as much where there are thousands.
+ * The strata of a selection in order of preference, kept from one pick to the next: a pick changes only strata that share
+ * a value with its host, and those without a value, and an exhausted stratum leaves for good. Scoring all of them for each
+ * pick costs a thousand times as much where there are thousands. `docs/decisions: Spread and distinct`
  */
 export class PreferenceLevels {
   readonly #selection: Selection;
   readonly #group: GroupCount;
-  readonly #wishes: Float64Array;
-  /** Strata by wish, and where each stands among those of its own. */
+  readonly #preferences: Float64Array;
+  /** Strata by preference, and the position of each in its level. */
   readonly #levels = new Map<number, number[]>();
   readonly #places: Int32Array;
-  /** All wishes that some stratum has, the lowest first. */
+  /** The preferences of all levels, lowest first. */
   readonly #order: number[] = [];
-  /** By attribute that is spread over: the strata of each value with a part of the group, and at the end all others. */
+  /** By spread attribute: the strata of each value with a share, and at the end all others. */
   readonly #sharing: readonly (readonly number[][])[];
-  /** By attribute that is spread over: how far its fullest value was filled when those without a part were weighed. */
+  /** By spread attribute: how far its fullest value was filled when the strata without a share were last scored. */
   readonly #fullest: number[];
 
   constructor(selection: Selection, group: GroupCount) {
     const { strata } = selection;
     this.#selection = selection;
     this.#group = group;
-    this.#wishes = new Float64Array(strata.length);
+    this.#preferences = new Float64Array(strata.length);
     this.#places = new Int32Array(strata.length).fill(-1);
     this.#fullest = group.spreadOver.map(({ largest }) => largest);
-    this.#sharing = group.spreadOver.map((wish) => sharing(selection, wish));
+    this.#sharing = group.spreadOver.map((spread) => sharing(selection, spread));
     for (let stratum = 0; stratum < strata.length; stratum++) {
-      const wish = this.#wishOf(stratum);
-      this.#wishes[stratum] = wish;
-      const level = this.#levels.get(wish);
-      if (level === undefined) this.#levels.set(wish, [stratum]);
+      const preference = this.#preferenceOf(stratum);
+      this.#preferences[stratum] = preference;
+      const level = this.#levels.get(preference);
+      if (level === undefined) this.#levels.set(preference, [stratum]);
       else level.push(stratum);
       this.#places[stratum] = (level?.length ?? 1) - 1;
     }
     this.#order = [...this.#levels.keys()].sort((a, b) => a - b);
   }
 
-  /** How many wishes are told apart. */
+  /** The number of levels. */
   get size(): number {
     return this.#order.length;
   }
 
-  /** The wish and the strata that have it; 0: the highest. */
-  at(number: number): { readonly wish: number; readonly strata: readonly number[] } {
-    const wish = this.#order[this.#order.length - 1 - number];
-    const strata = wish === undefined ? undefined : this.#levels.get(wish);
-    if (wish === undefined || strata === undefined) throw new Error(`no level ${String(number)}`);
-    return { wish, strata };
+  /** A level; 0: the highest preference. */
+  at(number: number): { readonly preference: number; readonly strata: readonly number[] } {
+    const preference = this.#order[this.#order.length - 1 - number];
+    const strata = preference === undefined ? undefined : this.#levels.get(preference);
+    if (preference === undefined || strata === undefined) throw new Error(`no level ${String(number)}`);
+    return { preference, strata };
   }
 
-  /** The stratum has nothing more to give. */
+  /** Removes an exhausted stratum. */
   remove(stratum: number): void {
     if (this.#places[stratum]! >= 0) this.#leave(stratum);
   }
 
-  /** A host of the class was picked, and counted. */
+  /** Updates the levels after a host of the class was picked and counted. */
   picked(hostClass: number): void {
     for (const [number, { at, largest }] of this.#group.spreadOver.entries()) {
       const strata = this.#sharing[number]!;
       const value = this.#selection.valueOf[at]?.[hostClass] ?? -1;
       if (value >= 0) for (const stratum of strata[value]!) this.#weigh(stratum);
-      // Those without a part stand behind the value that is filled most.
+      // Strata without a share rank behind the fullest value.
       if (largest === this.#fullest[number]) continue;
       this.#fullest[number] = largest;
       for (const stratum of strata[strata.length - 1]!) this.#weigh(stratum);
     }
   }
 
-  #wishOf(stratum: number): number {
-    return this.#group.wish(this.#selection.strata[stratum]!.classes[0] ?? -1);
+  #preferenceOf(stratum: number): number {
+    return this.#group.preference(this.#selection.strata[stratum]!.classes[0] ?? -1);
   }
 
   #weigh(stratum: number): void {
     if (this.#places[stratum]! < 0) return;
-    const wish = this.#wishOf(stratum);
-    if (wish === this.#wishes[stratum]) return;
+    const preference = this.#preferenceOf(stratum);
+    if (preference === this.#preferences[stratum]) return;
     this.#leave(stratum);
-    this.#wishes[stratum] = wish;
-    let level = this.#levels.get(wish);
+    this.#preferences[stratum] = preference;
+    let level = this.#levels.get(preference);
     if (level === undefined) {
-      this.#levels.set(wish, (level = []));
-      this.#order.splice(this.#indexOf(wish), 0, wish);
+      this.#levels.set(preference, (level = []));
+      this.#order.splice(this.#indexOf(preference), 0, preference);
     }
     this.#places[stratum] = level.length;
     level.push(stratum);
   }
 
   #leave(stratum: number): void {
-    const wish = this.#wishes[stratum]!;
-    const level = this.#levels.get(wish)!;
+    const preference = this.#preferences[stratum]!;
+    const level = this.#levels.get(preference)!;
     const last = level.pop()!;
     if (last !== stratum) {
       level[this.#places[stratum]!] = last;
@@ -99,17 +99,17 @@ export class PreferenceLevels {
     }
     this.#places[stratum] = -1;
     if (level.length > 0) return;
-    this.#levels.delete(wish);
-    this.#order.splice(this.#indexOf(wish), 1);
+    this.#levels.delete(preference);
+    this.#order.splice(this.#indexOf(preference), 1);
   }
 
-  /** Where the wish stands in the order, or would. */
-  #indexOf(wish: number): number {
+  /** Position of the preference in the order, or where it belongs. */
+  #indexOf(preference: number): number {
     let low = 0;
     let high = this.#order.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#order[middle]! < wish) low = middle + 1;
+      if (this.#order[middle]! < preference) low = middle + 1;
       else high = middle;
     }
     return low;

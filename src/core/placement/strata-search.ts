@@ -10,29 +10,29 @@ import { WEIGHT_FULL } from '../cell/job.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
 import { PreferenceLevels } from './preference-levels.ts';
 
-/** A stratum that is rarer than one host in so many gets a tree of its own; else the tree of all finds it quickly. */
+/** A stratum with less than one host in so many gets a tree of its own; the tree of all hosts finds others quickly. */
 const RARE = 8;
-/** Of many strata that are wished for alike, the sample is drawn from so many: each one more has its own tree to visit. */
+/** The sample of a level is drawn from at most so many strata: each one more is another tree to visit. */
 const LEVEL_STRATA = 4;
 
-/** More strata are kept in order of their wishes, once a second place is chosen. */
+/** More strata than this are kept in `PreferenceLevels`, from the second place on. */
 const WEIGHED_MAX = 64;
 
-/** Where there is one stratum, nothing is divided. Lists: short typed arrays cost a decision more to make than to use. */
-const NO_WISHES: number[] = [0];
+/** For a single stratum. Lists, since short typed arrays cost more to make than to use. */
+const ONE_PREFERENCE: number[] = [0];
 const ONE_SEEN: number[] = [0];
 
-const NOBODY: readonly number[] = [];
+const NO_HOSTS: readonly number[] = [];
 
-/** A candidate where it stands. */
+/** A candidate and its position. */
 export interface Found {
   readonly candidates: Candidates;
   readonly place: number;
 }
 
 /**
- * Looks for the best host, stratum by stratum. The sample is divided among the strata with the best wishes; the others
- * are looked at only as long as a good load there could still win, and whenever nothing was found before.
+ * Searches the best host, stratum by stratum. The sample is divided among the strata of the highest preference; those of
+ * lower preference are searched only while their best possible load could still win, or nothing was found.
  */
 export class StrataSearch {
   readonly #index: CellIndex;
@@ -45,23 +45,24 @@ export class StrataSearch {
   /** Hosts that no sample may leave out, and the strata they are in. */
   readonly #preferred: readonly number[];
   readonly #preferredIn: readonly number[];
-  /** The most that a host can be worth beside its stratum's wish; Infinity where that has no bound. */
-  readonly #worthMax: number;
-  /** Does a host gain by being picked, so that it may stay a candidate? */
+  /** The highest score of a host without its stratum's preference; Infinity: no bound. */
+  readonly #scoreMax: number;
+  /** Does a picked host stay a candidate? Its score grows with each pick. */
   readonly #keeps: boolean;
   readonly #candidates: (Candidates | undefined)[] = [];
-  readonly #wishes: number[];
+  readonly #preferences: number[];
   #best: Found | null = null;
   #bestScore = -Infinity;
-  /** Candidates compared for the place at hand: of all strata, and of each of those looked at. */
+  /** Candidates compared for the current place: of all strata, and by stratum. */
   #drawn = 0;
   readonly #seen: number[];
-  readonly #looked: number[] = [];
-  /** Null: the strata are weighed for each place. */
+  /** The strata with a count in `#seen`. */
+  readonly #searched: number[] = [];
+  /** Null: all strata are scored for each place. */
   #levels: PreferenceLevels | null = null;
-  /** Strata found to have nothing more to give. */
+  /** Exhausted strata. */
   readonly #spent: number[] = [];
-  /** The strata of the level at hand, where they are weighed. */
+  /** The strata of the current level. */
   readonly #alike: number[] = [];
 
   constructor(
@@ -82,15 +83,15 @@ export class StrataSearch {
     const indicesOf = (ids: readonly string[]): readonly number[] =>
       ids.map((id) => state.indexOf(id)).filter((index) => index >= 0);
     this.#named = hostsNamed === null ? null : indicesOf(hostsNamed);
-    this.#preferred = hostsPreferred.length === 0 ? NOBODY : [...new Set(indicesOf(hostsPreferred))];
-    this.#preferredIn = this.#preferred.length === 0 ? NOBODY : this.#strataOf(this.#preferred);
+    this.#preferred = hostsPreferred.length === 0 ? NO_HOSTS : [...new Set(indicesOf(hostsPreferred))];
+    this.#preferredIn = this.#preferred.length === 0 ? NO_HOSTS : this.#strataOf(this.#preferred);
     let most = group.sameHostCost < 0 ? Infinity : 1;
     for (const { weight } of hostAffinities) most += Math.max(0, weight / WEIGHT_FULL);
-    this.#worthMax = most;
-    // Where strata are mixed a pick changes what its neighbours are worth: the same few would take one after the other.
+    this.#scoreMax = most;
+    // In merged strata a pick changes the scores of its neighbours: the same few hosts would take one after the other.
     this.#keeps = group.sameHostCost <= 0 && policy.score !== 'spread' && !selection.mixed;
     const many = strata.length > 1;
-    this.#wishes = many ? new Array<number>(strata.length).fill(0) : NO_WISHES;
+    this.#preferences = many ? new Array<number>(strata.length).fill(0) : ONE_PREFERENCE;
     this.#seen = many ? new Array<number>(strata.length).fill(0) : ONE_SEEN;
   }
 
@@ -109,14 +110,15 @@ export class StrataSearch {
     if (this.#selection.strata.length === 0) return null;
     if (this.#selection.strata.length === 1) {
       if (this.#isOver(0) || !this.#hasRoom(0)) return null;
-      this.#look(0, 0, this.#sample);
+      this.#searchStratum(0, 0, this.#sample);
       return this.#best;
     }
     this.#drawn = 0;
-    for (const stratum of this.#looked) this.#seen[stratum] = 0;
-    this.#looked.length = 0;
+    for (const stratum of this.#searched) this.#seen[stratum] = 0;
+    this.#searched.length = 0;
     for (const stratum of this.#preferredIn)
-      if (!this.#isOver(stratum) && this.#hasRoom(stratum)) this.#look(stratum, this.#wishOf(stratum), 0);
+      if (!this.#isOver(stratum) && this.#hasRoom(stratum))
+        this.#searchStratum(stratum, this.#preferenceOf(stratum), 0);
     if (this.#levels === null) this.#searchWeighed();
     else this.#searchLevels(this.#levels);
     return this.#best;
@@ -126,27 +128,27 @@ export class StrataSearch {
     this.#weigh();
     for (let level = this.#gather(Infinity); level > -Infinity; level = this.#gather(level)) {
       if (this.#isDecided(level)) return;
-      this.#lookAtLevel(level, this.#alike);
+      this.#searchLevel(level, this.#alike);
     }
   }
 
   #searchLevels(levels: PreferenceLevels): void {
     for (let number = 0; number < levels.size; number++) {
-      const { wish, strata } = levels.at(number);
-      if (this.#isDecided(wish)) break;
-      this.#lookAtLevel(wish, strata);
+      const { preference, strata } = levels.at(number);
+      if (this.#isDecided(preference)) break;
+      this.#searchLevel(preference, strata);
     }
     for (const stratum of this.#spent) levels.remove(stratum);
     this.#spent.length = 0;
   }
 
-  /** Can no stratum with that wish have anything better, or was enough compared? */
+  /** Is no better host possible at this level, or is the sample complete? */
   #isDecided(level: number): boolean {
     if (this.#best === null) return false;
-    return level + this.#worthMax <= this.#bestScore || this.#drawn >= this.#sample;
+    return level + this.#scoreMax <= this.#bestScore || this.#drawn >= this.#sample;
   }
 
-  /** The candidate was taken once: it stays one if that is still the best for the rest, or makes room for another. */
+  /** The candidate was picked: it stays one, is put aside, or is dropped when it does not fit another. */
   picked({ candidates, place }: Found): void {
     const host = candidates.hosts[place]!;
     this.#follow(host);
@@ -154,12 +156,12 @@ export class StrataSearch {
       candidates.drop(place);
       return;
     }
-    // A host that is worth less after each pick must not keep the others of the sample out.
+    // A host whose score falls with each pick must not keep other hosts out of the sample.
     if (this.#keeps || candidates.dry) candidates.setScore(place, this.#judge.scoreNow(host));
     else candidates.rest(place);
   }
 
-  /** Keeps the levels up to what the group has now. */
+  /** Updates the levels after a pick. */
   #follow(host: number): void {
     if (this.#selection.strata.length <= WEIGHED_MAX) return;
     if (this.#levels === null) this.#levels = new PreferenceLevels(this.#selection, this.#group);
@@ -167,12 +169,12 @@ export class StrataSearch {
   }
 
   #weigh(): void {
-    for (let number = 0; number < this.#wishes.length; number++)
-      this.#wishes[number] = this.#isOver(number) ? -Infinity : this.#wishOf(number);
+    for (let number = 0; number < this.#preferences.length; number++)
+      this.#preferences[number] = this.#isOver(number) ? -Infinity : this.#preferenceOf(number);
   }
 
-  #wishOf(number: number): number {
-    return this.#group.wish(this.#selection.strata[number]?.classes[0] ?? -1);
+  #preferenceOf(number: number): number {
+    return this.#group.preference(this.#selection.strata[number]?.classes[0] ?? -1);
   }
 
   #strataOf(hosts: readonly number[]): readonly number[] {
@@ -182,7 +184,7 @@ export class StrataSearch {
     return [...new Set(strata)].filter((stratum) => stratum >= 0);
   }
 
-  /** Asked only of strata that are looked at: of a thousand pools a few give the whole sample. */
+  /** Tested only for strata that are searched: of a thousand pools a few give the whole sample. */
   #hasRoom(stratum: number): boolean {
     const { strata, mixed } = this.#selection;
     return mixed || this.#group.hasCapacity(strata[stratum]?.classes[0] ?? -1);
@@ -193,16 +195,16 @@ export class StrataSearch {
     return candidates !== undefined && candidates.dry && candidates.hosts.length === 0;
   }
 
-  /** Gathers the strata with the highest wish below another one. @returns that wish; -Infinity: there are no more */
+  /** Collects the strata with the highest preference below `below`. @returns that preference; -Infinity: none */
   #gather(below: number): number {
-    const wishes = this.#wishes;
+    const preferences = this.#preferences;
     let highest = -Infinity;
     let count = 0;
-    for (let stratum = 0; stratum < wishes.length; stratum++) {
-      const wish = wishes[stratum]!;
-      if (wish < highest || wish >= below) continue;
-      if (wish > highest) {
-        highest = wish;
+    for (let stratum = 0; stratum < preferences.length; stratum++) {
+      const preference = preferences[stratum]!;
+      if (preference < highest || preference >= below) continue;
+      if (preference > highest) {
+        highest = preference;
         count = 0;
       }
       this.#alike[count] = stratum;
@@ -212,37 +214,37 @@ export class StrataSearch {
     return highest;
   }
 
-  /** Strata of one wish share the sample; what some of them cannot use goes to the others. */
-  #lookAtLevel(level: number, strata: readonly number[]): void {
+  /** Strata of one level share the sample; what some cannot fill goes to the others. */
+  #searchLevel(level: number, strata: readonly number[]): void {
     const share = Math.max(1, Math.ceil(this.#sample / Math.min(strata.length, LEVEL_STRATA)));
-    this.#lookAround(level, strata, share);
+    this.#searchStrata(level, strata, share);
     if (strata.length > 1 && this.#drawn < this.#sample)
-      this.#lookAround(level, strata, share + this.#sample - this.#drawn);
+      this.#searchStrata(level, strata, share + this.#sample - this.#drawn);
   }
 
-  #lookAround(level: number, strata: readonly number[], share: number): void {
+  #searchStrata(level: number, strata: readonly number[], share: number): void {
     const start = this.#chance.below(strata.length);
     for (let step = 0; step < strata.length; step++) {
       const number = strata[(start + step) % strata.length]!;
       if (this.#best !== null && this.#drawn >= this.#sample) return;
       const hasRoom = this.#hasRoom(number);
-      if (hasRoom) this.#look(number, level, share);
-      // Neither room in pools nor on hosts comes back while places are chosen.
+      if (hasRoom) this.#searchStratum(number, level, share);
+      // Capacity of pools and hosts only shrinks while places are chosen.
       if (this.#levels !== null && (!hasRoom || this.#isOver(number))) this.#spent.push(number);
     }
   }
 
-  #look(number: number, wish: number, share: number): void {
+  #searchStratum(number: number, preference: number, share: number): void {
     const candidates = (this.#candidates[number] ??= this.#open(number));
     if (this.#group.forbidsValues) candidates.keepOnly((host) => this.#group.allows(host));
     if (this.#selection.mixed) candidates.rescore();
     candidates.fill(share);
-    if (this.#seen[number] === 0) this.#looked.push(number);
+    if (this.#seen[number] === 0) this.#searched.push(number);
     this.#drawn += candidates.hosts.length - this.#seen[number]!;
     this.#seen[number] = candidates.hosts.length;
     const place = candidates.best();
     if (place < 0) return;
-    const score = wish + candidates.scores[place]!;
+    const score = preference + candidates.scores[place]!;
     if (score <= this.#bestScore) return;
     this.#bestScore = score;
     this.#best = { candidates, place };

@@ -4,28 +4,31 @@ import type { KnownHost } from '../cell-state/host-slot.ts';
 import type { Group } from '../cell/job.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
-/** Hosts of more allocations than so many are counted by their index: a search over all hosts then reads numbers side by side. */
+/**
+ * Above this the held hosts are counted in an array by host index: a map of 100,000 hosts for each search would cost some
+ * 30 ms. It is rebuilt when hosts come, go or move.
+ */
 const FEW = 64;
 
 /**
- * What `distinct` forbids a group, counted once and kept while allocations of the group come and go: who chooses places for
- * thousands, one after the other, need not walk over all of them for each. A group without `distinct` has nothing to count.
+ * What `distinct` forbids a group: counted once, and updated while allocations of the group come and go, so that thousands
+ * of searches in a row need not walk over all that the group holds.
  */
 export class DistinctCount {
   readonly #state: CellState;
   readonly #onePerHost: boolean;
   /** Of `distinct`, without `id`. */
   readonly #attributes: readonly string[];
-  /** All that is held, one entry each, while nothing came or went; from then on null, and `#byHost` counts. */
+  /** What was held at first, one entry each; null: `#byHost` counts it. */
   #atFirst: readonly KnownHost[] | null;
   readonly #byHost = new Map<KnownHost, number>();
-  /** By host index: how many of the group are there. Null until many are held and somebody asks. */
+  /** Allocations by host index; null: few are held, or not counted yet. */
   #byIndex: Int32Array | null = null;
-  /** Of the host classes, which move on with every index that changes. */
+  /** Version of the host classes that `#byIndex` belongs to. */
   #indexVersion = -1;
   /** By attribute, then by value number of the selection. */
   #byValue: readonly Int32Array[] = [];
-  /** What the values were counted by: they are counted anew when hosts came, went, or changed their attributes. */
+  /** The selection that `#byValue` belongs to: another one means another count. */
   #selection: Selection | null = null;
 
   /** @param held hosts of the group's allocations, one entry each */
@@ -37,17 +40,15 @@ export class DistinctCount {
     this.#atFirst = distinct.length === 0 ? NOBODY : held.slice();
   }
 
-  /** One more of the group is on the host. */
   add(known: KnownHost): void {
     this.#shift(known, 1);
   }
 
-  /** One that was added is there no longer. */
   remove(known: KnownHost): void {
     this.#shift(known, -1);
   }
 
-  /** Lets `distinct` one more onto the host? @param selection what the group's wishes say about the classes now */
+  /** Does `distinct` allow one more on the host? @param selection the group's current one */
   allows(known: KnownHost, selection: Selection): boolean {
     if (known.index >= 0) return this.allowsAt(known.index, selection);
     if (this.#onePerHost && this.#hosts.has(known)) return false;
@@ -61,7 +62,7 @@ export class DistinctCount {
     return this.allowsClass(this.#state.index.classes.classOf[index] ?? -1, selection);
   }
 
-  /** False: `allows` says no of every host of the class. */
+  /** False: `allows` is false for every host of the class. */
   allowsClass(hostClass: number, selection: Selection): boolean {
     if (this.#attributes.length === 0) return true;
     if (selection !== this.#selection) this.#countBy(selection);
@@ -89,7 +90,7 @@ export class DistinctCount {
     return counts;
   }
 
-  /** How many of the group each host has. */
+  /** Allocations by host. */
   get #hosts(): ReadonlyMap<KnownHost, number> {
     const held = this.#atFirst;
     this.#atFirst = null;
@@ -106,7 +107,7 @@ export class DistinctCount {
     else if (this.#byIndex !== null && known.index >= 0) this.#byIndex[known.index] = Math.max(0, count);
     const selection = this.#selection;
     if (selection === null) return;
-    // Of another cell by now: all is counted anew when somebody asks.
+    // A stale selection: the next use counts again.
     if (selection.version === this.#state.index.classes.version) this.#shiftValues(known, sign, selection);
     else this.#selection = null;
   }
@@ -128,7 +129,7 @@ export class DistinctCount {
     }
   }
 
-  /** −1: the host is not there. */
+  /** −1: the host is not registered. */
   #classOf({ index }: KnownHost): number {
     return index < 0 ? -1 : (this.#state.index.classes.classOf[index] ?? -1);
   }

@@ -14,45 +14,46 @@ import { addResources, shortOf, subtractResources } from '../cell/resources.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
 
 /**
- * Making room by precedence, in two steps, since a private state knows how much each precedence holds of a host, but not
+ * Preemption by precedence, in two steps, since a cell state knows how much each precedence holds of a host, but not
  * which allocations these are:
  *
- *   evictionHosts: state, request ──► hosts where enough lies below the request's precedence, the cheapest first
+ *   preemptionHosts: state, request ──► hosts where enough is held below the request's precedence, the cheapest first
  *   chooseVictims (`victims.ts`): host, its allocations ──► the fewest and lowest that must go, and the place they make
  *
- * Ports are no reason to evict: an evicted allocation keeps its ports until its release, so only free ones are given.
+ * `distinct-count.ts` counts what `distinct` forbids. Ports are no reason to preempt: an evicted allocation holds its
+ * ports until its release, so only free ones are given. That nothing can be preempted is not remembered: any change of a
+ * ledger, a pool or the group would end that knowledge. `docs/decisions: Eviction and preemption`
  */
 
-/** Hosts not to be named. `size` may be more than there are, and is 0 only while there are none: then `has` is not asked. */
+/** Hosts not to name. `size` may be an upper bound, and is 0 only if there are none. */
 export type ExcludedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
 
-/** Where members of a gang go in others' place: what holds for all of them, while they are chosen one after the other. */
+/** What holds for all members of a gang while their hosts are chosen one after the other. */
 export interface PreemptionRules {
-  /** Hosts not to be named: where an eviction is under way already. */
+  /** Hosts with a preemption under way. */
   readonly excluded: ExcludedHosts;
-  /** What `distinct` counts, in place of the request's `hostsHeld`. */
+  /** What `distinct` counts, instead of the request's `hostsHeld`. */
   readonly held?: DistinctCount;
 }
 
 /**
- * Hosts that are compared for one eviction, drawn by chance: the one chosen is dearer than the cheapest q-th part of all that
- * make room with a probability of at most (1 − q)^16.
+ * Hosts compared for one preemption, drawn at random: the one chosen is dearer than the cheapest q-th part of all with a
+ * probability of at most (1 − q)^16.
  */
 const SAMPLE = 16;
 /**
- * Hosts with enough below the precedence that are asked first, whatever the request's own rules say of them. When these
- * rules have excluded all of them, or from the start when they leave few hosts, only the hosts of classes that
- * they allow are looked at, and then each of them: none is missed.
+ * Hosts with enough below the precedence that are tried first, whatever the request's rules. When the rules exclude all of
+ * them, or leave few hosts from the start, every host of the classes that they allow is tried: none is missed.
  */
 const STEPS_MAX = 1024;
-/** Rules that leave no more than one host in so many leave few. */
+/** Rules that leave at most one host in so many leave few. */
 const RARE = 8;
 
 /**
- * Hosts that could take one allocation of the request if some of what has a lower precedence gave way.
+ * Hosts that fit one allocation of the request without some claims of lower precedence.
  *
- * @returns at most `most` ids. First the host whose victims' highest precedence is lowest, then the one that needs the
- *   smallest part of it freed. What devices and named amounts the victims hold is not known here: `chooseVictims` says.
+ * @returns at most `most` ids: by the victims' highest precedence, then by the part of the host to free. Which devices and
+ *   scalars the victims hold is not known here: `chooseVictims` decides.
  */
 export function preemptionHosts(
   state: CellState,
@@ -69,7 +70,7 @@ export function preemptionHosts(
     .map(({ host }) => state.index.slot(host).id);
 }
 
-/** Would `evictionHosts` name the host, if the request were for that one alone? */
+/** Would `preemptionHosts` name the host, if it were the only one? */
 export function mayPreemptOn(
   state: CellState,
   request: PlacementRequest,
@@ -79,7 +80,7 @@ export function mayPreemptOn(
   return new HostSearch(state, request, rules).names(host);
 }
 
-/** A host where room can be made, and what that costs. */
+/** A host where preemption is possible, and its cost. */
 interface Priced {
   readonly host: number;
   readonly cost: number;
@@ -90,10 +91,10 @@ class HostSearch {
   readonly #request: PlacementRequest;
   readonly #selection: Selection;
   readonly #held: DistinctCount;
-  readonly #room: PoolCapacity;
+  readonly #pools: PoolCapacity;
   readonly #excluded: ExcludedHosts;
   readonly #avoided: ReadonlySet<string>;
-  /** Has `hosts` named every host there is to name? */
+  /** Has `hosts` named every possible host? */
   isComplete = true;
 
   constructor(state: CellState, request: PlacementRequest, rules: PreemptionRules) {
@@ -102,7 +103,7 @@ class HostSearch {
     this.#request = request;
     this.#selection = state.selections.for(request);
     this.#held = rules.held ?? new DistinctCount(state, request.group, request.hostsHeld);
-    this.#room = new PoolCapacity(state.pools, this.#selection, state.index, request.ask);
+    this.#pools = new PoolCapacity(state.pools, this.#selection, state.index, request.ask);
     this.#excluded = rules.excluded;
     this.#avoided = new Set([...request.avoidHosts, ...request.refusingHosts]);
   }
@@ -114,7 +115,7 @@ class HostSearch {
     );
   }
 
-  /** Drawn by chance, with what making room on each costs. */
+  /** The first `SAMPLE` of the hosts, with their costs. */
   cheapest(hosts: Iterable<number>): Priced[] {
     const found: Priced[] = [];
     for (const host of hosts) {
@@ -126,7 +127,7 @@ class HostSearch {
     return found;
   }
 
-  /** Hosts that the rules allow, from a random one on. Where `isComplete` is false after the last, there may be others. */
+  /** Hosts that the rules allow, from a random one on; afterwards `isComplete` says whether these were all. */
   *hosts(chance: Chance): IterableIterator<number> {
     const { index } = this.#state;
     const { hostsNamed, inOrder } = this.#selection;
@@ -161,14 +162,14 @@ class HostSearch {
     this.isComplete = false;
   }
 
-  /** Every host that the rules allow and that shows enough. Nothing is walked over where they allow no class. */
+  /** Every host that the rules allow and that shows enough. Walks over nothing where they allow no class. */
   *allowedHosts(chance: Chance): IterableIterator<number> {
     const { strata } = this.#selection;
     const isAllowed = ({ classes }: Stratum): boolean => classes.some((each) => this.#allowsClass(each));
     if (strata.some(isAllowed)) yield* this.#listed(this.#selection.inOrder(), chance);
   }
 
-  /** @param hosts null: all there are */
+  /** @param hosts null: all */
   *#listed(hosts: Int32Array | null, chance: Chance): IterableIterator<number> {
     const { preemption: evictable, need, size } = this.#state.index;
     const tree = evictable.treeBelow(this.#request.precedence);
@@ -182,34 +183,34 @@ class HostSearch {
     }
   }
 
-  /** What making room on the host costs; null: all below the precedence is not enough. */
+  /** The cost of a preemption on the host; null: all below the precedence is not enough. */
   cost(host: number): number | null {
     const { ask, precedence } = this.#request;
     const { preemption: evictable, rows } = this.#state.index;
-    // Named amounts are in no table, and hosts named by the request were not brought up to date there.
+    // Scalars are not in the table, and `hosts` does not update it for hosts that the request names.
     const inTable = this.#selection.hostsNamed === null && isEmpty(ask.resources.scalars);
     if (!inTable || !evictable.bands.covers(host))
       return costByLedger(this.#state.index.slot(host), this.#request);
     return evictable.bands.cost(host, ask.resources, precedence, rows, host * ROW);
   }
 
-  /** All that no eviction changes. */
+  /** Everything that no preemption changes. */
   #allows(index: number): boolean {
     const { rows, classes } = this.#state.index;
     if (rows[index * ROW + TAKES] !== 1) return false;
     const { stratumOf, hostConstraints } = this.#selection;
     const hostClass = classes.classOf[index] ?? -1;
-    if ((stratumOf[hostClass] ?? -1) < 0 || !this.#room.takes(hostClass)) return false;
+    if ((stratumOf[hostClass] ?? -1) < 0 || !this.#pools.takes(hostClass)) return false;
     if (!this.#held.allowsAt(index, this.#selection)) return false;
     const { ports } = this.#request.ask;
-    // Most requests say nothing that only the host's own record can answer.
+    // Most requests need nothing of the host's own record.
     const plain = hostConstraints.length === 0 && isEmpty(ports);
     return plain && this.#excluded.size + this.#avoided.size === 0 ? true : this.#allowsHost(index);
   }
 
-  /** What of it holds for all hosts of a class that the selection has: false for what each of them is refused by. */
+  /** False: `#allows` is false for every host of the class. */
   #allowsClass(hostClass: number): boolean {
-    return this.#room.takes(hostClass) && this.#held.allowsClass(hostClass, this.#selection);
+    return this.#pools.takes(hostClass) && this.#held.allowsClass(hostClass, this.#selection);
   }
 
   #allowsHost(index: number): boolean {
@@ -224,7 +225,7 @@ class HostSearch {
   }
 }
 
-/** The cost by the host's ledger and the claims in flight: what the table says in short. */
+/** The cost computed from the host's ledger and the claims in flight; `BandTable.cost` is the fast way. */
 export function costByLedger(slot: HostSlot, { ask, precedence }: PlacementRequest): number | null {
   const { host, ledger, inFlight } = slot;
   if (host === undefined) return null;

@@ -11,21 +11,21 @@ import type { Placement, PlacementRequest } from '../placement/placement-request
 import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
-/** Who gives way, and the place that it makes. */
+/** The victims, and the place that they make. */
 export interface VictimChoice<T extends Claim> {
-  /** In the order in which they were preferred: lowest precedence first. At least one. */
+  /** Lowest precedence first. At least one. */
   readonly victims: readonly T[];
   readonly placement: Placement;
 }
 
 /**
- * The victims on one host for one allocation of the request: all of lower precedence; the lowest first, then as few and
- * as small as will do; without any one of them it would not fit.
+ * The victims on one host for one allocation of the request: of lower precedence, the lowest first, then as few and as
+ * small as possible. None of them can be spared.
  *
- * @param ledger as known, with own claims under way
- * @param running what may give way on the host; those of equal or higher precedence are passed over, and those that the
- *   ledger no longer holds
- * @returns null when it does not fit even with all of them gone, or fits without any
+ * @param ledger as known, with the scheduler's claims in flight
+ * @param running the host's allocations; ignored are those of equal or higher precedence, and those that the ledger no
+ *   longer holds
+ * @returns null when it does not fit even without all of them, or fits with all of them
  */
 export function chooseVictims<T extends Claim>(
   host: Host,
@@ -45,26 +45,26 @@ export function chooseVictims<T extends Claim>(
   while (!fits(left)) {
     const next = nextVictim(order, left, fits);
     if (next === null) return null;
-    // Each is in the ledger for itself; all together need not be, when what is known of the host is old.
+    // An old ledger may hold each of them, but not all together.
     if (!holdsUse(left, next.claim)) continue;
     chosen.push(next);
     left = withoutUse(left, next.claim);
   }
   const victims = withoutNeedless(ledger, chosen, fits).map(({ claim }) => claim);
   const placement = placeOn(host, victims.reduce(withoutUse, ledger), request, chance);
-  if (placement === null) throw new Error(`the victims on ${host.id} do not make room`);
+  if (placement === null) throw new Error(`the victims on ${host.id} do not free enough`);
   return { victims, placement };
 }
 
 interface Sized<T extends Claim> {
   readonly claim: T;
-  /** The part of the host that it holds. */
+  /** The part of the host that it uses. */
   readonly size: number;
 }
 
 /**
- * Takes the next victim out of `order`: from the lowest precedence that is left the smallest one that is enough by
- * itself; when none is, the largest.
+ * Takes the next victim out of `order`: of the lowest precedence left, the smallest one that is enough by itself, or else
+ * the largest.
  */
 function nextVictim<T extends Claim>(
   order: Sized<T>[],
@@ -75,7 +75,7 @@ function nextVictim<T extends Claim>(
   if (lowest === undefined) return null;
   let end = 0;
   while (end < order.length && order[end]?.claim.precedence === lowest) end += 1;
-  // They are in order of size over all dimensions, and what is enough in one need not be in another: each is tried.
+  // Size is a sum over dimensions, and a larger one may be too small in one of them: each is tried.
   for (let at = 0; at < end; at++) {
     const { claim } = order[at]!;
     if (holdsUse(left, claim) && fits(withoutUse(left, claim))) return order.splice(at, 1)[0] ?? null;
@@ -83,7 +83,7 @@ function nextVictim<T extends Claim>(
   return order.splice(end - 1, 1)[0] ?? null;
 }
 
-/** Spares whom the later choices made needless: the highest precedence first, then the largest. */
+/** Spares victims that later choices made needless: the highest precedence first, then the largest. */
 function withoutNeedless<T extends Claim>(
   ledger: Ledger,
   chosen: readonly Sized<T>[],
@@ -97,7 +97,7 @@ function withoutNeedless<T extends Claim>(
   return kept;
 }
 
-/** The place that one allocation of the request has on the host as it is; null: none. */
+/** A place for one allocation of the request on the host; null: none. */
 export function placeOn(
   host: Host,
   ledger: Ledger,

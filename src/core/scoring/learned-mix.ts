@@ -8,7 +8,7 @@ const HALF_AFTER = 20_000;
 /** Kinds of tasks that are counted; above this the rarest half is dropped. */
 const KINDS_MAX = 256;
 /** The mix is rebuilt when this part of it is new: compiling it costs. */
-const NEWS_PART = 0.1;
+const FRESH_PART = 0.1;
 
 /**
  * The expected mix of tasks, estimated from the requests that this scheduler saw, the latest weighing most. It does not
@@ -17,7 +17,7 @@ const NEWS_PART = 0.1;
 export class LearnedMix {
   #kinds = new Map<string, { readonly entry: Omit<MixEntry, 'weight'>; weight: number }>();
   #weight = 0;
-  #news = 0;
+  #fresh = 0;
   #mix: TaskMix | undefined;
 
   /** @param count how many such tasks were requested */
@@ -28,16 +28,16 @@ export class LearnedMix {
     if (kind === undefined) this.#kinds.set(key, (kind = { entry: { cpuMilli, gpu }, weight: 0 }));
     kind.weight += count;
     this.#weight += count;
-    this.#news += count;
+    this.#fresh += count;
     while (this.#weight > HALF_AFTER) this.#halve();
     if (this.#kinds.size > KINDS_MAX) this.#forgetRarest();
   }
 
   /** The same list until enough is new; undefined before the first request. */
   get mix(): TaskMix | undefined {
-    if (this.#news > NEWS_PART * this.#weight) {
+    if (this.#fresh > FRESH_PART * this.#weight) {
       this.#mix = [...this.#kinds.values()].map(({ entry, weight }) => ({ ...entry, weight }));
-      this.#news = 0;
+      this.#fresh = 0;
     }
     return this.#mix;
   }
@@ -45,7 +45,7 @@ export class LearnedMix {
   #halve(): void {
     for (const kind of this.#kinds.values()) kind.weight /= 2;
     this.#weight /= 2;
-    this.#news /= 2;
+    this.#fresh /= 2;
   }
 
   #forgetRarest(): void {

@@ -136,7 +136,7 @@ type CellEvent =
       readonly gpu: number;
       readonly port: number;
     }
-  | { readonly kind: 'end'; readonly how: 'settle' | 'forget'; readonly nth: number }
+  | { readonly kind: 'end'; readonly nth: number }
   | {
       readonly kind: 'ledger';
       readonly host: number;
@@ -159,7 +159,6 @@ const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('end' as const),
-    how: fc.constantFrom('settle' as const, 'forget' as const),
     nth: fc.nat(5),
   }),
   fc.record({
@@ -205,7 +204,7 @@ function play(state: CellState, hosts: readonly Host[], events: readonly CellEve
   const claims: Claim[] = [];
   for (const [n, event] of events.entries()) {
     if (event.kind === 'end') {
-      state[event.how](claims[event.nth] ?? { id: 'none', host: 'none' });
+      state.forget(claims[event.nth] ?? { id: 'none', host: 'none' });
       continue;
     }
     if (event.kind === 'pool') {
