@@ -16,7 +16,6 @@ import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { warmUpWhenIdle } from './warmup/idle-warmup.ts';
 import type { SchedulerSettings } from './policies/options.ts';
 import { compileOptions } from './policies/options.ts';
-import type { WarmUpParts } from './warmup/warmup.ts';
 import { warmUpFirst } from './warmup/warmup.ts';
 import { Scheduler } from './scheduler.ts';
 
@@ -40,9 +39,9 @@ export interface SchedulerMainOptions extends SchedulerSettings {
 export interface RunningScheduler {
   /** Base URL of its API. */
   readonly address: string;
-  /** Hands its jobs over and closes everything; within a few seconds. */
+  /** Ends its session and closes everything; within a few seconds. */
   stop(): Promise<void>;
-  /** Rejects when it cannot go on; resolves after `stop`. */
+  /** Rejects when it cannot continue; resolves after `stop`. */
   readonly ended: Promise<void>;
 }
 
@@ -53,9 +52,9 @@ const BODY_BYTES_MAX = 16 * 1024;
 export async function runScheduler(options: SchedulerMainOptions): Promise<RunningScheduler> {
   const { log } = options;
   const settings = compileOptions(options);
-  const { abandon: giveUp, or } = abandonable();
+  const { abandon, or } = abandonable();
   const { store, http, server } = armed('scheduler', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
     http: undiciClient(),
     server: fastifyServer({ log, ...options.reach }),
   });
@@ -63,14 +62,13 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
     ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex },
   };
-  if (options.warmUp === 'first')
-    await warmingUp(options, (parts) => warmUpFirst({ ...parts, makeStore: warmUpStore }));
+  const stopped = new AbortController();
+  if (options.warmUp === 'first') await runWarmUp(options, null, stopped.signal);
   const scheduler = new Scheduler(world, settings);
   const listen = { ...options.listen, bodyBytesMax: BODY_BYTES_MAX };
   const address = await scheduler.start(server, listen);
   log.info({ address, kind: settings.kind, policy: settings.placement.name }, 'the scheduler listens');
-  const stopped = new AbortController();
-  const warmedUp = options.warmUp === 'idle' ? warmUpInIdleTime(options, scheduler, stopped.signal) : null;
+  const warmedUp = options.warmUp === 'idle' ? runWarmUp(options, scheduler, stopped.signal) : null;
   return {
     address,
     ended: or(scheduler.ended),
@@ -84,26 +82,14 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
   };
 }
 
-function warmUpInIdleTime(
+/**
+ * A failed warm-up neither keeps the scheduler from starting nor ends it.
+ * @param scheduler the one whose idle time is used; null: it does not serve yet
+ */
+async function runWarmUp(
   options: SchedulerMainOptions,
-  scheduler: Scheduler,
+  scheduler: Scheduler | null,
   signal: AbortSignal,
-): Promise<void> {
-  const real = {
-    isBusy: () => scheduler.isBusy,
-    committed: () => scheduler.committed,
-  };
-  return warmingUp(options, (parts) => warmUpWhenIdle({ ...parts, ...real, makeStore: warmUpStore }, signal));
-}
-
-function warmUpStore(mayGoOn?: () => Promise<void>): WarmUpStore {
-  return new WarmUpStore(systemClock, mayGoOn);
-}
-
-/** A failed warm-up neither keeps the scheduler from starting nor ends it. */
-async function warmingUp(
-  options: SchedulerMainOptions,
-  run: (parts: Omit<WarmUpParts, 'makeStore'>) => Promise<number>,
 ): Promise<void> {
   const { log } = options;
   const startedMs = systemClock.monotonicMs();
@@ -111,8 +97,16 @@ async function warmingUp(
     ...{ clock: systemClock, random: systemRandom, digest: sha256Hex },
     ...{ log: silentLog, metrics: silentMetrics },
   };
+  const makeStore = (mayGoOn?: () => Promise<void>): WarmUpStore => new WarmUpStore(systemClock, mayGoOn);
+  const parts = { settings: options, world, makeStore };
   try {
-    const placed = await run({ settings: options, world });
+    const placed =
+      scheduler === null
+        ? await warmUpFirst(parts)
+        : await warmUpWhenIdle(
+            { ...parts, isBusy: () => scheduler.isBusy, committed: () => scheduler.committed },
+            signal,
+          );
     const tookMs = Math.round(systemClock.monotonicMs() - startedMs);
     if (placed > 0) log.info({ placed, tookMs }, 'warmed up');
   } catch (error) {

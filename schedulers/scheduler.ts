@@ -160,13 +160,10 @@ export class Scheduler {
     });
     const session = await store.openSession({ ttlMs: this.options.sessionTtlMs });
     const over = new AbortController();
-    const end = (): void => over.abort();
-    session.lost.addEventListener('abort', end, { once: true });
-    this.#stop.signal.addEventListener('abort', end, { once: true });
-    const unwatch = watchIncarnation(store, keys, meta.incarnation, end);
-    if (session.lost.aborted || this.#stop.signal.aborted) end();
+    const signal = AbortSignal.any([over.signal, session.lost, this.#stop.signal]);
+    const unwatch = watchIncarnation(store, keys, meta.incarnation, () => over.abort());
     const term = new SchedulerTerm({
-      ...{ world: this.#world, options: this.options, session, signal: over.signal },
+      ...{ world: this.#world, options: this.options, session, signal },
       ...{ meta, stats: this.#stats, events: this.#events },
     });
     this.#term = term;
@@ -177,9 +174,8 @@ export class Scheduler {
       if (!this.#stop.signal.aborted)
         log.warn({}, 'the session is lost or the cell renewed: starting over from the store');
     } finally {
-      end();
+      over.abort();
       unwatch();
-      this.#stop.signal.removeEventListener('abort', end);
       this.#unknownResolvedBefore += term.committer.stats.unknownResolved;
       this.#term = null;
       await term.close();

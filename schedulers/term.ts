@@ -305,17 +305,14 @@ export class SchedulerTerm implements Term {
 
   // --- `Term` ------------------------------------------------------------------------------------------------------
 
-  commit(plan: Plan): Promise<PlanOutcome> {
-    return this.committer.commit(plan);
-  }
-
-  enqueue(job: OwnedJob): void {
-    this.#timers.enqueue(job);
-  }
-
-  enqueueAfter(job: OwnedJob, delayMs: number): void {
-    this.#timers.enqueueAfter(job, delayMs);
-  }
+  readonly commit: Term['commit'] = (plan) => this.committer.commit(plan);
+  readonly enqueue: Term['enqueue'] = (job) => this.#timers.enqueue(job);
+  readonly enqueueAfter: Term['enqueueAfter'] = (job, delayMs) => this.#timers.enqueueAfter(job, delayMs);
+  readonly searchElsewhere: Term['searchElsewhere'] = () => this.placer.searchElsewhere();
+  readonly report: Term['report'] = (report) => this.#observer.report(report);
+  readonly victimMarked: Term['victimMarked'] = (eviction, revision) =>
+    this.#observer.victimMarked(eviction, revision);
+  readonly dropEntry: Term['dropEntry'] = (job, entry) => this.#table.dropEntry(job, entry);
 
   reload(job: OwnedJob, delayMs = 0): void {
     if (job.dropped || job.stale) return;
@@ -331,22 +328,6 @@ export class SchedulerTerm implements Term {
   capacityFreed(host: string, shared?: SharedUse): void {
     this.#parking.capacityFreed(host);
     for (const pool in shared) this.#parking.sharedFreed(partsOfPool(pool).resource);
-  }
-
-  searchElsewhere(): void {
-    this.placer.searchElsewhere();
-  }
-
-  report(report: AllocationReport): void {
-    this.#observer.report(report);
-  }
-
-  victimMarked(eviction: Eviction, revision: number): void {
-    this.#observer.victimMarked(eviction, revision);
-  }
-
-  dropEntry(job: OwnedJob, entry: Entry): void {
-    this.#table.dropEntry(job, entry);
   }
 
   emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void {

@@ -41,10 +41,6 @@ export class Releaser {
     this.#term = term;
   }
 
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
   /**
    * Nothing of the allocation is left on its host. While its gang is being committed the release waits and is decided again
    * afterwards, since other members may stand by then.

@@ -18,10 +18,6 @@ export class FairQueue {
     return this.#namespaceOf.size;
   }
 
-  has(job: string): boolean {
-    return this.#namespaceOf.has(job);
-  }
-
   /** At the end of its precedence's jobs; nothing when it is in the queue already. */
   push(namespace: string, precedence: number, job: string): void {
     if (this.#namespaceOf.has(job)) return;

@@ -15,8 +15,8 @@ import type { Fill } from '../../src/core/slots/job-view.ts';
 import { claimOf } from '../../src/core/quota/ticket.ts';
 import type { Term } from '../state/state.ts';
 import { chanceFor, PackingChance } from './partition.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
-import { newEntry } from '../state/owned-job.ts';
+import type { OwnedJob } from '../state/owned-job.ts';
+import { Entry } from '../state/owned-job.ts';
 
 /** Random bytes that one id takes. */
 const ID_BYTES = 16;
@@ -135,7 +135,7 @@ export class Placer {
       ...(evicts === undefined ? {} : { evicts }),
     };
     cell.state.assume(claimOf(allocation), placement.known);
-    const entry = newEntry(allocation, 0, 'ticket');
+    const entry = new Entry(allocation, 0, 'ticket');
     entry.host = placement.known ?? null;
     job.entries.set(allocation.id, entry);
     return entry;

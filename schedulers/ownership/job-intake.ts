@@ -8,8 +8,8 @@ import type { Reports } from '../hosts/reports.ts';
 import type { Starter } from '../hosts/starter.ts';
 import type { UnrecordedAllocations } from '../repair/unrecorded.ts';
 import type { JobTable } from '../state/job-table.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
-import { newEntry } from '../state/owned-job.ts';
+import type { OwnedJob } from '../state/owned-job.ts';
+import { Entry } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import type { StoredJob } from '../state/stored-job.ts';
 import { NOTHING_STORED } from '../state/stored-job.ts';
@@ -219,7 +219,7 @@ export class JobIntake {
       known.needsVerify = false;
       return;
     }
-    const entry = newEntry(allocation, revision, 'verify');
+    const entry = new Entry(allocation, revision, 'verify');
     job.entries.set(allocation.id, entry);
     table.index(job, entry);
     const report = reports.get(allocation.host, allocation.id);

@@ -34,23 +34,14 @@ export interface SchedulerSettings {
   readonly version?: string;
 }
 
-export interface SchedulerOptions {
-  readonly id: string;
-  readonly kind: SchedulerKind;
-  readonly conflictCheck: ConflictCheck;
-  readonly atomicity: Atomicity;
-  readonly inFlightMax: number;
-  readonly sliceMax: number;
+/** The settings with all defaults filled in. */
+export interface SchedulerOptions extends Required<Omit<SchedulerSettings, 'gangMax' | 'score' | 'thinkMs'>> {
   /** null: as many as one transaction of the store holds. */
   readonly gangMax: number | null;
+  readonly thinkMs: { readonly job: number; readonly task: number } | null;
   readonly placement: PlacementPolicy;
   /** The mix of tasks that the placement policy expects, where it learns that from the scheduler's jobs. */
   readonly learnedMix: LearnedMix | null;
-  readonly thinkMs: { readonly job: number; readonly task: number } | null;
-  readonly enforcement: boolean;
-  readonly sessionTtlMs: number;
-  readonly outcomesPerSlot: number | null;
-  readonly version: string;
 }
 
 const POLICIES: Readonly<Record<SchedulerKind, SchedulerPolicy>> = {
@@ -64,27 +55,24 @@ const LEARNING_POLICY = 'fgd';
 /** Names that `score` may have. */
 export const SCORE_POLICIES: readonly string[] = [...FIXED_POLICIES.map(({ name }) => name), LEARNING_POLICY];
 
+const DEFAULTS = {
+  conflictCheck: 'resource-fit',
+  atomicity: 'incremental',
+  inFlightMax: 8,
+  gangMax: null,
+  thinkMs: null,
+  enforcement: true,
+  sessionTtlMs: 10_000,
+  outcomesPerSlot: OUTCOMES_PER_SLOT_MAX,
+  version: '0',
+} as const;
+
 /** @throws when the score policy's name is unknown */
-export function compileOptions(settings: SchedulerSettings): SchedulerOptions {
-  const policy = POLICIES[settings.kind];
-  const learnedMix = settings.score === LEARNING_POLICY ? new LearnedMix() : null;
-  return {
-    id: settings.id,
-    kind: settings.kind,
-    conflictCheck: settings.conflictCheck ?? 'resource-fit',
-    atomicity: settings.atomicity ?? 'incremental',
-    inFlightMax: settings.inFlightMax ?? 8,
-    sliceMax: settings.sliceMax ?? policy.sliceMax,
-    gangMax: settings.gangMax ?? null,
-    placement: placementOf(settings.score, learnedMix) ?? policy.placement,
-    learnedMix,
-    thinkMs: settings.thinkMs ?? null,
-    enforcement: settings.enforcement ?? true,
-    sessionTtlMs: settings.sessionTtlMs ?? 10_000,
-    outcomesPerSlot:
-      settings.outcomesPerSlot === undefined ? OUTCOMES_PER_SLOT_MAX : settings.outcomesPerSlot,
-    version: settings.version ?? '0',
-  };
+export function compileOptions({ score, ...settings }: SchedulerSettings): SchedulerOptions {
+  const { sliceMax, placement } = POLICIES[settings.kind];
+  const learnedMix = score === LEARNING_POLICY ? new LearnedMix() : null;
+  const chosen = placementOf(score, learnedMix) ?? placement;
+  return { ...DEFAULTS, sliceMax, ...settings, placement: chosen, learnedMix };
 }
 
 function placementOf(name: string | undefined, learned: LearnedMix | null): PlacementPolicy | null {

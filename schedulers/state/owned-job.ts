@@ -16,51 +16,57 @@ import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
 
 /** One allocation of an owned job, from the decision until its release is durable. */
-export interface Entry {
+export class Entry {
   allocation: Allocation;
-  /** Its host in the private cell, once looked up. */
-  host: KnownHost | null;
   /** The mod revision of its record; 0 while it is not committed. */
   revision: number;
-  report: AllocationReport | null;
   stage: Stage;
-  ticket: { readonly text: string; readonly expiresMs: number } | null;
+  /** Its host in the private cell, once looked up. */
+  host: KnownHost | null = null;
+  report: AllocationReport | null = null;
+  ticket: { readonly text: string; readonly expiresMs: number } | null = null;
   /** Its record is being rewritten. */
-  marking: boolean;
+  marking = false;
   /** An order to stop it is being sent. */
-  ordering: boolean;
+  ordering = false;
   /** When the host last confirmed the order to stop (monotonic); null: not yet. */
-  orderedMs: number | null;
+  orderedMs: number | null = null;
   /** Its release is being committed. */
-  releasing: boolean;
+  releasing = false;
   /** Its release failed, or was put off: its host is asked for it again when the job has been read. */
-  needsVerify: boolean;
+  needsVerify = false;
+
+  constructor(allocation: Allocation, revision: number, stage: Stage) {
+    this.allocation = allocation;
+    this.revision = revision;
+    this.stage = stage;
+  }
 }
 
 /** The search for hosts for one group. */
-export interface GroupState {
-  tries: number;
+export class GroupState {
+  tries = 0;
   /** Refused commits in all, and since the last success. */
-  conflicts: number;
-  conflictsInARow: number;
+  conflicts = 0;
+  conflictsInARow = 0;
   /** No try before this time (monotonic). */
-  blockedUntilMs: number;
-  blockedWhy: string;
+  blockedUntilMs = 0;
+  blockedWhy = '';
   /** Delays in a row, for the backoff. */
-  blocks: number;
+  blocks = 0;
   /** Fits nowhere: waits in `decide/parking.ts` until capacity is freed that could fit it. */
-  parked: boolean;
+  parked = false;
   /** Since when (monotonic); null: not parked since its last success. */
-  parkedSinceMs: number | null;
+  parkedSinceMs: number | null = null;
   /** A preemption for it is under way: its progress, for people; null: none is. */
-  preempting: string | null;
+  preempting: string | null = null;
   /** A decision during the preemption left the group out. */
-  skipped: boolean;
-  explanation: Explanation | null;
+  skipped = false;
+  explanation: Explanation | null = null;
   /** When `explanation` was made (monotonic). */
-  explainedAtMs: number;
+  explainedAtMs = 0;
   /** Slots that the last decision left without a host. */
-  pending: number;
+  pending = 0;
 }
 
 const NOTHING_UNRECORDED: readonly LiveAllocation[] = Object.freeze([]);
@@ -148,7 +154,7 @@ export class OwnedJob {
 
   group(name: string): GroupState {
     let state = this.groups.get(name);
-    if (state === undefined) this.groups.set(name, (state = newGroupState()));
+    if (state === undefined) this.groups.set(name, (state = new GroupState()));
     return state;
   }
 
@@ -216,38 +222,4 @@ const NO_HOSTS: readonly string[] = Object.freeze([]);
 
 function slotKey({ group, index }: { readonly group: string; readonly index: number }): string {
   return `${group}/${String(index)}`;
-}
-
-function newGroupState(): GroupState {
-  return {
-    tries: 0,
-    conflicts: 0,
-    conflictsInARow: 0,
-    blockedUntilMs: 0,
-    blockedWhy: '',
-    blocks: 0,
-    parked: false,
-    parkedSinceMs: null,
-    preempting: null,
-    skipped: false,
-    explanation: null,
-    explainedAtMs: 0,
-    pending: 0,
-  };
-}
-
-export function newEntry(allocation: Allocation, revision: number, stage: Stage): Entry {
-  return {
-    allocation,
-    host: null,
-    revision,
-    report: null,
-    stage,
-    ticket: null,
-    marking: false,
-    ordering: false,
-    orderedMs: null,
-    releasing: false,
-    needsVerify: false,
-  };
 }

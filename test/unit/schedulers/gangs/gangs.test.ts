@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { completesGang } from '../../../../schedulers/gangs/gangs.ts';
-import type { Entry } from '../../../../schedulers/state/owned-job.ts';
-import { newEntry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
+import { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
 import type { JobRecord } from '../../../../src/core/cell/job.ts';
 import { withAttempt } from '../../../support/mortal-store.ts';
@@ -42,7 +41,7 @@ function gangOf(count: number): OwnedJob {
 function member(job: OwnedJob, index: number, part: Partial<Allocation> = {}, revision = 5): Entry {
   const id = `a${String(job.entries.size)}`;
   const allocation = { id, index, group: 'gang', host: `h${String(index)}`, desired: 'run', ...part };
-  const entry = newEntry(allocation as Allocation, revision, 'ticket');
+  const entry = new Entry(allocation as Allocation, revision, 'ticket');
   job.entries.set(id, entry);
   return entry;
 }

@@ -3,7 +3,7 @@ import { HostChecks } from '../../../../schedulers/repair/host-checks.ts';
 import type { Term } from '../../../../schedulers/state/state.ts';
 import { HostCalls } from '../../../../schedulers/calls/calls.ts';
 import type { OwnEntry } from '../../../../schedulers/state/job-table.ts';
-import { newEntry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
+import { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { Releaser } from '../../../../schedulers/commit/releaser.ts';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -33,7 +33,7 @@ describe('HostChecks', () => {
 
   const job = new OwnedJob({ job: makeJob('web'), version: 1, desired: 'run', submittedAtMs: 0 }, 1, 1);
   const on = (host: string, n: number): OwnEntry => {
-    const entry = newEntry({ id: `${host}-${String(n)}`, host } as Allocation, 1, 'started');
+    const entry = new Entry({ id: `${host}-${String(n)}`, host } as Allocation, 1, 'started');
     job.entries.set(entry.allocation.id, entry);
     return { job, entry };
   };

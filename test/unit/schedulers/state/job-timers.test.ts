@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { JobTable } from '../../../../schedulers/state/job-table.ts';
 import { JobTimers, TIMER_MAX_MS } from '../../../../schedulers/state/job-timers.ts';
-import { newEntry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
+import { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { testAllocation } from '../../../support/commit-world.ts';
 import { makeJob } from '../cell-world.ts';
@@ -27,7 +27,7 @@ describe('when a job is looked at', () => {
     book.add(job);
     if (host === undefined) return job;
     const allocation = testAllocation(`${name}-1`, host, { job: name });
-    const entry = newEntry(allocation, 1, 'started');
+    const entry = new Entry(allocation, 1, 'started');
     job.entries.set(allocation.id, entry);
     book.index(job, entry);
     return job;
