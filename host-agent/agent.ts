@@ -1,3 +1,23 @@
+/**
+ * A host-agent: what runs on one host, and who may change it. `main.ts` gives it a machine, `hollow-main.ts` only time; both
+ * begin with `defaults.ts`. `ports.ts` is the world that it sees, `agent-context.ts` what its rooms share.
+ *
+ * The rooms, in the order of a task's life:
+ *
+ * - `api/`: routes, registration of the host in etcd, periodic tasks
+ * - `orders/`: start, stop, remove, commands; all checks before a start is accepted
+ * - `leases/`: ports and addresses of the host
+ * - `allocations/`: one allocation from accepted to released; what the host reports
+ * - `tasks/`: the attempts of one task; restarts
+ * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci, artifacts
+ * - `limits/`: control groups
+ * - `shim/` and `native/`: the process that owns a running task and outlives the agent, in TypeScript and in C
+ * - `io/`: attach, input, output, logs, signals of a running task
+ * - `pressure/`: memory and disk of the host, and what is ended when they run short
+ * - `state/`: the state folder: lock, identity, journal, damaged records
+ * - `recovery/`: how an agent finds its tasks after a crash
+ * - `leaks/`: what is left of tasks that are gone
+ */
 import type { Host } from '../src/core/host/host.ts';
 import { LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
@@ -7,34 +27,34 @@ import type { Channel } from '../src/ports/http.ts';
 import type { SignalAnswer } from '../src/wire/api/attach-frames.ts';
 import type { CommandStatus, ExecRequest, SignalRequest } from '../src/wire/api/exec-api.ts';
 import type { HostUsage } from '../src/wire/api/usage-api.ts';
-import { adoptAll } from './adoption.ts';
-import type { AllocationRun } from './allocation-run.ts';
-import { AllocationTable } from './allocation-table.ts';
-import type { AttachAsk } from './attach.ts';
-import { attach } from './attach.ts';
-import { commandStatus, refuseHollow, runCommand, sendSignal, targetOf } from './commands.ts';
-import type { AgentSettings, Desk } from './desk.ts';
-import { DiskWatch } from './disk-watch.ts';
-import type { TaskPorts } from './drivers/task-tools.ts';
-import { TaskTools } from './drivers/task-tools.ts';
-import { Gate } from './gate.ts';
-import { InputHolders } from './input-holders.ts';
-import { Journal } from './journal.ts';
-import { LeakWatch } from './leaks.ts';
-import { MemoryGuard } from './memory-guard.ts';
-import { Lent } from './lent.ts';
-import { Orphans } from './orphans.ts';
+import { adoptAll } from './recovery/recovery.ts';
+import type { AllocationRun } from './allocations/allocations.ts';
+import { AllocationTable } from './allocations/allocation-table.ts';
+import type { AttachAsk } from './io/io.ts';
+import { attach } from './io/io.ts';
+import { commandStatus, refuseHollow, runCommand, sendSignal, targetOf } from './orders/commands.ts';
+import type { AgentSettings, AgentContext } from './agent-context.ts';
+import { DiskWatch } from './pressure/disk-usage.ts';
+import type { TaskPorts } from './drivers/drivers.ts';
+import { TaskTools } from './drivers/drivers.ts';
+import { Admission } from './orders/admission.ts';
+import { InputHolders } from './io/input-holders.ts';
+import { Journal } from './state/journal.ts';
+import { LeakWatch } from './leaks/leaks.ts';
+import { MemoryGuard } from './pressure/pressure.ts';
+import { Leases } from './leases/leases.ts';
+import { Orphans } from './recovery/orphans.ts';
 import type { AgentPorts } from './ports.ts';
-import { PRESSURE, pressureAttributes, pressureOf } from './pressure.ts';
-import { ReportFeed } from './report-feed.ts';
-import { ShimLinks } from './shim-links.ts';
-import { Signals } from './signals.ts';
-import { startAllocation } from './start-orders.ts';
-import { StateDisk } from './state-disk.ts';
-import { openStateFolder, saveIncarnation } from './state-folder.ts';
-import { noAllocation, removeAllocation, stopAllocation } from './stop-orders.ts';
-import { hostUsage } from './usage.ts';
-import { Turns } from './turns.ts';
+import { PRESSURE, pressureAttributes, pressureOf } from './pressure/memory-pressure.ts';
+import { ReportFeed } from './allocations/report-feed.ts';
+import { ShimLinks } from './io/shim-links.ts';
+import { Signals } from './io/signals.ts';
+import { startAllocation } from './orders/orders.ts';
+import { StateDisk } from './state/state-disk.ts';
+import { openStateFolder, saveIncarnation } from './state/state.ts';
+import { noAllocation, removeAllocation, stopAllocation } from './orders/stop-orders.ts';
+import { hostUsage } from './pressure/usage.ts';
+import { KeyedMutex } from './io/keyed-mutex.ts';
 
 /** A host as far as it is known before its agent starts. */
 export type HostFacts = Omit<Host, 'incarnation' | 'bootId'>;
@@ -51,11 +71,11 @@ export interface AgentCrypto {
  */
 export class HostAgent {
   readonly stateId: string;
-  readonly #desk: Desk;
+  readonly #context: AgentContext;
   readonly #leaks: LeakWatch;
   readonly #memory: MemoryGuard;
   readonly #folders: DiskWatch;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
   #host: Host;
   readonly #release: () => Promise<void>;
   #stopEvents: () => void = () => undefined;
@@ -68,28 +88,38 @@ export class HostAgent {
     const host = (): Host => this.#host;
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     const { addresses, leaseRestMs: restMs } = settings;
-    const lent = new Lent(ports, { addresses, restMs, portRange: () => this.#host.portRange });
+    const lent = new Leases(ports, { addresses, restMs, portRange: () => this.#host.portRange });
     const freePorts = (run: AllocationRun): void => {
       lent
-        .giveBack(run.allocation, run.spec.addresses ?? [])
+        .release(run.allocation, run.spec.addresses ?? [])
         // The watch for leaks tries again.
         .catch((error: unknown) => ports.log.warn({ error }, 'a port is still leased'));
     };
     const counted = (records: number): void => ports.metrics.gauge('moorage_host_allocations', records);
     const table = new AllocationTable(feed, host, freePorts, counted);
-    const gate = new Gate({ journal, ...crypto, host });
+    const gate = new Admission({ journal, ...crypto, host });
     const orphans = new Orphans(ports);
     const signals = new Signals(ports);
     const isClosed = (): boolean => this.#leaks.isClosed;
-    this.#desk = {
-      ...{ ports, disk, settings: { ...settings, stateId }, journal, gate, table, orphans, lent, signals },
+    this.#context = {
+      ...{
+        ports,
+        disk,
+        settings: { ...settings, stateId },
+        journal,
+        admission: gate,
+        table,
+        orphans,
+        leases: lent,
+        signals,
+      },
       links: new ShimLinks(ports),
       holders: new InputHolders(ports.clock),
       ...{ host, isClosed },
     };
-    this.#leaks = new LeakWatch(this.#desk);
-    this.#memory = new MemoryGuard(this.#desk);
-    this.#folders = new DiskWatch(this.#desk);
+    this.#leaks = new LeakWatch(this.#context);
+    this.#memory = new MemoryGuard(this.#context);
+    this.#folders = new DiskWatch(this.#context);
   }
 
   /**
@@ -117,8 +147,8 @@ export class HostAgent {
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, { stateId, disk, journal, host, release });
       await disk.look();
-      await agent.#desk.lent.open();
-      agent.#stopEvents = await adoptAll(agent.#desk);
+      await agent.#context.leases.open();
+      agent.#stopEvents = await adoptAll(agent.#context);
       // What happened between the look at an attempt and the first event.
       agent.rescan();
       return agent;
@@ -133,12 +163,12 @@ export class HostAgent {
   }
 
   get feed(): ReportFeed {
-    return this.#desk.table.feed;
+    return this.#context.table.feed;
   }
 
   /** Allocations whose record could not be read, while their processes may still run. */
   get orphans(): readonly string[] {
-    return this.#desk.orphans.ids;
+    return this.#context.orphans.ids;
   }
 
   /** Where the API is reached; known once it listens. */
@@ -148,7 +178,7 @@ export class HostAgent {
 
   /** The store knows a later start of this host than ours: what we say must come after it. */
   async raiseIncarnation(above: number): Promise<void> {
-    const { ports } = this.#desk;
+    const { ports } = this.#context;
     const incarnation = Math.max(above + 1, Math.round(ports.clock.nowMs()));
     await saveIncarnation(ports, incarnation);
     this.#host = { ...this.#host, incarnation };
@@ -159,27 +189,29 @@ export class HostAgent {
 
   /** @throws ProblemError with one of START_REFUSALS */
   start(request: StartRequest): Promise<AllocationReport> {
-    return this.#turns.take(request.allocation.id, () => startAllocation(this.#desk, request));
+    return this.#turns.runExclusive(request.allocation.id, () => startAllocation(this.#context, request));
   }
 
   /** @throws ProblemError `no-allocation`, `epoch-old`, `disk-full` */
   stop(id: string, request: StopRequest): Promise<AllocationReport> {
-    return this.#turns.take(id, () => stopAllocation(this.#desk, id, request));
+    return this.#turns.runExclusive(id, () => stopAllocation(this.#context, id, request));
   }
 
   /** Forgets a released allocation. @throws ProblemError `not-released`, `disk-full` */
   remove(id: string): Promise<void> {
-    return this.#turns.take(id, () => removeAllocation(this.#desk, id));
+    return this.#turns.runExclusive(id, () => removeAllocation(this.#context, id));
   }
 
   /** @throws ProblemError `no-allocation`, `no-task`, `not-running`, `disk-full` */
   exec(id: string, request: ExecRequest): Promise<CommandStatus> {
-    return this.#turns.take(`${id}/${request.commandId}`, () => runCommand(this.#desk, id, request));
+    return this.#turns.runExclusive(`${id}/${request.commandId}`, () =>
+      runCommand(this.#context, id, request),
+    );
   }
 
   /** @throws ProblemError `no-allocation`, `no-task`, `no-command`, `not-running`, `disk-full` */
   signal(id: string, request: SignalRequest): Promise<SignalAnswer> {
-    return sendSignal(this.#desk, id, request);
+    return sendSignal(this.#context, id, request);
   }
 
   /**
@@ -191,15 +223,15 @@ export class HostAgent {
     asked: { readonly task?: string; readonly command?: string },
     ask: AttachAsk,
   ): Promise<(channel: Channel, caller: AbortSignal) => Promise<void>> {
-    refuseHollow(this.#desk);
-    const name = await targetOf(this.#desk, id, asked);
-    return (channel, caller) => attach(this.#desk, name, ask, channel, caller);
+    refuseHollow(this.#context);
+    const name = await targetOf(this.#context, id, asked);
+    return (channel, caller) => attach(this.#context, name, ask, channel, caller);
   }
 
   // --- questions ------------------------------------------------------------------------------------------------------
 
   run(id: string): AllocationRun | undefined {
-    return this.#desk.table.get(id);
+    return this.#context.table.get(id);
   }
 
   /** @throws ProblemError `no-allocation` */
@@ -211,11 +243,11 @@ export class HostAgent {
 
   /** @throws ProblemError `no-allocation`, `no-task`, `no-command` */
   command(id: string, commandId: string, task?: string): Promise<CommandStatus> {
-    return commandStatus(this.#desk, id, commandId, task);
+    return commandStatus(this.#context, id, commandId, task);
   }
 
   usage(): Promise<HostUsage> {
-    return hostUsage(this.#desk);
+    return hostUsage(this.#context);
   }
 
   listing(): HostListing {
@@ -225,7 +257,7 @@ export class HostAgent {
 
   /** Calls `listener` when the allocation's report changes. @returns ends it */
   onChange(id: string, listener: () => void): () => void {
-    return this.#desk.table.onChange(id, listener);
+    return this.#context.table.onChange(id, listener);
   }
 
   // --- rounds ---------------------------------------------------------------------------------------------------------
@@ -239,7 +271,7 @@ export class HostAgent {
    * could not be told is told again.
    */
   async noteContact(atMs: number): Promise<void> {
-    const { table, ports } = this.#desk;
+    const { table, ports } = this.#context;
     table.contact.note(atMs);
     for (const run of table.all())
       await run
@@ -249,16 +281,16 @@ export class HostAgent {
 
   /** Looks at everything afresh: what a lost hint would otherwise hide for ever. */
   rescan(): void {
-    for (const run of this.#desk.table.all()) if (!run.isReleased) run.poke(true);
+    for (const run of this.#context.table.all()) if (!run.isReleased) run.poke(true);
   }
 
   recordTime(): Promise<void> {
-    return this.#desk.journal.recordTime();
+    return this.#context.journal.recordTime();
   }
 
   /** Is the disk well again, and the reserve on it? */
   lookAtDisk(): Promise<void> {
-    return this.#desk.disk.look();
+    return this.#context.disk.look();
   }
 
   /**
@@ -271,7 +303,7 @@ export class HostAgent {
     const { [LEAKING]: leaking, [PRESSURE]: pressed, ...attributes } = this.#host.attributes;
     const now: Readonly<Record<string, string>> = {
       ...(stuck === 0 ? {} : { [LEAKING]: String(stuck) }),
-      ...pressureAttributes(await pressureOf(this.#desk.ports.cgroups)),
+      ...pressureAttributes(await pressureOf(this.#context.ports.cgroups)),
     };
     if (now[LEAKING] === leaking && now[PRESSURE] === pressed) return false;
     this.#host = { ...this.#host, attributes: { ...attributes, ...now } };
@@ -290,7 +322,7 @@ export class HostAgent {
 
   /** Stops all tasks, and resolves when all are released or the time is over. */
   async stopAll(cause: string, waitMs: number): Promise<void> {
-    const { table, ports } = this.#desk;
+    const { table, ports } = this.#context;
     const live = table.all().filter((run) => !run.isReleased);
     const atMs = Math.round(ports.clock.nowMs());
     const verdict = { why: 'user' as const, cause, commandId: '', atMs };
@@ -301,7 +333,7 @@ export class HostAgent {
 
   /** Lets go. Tasks run on. */
   async close(): Promise<void> {
-    const { table, ports } = this.#desk;
+    const { table, ports } = this.#context;
     this.#stopEvents();
     this.feed.close();
     ports.tools.close();

@@ -1,7 +1,7 @@
 import type { PortRange } from '../src/core/host/host.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
 import { NO_SCALARS } from '../src/core/cell/resources.ts';
-import type { AgentSettings } from './desk.ts';
+import type { AgentSettings } from './agent-context.ts';
 
 /** Below the range from which the kernel takes ports for outgoing connections, which would steal them from tasks. */
 export const PORT_RANGE: PortRange = { first: 20_000, last: 29_999 };

@@ -18,10 +18,10 @@ import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE } from './defaults.ts';
 import type { RunningAgent } from './main.ts';
 import { BODY_BYTES_MAX, CLOSE_GRACE_MS, running, verifierOf } from './main.ts';
-import { Registrar } from './registrar.ts';
-import { ROUNDS, startRounds } from './rounds.ts';
-import type { Served } from './routes.ts';
-import { hostChannels, hostRoutes } from './routes.ts';
+import { Registrar } from './api/registration.ts';
+import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
+import type { Served } from './api/api.ts';
+import { hostChannels, hostRoutes } from './api/api.ts';
 
 /** A host that runs nothing: its tasks only take time, as their `HOLLOW_RUN_MS` says (0 or absent: until stopped). */
 export interface HollowHost {
@@ -55,7 +55,7 @@ export interface HollowOptions {
 const CONNECTIONS_MAX = 65_536;
 /** Nothing is ever lost in memory, so a look at everything is only needed in principle. */
 const HOLLOW_ROUNDS = {
-  ...ROUNDS,
+  ...PERIODIC_TASKS,
   rescanMs: 60_000,
   recordTimeMs: 3600_000,
   diskMs: 60_000,
@@ -120,7 +120,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     throw error;
   }
   const rounds = { ...HOLLOW_ROUNDS, beatMs: options.beatMs ?? HOLLOW_ROUNDS.beatMs };
-  endRounds = startRounds(systemClock, log, agents, rounds, registrar);
+  endRounds = startPeriodicTasks(systemClock, log, agents, rounds, registrar);
   log.info({ hosts: agents.length, address: listener.address }, 'hollow hosts serve');
   return running(listener.address, 0, close, or);
 }

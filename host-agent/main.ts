@@ -30,14 +30,14 @@ import { abandonable } from '../src/runtime/wait/abandon.ts';
 import type { HostFacts } from './agent.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
-import type { AgentSettings } from './desk.ts';
+import type { AgentSettings } from './agent-context.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import { makeShimGroups } from './limits/shim-groups.ts';
 import type { AgentPorts } from './ports.ts';
-import { Registrar } from './registrar.ts';
-import type { RoundsOptions } from './rounds.ts';
-import { ROUNDS, startRounds } from './rounds.ts';
-import { hostChannels, hostRoutes } from './routes.ts';
+import { Registrar } from './api/registration.ts';
+import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
+import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
+import { hostChannels, hostRoutes } from './api/api.ts';
 
 export interface AgentOptions {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
@@ -79,7 +79,7 @@ export interface AgentOptions {
   /** The only container runtime to use. Default: the first that works. */
   readonly ociRuntime?: OciRuntimeName;
   readonly settings?: Partial<AgentSettings>;
-  readonly rounds?: Partial<RoundsOptions>;
+  readonly rounds?: Partial<PeriodicTaskOptions>;
   /** Instead of etcd. */
   readonly store?: CellStore;
 }
@@ -183,8 +183,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     agent.setAddress(listener.address);
     closers.unshift(() => registrar.close());
     await registrar.start();
-    const rounds = { ...ROUNDS, ...options.rounds };
-    closers.unshift(startRounds(systemClock, log, [agent], rounds, registrar));
+    const rounds = { ...PERIODIC_TASKS, ...options.rounds };
+    closers.unshift(startPeriodicTasks(systemClock, log, [agent], rounds, registrar));
     if (options.stopTasksOnExit === true)
       closers.unshift(() => agent.stopAll('the development cell stops', STOP_ALL_MS));
     const { host } = agent;

@@ -1,3 +1,8 @@
+/**
+ * What an attempt may use, and what it used. `control-groups.ts` makes, reads and removes the groups of each attempt in the
+ * hierarchies that the machine has; `settings.ts` turns limits into the files' texts, `readings.ts` the files' texts into
+ * usage; `shim-groups.ts` are the groups of the shims.
+ */
 /** What one attempt at a task may use at most. null: no bound. */
 export interface Limits {
   /** Above this the kernel kills. Swap included, where it is counted. */

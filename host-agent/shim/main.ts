@@ -1,3 +1,9 @@
+/**
+ * The shim where there is no C compiler: the same folder, files and frames as the native one (`../native/`). It writes its
+ * claim (`facts.ts` knows processes), starts the task (`task-process.ts`), answers frames on its socket (`ctl-server.ts`),
+ * feeds the task's input (`stdin.ts`), writes its output (`segments.ts`), keeps the deadlines (`deadlines.ts`), and records
+ * how the task ended. `signals.ts` names signals.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';

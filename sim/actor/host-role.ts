@@ -1,8 +1,8 @@
 import { HostAgent } from '../../host-agent/agent.ts';
 import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
-import { Registrar } from '../../host-agent/registrar.ts';
-import { ROUNDS, startRounds } from '../../host-agent/rounds.ts';
-import { hostRoutes } from '../../host-agent/routes.ts';
+import { Registrar } from '../../host-agent/api/registration.ts';
+import { PERIODIC_TASKS, startPeriodicTasks } from '../../host-agent/api/periodic-tasks.ts';
+import { hostRoutes } from '../../host-agent/api/api.ts';
 import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
@@ -80,7 +80,7 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
       const recorded = recordOrders({ machine, history: environment.history, agent, clock }, routes);
       const listener = await server.listen(recorded, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });
       agent.setAddress(listener.address);
-      startRounds(clock, log, [agent], ROUNDS, registrar);
+      startPeriodicTasks(clock, log, [agent], PERIODIC_TASKS, registrar);
       await registrar.start();
     },
   });

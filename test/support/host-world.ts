@@ -1,7 +1,7 @@
 import type { AgentCrypto, HostFacts } from '../../host-agent/agent.ts';
 import { HostAgent } from '../../host-agent/agent.ts';
 import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
-import type { AgentSettings } from '../../host-agent/desk.ts';
+import type { AgentSettings } from '../../host-agent/agent-context.ts';
 import type { AgentPorts } from '../../host-agent/ports.ts';
 import { MemoryDisk } from '../../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../../src/adapters/memory/processes.ts';

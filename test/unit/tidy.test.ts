@@ -62,6 +62,7 @@ const WIRE_PACKAGES = new Set(['zod', 'yaml']);
 const HEADS: Readonly<Record<string, string>> = {
   schedulers: 'scheduler.ts',
   'host-agent': 'agent.ts',
+  'host-agent/shim': 'main.ts',
 };
 
 /** A room with more files than this has a second subject. */
@@ -143,7 +144,7 @@ describe('the house is in order', () => {
   });
 
   it('the head of each room tells of every file and folder beside it', () => {
-    const rooms = roomsOf(sources, HEADS).filter(({ others }) => others.length > 1);
+    const rooms = roomsOf(sources, HEADS).filter(({ folder, others }) => folder !== 'src' && others.length > 1);
     expect(rooms.length).toBeGreaterThan(40);
     const untold = rooms.flatMap(({ head, others }) => {
       const comment = headCommentOf(sources.get(head) ?? '');

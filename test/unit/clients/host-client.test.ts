@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hostRoutes } from '../../../host-agent/routes.ts';
+import { hostRoutes } from '../../../host-agent/api/api.ts';
 import { MemoryNetwork } from '../../support/memory-network.ts';
 import { HostClient } from '../../../src/clients/host-client.ts';
 import type { HttpClient } from '../../../src/ports/http.ts';

@@ -7,7 +7,7 @@ import { PROJECT_ROOT } from '../../support/cli.ts';
 /** A file of each kind that the simulated world runs. */
 const ROLES = [
   'schedulers/ownership/job-intake.ts',
-  'host-agent/allocation-run.ts',
+  'host-agent/allocations/allocations.ts',
   'monitor/reaper/reaper.ts',
   'arbiter/quota-keeper.ts',
   'src/core/commit/pending-preemption.ts',

@@ -1,0 +1,50 @@
+import type { Host } from '../src/core/host/host.ts';
+import type { AllocationTable } from './allocations/allocation-table.ts';
+import type { OciRuntimeName } from './drivers/oci-runtime.ts';
+import type { TaskPorts } from './drivers/drivers.ts';
+import type { Admission } from './orders/admission.ts';
+import type { InputHolders } from './io/input-holders.ts';
+import type { Journal } from './state/journal.ts';
+import type { Leases } from './leases/leases.ts';
+import type { Orphans } from './recovery/orphans.ts';
+import type { ShimLinks } from './io/shim-links.ts';
+import type { Signals } from './io/signals.ts';
+import type { StateDisk } from './state/state-disk.ts';
+import type { TaskSettings } from './tasks/tasks.ts';
+
+export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
+  /** For how long a control group of another state folder must be seen empty to be nobody's any more. */
+  readonly desertedMs: number;
+  /** With less than this left on the disk nothing new is started. */
+  readonly freeBytesMin: number;
+  /** Allocations with a record here: bounds memory, and the size of a full report. */
+  readonly allocationsMax: number;
+  /** What the artifacts kept for tasks may take of the disk. */
+  readonly artifactBytesMax: number;
+  /** Addresses of this machine to lend to tasks. */
+  readonly addresses: readonly string[];
+  /** How long a port or an address rests after it was freed, while there is another one. */
+  readonly leaseRestMs: number;
+  /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
+  readonly cgroupParent?: string;
+  /** Container runtimes to try, the best first. Default: all that are known. */
+  readonly ociRuntimes?: readonly OciRuntimeName[];
+}
+
+/** What the parts of an agent share. */
+export interface AgentContext {
+  readonly ports: TaskPorts;
+  readonly disk: StateDisk;
+  readonly settings: AgentSettings & TaskSettings;
+  readonly journal: Journal;
+  readonly admission: Admission;
+  readonly table: AllocationTable;
+  readonly orphans: Orphans;
+  readonly links: ShimLinks;
+  readonly signals: Signals;
+  readonly holders: InputHolders;
+  readonly leases: Leases;
+  /** Does this host take no new work, because too much was left behind on it? */
+  isClosed(): boolean;
+  host(): Host;
+}

@@ -1,0 +1,414 @@
+/**
+ * One allocation on its host, from accepted to released: the state machine below. `allocation-table.ts` holds all of them and
+ * `local-ledger.ts` what they claim of the host. A run begins when the ledger says that its claim fits, starts its tasks
+ * (`../tasks/`), and ends when they do, when it is stopped (`stop-reason.ts`: the first reason stands), or at a deadline
+ * (`deadlines.ts`; `cell-contact.ts` knows when the host was last in contact). `outcome.ts` says how it ended, `report.ts`
+ * what the host says of it, and `report-feed.ts` sends that to monitors.
+ */
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { ObservedState } from '../../src/core/host/states.ts';
+import { isTerminal, mayMove } from '../../src/core/host/states.ts';
+import type {
+  AllocationSpec,
+  OutcomeRecord,
+  StopReasonRecord,
+} from '../../src/wire/host-files/host-files.ts';
+import { outcomeFile } from '../../src/wire/host-files/host-files.ts';
+import { DiskError } from '../../src/ports/disk.ts';
+import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { attemptName } from '../../src/wire/host-files/attempt-files.ts';
+import { reportOf, restartsOf, startedAtMsOf } from './report.ts';
+import { endCommands } from '../tasks/attempt-commands.ts';
+import type { CellContact } from './cell-contact.ts';
+import type { Deadline } from './deadlines.ts';
+import { deadlineOf, shimDeadlines, VERDICT_OF } from './deadlines.ts';
+import type { Ending } from './outcome.ts';
+import { endingOf, failureOf, mainsOf } from './outcome.ts';
+import type { TaskPorts } from '../drivers/drivers.ts';
+import { readRecord } from '../state/records.ts';
+import type { ShimDeadlines, TaskSettings } from '../tasks/tasks.ts';
+import { TaskRun } from '../tasks/tasks.ts';
+import { FirstStopReason } from './stop-reason.ts';
+
+/** What an allocation asks of the host that it is on. */
+export interface AllocationHost {
+  readonly contact: CellContact;
+  /** Are those that give way to it gone, and is there room on the machine? Then it takes the room. */
+  mayBegin(run: AllocationRun): boolean;
+  /** Its report is another one now. */
+  changed(run: AllocationRun): void;
+  /** Nothing of it is left here. */
+  released(run: AllocationRun): void;
+}
+
+/** After a fault of disk or system, and while a port is still held by somebody, it looks again this much later. */
+const RETRY = { firstMs: 250, maxMs: 5_000 };
+
+/** After a fault of the disk while files were brought; what the source lacks is not asked for again. */
+const GATHER_AGAIN_MS = 1_000;
+
+/**
+ * One allocation on this host, from accepted to released.
+ *
+ *   accepted → preparing → starting → running → (stopping) → complete | failed | killed | lost, then released
+ *
+ * Level-triggered: whatever happens only `poke`s it; a step looks at what is there, does the next thing, and records it
+ * before the next step. So a crash between two steps repeats at most one of them, and a missed event costs time only.
+ */
+export class AllocationRun {
+  readonly spec: AllocationSpec;
+  readonly tasks: readonly TaskRun[];
+  readonly #ports: TaskPorts;
+  readonly #host: AllocationHost;
+  #state: ObservedState = 'accepted';
+  readonly #verdict: FirstStopReason;
+  #hurry = false;
+  #outcome: OutcomeRecord | null = null;
+  #released = false;
+  #dirty = false;
+  #verify = false;
+  #working: Promise<void> | null = null;
+  /** The last step could not be done to its end; then how long until it is tried again. */
+  #retryMs: number | null = null;
+  readonly #backoff: Backoff;
+  #cancelTimer: () => void = () => undefined;
+  #closed = false;
+  #told = '';
+  #gathering: 'no' | 'under-way' | 'over' = 'no';
+  /** Why a task cannot have its files. */
+  #lacks: string | null = null;
+  /** The contact that its shims were told of last. */
+  #renewedAtMs: number | null = null;
+
+  constructor(ports: TaskPorts, host: AllocationHost, settings: TaskSettings, spec: AllocationSpec) {
+    this.spec = spec;
+    this.#ports = ports;
+    this.#host = host;
+    this.#backoff = new Backoff(RETRY, ports.random);
+    this.#verdict = new FirstStopReason(ports, this.#folder());
+    const deadlines = (): ShimDeadlines =>
+      shimDeadlines(spec.launch, startedAtMsOf(this.tasks), host.contact, ports.clock);
+    const { allocation, addresses = [] } = spec;
+    const order = { allocation, policy: spec.launch.restart, addresses, deadlines };
+    this.tasks = Object.values(spec.launch.tasks).map(
+      (task) => new TaskRun(ports, settings, { ...order, task }),
+    );
+  }
+
+  get id(): string {
+    return this.spec.allocation.id;
+  }
+
+  get allocation(): Allocation {
+    return this.spec.allocation;
+  }
+
+  get state(): ObservedState {
+    return this.#state;
+  }
+
+  /** Ended, and the end is recorded. */
+  get ended(): boolean {
+    return this.#outcome !== null;
+  }
+
+  get isReleased(): boolean {
+    return this.#released;
+  }
+
+  get evicted(): boolean {
+    return this.#verdict.given?.why === 'evicted';
+  }
+
+  /** Takes over what an earlier agent recorded. @param attempts numbers of the attempts that have folders, by task */
+  async recover(attempts: ReadonlyMap<string, readonly number[]>): Promise<void> {
+    const folder = this.#folder();
+    await this.#verdict.recover();
+    const outcome = await readRecord(this.#ports, `${folder}/outcome.json`, outcomeFile);
+    this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
+    const over = this.#verdict.given !== null || outcome.kind === 'found';
+    if (!this.#released) this.#ports.tools.claimFiles(this.id, this.spec.launch);
+    for (const run of this.tasks) {
+      const numbers = attempts.get(run.task.name);
+      if (numbers !== undefined) await run.recover(numbers, { bootId: this.spec.bootId, over });
+    }
+    if (outcome.kind === 'found') {
+      this.#outcome = outcome.value;
+      this.#state = outcome.value.state;
+    } else {
+      await this.#stepSafely(true);
+    }
+  }
+
+  /** Looks again at what is there. @param verify also whether shims that say nothing are still alive */
+  poke(verify = false): void {
+    if (this.#closed || (this.#released && this.ended)) return;
+    this.#dirty = true;
+    this.#verify ||= verify;
+    this.#working ??= this.#work();
+  }
+
+  /**
+   * Records why it is to end, durably, then begins to end it. The first verdict stands.
+   * @throws DiskError when it is not recorded: it is carried out all the same, and recorded when the disk takes it
+   */
+  async stop(verdict: StopReasonRecord): Promise<void> {
+    if (this.ended) return;
+    try {
+      await this.#verdict.give(verdict);
+    } finally {
+      this.#move('stopping');
+      this.#tell();
+      this.poke();
+    }
+  }
+
+  /** As `stop`, without the time that tasks have to end by themselves. @throws DiskError as `stop` does */
+  kill(verdict: StopReasonRecord): Promise<void> {
+    this.#hurry = true;
+    return this.stop(verdict);
+  }
+
+  /** Forgets timers; what runs goes on. Resolves when no step is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelTimer();
+    await this.#working;
+  }
+
+  report(): AllocationReport {
+    return reportOf({
+      spec: this.spec,
+      state: this.#state,
+      released: this.#released,
+      verdict: this.#verdict.given,
+      outcome: this.#outcome,
+      tasks: this.tasks,
+    });
+  }
+
+  /** Its shims hear that this host is in contact, and put off what they do when it is not. */
+  async renew(): Promise<void> {
+    const { stopAfterDisconnectMs } = this.spec.launch;
+    const { contact } = this.#host;
+    if (stopAfterDisconnectMs === undefined || this.ended || contact.atMs === this.#renewedAtMs) return;
+    const { atMs } = contact;
+    const leftMs = contact.leftOf(stopAfterDisconnectMs, this.#ports.clock.monotonicMs());
+    // Too late for that: they have begun to stop, or are about to.
+    if (leftMs === null || leftMs === 0) return;
+    const heard = await Promise.all(this.tasks.map((run) => run.renew(leftMs)));
+    if (heard.every(Boolean)) this.#renewedAtMs = atMs;
+  }
+
+  async #work(): Promise<void> {
+    try {
+      while (this.#dirty && !this.#closed) {
+        this.#dirty = false;
+        const verify = this.#verify;
+        this.#verify = false;
+        await this.#stepSafely(verify);
+        this.#tell();
+      }
+      this.#arm();
+    } finally {
+      // At once, not a turn later: a poke in between would find somebody at work who has stopped looking.
+      this.#working = null;
+    }
+  }
+
+  async #stepSafely(verify: boolean): Promise<void> {
+    const wasDue = this.#isDue();
+    try {
+      await this.#step(verify);
+      this.#retryMs = this.ended && !this.#released ? this.#backoff.nextMs() : null;
+      if (this.#retryMs === null) this.#backoff.reset();
+    } catch (error) {
+      // A fault of disk or system: tasks run on, and the step is done again.
+      // A deadline that fell due meanwhile does not wait for the next try.
+      this.#retryMs = !wasDue && this.#isDue() ? 0 : this.#backoff.nextMs();
+      this.#ports.metrics.count('moorage_host_steps_failed_total');
+      this.#ports.log.error(
+        { allocation: this.id, error },
+        'a step of an allocation failed, and is done again',
+      );
+    }
+  }
+
+  async #step(verify: boolean): Promise<void> {
+    if (this.#outcome !== null) return this.#release();
+    if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
+    if (!this.tasks.some((run) => run.begun) && this.#verdict.given === null && !(await this.#begin()))
+      return;
+    try {
+      for (const run of this.tasks) await run.refresh(verify);
+      if (this.#verdict.given === null) for (const run of this.tasks) if (!run.begun) await run.begin();
+    } catch (error) {
+      // A task that cannot be begun (again) holds up no deadline.
+      if (!this.#isDue()) throw error;
+    }
+    await this.#judge();
+    if (this.#verdict.given !== null) await this.#stopTasks(this.tasks);
+    else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
+    else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
+    if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict.given));
+  }
+
+  /** @returns false while it must wait for its place */
+  async #begin(): Promise<boolean> {
+    if (!this.#host.mayBegin(this)) return false;
+    this.#move('preparing');
+    await this.#ports.disk.makeFolder(`${this.#folder()}/work`);
+    if (!this.#gather()) return false;
+    if (this.#lacks !== null) {
+      await this.#end('task-failed', this.#lacks);
+      return true;
+    }
+    this.#move('starting');
+    for (const run of this.tasks) if (!run.begun) await run.begin();
+    return true;
+  }
+
+  /** Brings the files of its tasks, meanwhile it does nothing. @returns true when that is over */
+  #gather(): boolean {
+    const { tools, log } = this.#ports;
+    if (!tools.needsFiles(this.spec.launch)) return true;
+    if (this.#gathering === 'no') {
+      this.#gathering = 'under-way';
+      const over = (lacks: string | null): void => {
+        this.#gathering = 'over';
+        this.#lacks = lacks;
+        this.poke();
+      };
+      tools.gather(this.id, this.spec.launch).then(over, (error: unknown) => {
+        log.error({ allocation: this.id, error }, 'cannot bring the files of an allocation, and tries again');
+        this.#gathering = 'no';
+        this.#ports.clock.after(GATHER_AGAIN_MS, () => this.poke());
+      });
+    }
+    return this.#gathering === 'over';
+  }
+
+  /** Does something that happened here end it? */
+  async #judge(): Promise<void> {
+    if (this.#verdict.given !== null) return;
+    const stoppedBy = this.tasks.find((run) => run.stoppedBy !== undefined)?.stoppedBy;
+    if (stoppedBy !== undefined) return this.#end(VERDICT_OF[stoppedBy], VERDICT_OF[stoppedBy]);
+    if (this.tasks.every((run) => run.done)) return;
+    const failed = mainsOf(this.tasks).find((run) => run.done && !run.succeeded);
+    const due = this.#due();
+    if (failed !== undefined) await this.#end('task-failed', failureOf(failed));
+    else if (due?.inMs === 0) await this.#end(due.why, due.why);
+  }
+
+  /** A verdict of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
+  async #end(why: StopReasonRecord['why'], cause: string): Promise<void> {
+    const atMs = Math.round(this.#ports.clock.nowMs());
+    try {
+      await this.#verdict.give({ why, cause, commandId: '', atMs });
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+    } finally {
+      this.#move('stopping');
+    }
+  }
+
+  async #stopTasks(tasks: readonly TaskRun[]): Promise<void> {
+    for (const run of tasks) if (!run.done) await run.stop(this.#hurry);
+  }
+
+  async #afterReboot(): Promise<void> {
+    const over = mainsOf(this.tasks).every((run) => run.done);
+    const lost: Ending = { state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } };
+    await this.#finish(over ? endingOf(this.tasks, this.#verdict.given) : lost);
+  }
+
+  async #finish(ending: Ending): Promise<void> {
+    const startedAtMs = startedAtMsOf(this.tasks);
+    const outcome: OutcomeRecord = {
+      ...ending,
+      restarts: restartsOf(this.tasks),
+      ...(startedAtMs === null ? {} : { startedAtMs }),
+      endedAtMs: Math.round(this.#ports.clock.nowMs()),
+    };
+    await this.#ports.disk.publish(`${this.#folder()}/outcome.json`, outcomeFile.encode(outcome));
+    this.#outcome = outcome;
+    this.#move(ending.state);
+    this.#tell();
+    await this.#release();
+  }
+
+  /** A fact of its own, later than the end: processes gone, ports free. Only then may its place be given away. */
+  async #release(): Promise<void> {
+    if (this.#released) return;
+    for (const run of this.tasks) {
+      const left = run.exit?.left ?? 0;
+      const name = attemptName(this.id, run.task.name, Math.max(1, run.attemptNumber));
+      if (left > 0 && (await this.#ports.processes.killLeftovers(name)) > 0) return;
+      if (!(await endCommands(this.#ports, name))) return;
+      if (!(await this.#ports.tools.cleanup(name))) return;
+    }
+    if (await this.#isListenedTo()) return;
+    await this.#ports.disk.publish(`${this.#folder()}/released`, '');
+    this.#released = true;
+    this.#ports.tools.releaseFiles(this.id);
+    this.#host.released(this);
+  }
+
+  /** Somebody still has a socket on what was lent to it. */
+  async #isListenedTo(): Promise<boolean> {
+    const { processes, log } = this.#ports;
+    const { addresses: lent = [] } = this.spec;
+    const ports = await processes.portsInUse(Object.values(this.allocation.ports));
+    const addresses = lent.length === 0 ? [] : await processes.addressesInUse(lent);
+    if (ports.length + addresses.length === 0) return false;
+    log.warn({ allocation: this.id, ports, addresses }, 'ended, but what it was lent is still in use');
+    return true;
+  }
+
+  #move(to: ObservedState): void {
+    if (this.#state === to) return;
+    if (!mayMove(this.#state, to)) {
+      // A step done again passes through what it had reached before.
+      if (isTerminal(this.#state))
+        throw new Error(`allocation ${this.id}: ${this.#state} may not become ${to}`);
+      return;
+    }
+    this.#state = to;
+  }
+
+  #tell(): void {
+    const text = JSON.stringify(this.report());
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#host.changed(this);
+  }
+
+  /**
+   * One timer: for the earliest of all that is due without an event. What the last step should have done and could not waits
+   * with it: a restart for which the disk takes nothing stays due, and would be tried without a pause.
+   */
+  #arm(): void {
+    this.#cancelTimer();
+    if (this.#closed || this.#released) return;
+    const retryMs = this.#retryMs;
+    const dues = [...this.tasks.map((run) => run.wakeInMs()), this.#due()?.inMs ?? null]
+      .filter((inMs) => inMs !== null)
+      .map((inMs) => (inMs > 0 ? inMs : (retryMs ?? 0)));
+    const due = Math.min(retryMs ?? Infinity, ...dues);
+    this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
+  }
+
+  #isDue(): boolean {
+    return this.#due()?.inMs === 0;
+  }
+
+  #due(): Deadline | null {
+    if (this.#verdict.given !== null || this.ended) return null;
+    return deadlineOf(this.spec.launch, startedAtMsOf(this.tasks), this.#host.contact, this.#ports.clock);
+  }
+
+  #folder(): string {
+    return `allocations/${this.id}`;
+  }
+}

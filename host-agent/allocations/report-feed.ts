@@ -1,0 +1,112 @@
+import type { AllocationReport, HostReport } from '../../src/core/host/report.ts';
+import { Broadcast } from '../../src/runtime/stream/stream.ts';
+
+/** Messages that wait for one slow reader; then it is cut, comes again, and resumes. */
+const QUEUE_MAX = 4_096;
+/** Removals that a reader can resume over; one that missed more gets all anew. */
+const GONE_MAX = 1_024;
+
+interface Latest {
+  readonly report: AllocationReport;
+  readonly seq: number;
+}
+
+/**
+ * What this host says of itself: `full` when a reader comes, then what changes. Only the newest report of each allocation
+ * is kept, so resuming costs nothing: a reader gets those that changed since the number that it names.
+ */
+export class ReportFeed {
+  readonly #host: string;
+  #incarnation: number;
+  #seq = 0;
+  readonly #latest = new Map<string, Latest>();
+  #gone: { readonly id: string; readonly seq: number }[] = [];
+  /** Removals up to this number are no longer listed in `gone`. */
+  #goneFloor = 0;
+  readonly #broadcast = new Broadcast<string>(QUEUE_MAX);
+
+  constructor(host: string, incarnation: number) {
+    this.#host = host;
+    this.#incarnation = incarnation;
+  }
+
+  get incarnation(): number {
+    return this.#incarnation;
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  get readers(): number {
+    return this.#broadcast.readers;
+  }
+
+  reports(): AllocationReport[] {
+    return [...this.#latest.values()].map((latest) => latest.report);
+  }
+
+  changed(report: AllocationReport): void {
+    this.#seq += 1;
+    this.#latest.set(report.id, { report, seq: this.#seq });
+    this.#send({ ...this.#head(this.#seq), kind: 'change', allocation: report });
+  }
+
+  gone(id: string): void {
+    if (!this.#latest.delete(id)) return;
+    this.#seq += 1;
+    this.#gone.push({ id, seq: this.#seq });
+    if (this.#gone.length > GONE_MAX) this.#goneFloor = this.#gone.shift()?.seq ?? this.#goneFloor;
+    this.#send({ ...this.#head(this.#seq), kind: 'gone', id });
+  }
+
+  beat(): void {
+    if (this.readers > 0) this.#send({ ...this.#head(this.#seq), kind: 'beat' });
+  }
+
+  /** Begins anew under a larger incarnation: every reader must come again. */
+  raiseIncarnation(incarnation: number): void {
+    if (incarnation <= this.#incarnation) throw new Error('an incarnation only grows');
+    this.#incarnation = incarnation;
+    this.#broadcast.close();
+  }
+
+  /** Lines of NDJSON, beginning with what the reader lacks. @param from where it stands; null: nowhere */
+  read(
+    from: { readonly incarnation: number; readonly seq: number } | null,
+    signal: AbortSignal,
+  ): AsyncIterable<string> {
+    return this.#broadcast.subscribe(signal, this.#missing(from).map(lineOf));
+  }
+
+  close(): void {
+    this.#broadcast.close();
+  }
+
+  #missing(from: { readonly incarnation: number; readonly seq: number } | null): HostReport[] {
+    const known = from !== null && from.incarnation === this.#incarnation && from.seq <= this.#seq;
+    if (!known || from.seq < this.#goneFloor)
+      return [{ ...this.#head(this.#seq), kind: 'full', allocations: this.reports() }];
+    const messages: HostReport[] = [];
+    for (const { report, seq } of this.#latest.values())
+      if (seq > from.seq) messages.push({ ...this.#head(seq), kind: 'change', allocation: report });
+    for (const { id, seq } of this.#gone)
+      if (seq > from.seq) messages.push({ ...this.#head(seq), kind: 'gone', id });
+    messages.sort((a, b) => a.seq - b.seq);
+    // Says at once that the reader is up to date.
+    messages.push({ ...this.#head(this.#seq), kind: 'beat' });
+    return messages;
+  }
+
+  #head(seq: number): { host: string; incarnation: number; seq: number } {
+    return { host: this.#host, incarnation: this.#incarnation, seq };
+  }
+
+  #send(report: HostReport): void {
+    if (this.readers > 0) this.#broadcast.send(lineOf(report));
+  }
+}
+
+function lineOf(report: HostReport): string {
+  return `${JSON.stringify(report)}\n`;
+}

@@ -1,0 +1,205 @@
+/**
+ * How others reach an agent: the routes below; `registration.ts` writes the host into etcd and renews its session;
+ * `periodic-tasks.ts` runs what an agent does at intervals.
+ */
+import { isId } from '../../src/core/cell/ids.ts';
+import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { StartRequest, StopRequest } from '../../src/wire/api/host-api.ts';
+import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/api/host-api.ts';
+import { execRequest, signalRequest } from '../../src/wire/api/exec-api.ts';
+import { startRequest, stopRequest } from '../../src/wire/api/host-requests.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import { readBody } from '../../src/wire/api/api.ts';
+import type { HostAgent } from '../agent.ts';
+import { refusal } from '../orders/admission.ts';
+import type { InputMode } from '../io/input-holders.ts';
+import { readLog } from '../io/log-reader.ts';
+import type { AgentPorts } from '../ports.ts';
+
+/** An agent with what its routes need besides. */
+export interface Served {
+  readonly agent: HostAgent;
+  readonly ports: AgentPorts;
+  readonly attemptsKept: number;
+}
+
+export interface HostRoutesOptions {
+  /** Before every path: empty, or `/hosts/:host` where one process serves many hosts. */
+  readonly prefix: string;
+  find(request: RouteRequest): Served | undefined;
+  /** Registered in the store. */
+  ready(): boolean;
+  metricsText(): Promise<string>;
+}
+
+type Handler = (served: Served, request: RouteRequest) => Promise<RouteReply>;
+
+/** The host-agent's API; see `wire/host-api.ts`. */
+export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
+  const route = (method: Route['method'], path: string, handle: Handler): Route => ({
+    method,
+    path: `${options.prefix}${path}`,
+    handle: async (request) => handle(servedBy(options, request), request),
+  });
+  return [
+    route('PUT', '/v1/allocations/:id', start),
+    route('POST', '/v1/allocations/:id/stop', stop),
+    route('DELETE', '/v1/allocations/:id', remove),
+    route('GET', '/v1/allocations', async ({ agent }) => ok(agent.listing())),
+    route('GET', '/v1/allocations/:id', async ({ agent }, request) => ok(agent.report(idOf(request)))),
+    route('GET', '/v1/allocations/:id/logs', logs),
+    route('POST', '/v1/allocations/:id/exec', exec),
+    route('GET', '/v1/allocations/:id/exec/:command', async ({ agent }, request) =>
+      ok(await agent.command(idOf(request), request.params['command'] ?? '', request.query['task'])),
+    ),
+    route('POST', '/v1/allocations/:id/signal', signal),
+    route('GET', '/v1/reports', reports),
+    route('GET', '/v1/usage', async ({ agent }) => ok(await agent.usage())),
+    ...processRoutes(options),
+  ];
+}
+
+/** The talks of the host-agent's API; see `wire/attach-frames.ts`. */
+export function hostChannels(options: Pick<HostRoutesOptions, 'prefix' | 'find'>): readonly ChannelRoute[] {
+  return [
+    {
+      path: `${options.prefix}/v1/allocations/:id/attach`,
+      open: async (request) => {
+        const { agent } = servedBy(options, request);
+        const { task, command } = request.query;
+        const asked = {
+          ...(task === undefined ? {} : { task }),
+          ...(command === undefined ? {} : { command }),
+        };
+        const ask = {
+          stdout: wholeOf(request, 'stdout') ?? 0,
+          stderr: wholeOf(request, 'stderr') ?? 0,
+          ...inputOf(request),
+        };
+        const talk = await agent.attach(idOf(request), asked, ask);
+        return (channel) => talk(channel, request.signal);
+      },
+    },
+  ];
+}
+
+function processRoutes(options: HostRoutesOptions): readonly Route[] {
+  return [
+    { method: 'GET', path: '/livez', handle: async () => ok({ live: true }) },
+    {
+      method: 'GET',
+      path: '/readyz',
+      handle: async () => ({ status: options.ready() ? 200 : 503, body: { ready: options.ready() } }),
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      handle: async () => ({
+        status: 200,
+        body: await options.metricsText(),
+        contentType: 'text/plain; version=0.0.4',
+      }),
+    },
+  ];
+}
+
+function servedBy(options: Pick<HostRoutesOptions, 'find'>, request: RouteRequest): Served {
+  const served = options.find(request);
+  if (served !== undefined) return served;
+  throw new ProblemError({ status: 404, code: 'no-host', detail: 'there is no such host here' });
+}
+
+function ok(body: unknown): RouteReply {
+  return { status: 200, body };
+}
+
+function idOf(request: RouteRequest): string {
+  const id = request.params['id'] ?? '';
+  if (!isId(id))
+    throw new ProblemError({ status: 400, code: 'bad-request', detail: 'that is no allocation id' });
+  return id;
+}
+
+async function start({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  const order: StartRequest = readBody(startRequest, request.body);
+  if (order.allocation.id !== idOf(request))
+    throw refusal('bad-request', 'the address and the body name different allocations');
+  return ok({ report: await agent.start(order) });
+}
+
+async function stop({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  const order: StopRequest = readBody(stopRequest, request.body);
+  return ok(await agent.stop(idOf(request), order));
+}
+
+async function remove({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  await agent.remove(idOf(request));
+  return { status: 204 };
+}
+
+async function exec({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  return ok(await agent.exec(idOf(request), readBody(execRequest, request.body)));
+}
+
+async function signal({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  return ok(await agent.signal(idOf(request), readBody(signalRequest, request.body)));
+}
+
+async function reports({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  const [incarnation, seq] = [wholeOf(request, 'incarnation'), wholeOf(request, 'seq')];
+  const from = incarnation === null || seq === null ? null : { incarnation, seq };
+  return {
+    status: 200,
+    contentType: 'application/x-ndjson',
+    stream: agent.feed.read(from, request.signal),
+  };
+}
+
+async function logs({ agent, ports, attemptsKept }: Served, request: RouteRequest): Promise<RouteReply> {
+  const id = idOf(request);
+  agent.report(id);
+  const tasks = agent.run(id)?.tasks ?? [];
+  const name = request.query['task'];
+  const run = name === undefined ? tasks[0] : tasks.find((one) => one.task.name === name);
+  const stream = LOG_STREAMS.find((one) => one === (request.query['stream'] ?? 'stdout'));
+  if (run === undefined || stream === undefined)
+    throw new ProblemError({ status: 404, code: 'no-log', detail: 'there is no such task or stream' });
+  const answer = await readLog(
+    ports,
+    {
+      allocation: id,
+      run,
+      stream,
+      offset: wholeOf(request, 'offset') ?? 0,
+      follow: request.query['follow'] === 'true' || request.query['follow'] === '1',
+      attemptsKept,
+      onChange: (listener) => agent.onChange(id, listener),
+    },
+    request.signal,
+  );
+  return {
+    status: 200,
+    headers: { [LOG_OFFSET_HEADER]: String(answer.offset) },
+    contentType: 'application/octet-stream',
+    stream: answer.chunks,
+  };
+}
+
+const WISHES: readonly InputMode[] = ['none', 'free', 'take'];
+const SESSION = /^[A-Za-z0-9-]{1,64}$/;
+
+/** A client that names no session is a new one each time. */
+function inputOf({ query }: RouteRequest): { readonly session: string; readonly input: InputMode } {
+  const { session = '', input: word = 'free' } = query;
+  const input = WISHES.find((wish) => wish === word);
+  if (input === undefined || (session !== '' && !SESSION.test(session)))
+    throw new ProblemError({ status: 400, code: 'bad-request', detail: 'input is none, free or take' });
+  return { session, input };
+}
+
+function wholeOf(request: RouteRequest, name: string): number | null {
+  const text = request.query[name];
+  if (text === undefined) return null;
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text);
+  throw new ProblemError({ status: 400, code: 'bad-request', detail: `${name} must be a whole number` });
+}

@@ -1,0 +1,228 @@
+/**
+ * What a task needs on the machine before it starts. For each attempt the tools below make its control groups
+ * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `artifact-cache.ts`, `unpacked.ts`,
+ * `derived-folders.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
+ *
+ * - `exec.ts`: a plain process
+ * - `sandbox.ts`: bubblewrap around it; `toolbox.ts` finds the programs of the host
+ * - `oci.ts`: a container of an unpacked image (`images.ts`), by crun or runc (`oci-runtime.ts`); `oci-bundle.ts` writes the
+ *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses
+ */
+import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
+import { CgroupError } from '../../src/ports/cgroups.ts';
+import type { Launch } from '../../src/wire/api/host-api.ts';
+import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { openLimits } from '../limits/control-groups.ts';
+import type { LimitsDriver } from '../limits/limits.ts';
+import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
+import type { AgentPorts } from '../ports.ts';
+import { ArtifactCache } from './artifact-cache.ts';
+import { execDriver } from './exec.ts';
+import { Images } from './images.ts';
+import { OciDriver } from './oci.ts';
+import type { OciRuntimeName } from './oci-runtime.ts';
+import { findRuntime, OCI_RUNTIMES } from './oci-runtime.ts';
+import { openSandbox } from './sandbox.ts';
+import type { AttemptOrder, TaskDriver } from './task-driver.ts';
+import { PrepareError } from './task-driver.ts';
+import { TaskFiles } from './task-files.ts';
+import { inGroups, limitsOf } from './task-limits.ts';
+import { unpackedFiles } from './unpacked.ts';
+
+/** The world as a task of this host sees it. */
+export interface TaskPorts extends AgentPorts {
+  readonly tools: TaskTools;
+}
+
+/** `refused`: it is not to be started, and `why` is for people. */
+export type Prepared =
+  | { readonly kind: 'ready'; readonly launch: ShimLaunch }
+  | { readonly kind: 'refused'; readonly why: string };
+
+export interface ToolsOptions {
+  /** Unique on this machine, the same after a restart. */
+  readonly owner: string;
+  readonly cgroupParent: string;
+  /** What the artifacts kept on this host may take. */
+  readonly artifactBytesMax: number;
+  /** Container runtimes to try, the best first. Default: all. */
+  readonly ociRuntimes?: readonly OciRuntimeName[];
+}
+
+const LOOK_MS = 10_000;
+
+interface FoundDrivers {
+  readonly drivers: Map<TaskDriverName, TaskDriver>;
+  /** Why this machine cannot run tasks of a kind, for people. */
+  readonly missing: Map<TaskDriverName, string>;
+}
+
+interface Parts {
+  readonly limits: LimitsDriver;
+  readonly found: FoundDrivers;
+  readonly cache: ArtifactCache | null;
+  readonly files: TaskFiles | null;
+}
+
+/** What a host runs its tasks with: limits, a driver for each kind of task, and the files that tasks need. */
+export class TaskTools {
+  /** What the host can do, for constraints: `driver.*`; and what it holds tasks to: `limits.*`. */
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly limits: LimitsDriver;
+  readonly #parts: Parts;
+
+  private constructor(parts: Parts, attributes: Readonly<Record<string, string>>) {
+    this.limits = parts.limits;
+    this.#parts = parts;
+    this.attributes = attributes;
+  }
+
+  static async open(ports: AgentPorts, options: ToolsOptions): Promise<TaskTools> {
+    const { cgroups, disk, log } = ports;
+    const { owner, cgroupParent: parent } = options;
+    const limits =
+      cgroups === undefined
+        ? NO_LIMITS
+        : await openLimits(cgroups, log, { owner, parent, folder: disk.absolute('') });
+    const cache =
+      ports.artifacts === undefined
+        ? null
+        : new ArtifactCache(ports, ports.artifacts, options.artifactBytesMax);
+    await cache?.open();
+    const found: FoundDrivers = { drivers: new Map(), missing: new Map() };
+    const files = await openDrivers({ ports, cache, options }, found);
+    for (const [driver, why] of found.missing)
+      log.info({ driver, why }, 'tasks of a driver cannot be run here');
+    const attributes: Record<string, string> = {};
+    for (const driver of found.drivers.values()) Object.assign(attributes, driver.attributes);
+    // A host whose tasks are only pretended has nothing to hold.
+    if (cgroups !== undefined) Object.assign(attributes, limitAttributes(limits), await diskAttribute(ports));
+    return new TaskTools({ limits, found, cache, files }, attributes);
+  }
+
+  /** Ends what is under way for tasks that have not begun. Tasks run on. */
+  close(): void {
+    this.#parts.cache?.close();
+  }
+
+  /** Must files be brought before these tasks can start? */
+  needsFiles(launch: Launch): boolean {
+    return tasksOf(launch).some((task) => task.artifacts !== undefined || task.image !== undefined);
+  }
+
+  /** The files of an allocation are in use, until they are released. */
+  claimFiles(allocation: string, launch: Launch): void {
+    if (this.needsFiles(launch)) this.#parts.files?.claim(allocation, tasksOf(launch));
+  }
+
+  releaseFiles(allocation: string): void {
+    this.#parts.files?.release(allocation);
+  }
+
+  /** Brings the files of an allocation. @returns why that cannot be done, for people; null when it was done */
+  async gather(allocation: string, launch: Launch): Promise<string | null> {
+    const { files } = this.#parts;
+    if (files === null) return this.needsFiles(launch) ? 'this host brings no artifacts' : null;
+    this.claimFiles(allocation, launch);
+    return files.gather(tasksOf(launch));
+  }
+
+  /** What fetches left behind. */
+  async strayFiles(): Promise<readonly string[]> {
+    return (await this.#parts.cache?.strays()) ?? [];
+  }
+
+  async removeStray(name: string): Promise<void> {
+    await this.#parts.cache?.removeStray(name);
+  }
+
+  /** Makes everything ready for the shim. May be done again. @throws when the disk fails */
+  async prepare(order: AttemptOrder, launch: ShimLaunch): Promise<Prepared> {
+    const name = order.task.driver ?? 'exec';
+    const { drivers, missing } = this.#parts.found;
+    const driver = drivers.get(name);
+    if (driver === undefined) {
+      const why = missing.get(name);
+      return {
+        kind: 'refused',
+        why: `this host has no driver ${name}${why === undefined ? '' : `: ${why}`}`,
+      };
+    }
+    try {
+      const groups = await this.limits.create(order.attempt, limitsOf(order.task));
+      const placed = { ...order, ...(groups.path === null ? {} : { group: groups.path }) };
+      return { kind: 'ready', launch: await driver.prepare(placed, inGroups(launch, groups)) };
+    } catch (error) {
+      if (!(error instanceof CgroupError) && !(error instanceof PrepareError)) throw error;
+      return { kind: 'refused', why: error.message };
+    }
+  }
+
+  /** Takes away all that was made for an attempt that has ended. @returns false while something is left */
+  async cleanup(attempt: string): Promise<boolean> {
+    const drivers = [...this.#parts.found.drivers.values()];
+    const clean = await Promise.all(drivers.map((driver) => driver.cleanup(attempt)));
+    // What a driver could not take away may still need its groups.
+    return clean.every(Boolean) && (await this.limits.destroy(attempt));
+  }
+
+  /** Attempts of which something is left on this machine, whether they are known or not. */
+  async scan(): Promise<readonly string[]> {
+    const drivers = [...this.#parts.found.drivers.values()];
+    const found = await Promise.all([this.limits.list(), ...drivers.map((driver) => driver.scan())]);
+    return [...new Set(found.flat())].sort();
+  }
+}
+
+function tasksOf(launch: Launch): readonly Task[] {
+  return Object.values(launch.tasks);
+}
+
+function limitAttributes(limits: LimitsDriver): Record<string, string> {
+  const attributes: Record<string, string> = {};
+  for (const limited of LIMITED) attributes[`limits.${limited}`] = limits.enforced[limited];
+  return attributes;
+}
+
+/** The agent itself measures what allocations have on disk, see `disk-watch.ts`. */
+async function diskAttribute({ commands }: AgentPorts): Promise<Record<string, string>> {
+  const found = await commands?.run(['sh', '-c', 'command -v nice && command -v du'], LOOK_MS);
+  return { 'limits.disk': found?.code === 0 ? 'watched' : 'none' };
+}
+
+interface Opening {
+  readonly ports: AgentPorts;
+  readonly cache: ArtifactCache | null;
+  readonly options: ToolsOptions;
+}
+
+/** Those that work on this machine, into `found`. @returns what brings the files of their tasks */
+async function openDrivers(
+  { ports, cache, options }: Opening,
+  found: FoundDrivers,
+): Promise<TaskFiles | null> {
+  const { cgroups, commands, disk } = ports;
+  if (commands === undefined || cache === null) {
+    found.drivers.set('exec', execDriver(commands, disk, null));
+    return null;
+  }
+  const mounts = (await cgroups?.mounts()) ?? [];
+  const unified = mounts.find((mount) => mount.version === 2)?.path ?? null;
+  const hybrid = mounts.some((mount) => mount.version === 1) ? unified : null;
+  const probeGroup = `${options.cgroupParent}/moorage/${options.owner}.probe`;
+  const runtime = await findRuntime(
+    { commands, disk, hybrid, probeGroup },
+    options.ociRuntimes ?? OCI_RUNTIMES,
+  );
+  const owners = typeof runtime !== 'string' && runtime.rootless === null;
+  const images = new Images(commands, disk, cache, owners);
+  const files = new TaskFiles(disk, cache, unpackedFiles(commands, disk, cache), images);
+  found.drivers.set('exec', execDriver(commands, disk, files));
+  const sandbox = await openSandbox(commands, disk, files);
+  if (sandbox !== null) found.drivers.set('sandbox', sandbox);
+  else
+    found.missing.set('sandbox', 'bubblewrap (bwrap) is not installed, or the kernel does not let it work');
+  if (typeof runtime === 'string') found.missing.set('oci', runtime);
+  else found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime }));
+  return files;
+}

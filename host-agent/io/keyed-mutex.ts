@@ -1,0 +1,15 @@
+/** One at a time for each key, in the order of the calls; different keys do not wait for each other. */
+export class KeyedMutex {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#last.set(key, mine);
+    const leave = (): void => {
+      if (this.#last.get(key) === mine) this.#last.delete(key);
+    };
+    mine.then(leave, leave);
+    return mine;
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Orders of schedulers. A start is checked in this order before anything is forked: is it a repeated order; ticket, epoch and
+ * fenced ids (`admission.ts`); disk, leaks and ports of the machine; claim against the host's ledger; lease of ports and
+ * addresses; then it is recorded durably and answered, and the allocation begins. `stop-orders.ts` stops and removes;
+ * `commands.ts` runs a command in a task and sends signals.
+ */
+import type { AllocationReport } from '../../src/core/host/report.ts';
+import { DiskError } from '../../src/ports/disk.ts';
+import type { StartRequest } from '../../src/wire/api/host-api.ts';
+import { FINAL_REFUSALS } from '../../src/wire/api/host-api.ts';
+import type { AllocationSpec } from '../../src/wire/host-files/host-files.ts';
+import { specFile } from '../../src/wire/host-files/host-files.ts';
+import type { Problem } from '../../src/wire/api/problem.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import { AllocationRun } from '../allocations/allocations.ts';
+import type { AgentContext } from '../agent-context.ts';
+import type { Permit } from './admission.ts';
+import { refusal } from './admission.ts';
+import { RESERVE_BYTES } from '../state/state-disk.ts';
+
+/**
+ * Takes the order to start, or says why not.
+ * @throws ProblemError with one of START_REFUSALS
+ */
+export async function startAllocation(
+  context: AgentContext,
+  request: StartRequest,
+): Promise<AllocationReport> {
+  const requestDigest = context.admission.digestOf(request);
+  const known = context.table.get(request.allocation.id);
+  if (known !== undefined) {
+    if (known.spec.requestDigest === requestDigest) return known.report();
+    throw refusal('bad-request', 'another start was ordered under this id');
+  }
+  try {
+    return await startUnknown(context, request, requestDigest);
+  } catch (error) {
+    if (error instanceof ProblemError && FINAL_REFUSALS.has(error.problem.code))
+      await fence(context, request.allocation.id, error.problem);
+    throw error;
+  }
+}
+
+/**
+ * Before a final refusal is answered: its claim is given back then, and a copy of the order may come when there is room.
+ * On a disk that takes no line the bar holds for as long as this agent lives, and is written with the next one.
+ * What still runs of it is ended, but not on the word of one who has missed something (I17).
+ * @throws ProblemError, no final one, while something of it still runs
+ */
+async function fence({ journal, orphans }: AgentContext, id: string, problem: Problem): Promise<void> {
+  const { code, detail, extra } = problem;
+  try {
+    await journal.fenceRefused(id, { code, detail, ...(extra === undefined ? {} : { extra }) });
+  } catch (error) {
+    if (!(error instanceof DiskError)) throw error;
+  }
+  if (code !== 'epoch-old') await orphans.clear(id);
+}
+
+async function startUnknown(
+  context: AgentContext,
+  request: StartRequest,
+  requestDigest: string,
+): Promise<AllocationReport> {
+  const { admission: gate, table, settings } = context;
+  const permit = await gate.check(request, requestDigest);
+  await checkMachine(context, request);
+  if (table.size >= settings.allocationsMax)
+    throw refusal('no-fit', `this host keeps at most ${String(settings.allocationsMax)} allocations`);
+  const short = table.ledger.admit(request.allocation, request.allocation.evicts ?? []);
+  if (short !== null)
+    throw refusal(
+      'no-fit',
+      `${short.dimension}: ${String(short.needed)} needed, ${String(short.available)} available`,
+      { short },
+    );
+  const addresses = await borrow(context, request);
+  return launch(context, await accept(context, request, requestDigest, permit, addresses));
+}
+
+/** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns its addresses */
+async function borrow(
+  { leases: lent, table }: AgentContext,
+  { allocation }: StartRequest,
+): Promise<readonly string[]> {
+  try {
+    const got = await lent.lease(allocation);
+    if (!('why' in got)) return got;
+    throw refusal(got.what === 'port' ? 'port-taken' : 'no-fit', got.why);
+  } catch (error) {
+    table.ledger.release(allocation.id);
+    if (!(error instanceof DiskError)) throw error;
+    throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);
+  }
+}
+
+async function checkMachine(context: AgentContext, request: StartRequest): Promise<void> {
+  const { disk, ports, settings } = context;
+  if (context.isClosed())
+    throw refusal(
+      'leaking',
+      'too much was left behind on this host: it takes no new work until that is gone',
+    );
+  if (disk.fault !== null) await disk.look();
+  if (disk.fault !== null)
+    throw refusal('disk-full', `the disk of this host takes no writes (${disk.fault}); what runs, runs on`);
+  const free = await disk.freeBytes().catch(() => 0);
+  // What the reserve was given up for is not free for newcomers.
+  if (free < settings.freeBytesMin + (disk.reserved ? 0 : RESERVE_BYTES))
+    throw refusal('disk-full', `${String(free)} bytes are left on the disk of this host`);
+  // What runs of it without a record has its ports itself.
+  if (context.orphans.has(request.allocation.id)) return;
+  const taken = await ports.processes.portsInUse(Object.values(request.allocation.ports));
+  if (taken.length > 0) throw refusal('port-taken', `in use on this host: port ${taken.join(', ')}`);
+}
+
+/** From here on the order is ours: it is answered when it is durable, and not before. */
+async function accept(
+  context: AgentContext,
+  request: StartRequest,
+  requestDigest: string,
+  permit: Permit | null,
+  addresses: readonly string[],
+): Promise<AllocationSpec> {
+  const { journal, disk, table, ports } = context;
+  const { allocation, launch, commandId } = request;
+  const spec: AllocationSpec = {
+    allocation,
+    launch,
+    commandId,
+    requestDigest,
+    ...(permit === null ? {} : { jti: permit.jti }),
+    bootId: ports.processes.bootId,
+    acceptedAtMs: journal.nowMs(),
+    ...(addresses.length === 0 ? {} : { addresses }),
+  };
+  try {
+    const recorded = await Promise.allSettled([
+      journal.recordStart(allocation.epoch, permit),
+      disk.publish(`allocations/${allocation.id}/spec.json`, specFile.encode(spec)),
+    ]);
+    for (const one of recorded) if (one.status === 'rejected') throw one.reason;
+    return spec;
+  } catch (error) {
+    table.ledger.release(allocation.id);
+    await context.leases.revoke(allocation, addresses).catch(() => undefined);
+    await disk.remove(`allocations/${allocation.id}`).catch(() => undefined);
+    if (!(error instanceof DiskError)) throw error;
+    throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);
+  }
+}
+
+async function launch(context: AgentContext, spec: AllocationSpec): Promise<AllocationReport> {
+  const { ports, table, settings, orphans } = context;
+  const run = new AllocationRun(ports, table, settings, spec);
+  const orphan = orphans.take(run.id);
+  table.add(run);
+  if (orphan !== undefined && table.ledger.begin(run.id)) await run.recover(orphan);
+  run.poke();
+  return run.report();
+}

@@ -1,0 +1,84 @@
+/**
+ * How an agent finds its tasks after a crash, before it serves anything: `findings.ts` reads every record of the state folder
+ * and clears away what was never acknowledged; this file claims in the ledger what runs already, and hands each allocation
+ * to an `AllocationRun`, whose tasks find their shims by the attempts' files. Attempts whose allocation record cannot be read
+ * are kept by `orphans.ts` until an order says what they are.
+ */
+import { TICKET_TTL_MS } from '../../src/core/quota/ticket.ts';
+import { attemptName, execName, parseAttemptName } from '../../src/wire/host-files/attempt-files.ts';
+import type { FoundAllocation } from './findings.ts';
+import { findAll } from './findings.ts';
+import { AllocationRun } from '../allocations/allocations.ts';
+import { attemptFolder } from '../tasks/attempt.ts';
+import type { AgentContext } from '../agent-context.ts';
+
+/** Adopted at once: each looks at a handful of files. */
+const RECOVERIES_MAX = 32;
+
+/** Takes over everything that an earlier agent left. @returns ends the listening to what happens from then on */
+export async function adoptAll(context: AgentContext): Promise<() => void> {
+  const { ports, table, journal, orphans } = context;
+  const found = await findAll(ports, journal);
+  orphans.add(found.orphans);
+  holdPlaces(context, found.allocations);
+  for (let i = 0; i < found.allocations.length; i += RECOVERIES_MAX)
+    await Promise.all(found.allocations.slice(i, i + RECOVERIES_MAX).map((one) => adopt(context, one)));
+  return ports.processes.onEvent((attempt) => {
+    const id = parseAttemptName(attempt)?.allocation;
+    if (id !== undefined) table.get(id)?.poke();
+  });
+}
+
+/**
+ * First what lies on the machine, then what waits for it to give way, and only then does anything move. Who gives way is not
+ * known yet, and may do so for somebody who is gone already: what was accepted waits, and does not begin because it does not fit.
+ * On a host that was made smaller since, what would not fit even alone would wait for ever: it counts like what runs there.
+ */
+function holdPlaces({ table }: AgentContext, found: readonly FoundAllocation[]): void {
+  const { ledger } = table;
+  const waits = ({ spec, attempts }: FoundAllocation): boolean =>
+    attempts.size === 0 && ledger.fitsAlone(spec.allocation);
+  for (const one of found) if (!waits(one)) ledger.adopt(one.spec.allocation);
+  for (const one of found.filter(waits)) {
+    const { allocation } = one.spec;
+    if (ledger.admit(allocation, allocation.evicts ?? []) !== null) ledger.hold(allocation);
+  }
+}
+
+async function adopt(context: AgentContext, found: FoundAllocation): Promise<void> {
+  const { ports, table, settings, journal } = context;
+  const { spec } = found;
+  const run = new AllocationRun(ports, table, settings, spec);
+  if (spec.jti !== undefined && journal.ticketUseOf(spec.jti) === undefined)
+    await journal
+      .recordStart(spec.allocation.epoch, {
+        jti: spec.jti,
+        digest: spec.requestDigest,
+        expiresMs: spec.acceptedAtMs + TICKET_TTL_MS,
+      })
+      // Known in memory now; the journal goes on trying to write it.
+      .catch((error: unknown) => ports.log.error({ error }, 'a used ticket is not recorded yet'));
+  await run.recover(found.attempts);
+  if (!run.ended)
+    for (const { task, attemptNumber } of run.tasks)
+      if (attemptNumber > 0) await replaySignals(context, attemptName(run.id, task.name, attemptNumber));
+  const { allocation, addresses = [] } = spec;
+  // A state folder of before has no leases, and a port whose holder was released may still have one.
+  await (
+    run.isReleased
+      ? context.leases.release(allocation, addresses)
+      : context.leases.hold(allocation, addresses)
+  ).catch((error: unknown) =>
+    ports.log.error({ error }, 'what a task has that was taken over is not leased to it'),
+  );
+  if (run.isReleased) table.ledger.release(run.id);
+  else if (run.evicted) table.ledger.markPreempted(run.id);
+  table.add(run);
+}
+
+/** Of the attempt, and of the commands in it. */
+async function replaySignals({ signals, disk }: AgentContext, attempt: string): Promise<void> {
+  await signals.replay(attempt);
+  for (const commandId of await disk.list(`${attemptFolder(attempt)}/exec`))
+    await signals.replay(execName(attempt, commandId));
+}

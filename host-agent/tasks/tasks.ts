@@ -1,0 +1,406 @@
+/**
+ * One task of an allocation: its attempts, one after another. For each attempt the run below asks the task's driver to
+ * prepare it, builds the shim's order (`launch.ts`), writes it and asks for a shim (`attempt.ts`), and follows the files
+ * that the shim writes. When an attempt ends, `restarts.ts` decides whether and when the next one begins.
+ * `attempt-commands.ts` ends the commands that still run in an ended attempt; `qos.ts` says which task the kernel ends first
+ * when memory runs out.
+ */
+import type { Allocation, Exit } from '../../src/core/cell/allocation.ts';
+import type { RestartPolicy, Task } from '../../src/core/cell/job.ts';
+import type { TaskReport } from '../../src/core/host/report.ts';
+import type { AttemptSpec, ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { ATTEMPT_FILES, attemptFile, attemptName } from '../../src/wire/host-files/attempt-files.ts';
+import type { AttemptState } from './attempt.ts';
+import {
+  attemptFolder,
+  beginAttempt,
+  checkShim,
+  endUnseen,
+  fence,
+  readAttempt,
+  refuseAttempt,
+} from './attempt.ts';
+import type { TaskPorts } from '../drivers/drivers.ts';
+import { readRecord } from '../state/records.ts';
+import { decideRestart, succeeded, withinWindow } from './restarts.ts';
+import type { LogBounds } from './launch.ts';
+import { launchOf } from './launch.ts';
+
+export interface TaskSettings {
+  readonly logBounds: LogBounds;
+  readonly hostEnv: Readonly<Record<string, string>>;
+  /** Attempts whose output stays readable, the present one included. */
+  readonly attemptsKept: number;
+  /** Of the host's state folder: marks whose a process is. */
+  readonly stateId: string;
+  /** The agent's own score for when the kernel runs out of memory; tasks get no lower one. Default 0. */
+  readonly oomScore?: number;
+}
+
+/** What a task of an allocation is run with. */
+export interface TaskOrder {
+  readonly allocation: Allocation;
+  readonly policy: RestartPolicy;
+  readonly task: Task;
+  /** Lent to the allocation. */
+  readonly addresses: readonly string[];
+  /** For the shim of an attempt that begins now. */
+  readonly deadlines: () => ShimDeadlines;
+}
+
+export type ShimDeadlines = Pick<ShimLaunch, 'runMaxMs' | 'stopAfterDisconnectMs'>;
+
+/** Asked for a shim this long ago and no claim: the spawner may have died with the request. */
+const ASK_AGAIN_MS = 5_000;
+
+/** What is known of the allocation of a task that is taken over. */
+export interface TaskPast {
+  /**
+   * In which boot it was accepted, and with it all its attempts: their own records are not synced, and after a loss of
+   * power an empty folder is all that may be left of one that ran.
+   */
+  readonly bootId: string;
+  /** It was told to end, or its end is recorded: what the attempts themselves say no longer makes one begin. */
+  readonly over: boolean;
+}
+
+/**
+ * One task of an allocation on this host: its attempts, one after another.
+ *
+ *   idle → (begin) → asked → claimed → running → ended ─┬→ waiting → asked → ...
+ *                                                       └→ done
+ *
+ * Nothing here waits: whoever owns it calls `refresh` when something may have changed, and asks `wakeInMs` when to come
+ * back at the latest.
+ */
+export class TaskRun {
+  readonly task: Task;
+  readonly #ports: TaskPorts;
+  readonly #settings: TaskSettings;
+  readonly #allocation: Allocation;
+  readonly #policy: RestartPolicy;
+  readonly #addresses: readonly string[];
+  readonly #deadlines: () => ShimDeadlines;
+  #attempt: AttemptSpec | null = null;
+  #sight: AttemptState | null = null;
+  /** By this agent: what another one asked for before it died is asked for again at once. */
+  #askedAtMs = -Infinity;
+  #restartAtMs: number | null = null;
+  /** Of the delay that is being waited for, or was waited for last. */
+  #doublings = 0;
+  #done = false;
+  #why = '';
+  #firstStartedAtMs: number | null = null;
+  #stopSince: number | null = null;
+  /** Taken over when it was to end, or had ended: nothing of it is started any more. */
+  #over = false;
+
+  constructor(ports: TaskPorts, settings: TaskSettings, order: TaskOrder) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#allocation = order.allocation;
+    this.#policy = order.policy;
+    this.#addresses = order.addresses;
+    this.#deadlines = order.deadlines;
+    this.task = order.task;
+  }
+
+  get begun(): boolean {
+    return this.#attempt !== null;
+  }
+
+  /** It has ended and is not started again. */
+  get done(): boolean {
+    return this.#done;
+  }
+
+  get started(): boolean {
+    return this.#firstStartedAtMs !== null || this.#sight?.kind === 'running';
+  }
+
+  /** Of the last attempt; null while none has ended. */
+  get exit(): ExitRecord | null {
+    return this.#sight?.kind === 'ended' ? this.#sight.exit : null;
+  }
+
+  get succeeded(): boolean {
+    return this.exit !== null && succeeded(this.exit);
+  }
+
+  /** Why it is not started again, for people. */
+  get why(): string {
+    return this.#why;
+  }
+
+  get restarts(): number {
+    return Math.max(0, (this.#attempt?.number ?? 1) - 1);
+  }
+
+  get firstStartedAtMs(): number | null {
+    return this.#firstStartedAtMs;
+  }
+
+  /** Was it us who ended it, or its shim? */
+  get stopped(): boolean {
+    return this.#stopSince !== null || this.stoppedBy !== undefined;
+  }
+
+  /** The deadline for which its shim stopped it. */
+  get stoppedBy(): ExitRecord['stoppedBy'] {
+    return this.exit?.stoppedBy;
+  }
+
+  get attemptNumber(): number {
+    return this.#attempt?.number ?? 0;
+  }
+
+  report(): TaskReport {
+    const exit = this.exit;
+    const sight = this.#sight;
+    return {
+      state: this.#state(),
+      ...(sight?.kind === 'running' && sight.pid !== null ? { pid: sight.pid } : {}),
+      ...(exit === null ? {} : { exit: exitOf(exit) }),
+      restarts: this.restarts,
+    };
+  }
+
+  /** The first attempt. */
+  async begin(): Promise<void> {
+    await this.#beginAttempt(1, [], null);
+  }
+
+  /**
+   * Takes over what an earlier agent began.
+   * @param numbers of the attempts that have folders
+   * @param past what is known of its allocation
+   */
+  async recover(numbers: readonly number[], past: TaskPast): Promise<void> {
+    const last = Math.max(...numbers);
+    const name = attemptName(this.#allocation.id, this.task.name, last);
+    const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
+    const found = await readRecord(this.#ports, path, attemptFile);
+    // Without the record the folder still tells which attempt it is; what it said of restarts is counted from the others.
+    this.#attempt =
+      found.kind === 'found'
+        ? found.value
+        : this.#specOf(last, await this.#restartsBefore(last, numbers), null, { out: 0, err: 0 });
+    const { bootId } = this.#ports.processes;
+    const rebooted = past.bootId !== bootId || this.#attempt.bootId !== bootId;
+    this.#over = past.over || rebooted;
+    if (rebooted) await endUnseen(this.#ports, name, 'host-reboot');
+    await this.refresh(true);
+  }
+
+  /** @param verify look also whether the shim is still there: for when no news proves nothing */
+  async refresh(verify: boolean): Promise<void> {
+    if (this.#done || this.#attempt === null) return;
+    if (this.#restartAtMs === null) await this.#look(verify);
+    if (this.#restartAtMs !== null && this.#ports.clock.monotonicMs() >= this.#restartAtMs)
+      await this.#restart();
+  }
+
+  /** Drives it to its end: signal, grace, kill. Call again until `done`. @param hurry kill at once */
+  async stop(hurry = false): Promise<void> {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const first = this.#stopSince === null;
+    this.#stopSince ??= nowMs;
+    if (this.#done) return;
+    if (this.#attempt === null || this.#restartAtMs !== null) return this.#finish('stopped');
+    const name = this.#name();
+    if (this.#sight === null || this.#sight.kind === 'asked') {
+      await fence(this.#ports, name);
+    } else if (this.#sight.kind === 'running') {
+      const graceOver = hurry || nowMs - this.#stopSince >= this.task.stop.graceMs;
+      if (graceOver) await this.#ports.processes.killTree(name);
+      else if (first || !this.#signalled) {
+        this.#signalled = await this.#ports.processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
+      }
+    }
+    await this.#look(false);
+  }
+  #signalled = false;
+
+  /**
+   * Puts off what its shim does when nobody is in contact. @returns false when that could not be said: it is said again
+   */
+  async renew(forMs: number): Promise<boolean> {
+    if (this.#done || this.#sight?.kind !== 'running') return true;
+    const link = await this.#ports.processes.open(this.#name());
+    const answer = (await link?.renew(forMs)) ?? null;
+    link?.close();
+    return answer !== null;
+  }
+
+  /** Until when nothing happens by itself; null: only an event will. */
+  wakeInMs(): number | null {
+    if (this.#done) return null;
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (this.#stopSince !== null) {
+      const graceMs = this.#stopSince + this.task.stop.graceMs - nowMs;
+      return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
+    }
+    return this.#restartAtMs === null ? null : Math.max(0, this.#restartAtMs - nowMs);
+  }
+
+  async #look(verify: boolean): Promise<void> {
+    const name = this.#name();
+    this.#sight = await readAttempt(this.#ports, name);
+    if (verify) await this.#verify(name);
+    const sight = this.#sight;
+    if (sight.kind === 'running') this.#firstStartedAtMs ??= sight.startedAtMs;
+    if (sight.kind === 'ended') {
+      this.#firstStartedAtMs ??= sight.startedAtMs;
+      this.#ended(sight.exit, sight.startedAtMs);
+    }
+  }
+
+  async #verify(name: string): Promise<void> {
+    const sight = this.#sight;
+    if (sight?.kind === 'asked') {
+      if (this.#stopSince !== null || this.#over) await fence(this.#ports, name);
+      else if (this.#ports.clock.monotonicMs() - this.#askedAtMs >= ASK_AGAIN_MS) await this.#ask(name);
+      else return;
+    } else if (sight?.kind === 'claimed' || sight?.kind === 'running') {
+      if (!(await checkShim(this.#ports, name, sight.shim))) return;
+    } else return;
+    this.#sight = await readAttempt(this.#ports, name);
+  }
+
+  async #ask(name: string): Promise<void> {
+    this.#askedAtMs = this.#ports.clock.monotonicMs();
+    const launch = `${attemptFolder(name)}/${ATTEMPT_FILES.launch}`;
+    // The agent died between the two files: nobody can have been asked, so the attempt is written again.
+    if ((await this.#ports.disk.sizeOf(launch)) !== null) await this.#ports.processes.startShim(name);
+    else if (this.#attempt !== null) await this.#write(this.#attempt);
+  }
+
+  #ended(exit: ExitRecord, startedAtMs: number | null): void {
+    if (this.#stopSince !== null || this.#over || exit.lost === 'host-reboot')
+      return this.#finish(exit.lost ?? 'stopped');
+    const { clock, random } = this.#ports;
+    const nowMs = Math.round(clock.nowMs());
+    const restartsAtMs = this.#attempt?.restartsAtMs ?? [];
+    const doublings = this.restarts === 0 ? null : (this.#attempt?.doublings ?? 0);
+    const history = { restartsAtMs, doublings, startedAtMs };
+    const decision = decideRestart(this.#policy, exit, history, nowMs, random.fraction());
+    if (!decision.restart) return this.#finish(decision.why);
+    this.#doublings = decision.doublings;
+    this.#restartAtMs = clock.monotonicMs() + Math.max(0, decision.atMs - nowMs);
+  }
+
+  /** For an attempt whose own record is lost: never fewer than there were, so that none is begun too many (I22). */
+  async #restartsBefore(last: number, numbers: readonly number[]): Promise<number[]> {
+    const nowMs = Math.round(this.#ports.clock.nowMs());
+    for (let number = last - 1; number > 0; number--) {
+      if (!numbers.includes(number)) continue;
+      const name = attemptName(this.#allocation.id, this.task.name, number);
+      const path = `${attemptFolder(name)}/${ATTEMPT_FILES.spec}`;
+      const found = await readRecord(this.#ports, path, attemptFile, { leave: true });
+      if (found.kind === 'found')
+        return [...found.value.restartsAtMs, ...Array<number>(last - number).fill(nowMs)];
+    }
+    return Array<number>(last - 1).fill(nowMs);
+  }
+
+  #finish(why: string): void {
+    this.#done = true;
+    this.#restartAtMs = null;
+    this.#why = why;
+  }
+
+  async #restart(): Promise<void> {
+    const attempt = this.#attempt;
+    if (attempt === null) return;
+    // Nothing of an attempt may be left when the next one begins: they would share what only one may have.
+    if (!(await this.#ports.tools.cleanup(this.#name()))) {
+      this.#restartAtMs = this.#ports.clock.monotonicMs() + KILL_AGAIN_MS;
+      return;
+    }
+    const nowMs = Math.round(this.#ports.clock.nowMs());
+    const restartsAtMs = [...withinWindow(this.#policy, attempt.restartsAtMs, nowMs), nowMs];
+    await this.#beginAttempt(attempt.number + 1, restartsAtMs, this.#doublings);
+  }
+
+  async #beginAttempt(
+    number: number,
+    restartsAtMs: readonly number[],
+    doublings: number | null,
+  ): Promise<void> {
+    await this.#write(this.#specOf(number, restartsAtMs, doublings, this.exit ?? { out: 0, err: 0 }));
+    this.#restartAtMs = null;
+    this.#sight = { kind: 'asked' };
+    const old = number - this.#settings.attemptsKept;
+    if (old < 1) return;
+    await this.#ports.disk.remove(attemptFolder(attemptName(this.#allocation.id, this.task.name, old)));
+  }
+
+  async #write(spec: AttemptSpec): Promise<void> {
+    const attempt = attemptName(spec.allocation, spec.task, spec.number);
+    const launch = launchOf(this.#allocation, this.task, {
+      attempt,
+      cwd: this.#ports.disk.absolute(`allocations/${this.#allocation.id}/work`),
+      outBase: spec.outBase,
+      errBase: spec.errBase,
+      bounds: this.#settings.logBounds,
+      hostEnv: this.#settings.hostEnv,
+      addresses: this.#addresses,
+      stateId: this.#settings.stateId,
+      oomScore: this.#settings.oomScore ?? 0,
+      deadlines: this.#deadlines(),
+    });
+    const order = { attempt, allocation: this.#allocation, task: this.task };
+    const prepared = await this.#ports.tools.prepare(order, launch);
+    this.#askedAtMs = this.#ports.clock.monotonicMs();
+    if (prepared.kind === 'ready') await beginAttempt(this.#ports, spec, prepared.launch);
+    else await refuseAttempt(this.#ports, spec, prepared.why);
+    this.#attempt = spec;
+  }
+
+  #specOf(
+    number: number,
+    restartsAtMs: readonly number[],
+    doublings: number | null,
+    ends: { out: number; err: number },
+  ): AttemptSpec {
+    return {
+      allocation: this.#allocation.id,
+      task: this.task.name,
+      number,
+      bootId: this.#ports.processes.bootId,
+      outBase: ends.out,
+      errBase: ends.err,
+      atMs: Math.round(this.#ports.clock.nowMs()),
+      restartsAtMs,
+      ...(doublings === null || doublings === 0 ? {} : { doublings }),
+    };
+  }
+
+  #name(): string {
+    return attemptName(this.#allocation.id, this.task.name, this.#attempt?.number ?? 1);
+  }
+
+  #state(): TaskReport['state'] {
+    const exit = this.exit;
+    if (this.#done) {
+      if (exit?.lost === 'host-reboot' || exit?.lost === 'shim-died') return 'lost';
+      if (this.#stopSince !== null) return 'killed';
+      return exit !== null && succeeded(exit) ? 'complete' : 'failed';
+    }
+    if (this.#attempt === null) return 'accepted';
+    if (this.#stopSince !== null) return 'stopping';
+    return this.started ? 'running' : 'starting';
+  }
+}
+
+/** The one signal of a stop, above all that were ordered from outside: after it no other is sent. */
+const STOP_SEQUENCE = 2 ** 52;
+/** The kill is sent again after this: a process deep in the kernel dies when it comes back. */
+const KILL_AGAIN_MS = 500;
+
+export function exitOf(exit: ExitRecord): Exit {
+  const oom = (exit.oomKills ?? 0) > 0 ? { oomKills: exit.oomKills ?? 0 } : {};
+  if (exit.code !== undefined) return { code: exit.code, ...oom };
+  if (exit.signal !== undefined) return { signal: exit.signal, ...oom };
+  return { lost: exit.lost ?? 'not-run' };
+}

@@ -1,0 +1,104 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ReportFeed } from '../../../../host-agent/allocations/report-feed.ts';
+import type { AllocationReport, HostReport } from '../../../../src/core/host/report.ts';
+import { HostWorld } from '../../../support/host-world.ts';
+import { someStart } from '../../../support/host-orders.ts';
+
+const world = new HostWorld();
+await world.open();
+await world.agent.start(someStart());
+const model = world.agent.listing().allocations[0] as AllocationReport;
+
+function reportOf(id: string, restarts: number): AllocationReport {
+  return { ...model, id, restarts };
+}
+
+/** Everything that a reader is sent at once. */
+async function readNow(
+  feed: ReportFeed,
+  from: { incarnation: number; seq: number } | null,
+): Promise<HostReport[]> {
+  const stop = new AbortController();
+  const lines = feed.read(from, stop.signal);
+  stop.abort();
+  const messages: HostReport[] = [];
+  for await (const line of lines) messages.push(JSON.parse(line) as HostReport);
+  return messages;
+}
+
+function applied(view: Map<string, number>, messages: readonly HostReport[]): void {
+  for (const message of messages) {
+    if (message.kind === 'full') view.clear();
+    if (message.kind === 'full') for (const one of message.allocations) view.set(one.id, one.restarts);
+    if (message.kind === 'change') view.set(message.allocation.id, message.allocation.restarts);
+    if (message.kind === 'gone') view.delete(message.id);
+  }
+}
+
+describe('the report feed', () => {
+  it('begins with a full report, and says what it is of', async () => {
+    const feed = new ReportFeed('host-a', 7);
+    feed.changed(reportOf('a1', 0));
+    const [first] = await readNow(feed, null);
+    expect(first).toMatchObject({ kind: 'full', host: 'host-a', incarnation: 7, seq: 1 });
+  });
+
+  it('who resumes from any point ends where a new reader ends', async () => {
+    const steps = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.boolean()), { maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(steps, fc.nat(30), async (all, cut) => {
+        const feed = new ReportFeed('host-a', 7);
+        const view = new Map<string, number>();
+        let seen = 0;
+        for (const [i, [id, gone]] of all.entries()) {
+          if (i === cut) {
+            applied(view, await readNow(feed, null));
+            seen = feed.seq;
+          }
+          if (gone) feed.gone(id);
+          else feed.changed(reportOf(id, i));
+        }
+        if (cut >= all.length) return;
+        const missed = await readNow(feed, { incarnation: 7, seq: seen });
+        expect(missed.every((message) => message.kind !== 'full')).toBe(true);
+        expect(missed.map((message) => message.seq)).toEqual(
+          missed.map((message) => message.seq).sort((a, b) => a - b),
+        );
+        applied(view, missed);
+        const fresh = new Map<string, number>();
+        applied(fresh, await readNow(feed, null));
+        expect(new Map([...view].sort())).toEqual(new Map([...fresh].sort()));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('another incarnation, a number from the future, or too long an absence: everything anew', async () => {
+    const feed = new ReportFeed('host-a', 7);
+    feed.changed(reportOf('a1', 0));
+    expect((await readNow(feed, { incarnation: 6, seq: 1 }))[0]?.kind).toBe('full');
+    expect((await readNow(feed, { incarnation: 7, seq: 2 }))[0]?.kind).toBe('full');
+    expect((await readNow(feed, { incarnation: 7, seq: 1 }))[0]?.kind).toBe('beat');
+    for (let i = 0; i < 1_100; i++) {
+      feed.changed(reportOf(`x${String(i)}`, 0));
+      feed.gone(`x${String(i)}`);
+    }
+    expect((await readNow(feed, { incarnation: 7, seq: 1 }))[0]?.kind).toBe('full');
+    expect((await readNow(feed, { incarnation: 7, seq: feed.seq - 10 }))[0]?.kind).not.toBe('full');
+  });
+
+  it('an incarnation only grows, and every reader must come again', async () => {
+    const feed = new ReportFeed('host-a', 7);
+    const lines = feed.read(null, new AbortController().signal);
+    feed.raiseIncarnation(9);
+    const seen: string[] = [];
+    for await (const line of lines) seen.push(line);
+    expect(seen).toHaveLength(1);
+    expect(() => feed.raiseIncarnation(9)).toThrow();
+    expect((await readNow(feed, { incarnation: 7, seq: 0 }))[0]).toMatchObject({
+      kind: 'full',
+      incarnation: 9,
+    });
+  });
+});
