@@ -74,6 +74,15 @@ function placeOf(error: z.ZodError): string {
   return `${issue.path.length === 0 ? '' : `${issue.path.join('.')}: `}${issue.message}`;
 }
 
+/** What a schema reads, all of it read-only. */
+export type Shape<S extends z.ZodType> = ReadonlyDeep<z.output<S>>;
+
+type ReadonlyDeep<T> = T extends readonly (infer E)[]
+  ? readonly ReadonlyDeep<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
+    : T;
+
 /** Counts, times and amounts. */
 export const whole = z.int().min(0);
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Exit } from '../../core/cell/allocation.ts';
+import type { Shape } from '../codec/schema-codec.ts';
 import { schemaCodec, whole } from '../codec/schema-codec.ts';
 import { id } from '../api/api.ts';
 
@@ -7,12 +7,12 @@ export type { ShimLaunch } from './shim-launch.ts';
 export { decodeLaunch, encodeLaunch } from './launch-codec.ts';
 
 /**
- * What lies in the folder of an attempt, `attempts/<allocation>.<task>.<n>`. The agent writes `spec.json` and `launch`, the
- * shim all else. `claim` and `exit` are made by link(2): the first writer wins, whoever it is. The agent may write `claim`
- * as a fence, and `exit` when nobody else can.
+ * The files in the folder of an attempt, `attempts/<allocation>.<task>.<n>`. The agent writes `spec.json` and `launch`, the
+ * shim all others. `claim` and `exit` are made by link(2): the first writer wins. The agent may write `claim` as a fence,
+ * and `exit` when no shim can.
  *
  *   spec.json   which attempt this is
- *   launch      for the shim: texts that each end in NUL, see `launch-text.ts`
+ *   launch      for the shim: texts that each end in NUL, see `launch-codec.ts`
  *   claim       the shim that has this attempt
  *   ctl         its socket: frames of u32 length (LE) and a type byte, see `shim-frames.ts`
  *   started     the task's process
@@ -32,152 +32,94 @@ export const ATTEMPT_FILES = {
   acksOlder: 'acks.older',
 } as const;
 
-/** `fenced`: the agent took the claim, so that no shim ever runs this attempt. */
-export type ClaimRecord =
-  { readonly boot: string; readonly pid: number; readonly start: number } | { readonly fenced: true };
-
-export interface StartedRecord {
-  /** Of the task's main process, which leads its own group and session. */
-  readonly pid: number;
-  readonly start: number;
-  readonly atMs: number;
-}
-
-/** Which deadline made the shim stop its task: written before the first signal, so that no kill is without a reason. */
-export interface StoppingRecord {
-  readonly why: (typeof SHIM_STOPS)[number];
-  readonly atMs: number;
-}
-
-export interface ExitRecord extends Exit {
-  /** Why the command could not be run at all: the system's error number. */
-  readonly execErrno?: number;
-  /** What could not be done, for people: `cgroup /sys/…/cgroup.procs`, `exec`. */
-  readonly execStep?: string;
-  /** Offsets after the last byte of output. */
-  readonly out: number;
-  readonly err: number;
-  /** Bytes that were counted and not kept, because the disk was full. */
-  readonly dropped?: number;
-  /** Where: the first few ranges. They read as zeros, or as nothing where a whole file is missing. */
-  readonly holes?: readonly LogHole[];
-  /** Somebody still held the output open after the main process had ended, and was killed. */
-  readonly cutShort?: boolean;
-  /** Processes of the attempt that could not be killed in time. */
-  readonly left?: number;
-  /** Which deadline of the launch made the shim stop it. */
-  readonly stoppedBy?: (typeof SHIM_STOPS)[number];
-  /** Times that the kernel killed for memory since the start, by the launch's `oomFiles`. */
-  readonly oomKills?: number;
-  /** Of all processes of the attempt that were waited for. */
-  readonly usage?: ShimUsage;
-  readonly atMs: number;
-  readonly by: 'shim' | 'agent';
-}
-
-/** `run-max`: `runMaxMs` was over. `disconnect`: nobody renewed `stopAfterDisconnectMs`. */
-export const SHIM_STOPS = ['run-max', 'disconnect'] as const;
-
-export interface LogHole {
-  readonly stream: 'stdout' | 'stderr';
-  readonly from: number;
-  /** Offset after the last byte that was not kept. */
-  readonly to: number;
-}
-
-export interface ShimUsage {
-  readonly userMs: number;
-  readonly systemMs: number;
-  /** The largest of any one process. */
-  readonly maxRssKib: number;
-}
-
-/** Shims of a newer version may say more; it is ignored. */
-const claimShape: z.ZodType<ClaimRecord> = z.union([
+/** Shims of a newer version may write more fields; they are ignored. */
+const claim = z.union([
   z.object({ boot: z.string().min(1), pid: z.int().min(1), start: whole }),
+  /** The agent took the claim, so that no shim ever runs this attempt. */
   z.object({ fenced: z.literal(true) }),
 ]);
+export type ClaimRecord = Shape<typeof claim>;
 
-const startedShape: z.ZodType<StartedRecord> = z.object({
-  pid: z.int().min(1),
-  start: whole,
-  atMs: whole,
-});
+/** The task's main process, which leads its own group and session. */
+const started = z.object({ pid: z.int().min(1), start: whole, atMs: whole });
+export type StartedRecord = Shape<typeof started>;
 
-const stoppingShape: z.ZodType<StoppingRecord> = z.object({ why: z.enum(SHIM_STOPS), atMs: whole });
+/** `run-max`: `runMaxMs` was over. `disconnect`: no agent renewed `stopAfterDisconnectMs`. */
+const SHIM_STOPS = ['run-max', 'disconnect'] as const;
 
-const exitShape: z.ZodType<ExitRecord> = z
+/** Which deadline made the shim stop its task: written before the first signal, so that no kill is without a reason. */
+const stopping = z.object({ why: z.enum(SHIM_STOPS), atMs: whole });
+
+/** Bytes that were not kept, up to the offset `to`. */
+const hole = z.object({ stream: z.enum(['stdout', 'stderr']), from: whole, to: whole });
+export type LogHole = Shape<typeof hole>;
+
+const exit = z
   .object({
     code: z.exactOptional(whole.max(255)),
     signal: z.exactOptional(z.string().regex(/^SIG[A-Z0-9+]{1,12}$/)),
     lost: z.exactOptional(z.string()),
+    /** Why the command could not be run at all: the system's error number. */
     execErrno: z.exactOptional(whole),
+    /** The step that failed, for people: `cgroup /sys/…/cgroup.procs`, `exec`. */
     execStep: z.exactOptional(z.string()),
+    /** Offsets after the last byte of output. */
     out: whole,
     err: whole,
+    /** Bytes that were counted and not kept, because the disk was full. */
     dropped: z.exactOptional(whole),
+    /** A process still held the output open after the main process had ended, and was killed. */
     cutShort: z.exactOptional(z.boolean()),
+    /** Processes of the attempt that could not be killed in time. */
     left: z.exactOptional(whole),
-    holes: z.exactOptional(
-      z.array(z.object({ stream: z.enum(['stdout', 'stderr']), from: whole, to: whole })),
-    ),
+    /** The first few ranges of `dropped`. They read as zeros, or as nothing where a whole file is missing. */
+    holes: z.exactOptional(z.array(hole)),
+    /** Which deadline of the launch made the shim stop it. */
     stoppedBy: z.exactOptional(z.enum(SHIM_STOPS)),
+    /** Kills by the kernel for memory since the start, by the launch's `oomFiles`. */
     oomKills: z.exactOptional(whole),
+    /** Of all processes of the attempt that were waited for; `maxRssKib` is the largest of any one process. */
     usage: z.exactOptional(z.object({ userMs: whole, systemMs: whole, maxRssKib: whole })),
     atMs: whole,
     by: z.enum(['shim', 'agent']),
   })
   .refine(
-    (exit) =>
-      [exit.code, exit.signal, exit.lost, exit.execErrno].filter((one) => one !== undefined).length === 1,
-    {
-      error: 'must say exactly one of code, signal, lost, execErrno',
-    },
+    ({ code, signal, lost, execErrno }) =>
+      [code, signal, lost, execErrno].filter((one) => one !== undefined).length === 1,
+    { error: 'must say exactly one of code, signal, lost, execErrno' },
   );
+export type ExitRecord = Shape<typeof exit>;
 
-export const claimFile = schemaCodec('claim', claimShape);
-export const startedFile = schemaCodec('started', startedShape);
-export const stoppingFile = schemaCodec('stopping', stoppingShape);
-export const exitFile = schemaCodec('exit', exitShape);
-
-/** Which attempt this is. */
-export interface AttemptSpec {
-  readonly allocation: string;
-  readonly task: string;
-  /** From 1. */
-  readonly number: number;
-  readonly bootId: string;
-  readonly outBase: number;
-  readonly errBase: number;
-  /** When this attempt was begun, wall clock. */
-  readonly atMs: number;
-  /** When this and earlier restarts were begun, as far back as the restart policy looks. */
-  readonly restartsAtMs: readonly number[];
-  /** Doublings of the restart delay so far; absent: none. */
-  readonly doublings?: number;
-}
-
-const attemptShape: z.ZodType<AttemptSpec> = z.object({
+const attempt = z.object({
   allocation: id,
   task: id,
+  /** From 1. */
   number: z.int().min(1),
   bootId: z.string(),
   outBase: whole,
   errBase: whole,
+  /** When this attempt began, wall clock. */
   atMs: whole,
+  /** When this and earlier restarts began, as far back as the restart policy counts. */
   restartsAtMs: z.array(whole),
+  /** Doublings of the restart delay so far; absent: none. */
   doublings: z.exactOptional(whole),
 });
+export type AttemptSpec = Shape<typeof attempt>;
 
-export const attemptFile = schemaCodec('attempt', attemptShape);
+export const claimFile = schemaCodec<ClaimRecord>('claim', claim);
+export const startedFile = schemaCodec<StartedRecord>('started', started);
+export const stoppingFile = schemaCodec<Shape<typeof stopping>>('stopping', stopping);
+export const exitFile = schemaCodec<ExitRecord>('exit', exit);
+export const attemptFile = schemaCodec<AttemptSpec>('attempt', attempt);
 
 export function attemptName(allocation: string, task: string, number: number): string {
   return `${allocation}.${task}.${String(number)}`;
 }
 
 /**
- * A command inside an attempt has a folder in the attempt's, and goes by its path: wherever an attempt is named to the
- * processes port, such a name does too.
+ * The name of a command inside an attempt is the path of its folder in the attempt's; the processes port takes it in the
+ * place of an attempt's name.
  */
 export function execName(attempt: string, commandId: string): string {
   return `${attempt}/exec/${commandId}`;

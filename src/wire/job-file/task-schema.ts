@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
 import * as bounds from '../values/bounds.ts';
-import { amount, duration, mapOf, name, refuse, text, whole, written } from '../values/values.ts';
+import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
 import { readCpu, readDisk, readMemory, readShare } from '../values/units.ts';
 
@@ -47,17 +47,17 @@ const env = z
   });
 
 const gpuFields = z.strictObject({
-  count: whole(1, bounds.GPU_COUNT_MAX)
-    .optional()
-    .meta({ description: 'How many devices. Default 1.', examples: [1] }),
-  share: amount(readShare, 'a share such as "0.5" or "500m"')
-    .optional()
-    .meta({ description: 'Part of each device. Default 1, the whole.', examples: ['500m'] }),
-  models: z
-    .array(text(64, 'a model').min(1))
-    .max(bounds.MODELS_MAX)
-    .optional()
-    .meta({ description: 'Models that will do. Default: any.', examples: [['T4', 'V100M16']] }),
+  count: optional(whole(1, bounds.GPU_COUNT_MAX), 'How many devices. Default 1.', 1),
+  share: optional(
+    amount(readShare, 'a share such as "0.5" or "500m"'),
+    'Part of each device. Default 1, the whole.',
+    '500m',
+  ),
+  models: optional(
+    z.array(text(64, 'a model').min(1)).max(bounds.MODELS_MAX),
+    'Models that will do. Default: any.',
+    ['T4', 'V100M16'],
+  ),
 });
 
 const gpu = z
@@ -70,31 +70,29 @@ const gpu = z
   });
 
 const resources = z.strictObject({
-  cpu: amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")')
-    .optional()
-    .meta({ description: 'Cores, or millicores with m. Default 100m.', examples: ['500m', '2'] }),
-  memory: amount(readMemory, 'a size such as "128Mi"')
-    .optional()
-    .meta({
-      description: 'Needs a unit: Ki, Mi, Gi, kB, MB, GB; rounded up to MiB. Default 128Mi.',
-      examples: ['256Mi'],
-    }),
-  disk: amount(readDisk, 'a size such as "1Gi"')
-    .optional()
-    .meta({ description: 'Needs a unit, as memory. Default none.', examples: ['1Gi'] }),
+  cpu: optional(
+    amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")'),
+    'Cores, or millicores with m. Default 100m.',
+    '500m',
+    '2',
+  ),
+  memory: optional(
+    amount(readMemory, 'a size such as "128Mi"'),
+    'Needs a unit: Ki, Mi, Gi, kB, MB, GB; rounded up to MiB. Default 128Mi.',
+    '256Mi',
+  ),
+  disk: optional(amount(readDisk, 'a size such as "1Gi"'), 'Needs a unit, as memory. Default none.', '1Gi'),
   gpu: gpu.optional(),
-  scalars: mapOf(name, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SCALARS_MAX)
-    .optional()
-    .meta({
-      description: 'Amounts of what the operator has named on the hosts.',
-      examples: [{ licence: 1 }],
-    }),
-  shared: mapOf(name, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SHARED_RESOURCES_MAX)
-    .optional()
-    .meta({
-      description: 'Amounts of what the operator says that hosts share: `moorage shared` lists it.',
-      examples: [{ 'rack-uplink': 200 }],
-    }),
+  scalars: optional(
+    mapOf(name, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SCALARS_MAX),
+    'Amounts of what the operator has named on the hosts.',
+    { licence: 1 },
+  ),
+  shared: optional(
+    mapOf(name, whole(1, bounds.SCALAR_AMOUNT_MAX), bounds.SHARED_RESOURCES_MAX),
+    'Amounts of what the operator says that hosts share: `moorage shared` lists it.',
+    { 'rack-uplink': 200 },
+  ),
 });
 
 const artifact = z.strictObject({
@@ -110,21 +108,23 @@ const artifact = z.strictObject({
     .string()
     .regex(bounds.SHA256_PATTERN, { error: 'expected 64 hex digits in lower case, as sha256sum prints them' })
     .meta({ description: 'Of its bytes; any others are refused.' }),
-  unpack: z.boolean().optional().meta({ description: 'It is a tar archive; the task gets its content.' }),
+  unpack: optional(z.boolean(), 'It is a tar archive; the task gets its content.'),
 });
 
 const rate = amount(readDisk, 'a size such as "10Mi"').optional();
 
 const limits = z.strictObject({
-  memory: amount(readMemory, 'a size such as "128Mi"')
-    .optional()
-    .meta({ description: 'Beyond this it is killed. Default resources.memory.', examples: ['512Mi'] }),
-  cpu: amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")')
-    .optional()
-    .meta({ description: 'It never gets more. Default all that nobody else wants.', examples: ['2'] }),
-  pids: whole(1, bounds.PIDS_MAX)
-    .optional()
-    .meta({ description: 'Processes and threads at once. Default 4096.', examples: [200] }),
+  memory: optional(
+    amount(readMemory, 'a size such as "128Mi"'),
+    'Beyond this it is killed. Default resources.memory.',
+    '512Mi',
+  ),
+  cpu: optional(
+    amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")'),
+    'It never gets more. Default all that nobody else wants.',
+    '2',
+  ),
+  pids: optional(whole(1, bounds.PIDS_MAX), 'Processes and threads at once. Default 4096.', 200),
   read: rate.meta({
     description: 'From the host’s disk, each second. Default no bound.',
     examples: ['50Mi'],
@@ -135,46 +135,34 @@ const limits = z.strictObject({
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'] as const;
 
 const stop = z.strictObject({
-  signal: z
-    .enum(STOP_SIGNALS)
-    .optional()
-    .meta({ description: 'The first signal. Default SIGTERM.', examples: ['SIGINT'] }),
-  grace: duration('0')
-    .optional()
-    .meta({ description: 'Time until SIGKILL to all that is left. Default 10s.', examples: ['20s'] }),
+  signal: optional(z.enum(STOP_SIGNALS), 'The first signal. Default SIGTERM.', 'SIGINT'),
+  grace: optional(duration('0'), 'Time until SIGKILL to all that is left. Default 10s.', '20s'),
 });
 
 export const taskFields = {
   command: command.optional(),
   script: script.optional(),
   env: env.optional(),
-  resources: resources.optional().meta({ description: 'What the task needs of its host.' }),
-  driver: z
-    .enum(TASK_DRIVERS)
-    .optional()
-    .meta({
-      description: 'How it is run: a process of the host (default), in a sandbox, or from an image (oci).',
-      examples: ['sandbox'],
-    }),
-  network: z
-    .enum(TASK_NETWORKS)
-    .optional()
-    .meta({ description: 'In a sandbox: that of the host, or none. Default none.', examples: ['host'] }),
-  image: artifact
-    .omit({ unpack: true })
-    .optional()
-    .meta({ description: 'For oci: an archive as docker save or an OCI layout makes it.' }),
-  artifacts: mapOf(name, artifact, bounds.ARTIFACTS_MAX).optional().meta({
-    description: 'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
-  }),
-  limits: limits
-    .optional()
-    .meta({ description: 'What the task may use at most, where its host can hold it.' }),
-  stop: stop.optional().meta({ description: 'How the task is stopped.' }),
-  stdin: z.boolean().optional().meta({
-    description: 'Reads what `moorage attach` is given. Default false: it reads from nothing.',
-  }),
-  sidecar: z.boolean().optional().meta({
-    description: 'Stopped when the other tasks of the group have ended; does not decide the outcome.',
-  }),
+  resources: optional(resources, 'What the task needs of its host.'),
+  driver: optional(
+    z.enum(TASK_DRIVERS),
+    'How it is run: a process of the host (default), in a sandbox, or from an image (oci).',
+    'sandbox',
+  ),
+  network: optional(z.enum(TASK_NETWORKS), 'In a sandbox: that of the host, or none. Default none.', 'host'),
+  image: optional(
+    artifact.omit({ unpack: true }),
+    'For oci: an archive as docker save or an OCI layout makes it.',
+  ),
+  artifacts: optional(
+    mapOf(name, artifact, bounds.ARTIFACTS_MAX),
+    'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
+  ),
+  limits: optional(limits, 'What the task may use at most, where its host can hold it.'),
+  stop: optional(stop, 'How the task is stopped.'),
+  stdin: optional(z.boolean(), 'Reads what `moorage attach` is given. Default false: it reads from nothing.'),
+  sidecar: optional(
+    z.boolean(),
+    'Stopped when the other tasks of the group have ended; does not decide the outcome.',
+  ),
 };

@@ -43,6 +43,11 @@ const NAME_RULE = 'use lower-case letters, digits and dashes, at most 63, not st
 /** Names of jobs and namespaces, and the keys of maps: groups, tasks, ports. */
 export const name = z.string().regex(ID_PATTERN, { error: NAME_RULE });
 
+/** An optional field, with what editors and `moorage explain` show of it. */
+export function optional<T extends z.ZodType>(field: T, description: string, ...examples: unknown[]) {
+  return field.optional().meta({ description, ...(examples.length === 0 ? {} : { examples }) });
+}
+
 /** A map with at most so many entries. */
 export function mapOf<T extends z.ZodType>(keyRule: z.ZodType<string, string>, value: T, entriesMax: number) {
   return z.record(keyRule, value).superRefine((map, ctx) => {
