@@ -1,17 +1,17 @@
-import type { z } from 'zod';
 import type { Job } from '../../core/cell/job.ts';
 import { JOB_DEPTH_MAX, JOB_KEYS_MAX, JOB_TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { buildJob, lengthen } from './build.ts';
-import { keysAt } from './json-schema.ts';
 import type { Fault, JobProblem } from './problems.ts';
-import { faultsOf, pathText } from './problems.ts';
+import { pathText } from './problems.ts';
+import type { Checked } from './read-text.ts';
+import { readShape, readText } from './read-text.ts';
 import { jobToFile } from './print.ts';
 import { checkRules } from './rules.ts';
+import type { LongFile } from './job-schema.ts';
 import { jobFields, longForm, shortForm } from './job-schema.ts';
 import { ListedJob } from './listed-job.ts';
 import { quickCheck } from '../codec/quick-check.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
-import { readSource } from './yaml-source.ts';
 
 export type { JobProblem } from './problems.ts';
 export { formatProblem } from './problems.ts';
@@ -21,55 +21,49 @@ export type JobReading =
   { readonly ok: true; readonly job: Job } | { readonly ok: false; readonly problems: readonly JobProblem[] };
 
 /**
- * Reads a job file, YAML 1.2 or JSON, short form or long.
+ * Reads a job file, YAML 1.2 or JSON, short form or long:
+ *
+ * 1. `read-text.ts`: the text's size, then `yaml-source.ts` makes the value and keeps the place of each part;
+ * 2. `job-schema.ts`, and `task-schema.ts` for tasks, is the shape; `expression.ts` reads constraints. What the shape refuses
+ *    becomes sentences in `problems.ts`, with `unknown-keys.ts` for keys that have no place;
+ * 3. `rules.ts` checks what no single field can show;
+ * 4. `build.ts` fills in the defaults (`defaults.ts`) and makes the canonical job.
+ *
+ * `print.ts` turns a job back into a file. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
+ * list, where most jobs differ by name only.
  *
  * @param fileName for the problems only
  * @returns the canonical job, or every problem that was found, in the order of the text
  */
 export function parseJobText(text: string, fileName: string): JobReading {
-  const whole = (problem: string): JobReading => ({
-    ok: false,
-    problems: [{ path: '', text: problem, file: fileName, line: 1, column: 1 }],
-  });
-  if (text.startsWith('\uFEFF'))
-    return whole('the text begins with a byte order mark; save it as plain UTF-8');
-  if (utf8Bytes(text) > JOB_TEXT_BYTES_MAX) return whole(`larger than ${String(JOB_TEXT_BYTES_MAX)} bytes`);
-  const source = readSource(text);
-  if (source.faults.length > 0) {
-    const problems = source.faults.map((fault) => ({ ...fault, path: pathText(fault.path), file: fileName }));
-    return { ok: false, problems };
-  }
-  if (source.value === null) return whole('the file is empty; the smallest job has a name and a command');
-  const result = readJob(source.value);
-  if (result.ok) return result;
-  const problems = result.faults.map((fault) => {
-    const path = fault.key === undefined ? fault.path : [...fault.path, fault.key];
-    const place = source.positionOf(path, fault.part, fault.column);
-    return { path: pathText(fault.path), text: fault.text, file: fileName, ...place };
-  });
-  return { ok: false, problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) };
+  const reading = readText(text, fileName, (value) => (value === null ? EMPTY : readJob(value)));
+  return reading.ok ? { ok: true, job: reading.value } : reading;
+}
+
+const EMPTY = refused('the file is empty; the smallest job has a name and a command');
+
+function refused(text: string): Checked<never> {
+  return { ok: false, faults: [{ path: [], text, part: 'value', column: 0 }] };
 }
 
 /** The same for a value that came through the API: problems have paths, but no lines. */
 export function parseJobObject(value: unknown): JobReading {
   const shape = shapeFault(value);
-  if (shape !== null) return { ok: false, problems: [{ path: '', text: shape }] };
-  const result = readJob(value);
-  if (result.ok) return result;
+  const result = shape === null ? readJob(value) : refused(shape);
+  if (result.ok) return { ok: true, job: result.value };
   return {
     ok: false,
     problems: result.faults.map((fault) => ({ path: pathText(fault.path), text: fault.text })),
   };
 }
 
-/** What was read of a list. */
 export type ListedReading =
   | { readonly ok: true; readonly listed: ListedJob }
   | { readonly ok: false; readonly problems: readonly JobProblem[] };
 
 /**
- * Reads many, as `parseJobObject` does, but for the mark of a one-off run, which nothing on a list is. Long lists are mostly
- * one job over and over under different names: one that differs from the last by nothing but its name is not checked again.
+ * Reads the jobs of a list as `parseJobObject` does, and clears the mark of a one-off run. Long lists mostly repeat one job
+ * under different names: a job that differs from the last one by name only is not checked again.
  */
 export class JobReader {
   #last: { readonly text: string; readonly model: Job; readonly isShort: boolean } | null = null;
@@ -82,18 +76,14 @@ export class JobReader {
     if (last?.text === text && isName(name))
       return { ok: true, listed: new ListedJob(last.model, name, last.isShort) };
     const reading = listed(value);
-    // Another name may be longer, and must not carry a job over the bound that was kept by this one.
+    // Another name may be longer: a job near the bound is checked again.
     const isLarge = text.length * UTF8_BYTES_MAX > JOB_TEXT_BYTES_MAX / 2;
     this.#last = reading.ok && !isLarge ? { ...reading.listed, text } : null;
     return reading;
   }
 }
 
-const isPlainName = quickCheck(jobFields.name);
-
-function isName(value: unknown): value is string {
-  return isPlainName(value);
-}
+const isName = quickCheck(jobFields.name) as (value: unknown) => value is string;
 
 /** The longest UTF-8 form of one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3;
@@ -106,14 +96,11 @@ function listed(value: unknown): ListedReading {
   return { ok: true, listed: new ListedJob({ ...job, oneOff: false }, job.name, isShort) };
 }
 
-type Result =
-  { readonly ok: true; readonly job: Job } | { readonly ok: false; readonly faults: readonly Fault[] };
-
-function readJob(value: unknown): Result {
+function readJob(value: unknown): Checked<Job> {
   const short = typeof value !== 'object' || value === null || !('groups' in value);
-  const parsed = short ? read(shortForm, value) : read(longForm, value);
+  const parsed = short ? readShape(shortForm, value) : readShape(longForm, value);
   if (!parsed.ok) return parsed;
-  const long = short ? lengthen(parsed.file) : (parsed.file as z.output<typeof longForm>);
+  const long = short ? lengthen(parsed.value) : (parsed.value as LongFile);
   const faults = checkRules(long).map((fault): Fault => ({
     ...fault,
     path: short ? shorten(fault.path) : fault.path,
@@ -123,20 +110,11 @@ function readJob(value: unknown): Result {
   if (faults.length > 0) return { ok: false, faults };
   const job = buildJob(long);
   const bytes = utf8Bytes(JSON.stringify(jobToFile(job)));
-  if (bytes > JOB_TEXT_BYTES_MAX) {
-    const text = `written out in full the job has ${String(bytes)} bytes, more than ${String(JOB_TEXT_BYTES_MAX)}`;
-    return { ok: false, faults: [{ path: [], text, part: 'value', column: 0 }] };
-  }
-  return { ok: true, job };
-}
-
-function read<S extends typeof shortForm | typeof longForm>(
-  schema: S,
-  value: unknown,
-): { ok: true; file: z.output<S> } | { ok: false; faults: Fault[] } {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return { ok: true, file: parsed.data as z.output<S> };
-  return { ok: false, faults: faultsOf(parsed.error.issues, value, (path) => keysAt(schema, path)) };
+  if (bytes > JOB_TEXT_BYTES_MAX)
+    return refused(
+      `written out in full the job has ${String(bytes)} bytes, more than ${String(JOB_TEXT_BYTES_MAX)}`,
+    );
+  return { ok: true, value: job };
 }
 
 /** `groups.<name>.tasks.<name>.x` of the written-out form is `x` in the short one. */
@@ -145,7 +123,7 @@ function shorten(path: Fault['path']): Fault['path'] {
   return inGroup[0] === 'tasks' ? inGroup.slice(2) : inGroup;
 }
 
-/** Depth and width, before anything recursive looks at the value. */
+/** Bounds depth and width before any recursive function gets the value. */
 function shapeFault(root: unknown): string | null {
   let keys = 0;
   let level: unknown[] = [root];

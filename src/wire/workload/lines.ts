@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { keysAt } from '../job-file/json-schema.ts';
-import { faultsOf, pathText } from '../job-file/problems.ts';
+import { pathText } from '../job-file/problems.ts';
+import { readShape } from '../job-file/read-text.ts';
 import { hostKinds, simulatedDuration, taskShape } from './workload.ts';
 
 /** Workloads as NDJSON: a line with the hosts, then a line for each job. */
@@ -11,7 +11,7 @@ const SECONDS_MAX = 1e10;
 
 const machine = z.strictObject({ hosts: hostKinds });
 
-/** Seconds, since whoever writes such lines takes them from a log. */
+/** Plain seconds, as logs have them. */
 const seconds = z.number().min(0).max(SECONDS_MAX);
 
 const job = z
@@ -30,12 +30,12 @@ const job = z
     ...{ submitSeconds: at, work, tasks, runtimeSeconds: runtime, shape, gang },
   }));
 
-/** @throws saying what is wrong with the first line */
+/** @throws when the first line is wrong */
 export function parseMachineLine(line: string): z.output<typeof machine> {
   return parse(machine, line, 1);
 }
 
-/** @throws saying what is wrong with the line of that number */
+/** @throws when the line of that number is wrong */
 export function parseJobLine(line: string, number: number): z.output<typeof job> {
   return parse(job, line, number);
 }
@@ -47,8 +47,8 @@ function parse<T extends z.ZodType>(shape: T, line: string, number: number): z.o
   } catch {
     throw new Error(`line ${String(number)} is no JSON`);
   }
-  const read = shape.safeParse(value);
-  if (read.success) return read.data;
-  const [fault] = faultsOf(read.error.issues, value, (path) => keysAt(shape, path));
+  const read = readShape(shape, value);
+  if (read.ok) return read.value;
+  const [fault] = read.faults;
   throw new Error(`line ${String(number)}: ${pathText(fault?.path ?? [])}: ${fault?.text ?? 'wrong'}`);
 }

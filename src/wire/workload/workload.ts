@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import { JOB_TEXT_BYTES_MAX } from '../values/bounds.ts';
-import { keysAt } from '../job-file/json-schema.ts';
 import type { JobProblem } from '../job-file/problems.ts';
-import { faultsOf, pathText } from '../job-file/problems.ts';
-import { utf8Bytes } from '../values/safe-string.ts';
-import { readSource } from '../job-file/yaml-source.ts';
-import type { Reading } from '../values/units.ts';
+import { readShape, readText } from '../job-file/read-text.ts';
+import { amount } from '../values/values.ts';
 import { readCpu, readDuration, readMemory, readShare } from '../values/units.ts';
 
-/** The file of a workload for `moorage sim run`: hosts, what runs at the start, and how jobs of two classes arrive. */
+/**
+ * The file of a workload for `moorage sim run`: hosts, what runs at the start, and how jobs of two classes arrive. `lines.ts`
+ * has the other form of a workload, one line for each job.
+ */
 
 const HOSTS_MAX = 200_000;
 const COUNT_MAX = 1_000_000;
@@ -17,15 +16,6 @@ const PARTS_MAX = 64;
 const GROUPS_MAX = 30;
 const DEVICES_MAX = 64;
 const MS_PER_SECOND = 1000;
-
-function amount(read: (text: string) => Reading, what: string) {
-  return z.union([z.string(), z.number()], { error: `expected ${what}` }).transform((written, ctx) => {
-    const reading = read(String(written));
-    if (reading.ok) return reading.value;
-    ctx.addIssue({ code: 'custom', message: reading.text });
-    return z.NEVER;
-  });
-}
 
 const cpu = amount(readCpu, 'cores ("2", "0.5") or millicores ("500m")');
 const memory = amount(readMemory, 'an amount of memory such as "16Gi"');
@@ -163,26 +153,6 @@ export type WorkloadReading =
 
 /** Reads a workload file, YAML 1.2 or JSON. @returns every problem with its place in the text */
 export function parseWorkloadText(text: string, file: string): WorkloadReading {
-  if (utf8Bytes(text) > JOB_TEXT_BYTES_MAX)
-    return {
-      ok: false,
-      problems: [{ ...at(file), text: `larger than ${String(JOB_TEXT_BYTES_MAX)} bytes` }],
-    };
-  const source = readSource(text);
-  if (source.faults.length > 0)
-    return {
-      ok: false,
-      problems: source.faults.map((fault) => ({ ...fault, path: pathText(fault.path), file })),
-    };
-  const read = workload.safeParse(source.value);
-  if (read.success) return { ok: true, workload: read.data };
-  const problems = faultsOf(read.error.issues, source.value, (path) => keysAt(workload, path)).map(
-    ({ path, key, part, column, text: why }) => {
-      const place = source.positionOf(key === undefined ? path : [...path, key], part, column);
-      return { path: pathText(path), text: why, file, ...place };
-    },
-  );
-  return { ok: false, problems };
+  const reading = readText(text, file, (value) => readShape(workload, value));
+  return reading.ok ? { ok: true, workload: reading.value } : reading;
 }
-
-const at = (file: string) => ({ path: '', file, line: 1, column: 1 });
