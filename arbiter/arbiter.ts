@@ -1,15 +1,13 @@
 import { makeId } from '../src/core/cell/ids.ts';
-import type { CellKeys } from '../src/core/cell/keys.ts';
 import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { StartTerms, TicketBody } from '../src/core/quota/ticket.ts';
 import { TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
 import type { CallQueue } from '../src/ports/call-queue.ts';
-import type { CellStore } from '../src/ports/cell-store.ts';
-import type { Clock } from '../src/ports/clock.ts';
 import type { TicketSigner } from '../src/ports/crypto.ts';
 import type { HttpClient } from '../src/ports/http.ts';
-import type { Random } from '../src/ports/random.ts';
-import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import { every } from '../src/runtime/wait/wait.ts';
+import type { RolePorts } from '../src/runtime/runtime.ts';
+import type { Instant } from '../src/runtime/reports/cell-view.ts';
 import { ReportFollower } from '../src/runtime/reports/reports.ts';
 import { Table } from '../src/runtime/records/records.ts';
 import type {
@@ -24,20 +22,28 @@ import { roleCodec } from '../src/wire/records/records.ts';
 import { amountsOf, NO_AMOUNTS } from '../src/core/quota/amounts.ts';
 import { grantRefusal } from './decide.ts';
 import { PeerGrants } from './peer-grants.ts';
-import type { HostReachability, Instant } from './grant-book.ts';
+import type { HostReachability } from './grant-book.ts';
 import { GRANT_HELD_MS, GrantBook, GRANTS_MAX } from './grant-book.ts';
 import { QuotaKeeper } from './quota-keeper.ts';
 import { Limits } from './limits.ts';
 import { UsageBook } from './usage-book.ts';
 
-export interface ArbiterDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
+/**
+ * Grants tickets. What happens to a request, in order:
+ *
+ * - `routes.ts`: the API; a request names placements, some of which belong together
+ * - `arbiter.ts`: decides each placement, holds its grant, and signs its ticket
+ * - `decide.ts`: the decision, from what is used, granted and allowed
+ * - `limits.ts`: the operators' quotas and switches, live
+ * - `usage-book.ts`: what hosts report as in use
+ * - `grant-book.ts`: what was granted and is not yet reported as used
+ * - `quota-keeper.ts`: of several arbiters one keeps the quotas
+ * - `peer-grants.ts`: what other arbiters granted before
+ * - `main.ts`: runs an arbiter on this machine
+ */
+
+export interface ArbiterDeps extends RolePorts {
   readonly http: HttpClient;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly signer: TicketSigner;
   /** Bounds how many tickets are being signed at once. */
   readonly signing: CallQueue;
@@ -55,10 +61,12 @@ export interface ArbiterOptions {
 const SWEEP_MS = 1_000;
 
 /**
- * Gives tickets: permission to start one allocation on one host, soon. What a namespace has is what the hosts report,
- * merged by the monitors, and what was granted and not yet seen used; the sum stays within its quota (I40).
+ * A ticket is the permission to start one allocation on one host, soon. A namespace has what the hosts report, merged by the
+ * monitors, and what was granted and is not yet reported; the sum stays within its quota (I40).
  *
- * Everything between looking and holding happens in one turn, so two requests cannot both take the last of a quota.
+ * Deciding and holding happen in one turn of the event loop, so two requests cannot both get the last of a quota. Placements
+ * that belong together (a run's) are granted all or none. A quota is free again with the host's release, which the host
+ * reports before the store has it. See docs/decisions: Tickets and quotas.
  */
 export class Arbiter {
   readonly #deps: ArbiterDeps;
@@ -69,21 +77,21 @@ export class Arbiter {
   readonly #monitors: Table<RoleRecord>;
   readonly #arbiters: Table<RoleRecord>;
   readonly #reports: ReportFollower;
-  readonly #foreign: PeerGrants;
-  /** When another arbiter was last known to be there, by monotonic time. */
-  #otherSeenMs = -Infinity;
+  readonly #peers: PeerGrants;
+  /** When another arbiter was last registered, by monotonic time. */
+  #peerSeenMs = -Infinity;
   #limitsReady = false;
-  #cancelSweep: () => void = () => undefined;
+  #stopSweep: () => void = () => undefined;
 
   constructor(deps: ArbiterDeps) {
     this.#deps = deps;
     const { store, keys, clock, log } = deps;
-    this.#foreign = new PeerGrants({ store, keys, clock, log });
+    this.#peers = new PeerGrants({ store, keys, clock, log });
     this.#limits = new Limits(store, keys, log, (namespace) => this.#onQuota(namespace));
     this.#keeper = new QuotaKeeper({
       ...deps,
       ...deps.options,
-      onKeeping: () => this.#foreign.waitEverywhere(),
+      onKeeping: () => this.#peers.waitEverywhere(),
     });
     this.#reports = this.#makeFollower();
     this.#monitors = new Table(store, keys.role('monitor', ''), roleCodec, {
@@ -91,13 +99,13 @@ export class Arbiter {
     });
     this.#arbiters = new Table(store, keys.role('arbiter', ''), roleCodec, {
       onChange: (id) => {
-        if (id !== deps.record.id) this.#otherSeenMs = clock.monotonicMs();
+        if (id !== deps.record.id) this.#peerSeenMs = clock.monotonicMs();
       },
     });
   }
 
   /**
-   * Resolves when the limits are known; only then should its API be asked.
+   * Resolves when the limits are known; the API is to be used only then.
    * @param address where its API listens
    * @returns `ended` rejects when the store refuses this arbiter for good
    */
@@ -106,11 +114,12 @@ export class Arbiter {
     this.#limitsReady = true;
     this.#reports.refresh();
     this.#sweep();
+    this.#stopSweep = every(this.#deps.clock, SWEEP_MS, () => this.#sweep());
     return { ended: this.#keeper.start(address) };
   }
 
   async close(): Promise<void> {
-    this.#cancelSweep();
+    this.#stopSweep();
     this.#limits.close();
     this.#monitors.close();
     this.#arbiters.close();
@@ -154,7 +163,7 @@ export class Arbiter {
     return Object.fromEntries(limits.filter(([, limit]) => limit !== null));
   }
 
-  /** Decides and holds before it first waits: all of the unit, or nothing of it. */
+  /** Decides and holds before its first wait: all of the unit, or nothing of it. */
   #answer(unit: readonly StartTerms[]): readonly Promise<TicketGrant>[] {
     const refusal = this.#holdAll(unit);
     this.#deps.metrics.count('moorage_tickets_total', { decision: refusal?.code ?? 'granted' }, unit.length);
@@ -167,18 +176,18 @@ export class Arbiter {
     for (const terms of unit) {
       const refusal = this.#refusal(terms);
       if (refusal !== null) {
-        // Their tickets are never given out.
+        // Their tickets are never handed out.
         for (const { aud, claim } of held) this.#grants.settle(aud, claim.id);
         return refusal;
       }
-      if (this.#isSeen(terms)) continue;
+      if (this.#isReported(terms)) continue;
       if (this.#grants.heldFor(terms) === null) held.push(terms);
       this.#grants.hold(terms, this.#now());
     }
     return null;
   }
 
-  #isSeen({ aud, claim }: StartTerms): boolean {
+  #isReported({ aud, claim }: StartTerms): boolean {
     return this.#reports.view.get(aud, claim.id) !== undefined;
   }
 
@@ -186,13 +195,13 @@ export class Arbiter {
     const { namespace } = terms;
     if (!this.#limitsReady)
       return { code: 'starting', detail: 'the limits are not read yet', retryAfterMs: SWEEP_MS };
-    const counted = this.#isSeen(terms);
+    const counted = this.#isReported(terms);
     const held = this.#grants.heldFor(terms);
     return grantRefusal({
       switches: this.#limits.switches,
       quota: this.#limits.quota(namespace),
       otherKeeper: this.#keeper.otherKeeper,
-      holdMs: this.#foreign.holdMs(namespace),
+      holdMs: this.#peers.holdMs(namespace),
       viewComplete: this.#reports.view.complete,
       used: this.#use.used(namespace),
       granted: this.#grants.granted(namespace),
@@ -210,37 +219,36 @@ export class Arbiter {
       notBeforeMs: nowMs,
       expiresMs: nowMs + TICKET_TTL_MS,
     };
-    // A signature that fails leaves the grant held until its end: an earlier ticket of the same allocation may be out.
+    // When signing fails the grant is held until its end: an earlier ticket of the same allocation may be out.
     const ticket = await signing.add(() => signer.sign(body));
     return { id: terms.claim.id, ticket, expiresMs: body.expiresMs };
   }
 
-  /** A namespace got its first quota: until now any other arbiter could grant in it without telling us. */
+  /** A namespace got its first quota: until now every arbiter could grant in it. */
   #onQuota(namespace: string): void {
     const others = [...this.#arbiters.rows()].some(([id]) => id !== this.#deps.record.id);
-    const seenAgoMs = this.#deps.clock.monotonicMs() - this.#otherSeenMs;
-    if (others || seenAgoMs < GRANT_HELD_MS) this.#foreign.wait(namespace);
-    else this.#foreign.none(namespace);
+    const seenAgoMs = this.#deps.clock.monotonicMs() - this.#peerSeenMs;
+    if (others || seenAgoMs < GRANT_HELD_MS) this.#peers.wait(namespace);
+    else this.#peers.none(namespace);
   }
 
   #sweep(): void {
-    this.#grants.sweep(this.#now(), this.#hearing);
+    this.#grants.sweep(this.#now(), this.#reachability);
     if (this.#keeper.otherKeeper === null && this.#reports.view.complete)
-      this.#foreign.inherit(this.#limits.namespaces(), (namespace, claim) => {
+      this.#peers.inherit(this.#limits.namespaces(), (namespace, claim) => {
         const seen = this.#reports.view.get(claim.host, claim.id) !== undefined;
-        if (!seen && this.#hearing(claim.host) === 'silent') this.#grants.inherit(namespace, claim);
+        if (!seen && this.#reachability(claim.host) === 'silent') this.#grants.inherit(namespace, claim);
       });
     this.#deps.metrics.gauge('moorage_arbiter_grants', this.#grants.size);
-    this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
-  /** Of a view that is not complete nothing is concluded: a monitor tells what it knows of a host before it says that it is silent. */
-  readonly #hearing: HostReachability = (host) => {
+  /** An incomplete view proves nothing: a monitor sends what it knows of a host before it says that the host is silent. */
+  readonly #reachability: HostReachability = (host) => {
     const { view } = this.#reports;
     if (!view.complete) return 'silent';
-    const sight = view.host(host);
-    if (sight === undefined) return 'unknown';
-    return sight.asOfMs !== null && sight.staleSinceMs === null ? 'heard' : 'silent';
+    const freshness = view.host(host);
+    if (freshness === undefined) return 'unknown';
+    return freshness.asOfMs !== null && freshness.staleSinceMs === null ? 'reporting' : 'silent';
   };
 
   #now(): Instant {

@@ -3,24 +3,24 @@ import type { GrantRefusal } from '../src/wire/api/arbiter-api.ts';
 import type { Dimension, NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { addAmounts, overQuota } from '../src/core/quota/amounts.ts';
 
-/** All that one decision depends on. */
+/** Everything that one decision depends on. */
 export interface Situation {
   readonly switches: Switches;
-  /** null: the namespace has none, so nothing has to be known about it. */
+  /** null: the namespace has none, so nothing need be known about it. */
   readonly quota: Quota | null;
-  /** null: this arbiter keeps the quotas; else the id of the one that does, empty when nobody does. */
+  /** null: this arbiter keeps the quotas; else the keeper's id, empty when there is none. */
   readonly otherKeeper: string | null;
-  /** How long grants that this arbiter cannot know of may still be used; 0: it knows all. */
+  /** How long grants that this arbiter does not know may still be used; 0: it knows all. */
   readonly holdMs: number;
   readonly viewComplete: boolean;
   readonly used: NamespaceAmounts;
   readonly granted: NamespaceAmounts;
-  /** What this placement adds to both; nothing when it is counted already. */
+  /** What this placement adds; nothing when it is counted already. */
   readonly asked: NamespaceAmounts;
   readonly grantsFull: boolean;
 }
 
-/** A paused cell is looked at again after this: nobody is told when an operator ends the pause. */
+/** A scheduler asks again after this: the end of a pause is not announced. */
 const PAUSE_RETRY_MS = 5_000;
 const VIEW_RETRY_MS = 1_000;
 const BUSY_RETRY_MS = 1_000;

@@ -1,16 +1,17 @@
 import type { Claim } from '../src/core/cell/claim.ts';
 import type { StartTerms } from '../src/core/quota/ticket.ts';
 import { CLOCK_TOLERANCE_MS, TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
+import type { Instant } from '../src/runtime/reports/cell-view.ts';
 import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { amountsOf, maxAmounts, NamespaceSums } from '../src/core/quota/amounts.ts';
 
 /**
- * A host that started something at the last moment is heard of within this time, or counts as silent: three of its beats
- * until a monitor calls it silent, and as much for the monitor's own stream.
+ * A host that started something at the last moment reports it within this time, or counts as silent: three of its beats until
+ * a monitor calls it silent, and as much for the monitor's own stream.
  */
 export const REPORT_LAG_MS = 6_000;
 
-/** From the grant until its use must be visible if there is any. */
+/** From the grant until its use is visible, if there is any. */
 export const GRANT_HELD_MS = TICKET_TTL_MS + CLOCK_TOLERANCE_MS + REPORT_LAG_MS;
 
 /** At 2,000 starts a second all of them out for their full time; more is refused as `busy`. */
@@ -25,18 +26,13 @@ interface Grant {
   readonly endWallMs: number;
 }
 
-/** `heard`: its reports are current. `silent`: it may run what nobody saw. `unknown`: not of this cell (any more). */
-export type HostReachability = (host: string) => 'heard' | 'silent' | 'unknown';
-
-export interface Instant {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
+/** `reporting`: its reports are current. `silent`: it may run what it has not reported. `unknown`: not of this cell. */
+export type HostReachability = (host: string) => 'reporting' | 'silent' | 'unknown';
 
 /**
- * What was granted and not yet seen used. A grant is held by host and allocation, and leaves exactly once: when the
- * host's report of the allocation is seen (from then on that counts), or when its ticket can no longer have been used
- * unseen (I41).
+ * What was granted and is not yet reported as used. A grant is held by host and allocation, and leaves exactly once: when the
+ * host's report of the allocation comes (from then on that counts), or when its ticket can no longer have been used without
+ * a report (I41).
  */
 export class GrantBook {
   readonly #sums = new NamespaceSums();
@@ -78,7 +74,7 @@ export class GrantBook {
     this.#sums.change(terms.namespace, amounts, 1);
   }
 
-  /** Another arbiter may have granted it, and it may run on a silent host unseen: held until that host is heard. */
+  /** Another arbiter may have granted it, and it may run on a silent host: held until that host reports. */
   inherit(namespace: string, claim: Claim): void {
     const key = keyOf(claim.host, claim.id);
     if (this.#find(key) !== undefined) return;
@@ -87,7 +83,7 @@ export class GrantBook {
     this.#sums.change(namespace, amounts, 1);
   }
 
-  /** The allocation was seen on the host, or its ticket was never given out. */
+  /** The host reported the allocation, or its ticket was never handed out. */
   settle(host: string, id: string): void {
     const key = keyOf(host, id);
     const grant = this.#find(key);
@@ -95,13 +91,13 @@ export class GrantBook {
   }
 
   /** Frees what ended unused. */
-  sweep(now: Instant, hearing: HostReachability): void {
+  sweep(now: Instant, reachability: HostReachability): void {
     for (const [key, grant] of this.#running) {
       if (now.monotonicMs < grant.endMonotonicMs || now.wallMs < grant.endWallMs) break;
       this.#running.delete(key);
       this.#lingering.set(key, grant);
     }
-    for (const [key, grant] of this.#lingering) if (hearing(grant.host) !== 'silent') this.#drop(key, grant);
+    for (const [key, grant] of this.#lingering) if (reachability(grant.host) !== 'silent') this.#drop(key, grant);
   }
 
   #find(key: string): Grant | undefined {

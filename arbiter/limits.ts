@@ -36,7 +36,7 @@ export class Limits {
         log.error({ key, error }, 'the switches cannot be read: they stay as they were'),
     });
     this.ready = Promise.all([this.#quotas.ready, this.#switches.ready]).then(() => undefined);
-    // An arbiter that is closed before it has begun waits for nobody.
+    // An arbiter that is closed before its start leaves a rejection that no caller awaits.
     this.ready.catch(() => undefined);
   }
 
@@ -51,7 +51,7 @@ export class Limits {
     return this.#broken.has(namespace) ? nothingFor(namespace) : null;
   }
 
-  /** Those that have a quota, readable or not. */
+  /** Namespaces with a quota, readable or not. */
   *namespaces(): IterableIterator<string> {
     for (const [namespace] of this.#quotas.rows()) yield namespace;
     yield* this.#broken;

@@ -42,7 +42,7 @@ export interface RunningArbiter {
 
 const SESSION_TTL_MS = 10_000;
 const STOP_GRACE_MS = 2_000;
-/** Signing runs on other threads, of which two are always there; more than a few at once only wait there. */
+/** Signing runs on other threads, of which there are two or more; more calls at once would only wait there. */
 const SIGNING_MAX = 8;
 
 /** Starts an arbiter on the machine it runs on. */

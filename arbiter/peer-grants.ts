@@ -1,41 +1,33 @@
 import type { Claim } from '../src/core/cell/claim.ts';
-import type { CellKeys } from '../src/core/cell/keys.ts';
-import type { CellStore } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
-import type { Clock } from '../src/ports/clock.ts';
-import type { Log } from '../src/ports/telemetry.ts';
+import type { RolePorts } from '../src/runtime/runtime.ts';
 import { RecordError } from '../src/wire/codec/codec.ts';
 import { allocationCodec } from '../src/wire/records/records.ts';
 import { GRANT_HELD_MS } from './grant-book.ts';
 
-export interface ForeignGrantsDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+export type PeerGrantsDeps = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'log'>;
 
-/** Once the waiting is over, the cell's allocations are read within about this time. */
+/** After the wait, the cell's allocations are read within about this time. */
 const READ_SOON_MS = 1_000;
 
 /**
- * Grants that other arbiters gave and that our book does not know. Namespace by namespace:
+ * Grants that other arbiters gave and that this arbiter's book does not have. For each namespace:
  *
- *   waiting: their tickets may still be used → due: read what was committed → known
+ *   waiting: their tickets may still be used → read what was committed → known
  *
  * After the wait every use of them is reported, but for hosts that are silent. Nothing starts before its allocation is
- * committed, so what is committed to a silent host and not reported is counted as if we had granted it. Without that a
- * successor could give away what already runs behind a cut cable.
+ * committed, so what is committed to a silent host and not reported counts as granted here. Otherwise a successor could
+ * give away what already runs on a host that is cut off.
  */
 export class PeerGrants {
-  readonly #deps: ForeignGrantsDeps;
-  /** Until when they may be used, by monotonic time: everywhere, and by namespace. */
+  readonly #deps: PeerGrantsDeps;
+  /** Until when they may be used, by monotonic time: in all namespaces, and by namespace. */
   #untilMs: number;
   readonly #untilIn = new Map<string, number>();
   readonly #known = new Set<string>();
   readonly #reading = new Set<string>();
 
-  constructor(deps: ForeignGrantsDeps) {
+  constructor(deps: PeerGrantsDeps) {
     this.#deps = deps;
     this.#untilMs = deps.clock.monotonicMs() + GRANT_HELD_MS;
   }
@@ -46,13 +38,13 @@ export class PeerGrants {
     this.#known.clear();
   }
 
-  /** Others may have granted in this namespace until now. */
+  /** Other arbiters may have granted in this namespace until now. */
   wait(namespace: string): void {
     this.#untilIn.set(namespace, this.#deps.clock.monotonicMs() + GRANT_HELD_MS);
     this.#known.delete(namespace);
   }
 
-  /** Nobody else can have granted in this namespace since the last `waitEverywhere` was over. */
+  /** No other arbiter can have granted in this namespace since the last `waitEverywhere` ended. */
   none(namespace: string): void {
     if (this.#waitMs(namespace) === 0) this.#known.add(namespace);
   }
@@ -63,12 +55,12 @@ export class PeerGrants {
     return Math.max(READ_SOON_MS, this.#waitMs(namespace));
   }
 
-  /** Reads the namespaces that are due, and tells each committed claim in them before they count as known. */
+  /** Reads the namespaces whose wait is over, and passes each committed claim in them on before they count as known. */
   inherit(namespaces: Iterable<string>, take: (namespace: string, claim: Claim) => void): void {
     for (const namespace of namespaces) {
-      const due =
+      const isOver =
         !this.#known.has(namespace) && !this.#reading.has(namespace) && this.#waitMs(namespace) === 0;
-      if (due) void this.#read(namespace, take);
+      if (isOver) void this.#read(namespace, take);
     }
   }
 
@@ -83,7 +75,7 @@ export class PeerGrants {
     this.#reading.add(namespace);
     try {
       const { entries } = await store.list(`${keys.allocations}${namespace}/`);
-      // While this was read, the namespace may have become unknown anew.
+      // During the read the namespace may have become unknown again.
       if (this.#waitMs(namespace) > 0) return;
       for (const { value } of entries.values()) take(namespace, allocationCodec.decode(value));
       this.#untilIn.delete(namespace);

@@ -1,22 +1,14 @@
-import type { CellKeys } from '../src/core/cell/keys.ts';
 import type { RoleRecord } from '../src/core/cell/cell.ts';
-import type { CellStore, Session } from '../src/ports/cell-store.ts';
+import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
-import type { Clock } from '../src/ports/clock.ts';
-import type { Random } from '../src/ports/random.ts';
-import type { Log } from '../src/ports/telemetry.ts';
+import type { RolePorts } from '../src/runtime/runtime.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
 import { Table } from '../src/runtime/records/records.ts';
 import { Waker } from '../src/runtime/wait/waker.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
 
-export interface KeeperDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+export interface QuotaKeeperDeps extends Omit<RolePorts, 'metrics'> {
   /** How this arbiter is registered, but for its address. */
   readonly record: Omit<RoleRecord, 'address'>;
   readonly sessionTtlMs: number;
@@ -31,12 +23,11 @@ const RETRY = { firstMs: 200, maxMs: 5_000 };
  *
  *   no session → registered → keeping → (session lost) → no session
  *
- * The keeper holds a key under its session. It stops counting itself as keeper at the session's own, earlier deadline;
- * its successor waits out the tickets that it may still have given (`GRANT_HELD_MS`), so two never share a limit
- * unknowingly (S4.18).
+ * The keeper holds a key under its session. It ceases to be keeper at the session's own, earlier deadline; its successor
+ * waits until the tickets of its predecessor have expired (`GRANT_HELD_MS`), so that two never grant against one limit (S4.18).
  */
 export class QuotaKeeper {
-  readonly #deps: KeeperDeps;
+  readonly #deps: QuotaKeeperDeps;
   readonly #holder: Table<RoleRecord>;
   readonly #changed = new Waker();
   readonly #stop = new AbortController();
@@ -45,7 +36,7 @@ export class QuotaKeeper {
   #running: Promise<void> | null = null;
   #address = '';
 
-  constructor(deps: KeeperDeps) {
+  constructor(deps: QuotaKeeperDeps) {
     this.#deps = deps;
     this.#holder = new Table(deps.store, deps.keys.quotaKeeper, roleCodec, {
       onChange: () => this.#changed.wake(),
@@ -54,7 +45,7 @@ export class QuotaKeeper {
 
   /**
    * @param address where this arbiter's API listens
-   * @returns ends with `close`; rejects when the store refuses us for good
+   * @returns settles with `close`; rejects when the store refuses this arbiter for good
    */
   start(address: string): Promise<void> {
     this.#address = address;
@@ -66,7 +57,7 @@ export class QuotaKeeper {
     return this.#session?.lost.aborted === false;
   }
 
-  /** null: this arbiter keeps the quotas; else who does, as last heard; empty when nobody. */
+  /** null: this arbiter keeps the quotas; else the id of the keeper, as far as known; empty: none. */
   get otherKeeper(): string | null {
     if (this.#keeping && this.registered) return null;
     const holder = this.#holder.get('')?.value.id ?? '';
@@ -109,7 +100,7 @@ export class QuotaKeeper {
   async #register(session: Session): Promise<void> {
     const { store, keys, record } = this.#deps;
     const key = keys.role('arbiter', record.id);
-    // Not create-only: after a crash the record of the last session may still be there, with an address that is gone.
+    // Not create-only: after a crash the record of the last session may still be there, with an old address.
     const reply = await store.attempt({
       compares: [],
       writes: [{ kind: 'put', key, value: this.#encoded(), session }],
@@ -122,7 +113,7 @@ export class QuotaKeeper {
       });
   }
 
-  /** Tries to become keeper, and again whenever the place is free; returns when the session or the role ends. */
+  /** Tries to become keeper, and again whenever the key is free; returns when the session or the role ends. */
   async #keep(session: Session, ends: AbortSignal): Promise<void> {
     const { store, keys, onKeeping, log, clock } = this.#deps;
     while (!ends.aborted) {
@@ -138,7 +129,7 @@ export class QuotaKeeper {
         await untilAborted(ends);
         return;
       }
-      // An unknown outcome is not looked into: if the key is ours it goes with the session that we end now.
+      // After an unknown outcome the session ends, and with it the key if it was written.
       if (reply.outcome === 'unknown') return;
       await Promise.race([this.#changed.wait(ends), sleep(clock, RETRY.maxMs, ends)]);
     }

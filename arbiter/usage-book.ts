@@ -2,7 +2,7 @@ import type { AllocationReport } from '../src/core/host/report.ts';
 import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { amountsOf, NamespaceSums } from '../src/core/quota/amounts.ts';
 
-/** What hosts report as in use, by namespace: everything that is not released, whatever its state. */
+/** What hosts report as in use, by namespace: every allocation that is not released, whatever its state. */
 export class UsageBook {
   readonly #sums = new NamespaceSums();
 

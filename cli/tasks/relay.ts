@@ -43,9 +43,9 @@ export async function relay(
   { name, call }: LogSource,
   { follow, signal, place = { allocation: null, offset: 0 }, write, onGap }: RelayOptions,
 ): Promise<void> {
-  const goOn = retryUntilOutage(terminal, signal);
+  const resume = retryUntilOutage(terminal, signal);
   const from = { offset: place.offset, ...(place.allocation === null ? {} : { offsetOf: place.allocation }) };
-  for await (const piece of api.logs(name, { ...call, follow, signal, ...from, goOn })) {
+  for await (const piece of api.logs(name, { ...call, follow, signal, ...from, resume })) {
     if (piece.allocation !== null && piece.allocation !== place.allocation) {
       if (place.allocation !== null) place.offset = 0;
       place.allocation = piece.allocation;

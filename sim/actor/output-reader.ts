@@ -66,7 +66,7 @@ class OutputReader {
   async #read(job: JobRef, allocation: string): Promise<void> {
     const { history } = this.#ports.environment;
     const of = { reader: this.#ports.name, allocation };
-    const goOn = async (): Promise<boolean> => {
+    const resume = async (): Promise<boolean> => {
       await sleep(this.#ports.clock, RETRY_MS);
       return true;
     };
@@ -79,7 +79,7 @@ class OutputReader {
         offset: at,
         follow: true,
         silenceMs: SILENCE_MS,
-        goOn,
+        resume,
       } as const;
       try {
         for await (const { offset, chunk } of this.#ports.client.logs(job, call)) {

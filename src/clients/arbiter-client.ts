@@ -13,7 +13,7 @@ export interface ArbiterClientOptions {
 
 const DEFAULTS: ArbiterClientOptions = { timeoutMs: 5_000 };
 
-/** `unanswered`: no arbiter could be asked about it; asking again is safe and costs nothing. */
+/** `unanswered`: no arbiter could be reached about it; asking again is safe. */
 export type TicketOutcome = TicketGrant | { readonly id: string; readonly unanswered: string };
 
 /** Asks arbiters for tickets. */
@@ -27,8 +27,8 @@ export class ArbiterClient {
   }
 
   /**
-   * Asks one arbiter after the other until each placement has a ticket or a refusal by one that keeps its quota. Asking
-   * twice is safe: an arbiter holds one grant for one allocation on one host, and only one ticket of it can be used.
+   * Asks one arbiter after the other until each placement has a ticket, or a refusal of the arbiter that keeps its quota.
+   * Asking twice is safe: an arbiter holds one grant for one allocation on one host, and only one ticket of it can be used.
    *
    * @param addresses of the arbiters, in the order in which to ask them
    * @param units placements of which all are granted or none; of more than `PLACEMENTS_MAX`, so many at a time
@@ -51,9 +51,9 @@ export class ArbiterClient {
         if (known === undefined || weight(outcome) >= weight(known)) outcomes.set(terms, outcome);
       }
     }
-    const nobody = addresses.length === 0 ? 'no arbiter is known' : 'no arbiter answered';
+    const unanswered = addresses.length === 0 ? 'no arbiter is known' : 'no arbiter answered';
     return units.map((unit) =>
-      unit.map((terms) => outcomes.get(terms) ?? { id: terms.claim.id, unanswered: nobody }),
+      unit.map((terms) => outcomes.get(terms) ?? { id: terms.claim.id, unanswered }),
     );
   }
 
@@ -105,30 +105,30 @@ function inParts(unit: readonly StartTerms[]): readonly (readonly StartTerms[])[
   return parts;
 }
 
-/** As many units in a request as it may have placements. */
+/** Packs units into requests of at most `PLACEMENTS_MAX` placements. */
 function inRequests(
   units: readonly (readonly StartTerms[])[],
 ): readonly (readonly (readonly StartTerms[])[])[] {
   const requests: (readonly StartTerms[])[][] = [];
-  let room = 0;
+  let left = 0;
   for (const unit of units) {
-    if (requests.length === 0 || unit.length > room) {
+    if (requests.length === 0 || unit.length > left) {
       requests.push([]);
-      room = PLACEMENTS_MAX;
+      left = PLACEMENTS_MAX;
     }
     requests.at(-1)?.push(unit);
-    room -= unit.length;
+    left -= unit.length;
   }
   return requests;
 }
 
-/** A ticket, or a refusal that no other arbiter would answer differently. */
+/** A ticket, or a refusal that every other arbiter would repeat. */
 function isFinal(outcome: TicketOutcome | undefined): boolean {
   if (outcome === undefined || 'unanswered' in outcome) return false;
   return 'ticket' in outcome || !PASSED_ON.has(outcome.refusal.code);
 }
 
-/** Of two outcomes the heavier says more: who keeps the quota says why, who does not only points to the other. */
+/** Of two outcomes the heavier one stands: the keeper of the quota says why, a standby only names the keeper. */
 function weight(outcome: TicketOutcome): number {
   if ('unanswered' in outcome) return 0;
   if ('ticket' in outcome) return 3;

@@ -2,9 +2,9 @@ import { eventPositionOf } from '../wire/api/event-position.ts';
 import type { CellEvent } from '../wire/api/monitor-api.ts';
 
 /**
- * From where a follower of events goes on, at whichever monitor: after the last one that the store told. These are the same
- * in the same order at every monitor, so none is left out that no gap tells of, and none comes twice but after a gap. What
- * hosts and schedulers say comes in another order at each: after a break some of it may come twice, and some be missing.
+ * Where a follower of events resumes, at whichever monitor: after the last event of the store. Events of the store have the
+ * same ids and order at every monitor, so none is missed without a gap event, and none comes twice but after a gap. Events of
+ * hosts and schedulers come in another order at each monitor: after a break some may come twice, and some be missing.
  */
 export class EventCursor {
   #since: string;

@@ -13,20 +13,20 @@ import type {
 } from '../wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/api/host-api.ts';
 import type { HostUsage } from '../wire/api/usage-api.ts';
-import { bodyOf, isPassing, isSuccess, problemErrorOf, problemOf } from './clients.ts';
+import { bodyOf, isPassing, isSuccess, problemErrorOf, problemErrorOfStream, problemOf } from './clients.ts';
 
 export interface HostClientOptions {
   /** For one order or question. */
   readonly timeoutMs: number;
-  /** A log stream that is silent for longer than this is given up; a task may be silent for long. */
+  /** Silence after which a log stream counts as dead; a task may be silent for long. */
   readonly logIdleMs: number;
 }
 
 const DEFAULTS: HostClientOptions = { timeoutMs: 5_000, logIdleMs: 24 * 3600 * 1000 };
 
 /**
- * The order may or may not have reached the host: read back with `get` before anything else happens. `sent: false` says that
- * it surely did not, `answered` that something came back, though not what became of it.
+ * The order may or may not have reached the host: read back with `get` before anything else happens. `sent: false`: it
+ * surely did not. `answered`: an answer came, but not about the outcome.
  */
 export interface UnknownOutcome {
   readonly kind: 'unknown';
@@ -35,7 +35,6 @@ export interface UnknownOutcome {
   readonly detail: string;
 }
 
-/** How a start ended. */
 export type StartOutcome =
   | { readonly kind: 'started'; readonly report: AllocationReport }
   | { readonly kind: 'refused'; readonly code: StartRefusal; readonly detail: string }
@@ -67,7 +66,7 @@ export interface HostLog {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** The host-agent's API for those who call it. `address` is the host's, as registered. */
+/** The host-agent's API. `address` is the host's, as registered. */
 export class HostClient {
   readonly #http: HttpClient;
   readonly #options: HostClientOptions;
@@ -89,7 +88,7 @@ export class HostClient {
     const problem = problemOf(reply.answer);
     const code = START_REFUSALS.find((refusal) => refusal === problem.code);
     if (code !== undefined) return { kind: 'refused', code, detail: problem.detail };
-    if (isPassing(problem.status)) return passing(problem.detail);
+    if (isPassing(problem.status)) return undecided(problem.detail);
     return { kind: 'refused', code: 'bad-request', detail: problem.detail };
   }
 
@@ -100,7 +99,7 @@ export class HostClient {
     if (isSuccess(reply.answer)) return { kind: 'stopping', report: reply.answer.body as AllocationReport };
     const problem = problemOf(reply.answer);
     if (problem.code === 'no-allocation') return { kind: 'absent' };
-    if (isPassing(problem.status)) return passing(problem.detail);
+    if (isPassing(problem.status)) return undecided(problem.detail);
     return { kind: 'refused', code: problem.code, detail: problem.detail };
   }
 
@@ -110,7 +109,7 @@ export class HostClient {
     if (reply.kind === 'unknown') return reply;
     if (isSuccess(reply.answer)) return { kind: 'removed' };
     if (reply.answer.status === 409) return { kind: 'not-released' };
-    return passing(problemOf(reply.answer).detail);
+    return undecided(problemOf(reply.answer).detail);
   }
 
   /** @throws HttpError, ProblemError */
@@ -168,7 +167,7 @@ export class HostClient {
       idleTimeoutMs: this.#options.logIdleMs,
       ...(request.signal === undefined ? {} : { signal: request.signal }),
     });
-    if (!isSuccess(answer)) throw problemErrorOf({ ...answer, body: await jsonOf(answer.chunks) });
+    if (!isSuccess(answer)) throw await problemErrorOfStream(answer);
     return { offset: Number(answer.headers[LOG_OFFSET_HEADER] ?? request.offset), chunks: answer.chunks };
   }
 
@@ -188,23 +187,6 @@ export class HostClient {
 
 type OrderReply = { readonly kind: 'answered'; readonly answer: HttpAnswer } | UnknownOutcome;
 
-function passing(detail: string): UnknownOutcome {
+function undecided(detail: string): UnknownOutcome {
   return { kind: 'unknown', sent: true, answered: true, detail };
-}
-
-/** An error answer fits into a few KiB; more of it would be no problem of ours. */
-const PROBLEM_BYTES_MAX = 64 * 1024;
-
-async function jsonOf(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of chunks) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > PROBLEM_BYTES_MAX) return undefined;
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
-/** What is written bit by bit is kept and read in pieces of this size. */
+/** Input is kept and read in pieces of this size. */
 const BLOCK_BYTES = 32 * 1024;
 
-/** What of a client's input no shim has taken yet: kept, so that it can be sent again. Offsets count from the first byte. */
+/** Input of a client that no shim has confirmed: kept, so that it can be sent again. Offsets count from the first byte. */
 export class InputBuffer {
   readonly #bytesMax: number;
   /** One behind the other, all but the last one full. */
@@ -11,9 +11,9 @@ export class InputBuffer {
   #start = 0;
   #end = 0;
   #ended = false;
-  #room: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
 
-  /** @param bytesMax held at most; whoever writes more waits */
+  /** @param bytesMax held at most; a writer of more waits */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
@@ -23,7 +23,7 @@ export class InputBuffer {
     return this.#end;
   }
 
-  /** Offset of the first byte that is not known to be taken. */
+  /** Offset of the first byte that is not confirmed. */
   get start(): number {
     return this.#start;
   }
@@ -32,11 +32,11 @@ export class InputBuffer {
     return this.#ended;
   }
 
-  /** Copies them. Resolves when there is room for more. */
+  /** Copies them. Resolves when more may be written. */
   write(bytes: Uint8Array): Promise<void> {
     if (this.#ended) throw new Error('input was ended');
     for (let at = 0; at < bytes.length;) at += this.#fill(bytes.subarray(at));
-    return this.#hasRoom() ? Promise.resolve() : new Promise((resolve) => this.#room.push(resolve));
+    return this.#hasCapacity() ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** Nothing more comes. */
@@ -52,8 +52,8 @@ export class InputBuffer {
     return block.subarray(from, from + Math.min(length, this.#end - offset));
   }
 
-  /** Everything before the offset is taken, and let go. */
-  taken(offset: number): void {
+  /** Everything before the offset is confirmed, and freed. */
+  confirm(offset: number): void {
     this.#start = Math.max(this.#start, Math.min(offset, this.#end));
     const over = Math.floor((this.#start - this.#base) / BLOCK_BYTES);
     this.#blocks.splice(0, over);
@@ -61,10 +61,10 @@ export class InputBuffer {
     this.#wake();
   }
 
-  /** Nobody reads any more: what waits is let go, and so is who waits. */
+  /** The input is no longer read: frees what is held, and releases waiting writers. */
   drop(): void {
     this.#ended = true;
-    this.taken(this.#end);
+    this.confirm(this.#end);
   }
 
   /** @returns how many of them went into the last block */
@@ -78,12 +78,12 @@ export class InputBuffer {
     return part.length;
   }
 
-  #hasRoom(): boolean {
+  #hasCapacity(): boolean {
     return this.#end - this.#start <= this.#bytesMax;
   }
 
   #wake(): void {
-    if (!this.#hasRoom()) return;
-    for (const resolve of this.#room.splice(0)) resolve();
+    if (!this.#hasCapacity()) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

@@ -28,7 +28,7 @@ import type { EventsCall, LogCall, LogPart } from './monitor-streams.ts';
 import { readEvents, readLogs } from './monitor-streams.ts';
 import { bodyOf } from './clients.ts';
 
-/** Of one call: a deadline other than the usual, and the caller's own end. */
+/** Of one call: another deadline than the usual one, and a signal that ends it. */
 export interface CallOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -47,13 +47,13 @@ const CALL_TIMEOUT_MS = 15_000;
  * All methods throw ProblemError for an answer that refuses, and HttpError when no monitor answers.
  */
 export class MonitorClient {
-  readonly #round: MonitorFailover;
+  readonly #monitors: MonitorFailover;
   readonly #urls: readonly string[];
   readonly #signal: AbortSignal | undefined;
 
   /** @param signal ends every call that has none of its own */
   constructor(http: HttpClient, addresses: MonitorAddresses, signal?: AbortSignal) {
-    this.#round = new MonitorFailover(http, addresses);
+    this.#monitors = new MonitorFailover(http, addresses);
     this.#urls = addresses.urls;
     this.#signal = signal;
   }
@@ -110,7 +110,7 @@ export class MonitorClient {
     return bodyOf(await this.#get(`/v1/allocations${query({ namespace, job })}`, options));
   }
 
-  /** Where a talk can be opened. */
+  /** Base URLs, for attach sessions. */
   get addresses(): readonly string[] {
     return this.#urls;
   }
@@ -130,7 +130,7 @@ export class MonitorClient {
     return bodyOf(await this.#get('/v1/cell', options));
   }
 
-  /** Says what there is of something that hosts share. */
+  /** Defines something that hosts share. */
   async setShared(
     name: string,
     body: SharedResourceRequest,
@@ -186,20 +186,14 @@ export class MonitorClient {
     return bodyOf(await this.#get('/version', options));
   }
 
-  /**
-   * The output of one task of one allocation, each byte once, going on at another monitor from the last byte when one is cut
-   * off. Offsets are the allocation's own, so what is asked for by its slot stays with the one that answered first.
-   */
+  /** See `readLogs`. */
   logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
-    return readLogs(this.#round, ref, call, call.signal ?? this.#signal);
+    return readLogs(this.#monitors, ref, call, call.signal ?? this.#signal);
   }
 
-  /**
-   * Events after `since` from one monitor. Ends, or throws HttpError, when that monitor does: asked again with the last
-   * id, the rest comes from another one.
-   */
+  /** See `readEvents`. */
   events(since: string, call: EventsCall): AsyncGenerator<CellEvent> {
-    return readEvents(this.#round, since, call, call.signal ?? this.#signal);
+    return readEvents(this.#monitors, since, call, call.signal ?? this.#signal);
   }
 
   #get(path: string, options: CallOptions): Promise<HttpAnswer> {
@@ -214,7 +208,7 @@ export class MonitorClient {
   }
 
   #call(call: Omit<MonitorCall, 'timeoutMs'> & CallOptions): Promise<HttpAnswer> {
-    return this.#round.call({ timeoutMs: CALL_TIMEOUT_MS, signal: this.#signal, ...call });
+    return this.#monitors.call({ timeoutMs: CALL_TIMEOUT_MS, signal: this.#signal, ...call });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
-import { isSuccess, problemErrorOf } from './clients.ts';
+import { isSuccess, problemErrorOfStream } from './clients.ts';
 
 export interface MonitorCall {
   readonly method: HttpCall['method'];
@@ -10,7 +10,7 @@ export interface MonitorCall {
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** A second delivery changes nothing. Otherwise a call that may have arrived is not made anywhere else. */
+  /** A second delivery changes nothing. Otherwise a call that may have arrived is not repeated. */
   readonly repeatable: boolean;
 }
 
@@ -22,14 +22,14 @@ export interface MonitorStream extends HttpStream {
 export interface MonitorAddresses {
   /** Base URLs without a slash at the end, at least one. */
   readonly urls: readonly string[];
-  /** Who named them, for messages: `--address`. */
+  /** The option or variable that named them, for messages: `--address`. */
   readonly from: string;
 }
 
-/** It cannot answer now, or had no time to read the question: another one may. */
+/** The monitor cannot answer now, or was too slow to read the request: another one may answer. */
 const BUSY: ReadonlySet<number> = new Set([408, 503]);
 
-/** One round over the monitors for each call; whichever answered last is asked first. */
+/** Asks one monitor after the other for each call, beginning with the one that answered last. */
 export class MonitorFailover {
   readonly #http: HttpClient;
   readonly #addresses: MonitorAddresses;
@@ -46,10 +46,10 @@ export class MonitorFailover {
     return this.#addresses.urls.length;
   }
 
-  /** An answer 503 or 408 stands only when no other monitor has a better one. @throws HttpError */
+  /** Returns an answer 503 or 408 only when no other monitor has a better one. @throws HttpError */
   call(call: MonitorCall): Promise<HttpAnswer> {
     const { path, repeatable, signal, ...rest } = call;
-    return this.#round(call, async (url) => {
+    return this.#tryAll(call, async (url) => {
       const answer = await this.#http.call({ ...rest, ...given(signal), url: url + path });
       return { value: answer, isBusy: BUSY.has(answer.status) && repeatable };
     });
@@ -58,20 +58,20 @@ export class MonitorFailover {
   /** @throws HttpError; ProblemError when the answer is anything but 2xx */
   stream(call: MonitorCall & { readonly idleTimeoutMs: number }): Promise<MonitorStream> {
     const { path, repeatable: _, signal, ...rest } = call;
-    return this.#round(call, async (url) => {
+    return this.#tryAll(call, async (url) => {
       const stream = await this.#http.stream({ ...rest, ...given(signal), url: url + path });
       if (isSuccess(stream)) return { value: { ...stream, from: url }, isBusy: false };
-      throw problemErrorOf({ ...stream, body: await jsonOf(stream.chunks) });
+      throw await problemErrorOfStream(stream);
     });
   }
 
-  /** Calls no longer begin at this monitor. Several may find out at once that it is gone: only the first one moves. */
+  /** Calls no longer begin at this monitor. Several calls may find at once that it is gone: only the first one moves. */
   moveOnFrom(url: string): void {
     const { urls } = this.#addresses;
     if (urls[this.#preferred] === url) this.#preferred = (this.#preferred + 1) % urls.length;
   }
 
-  async #round<T>(call: MonitorCall, ask: (url: string) => Promise<Asked<T>>): Promise<T> {
+  async #tryAll<T>(call: MonitorCall, ask: (url: string) => Promise<Asked<T>>): Promise<T> {
     const { urls } = this.#addresses;
     const first = this.#preferred;
     let busy: { readonly value: T } | null = null;
@@ -84,16 +84,16 @@ export class MonitorFailover {
         busy = { value };
       } catch (error) {
         if (!(error instanceof HttpError)) throw error;
-        if (error.sent && (!call.repeatable || call.signal?.aborted === true)) throw this.#told(error);
+        if (error.sent && (!call.repeatable || call.signal?.aborted === true)) throw this.#explained(error);
         failure = worse(failure, error);
       }
       this.moveOnFrom(url);
     }
     if (busy !== null) return busy.value;
-    throw this.#told(failure ?? new HttpError('no monitor answered', { sent: false }));
+    throw this.#explained(failure ?? new HttpError('no monitor answered', { sent: false }));
   }
 
-  #told(error: HttpError): HttpError {
+  #explained(error: HttpError): HttpError {
     const { urls, from } = this.#addresses;
     const who =
       urls.length === 1 ? `the monitor at ${urls[0] ?? ''}` : `any of ${String(urls.length)} monitors`;
@@ -106,32 +106,15 @@ export class MonitorFailover {
 
 interface Asked<T> {
   readonly value: T;
-  /** Another monitor may do better. */
+  /** Another monitor may have a better answer. */
   readonly isBusy: boolean;
 }
 
-/** One monitor that may have received the call is enough for "perhaps done". */
+/** The call may have been done as soon as one monitor may have received it. */
 function worse(known: HttpError | null, next: HttpError): HttpError {
   return known?.sent === true && !next.sent ? known : next;
 }
 
 function given(signal: AbortSignal | undefined): { signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };
-}
-
-/** An error answer fits into a few KiB. */
-const PROBLEM_BYTES_MAX = 64 * 1024;
-
-async function jsonOf(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of chunks) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > PROBLEM_BYTES_MAX) return undefined;
-  }
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

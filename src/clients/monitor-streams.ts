@@ -19,24 +19,24 @@ export interface LogCall {
   readonly offset?: number;
   /** The allocation whose bytes `offset` counts, when the slot may have another one by now. Default: the one that there is. */
   readonly offsetOf?: string;
-  /** Wait for the start and end with the allocation; otherwise what is there now. */
+  /** Wait for the start, and end with the allocation; otherwise return what is there now. */
   readonly follow: boolean;
   readonly signal?: AbortSignal;
   /**
-   * Longer silence, of the answer or within it, counts as a dead connection, though it may be a task with nothing to say or one
-   * that has not started. Default 60 s.
+   * Longer silence, before or within the answer, counts as a dead connection, though the task may have no output or not have
+   * started. Default 60 s.
    */
   readonly silenceMs?: number;
   /**
-   * Asked when a connection broke, or a monitor does not know the allocation yet: whether to go on from the last byte, at another monitor. The time to wait before is
-   * spent here. Without it as often in a row as there are monitors.
+   * Called when a connection broke, or a monitor does not know the allocation yet. @returns, after a wait of its own, whether
+   * to resume from the last byte at another monitor. Default: as many times in a row as there are monitors.
    */
-  readonly goOn?: (trouble: LogTrouble) => Promise<boolean>;
+  readonly resume?: (trouble: LogTrouble) => Promise<boolean>;
 }
 
 export interface LogTrouble {
   readonly error: Error;
-  /** The stream had begun: a task with nothing to say looks like a dead connection. */
+  /** The stream had begun: a task without output looks like a dead connection. */
   readonly wasOpen: boolean;
   /** Bytes came since the last trouble. */
   readonly progressed: boolean;
@@ -45,7 +45,7 @@ export interface LogTrouble {
 export interface LogPart {
   /** Of the chunk's first byte: larger than the end of the one before when older bytes were given up. */
   readonly offset: number;
-  /** Whose it is. */
+  /** The allocation that wrote it. */
   readonly allocation: string | null;
   readonly chunk: Uint8Array;
 }
@@ -55,7 +55,7 @@ export interface EventsCall {
   readonly signal?: AbortSignal;
   /** Longer silence is a dead connection; a monitor sends a beat every 15 s. Default 45 s. */
   readonly idleTimeoutMs?: number;
-  /** Told before the first event what the monitor knows at this moment, as a place to go on from (`EventCursor.began`). */
+  /** Called before the first event with the monitor's present position, to resume from (`EventCursor.began`). */
   readonly onBegin?: (place: string) => void;
 }
 
@@ -70,18 +70,18 @@ const EVENTS_BEGIN_MS = 15_000;
 const GET = { method: 'GET', repeatable: true } as const;
 
 /**
- * The output of one task of one allocation, each byte once, going on at another monitor from the last byte when one is cut
- * off. Offsets are the allocation's own, so what is asked for by its slot stays with the one that answered first.
+ * The output of one task of one allocation, each byte once; after a cut resumed at another monitor from the last byte. Offsets
+ * belong to an allocation, so a slot's output stays with the allocation that was found first.
  * @param signal ends it
  * @throws ProblemError, HttpError
  */
 export async function* readLogs(
-  round: MonitorFailover,
+  monitors: MonitorFailover,
   ref: JobRef,
   call: LogCall,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LogPart> {
-  const goOn = call.goOn ?? asOftenAs(round.size);
+  const resume = call.resume ?? atMost(monitors.size);
   const silenceMs = call.silenceMs ?? LOG_SILENCE_MS;
   let offset = call.offset ?? 0;
   let allocation = call.allocation ?? null;
@@ -89,7 +89,7 @@ export async function* readLogs(
   while (signal?.aborted !== true) {
     let from = '';
     try {
-      const stream = await round.stream({
+      const stream = await monitors.stream({
         ...GET,
         path: `${pathOf(ref)}/logs${logQuery(call, allocation, offset)}`,
         timeoutMs: silenceMs,
@@ -97,7 +97,7 @@ export async function* readLogs(
         signal,
       });
       from = stream.from;
-      // Not started yet: the monitor has waited as long as it does, and asks to be asked again.
+      // Not started yet: the monitor waited as long as it may. Ask again.
       if (stream.status === 204 && call.follow) continue;
       offset = Number(stream.headers[LOG_OFFSET_HEADER] ?? offset);
       allocation = stream.headers[LOG_ALLOCATION_HEADER] ?? allocation;
@@ -109,30 +109,30 @@ export async function* readLogs(
       return;
     } catch (error) {
       const isLate = error instanceof ProblemError && error.problem.code === 'no-such-allocation';
-      // We learnt of it from a monitor: one that does not know it yet has only just begun, or lags behind.
+      // Another monitor named the allocation: this one has just started, or lags behind.
       const isNotKnownYet = isLate && call.follow && call.allocation === undefined && allocation !== null;
       if (!(error instanceof HttpError) && !isNotKnownYet) throw error;
       if (isAborted(signal)) return;
-      round.moveOnFrom(from);
-      if (!(await goOn({ error, wasOpen: from !== '', progressed }))) throw error;
+      monitors.moveOnFrom(from);
+      if (!(await resume({ error, wasOpen: from !== '', progressed }))) throw error;
       progressed = false;
     }
   }
 }
 
 /**
- * Events after `since` from one monitor. Ends, or throws HttpError, when that monitor does: asked again with the last
- * id, the rest comes from another one.
+ * Events after `since` from one monitor. Ends, or throws HttpError, with that monitor: called again with the last id, it
+ * reads the rest from another one.
  * @param signal ends it
  * @throws ProblemError, HttpError
  */
 export async function* readEvents(
-  round: MonitorFailover,
+  monitors: MonitorFailover,
   since: string,
   call: EventsCall,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<CellEvent> {
-  const stream = await round.stream({
+  const stream = await monitors.stream({
     ...GET,
     path: `/v1/events${query({ since, follow: call.follow })}`,
     headers: { accept: 'application/x-ndjson' },
@@ -145,12 +145,12 @@ export async function* readEvents(
   try {
     for await (const event of ndjson(stream.chunks)) yield event as CellEvent;
   } catch (error) {
-    round.moveOnFrom(stream.from);
+    monitors.moveOnFrom(stream.from);
     throw error;
   }
 }
 
-function asOftenAs(failuresMax: number): (trouble: LogTrouble) => Promise<boolean> {
+function atMost(failuresMax: number): (trouble: LogTrouble) => Promise<boolean> {
   let failures = 0;
   return ({ progressed }) => {
     failures = progressed ? 1 : failures + 1;
@@ -158,7 +158,7 @@ function asOftenAs(failuresMax: number): (trouble: LogTrouble) => Promise<boolea
   };
 }
 
-/** Asked anew after each wait: it may have become true in the meantime. */
+/** A function, since the compiler takes a property for unchanged after a wait. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

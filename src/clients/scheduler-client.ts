@@ -1,18 +1,18 @@
 import type { HttpClient } from '../ports/http.ts';
 import type { SchedulerEvent, SchedulerStatus, Why } from '../wire/api/scheduler-api.ts';
-import { ndjson } from './ndjson.ts';
+import { ndjson } from '../runtime/stream/ndjson.ts';
 import { bodyOf, problemErrorOf, problemOf } from './clients.ts';
 
 export interface SchedulerClientOptions {
   /** For one question. */
   readonly timeoutMs: number;
-  /** An event stream that is silent for longer than this is given up; a scheduler may have nothing to do for long. */
+  /** Silence after which an event stream counts as dead; a scheduler may have nothing to do for long. */
   readonly eventsIdleMs: number;
 }
 
 const DEFAULTS: SchedulerClientOptions = { timeoutMs: 5_000, eventsIdleMs: 24 * 3600 * 1000 };
 
-/** A scheduler's API for those who call it. `address` is its own, as registered in `roles/scheduler/`. */
+/** A scheduler's API. `address` is the scheduler's, as registered in `roles/scheduler/`. */
 export class SchedulerClient {
   readonly #http: HttpClient;
   readonly #options: SchedulerClientOptions;
@@ -39,7 +39,7 @@ export class SchedulerClient {
     return bodyOf<Why>(answer);
   }
 
-  /** The events that it kept, then on as they happen. @throws HttpError, ProblemError; NdjsonError on the way */
+  /** The events that it kept, then new ones. @throws HttpError, ProblemError; NdjsonError on the way */
   async events(address: string, signal?: AbortSignal): Promise<AsyncIterable<SchedulerEvent>> {
     const answer = await this.#http.stream({
       method: 'GET',

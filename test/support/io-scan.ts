@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import type { FailRole } from '../../src/runtime/faults/roles.ts';
+import type { FailRole } from '../../src/runtime/faults/faults.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 

@@ -16,10 +16,10 @@ export const IN_MONITORS: readonly Mutant[] = [
     theme: 'hushed',
     slip: 'a relay says how far a host has come before it passes on the message that brought it there',
     file: 'src/runtime/reports/merged-view.ts',
-    find: '    if (news) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
+    find: '    if (isNew) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
     replace:
-      "    if (wasSilent) this.#handlers.onHost?.(this.#sightOf(entry), 'heard');\n" +
-      '    if (news) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
+      "    if (wasSilent) this.#handlers.onHost?.(this.#freshnessOf(entry), 'reporting');\n" +
+      '    if (isNew) this.#handlers.onMessage?.(message);\n    if (before >= 0 && message.incarnation > before)\n',
     breaks: ['I48', 'I55'],
   },
   {

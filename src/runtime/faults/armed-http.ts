@@ -29,7 +29,7 @@ export function armedClient(port: string, points: FailPoints, http: HttpClient):
   };
 }
 
-/** What a route throws is an answer 500: the caller cannot know what was done. */
+/** A route that throws answers 500: the caller cannot know what was done. */
 const failed: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
 
 export function armedServer(port: string, points: FailPoints, server: HttpServer): HttpServer {

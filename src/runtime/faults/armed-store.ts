@@ -21,7 +21,7 @@ export function armedStore(port: string, points: FailPoints, store: CellStore): 
   const one = <T>(method: string, subject: string, go: () => Promise<T>): Promise<T> =>
     around(points, `${port}.${method}/${subject}`, unavailable, go);
   return {
-    // They may change when the store has answered.
+    // The limits may change when the store has answered.
     get limits() {
       return store.limits;
     },
@@ -89,7 +89,7 @@ function armedSession(port: string, points: FailPoints, session: Session): Sessi
   };
 }
 
-/** What is told by a follow that fails is told again as a new snapshot, as after a cut connection. */
+/** A delivery of a follow that fails is followed by a new snapshot, as after a cut connection. */
 function armedFollow(
   port: string,
   points: FailPoints,
@@ -103,7 +103,7 @@ function armedFollow(
     reject: () => undefined,
   };
   const ready = new Promise<void>((resolve, reject) => (settle = { resolve, reject }));
-  // Who does not wait for it must not hear of it either.
+  // A rejection that no caller awaits is no fault.
   ready.catch(() => undefined);
   let isClosed = false;
   let close = (): void => undefined;

@@ -14,9 +14,8 @@ import { ProcessError } from '../../ports/process.ts';
 import type { StoreUpkeep } from '../../ports/store-upkeep.ts';
 import { armedClient, armedServer } from './armed-http.ts';
 import { armedStore } from './armed-store.ts';
-import type { FailPoints, FaultOf } from './faults.ts';
+import type { FailPoints, FailRole, FaultOf } from './faults.ts';
 import { around, Deliveries } from './faults.ts';
-import type { FailRole } from './roles.ts';
 import { subjectOfPath } from './subjects.ts';
 
 /** The ports through which a role does I/O. Clock, randomness, log and metrics are none. */
@@ -69,12 +68,12 @@ function armedDisk(port: string, points: FailPoints, disk: Disk): Disk {
     call: (method, args, go) => around(points, nameOf(method, args[0]), fault, go),
     tell: (method, args) => new Deliveries(points, nameOf(method, args[0])),
     tells: new Set(['watch']),
-    // It only says where something lies.
+    // It only computes a path.
     quiet: new Set(['absolute']),
   });
 }
 
-/** What a method of the process port is about; the others are about an attempt. */
+/** What a method of the process port is about; all others are about an attempt. */
 const PROCESS_SUBJECTS: Readonly<Record<string, string>> = {
   isAlive: 'process',
   portsInUse: 'ports',
@@ -107,7 +106,7 @@ function armedLink(port: string, points: FailPoints, fault: FaultOf, link: ShimL
   });
 }
 
-/** What a method of the cgroup port is about; the others are about a group. */
+/** What a method of the cgroup port is about; all others are about a group. */
 const CGROUP_SUBJECTS: Readonly<Record<string, string>> = {
   mounts: 'all',
   read: 'file',

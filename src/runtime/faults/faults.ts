@@ -1,17 +1,29 @@
 /**
- * Places at which a run can be made to fail: before and after every I/O of a role, by name. The ports are wrapped
- * (`armed.ts`), so that no role knows of it; without an order nothing is wrapped.
+ * Fail-points: a run can be made to fail before and after every I/O of a role, by name. A name is
+ * `<role>/<port>.<method>/<subject>:<before|after>`, as in `scheduler/store.attempt/allocs+ledger:after`.
  *
- * A name is `<role>/<port>.<method>/<subject>:<before|after>`, as in `scheduler/store.attempt/allocs+ledger:after`.
+ * The ports are wrapped, so that no role knows of it; without an order nothing is wrapped.
+ *
+ * - `faults.ts`: what happens when a point is reached
+ * - `armed.ts`: wraps all ports of a role, with `armed-store.ts` for the store and `armed-http.ts` for HTTP
+ * - `subjects.ts`: what an I/O is about, from its keys, path or URL
+ * - `io-sites.ts`: every I/O in the sources, written by `npm run fail-points`
+ * - `names.ts`: all names there are
+ * - `orders.ts`: reads orders (`NAME:NTH:kill`), and follows them
  */
+
+/** The roles that do I/O, as fail-points name them. A hollow host is an agent. */
+export const FAIL_ROLES = ['scheduler', 'agent', 'monitor', 'arbiter'] as const;
+export type FailRole = (typeof FAIL_ROLES)[number];
+
 export interface FailPoints {
-  /** Told of each point as it is reached. @returns what happens there; null: nothing */
+  /** Called at each point. @returns what happens there; null: nothing */
   reach(name: string): Failure | null;
 }
 
 /**
- * `throw`: the I/O fails, as its port says that it may. `wait`: nothing goes on before `until` resolves; what dies there
- * waits for ever.
+ * `throw`: the I/O fails, as its port says that it may. `wait`: the I/O waits for `until`, for ever when the process is to
+ * die there.
  */
 export type Failure = { readonly kind: 'throw' } | { readonly kind: 'wait'; readonly until: Promise<void> };
 
@@ -45,7 +57,7 @@ function pass(points: FailPoints, name: string, when: When, fault: FaultOf): Pro
   return failure.until;
 }
 
-/** The pieces of a stream; each one is an I/O of its own: it comes before, and was dealt with after. */
+/** The pieces of a stream, each an I/O of its own: `before` it is handed over, `after` it was handled. */
 export async function* aroundEach<T>(
   points: FailPoints,
   name: string,
@@ -61,7 +73,7 @@ export async function* aroundEach<T>(
   }
 }
 
-/** What somebody is told by calls, in order: each one is an I/O of its own, and those behind one that waits wait too. */
+/** Calls of a listener, in order, each an I/O of its own: while one waits, those behind it wait too. */
 export class Deliveries {
   readonly #points: FailPoints;
   readonly #name: string;
@@ -73,7 +85,7 @@ export class Deliveries {
     this.#name = name;
   }
 
-  /** @param broken is called instead when the delivery fails */
+  /** @param broken called instead when the delivery fails */
   give(deliver: () => void, broken: () => void): void {
     if (this.#last === null) this.#wait(this.#give(deliver, broken));
     else this.#wait(this.#last.then(async () => (await this.#give(deliver, broken)) ?? undefined));

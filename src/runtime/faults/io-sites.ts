@@ -1,4 +1,4 @@
-import type { FailRole } from './roles.ts';
+import type { FailRole } from './faults.ts';
 
 /**
  * One file that does one kind of I/O, and what it touches there, for each role that comes this way: the source of the

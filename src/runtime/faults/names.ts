@@ -1,12 +1,12 @@
 import type { IoSite } from './io-sites.ts';
 import { IO_ROUTES, IO_SITES } from './io-sites.ts';
-import type { FailRole } from './roles.ts';
-import { FAIL_ROLES } from './roles.ts';
+import type { FailRole } from './faults.ts';
+import { FAIL_ROLES } from './faults.ts';
 import { subjectOfRoute } from './subjects.ts';
 
 let known: ReadonlySet<string> | null = null;
 
-/** Every fail-point there is, in order. Made when it is first asked for: most runs never do. */
+/** Every fail-point, sorted. Made on first use: most runs never need it. */
 export function failPoints(): readonly string[] {
   return [...(known ??= new Set(allNames()))];
 }
@@ -17,7 +17,7 @@ export function isFailPoint(name: string): boolean {
 
 const SERVES = ['server.listen/all', 'server.close/all', 'store.close/cell'] as const;
 
-/** What the mains do around the roles. */
+/** What the mains of the roles do. */
 const MAINS: Readonly<Record<FailRole, readonly string[]>> = {
   scheduler: [...SERVES, 'http.close/all'],
   agent: [...SERVES, 'processes.close/all'],
@@ -37,7 +37,7 @@ function allNames(): readonly string[] {
   return [...names].sort().flatMap((name) => [`${name}:before`, `${name}:after`]);
 }
 
-/** A stream's pieces come with it. */
+/** A stream also has a point for its pieces. */
 function namesOf(site: IoSite): readonly string[] {
   return Object.entries(site.subjects).flatMap(([role, subjects]) =>
     subjects.flatMap((subject) => {

@@ -23,7 +23,7 @@ export class FailOrderError extends Error {
 const STALL_SECONDS = 5;
 /** A longer one is a hang: kill it instead. */
 const STALL_SECONDS_MAX = 3_600;
-/** More at once are a slip of the pen. */
+/** More at once are a mistake. */
 const ORDERS_MAX = 1_000;
 const NEAREST_MAX = 3;
 
@@ -71,13 +71,13 @@ function nearestTo(name: string): readonly string[] {
     .map(({ point }) => point);
 }
 
-/** What the world of an order can do: die, and wait. */
+/** What following an order needs of the process: to die, and to wait. */
 export interface FailWorld {
   /** As `readFailOrders` takes them; undefined or empty: none. */
   readonly orders: string | undefined;
-  /** Told of each point when it is reached for the first time; null: nobody asks. */
+  /** Called when a point is reached for the first time; null: not needed. */
   readonly seen: ((name: string) => void) | null;
-  /** Does what is reached now count already? Once it does, it goes on doing so. */
+  /** Do points count already? Once true, not asked again. */
   counts(): boolean;
   /** Does not return, or returns what never ends. */
   kill(): Promise<void>;
@@ -86,7 +86,7 @@ export interface FailWorld {
   fires(order: FailOrder): boolean;
 }
 
-/** @returns null when nothing is ordered and nobody looks: then no port is wrapped. @throws FailOrderError */
+/** @returns null without orders and without `seen`: then no port is wrapped. @throws FailOrderError */
 export function failPointsOf(world: FailWorld): FailPoints | null {
   const orders = readFailOrders(world.orders ?? '');
   return orders.length === 0 && world.seen === null ? null : new OrderedFailures(orders, world);

@@ -1,20 +1,20 @@
 import type { Attempt } from '../../ports/cell-store.ts';
 import { IO_ROUTES } from './io-sites.ts';
 
-/** What a name says of the keys that an I/O touches: `allocs+ledger`. */
+/** The keys that an I/O touches, for its name: `allocs+ledger`. */
 export function subjectOfKeys(keys: Iterable<string>): string {
   const families = new Set<string>();
   for (const key of keys) families.add(familyOf(key));
   return [...families].sort().join('+');
 }
 
-/** What it writes; for an attempt that only compares, what it compares. */
+/** The keys that it writes; for an attempt that only compares, those that it compares. */
 export function subjectOfAttempt({ writes, compares }: Attempt): string {
   const touched = writes.length > 0 ? writes : compares;
   return subjectOfKeys(touched.map(({ key }) => key));
 }
 
-/** `/moorage/<cell>/<family>/...`; of the limits the room within. */
+/** `/moorage/<cell>/<family>/...`; for limits the folder within. */
 function familyOf(key: string): string {
   const [, , , family = '', room = ''] = key.split('/');
   if (family === 'limits' && room !== '') return room;
@@ -51,7 +51,7 @@ export function subjectOfRoute(method: string, path: string): string {
 
 /** The route that a call goes to. A fixed word of a route wins over a parameter, as it does in the servers. */
 export function subjectOfCall(method: string, url: string): string {
-  // What stands before is where the peer is, not what it is asked.
+  // What stands before `/v1/` is the peer's address.
   const words = (url.slice(Math.max(0, url.indexOf('/v1/'))).split('?')[0] ?? '').split('/');
   const fits = IO_ROUTES.filter((route) => route.method === method && matches(route.path.split('/'), words));
   const best = fits.sort((a, b) => parameters(a.path) - parameters(b.path))[0];

@@ -3,15 +3,15 @@ import type { Mark, MergeSink } from '../../core/host/merge.ts';
 import { HostView } from '../../core/host/merge.ts';
 import type { AllocationReport, HostReport } from '../../core/host/report.ts';
 
-/** What is known of one host, and since when. */
+/** How far, and how recently, a host has reported. */
 export interface HostFreshness {
   readonly host: string;
-  /** −1 before the host was heard. */
+  /** −1 before the host's first report. */
   readonly incarnation: number;
   readonly seq: number;
-  /** Wall-clock time of the last word of the host; null: never heard. */
+  /** Wall-clock time of the host's last message; null: none yet. */
   readonly asOfMs: number | null;
-  /** Since when the host is silent; null while it is heard. A silent host keeps its last known allocations. */
+  /** Since when the host is silent; null while it is reporting. A silent host keeps its last known allocations. */
   readonly staleSinceMs: number | null;
   readonly allocations: number;
 }
@@ -34,27 +34,27 @@ export interface CellView {
   readonly complete: boolean;
 }
 
-/** `heard`: first word, or the end of a silence. `restarted`: a newer incarnation. `left`: no longer registered. */
-export type HostChange = 'heard' | 'restarted' | 'silent' | 'left';
+/** `reporting`: first message, or the end of a silence. `restarted`: a newer incarnation. `left`: no longer registered. */
+export type HostChange = 'reporting' | 'restarted' | 'silent' | 'left';
 
-/** All are called in the order in which things became known, and must not throw. */
+/** Called in the order in which changes became known. Must not throw. */
 export interface ReportHandlers {
-  /** Is the report to be kept in the view? Asked of each that comes. Absent: all are. */
+  /** Is the report to be kept in the view? Called for each report. Absent: all are kept. */
   keeps?(report: AllocationReport): boolean;
-  /** Does nobody wait for the host any more? What a monitor knows of it may stay behind for ever. Absent: everybody does. */
+  /** Is the host declared lost? A monitor may never learn more of it. Absent: no host is. */
   isLost?(host: string): boolean;
   /** The observed half of an allocation is new or changed. */
   onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
   /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */
   onGone?(previous: AllocationReport): void;
-  onHost?(sight: HostFreshness, what: HostChange): void;
-  /** A message that was news was merged: for those who hand messages on. */
+  onHost?(freshness: HostFreshness, what: HostChange): void;
+  /** A message that changed the view was merged: for relays. */
   onMessage?(message: HostReport): void;
   /** `view.complete` became true or false. */
   onComplete?(complete: boolean): void;
 }
 
-/** When a host was last heard, on both clocks. */
+/** One moment on both clocks. */
 export interface Instant {
   readonly wallMs: number;
   readonly monotonicMs: number;
@@ -62,14 +62,14 @@ export interface Instant {
 
 export interface HostEntry {
   readonly view: HostView;
-  /** Since when we want to hear of it. */
+  /** Since when its reports are awaited. */
   readonly knownAt: Instant;
   heardAt: Instant | null;
-  /** When a silence began, as found by the last look; null while it is heard. */
+  /** When a silence began; null while the host is reporting. */
   silentSince: Instant | null;
 }
 
-/** The hosts' merged views with the index by allocation. Knows no clock: the follower says what is silent. */
+/** The hosts' merged views with an index by allocation and by job. Time comes from `MergedView`. */
 export class ViewIndex {
   readonly #hosts = new Map<string, HostEntry>();
   readonly #byAllocation = new Map<string, AllocationReport>();
@@ -120,7 +120,7 @@ export class ViewIndex {
     return entry;
   }
 
-  /** @returns whether the message was news */
+  /** @returns whether the message changed the view */
   apply(message: HostReport, now: Instant): boolean {
     return this.expect(message.host, now).view.apply(message, this.#sink);
   }
@@ -150,7 +150,7 @@ export class ViewIndex {
     ofJob.set(report.id, report);
   }
 
-  /** Only the host that the index speaks of may take it out. */
+  /** Only a report of the same host takes it out of the index. */
   #unindex({ id, host, namespace, job }: AllocationReport): void {
     if (this.#byAllocation.get(id)?.host !== host) return;
     this.#byAllocation.delete(id);

@@ -3,12 +3,12 @@ import { isAfter } from '../../core/host/merge.ts';
 import type { HostReport } from '../../core/host/report.ts';
 
 /**
- * What is heard while somebody is asked for reports that went by: an answer from before it must bring back nothing that
- * is over since.
+ * What hosts report while a monitor is asked for reports that were not kept: an older answer must not bring back what is
+ * over since.
  */
 export class ChangesDuringRead {
-  /** By host that was heard: how old an answer may be. */
-  readonly #stands = new Map<string, Mark>();
+  /** By host that reported: how old an answer may be. */
+  readonly #marks = new Map<string, Mark>();
   readonly #gone = new Set<string>();
   readonly #left = new Set<string>();
 
@@ -17,14 +17,14 @@ export class ChangesDuringRead {
     const { kind, host, incarnation, seq } = message;
     if (kind === 'gone') this.#gone.add(message.id);
     const mark: Mark = { incarnation, seq };
-    // It does not name those that are gone.
-    if (kind === 'full' && isAfter(mark, before)) this.#stands.set(host, mark);
-    else if (!this.#stands.has(host)) this.#stands.set(host, before);
+    // A full report does not name the allocations that are gone.
+    if (kind === 'full' && isAfter(mark, before)) this.#marks.set(host, mark);
+    else if (!this.#marks.has(host)) this.#marks.set(host, before);
   }
 
-  /** Where the host stood when nothing was heard that an older answer could undo; undefined: it was not heard. */
+  /** An answer about the host that is older than this could undo something; undefined: the host did not report. */
   markBefore(host: string): Mark | undefined {
-    return this.#stands.get(host);
+    return this.#marks.get(host);
   }
 
   /** The host is no longer registered. */

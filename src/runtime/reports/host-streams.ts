@@ -1,15 +1,12 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
-import { Backoff } from '../wait/backoff.ts';
+import { Backoff, RECONNECT } from '../wait/backoff.ts';
 import type { MergedView } from './merged-view.ts';
 import type { ReportReader, ReportSource } from './stream-reader.ts';
 import { SourceError } from './stream-reader.ts';
 import { sleep } from '../wait/wait.ts';
 
-/** A stream that ended is opened again soon, then every few seconds. */
-export const RECONNECT = { firstMs: 100, maxMs: 5_000 };
-
-/** What streams are followed with. */
+/** What both kinds of stream are followed with. */
 export interface StreamParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -25,7 +22,7 @@ interface HostStream {
   readonly ended: Promise<void>;
 }
 
-/** Every host has a stream of its own, opened again from where it stood when the host can do so. */
+/** One stream for each host, opened again from where it stood when the host can do so. */
 export class HostStreams {
   readonly #parts: StreamParts;
   readonly #streams = new Map<string, HostStream>();
@@ -66,7 +63,7 @@ export class HostStreams {
       const settled = merged.get(source.name)?.view.settled;
       const resumable = settled !== undefined && settled.incarnation >= 0;
       const query = resumable ? `?incarnation=${String(settled.incarnation)}&seq=${String(settled.seq)}` : '';
-      // A source that cannot resume starts with a `full`, whatever we asked for.
+      // A source that cannot resume starts with a `full`, whatever was asked for.
       let inOrder = false;
       let first = true;
       await reader.read(source, query, signal, (frame) => {

@@ -6,7 +6,7 @@ import type { MergedView } from './merged-view.ts';
 import type { ReportReader, ReportSource } from './stream-reader.ts';
 import { SourceError } from './stream-reader.ts';
 
-/** Until it begins to answer: a monitor has what is asked for in memory. Whoever gets no answer can ask the hosts. */
+/** Until it begins to answer: a monitor has the reports in memory. Without an answer the caller asks the hosts. */
 const ANSWER_MS = 1_000;
 
 export interface JobQueriesParts {
@@ -23,14 +23,14 @@ interface JobQuery {
 }
 
 /**
- * Asks the monitor in use for what hosts report of single jobs, some jobs in one request and one request at a time: those
- * who keep reports of their own jobs alone come to own jobs of which they have let all reports go by.
+ * Asks the monitor in use for what hosts report of single jobs, several jobs in one request and one request at a time.
+ * Schedulers need it: they keep the reports of their own jobs alone, and claim jobs whose reports they did not keep.
  */
 export class JobQueries {
   readonly #parts: JobQueriesParts;
   readonly #waiting = new Map<string, JobQuery>();
   #stop: AbortController | null = null;
-  #isAsking = false;
+  #isReading = false;
   #isClosed = false;
 
   constructor(parts: JobQueriesParts) {
@@ -40,10 +40,10 @@ export class JobQueries {
   /** @returns whether all that hosts report of the job is in the view */
   ask(jobKey: string): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
-    let question = this.#waiting.get(jobKey);
-    if (question === undefined) this.#waiting.set(jobKey, (question = newQuery()));
+    let query = this.#waiting.get(jobKey);
+    if (query === undefined) this.#waiting.set(jobKey, (query = newQuery()));
     void this.#askAll();
-    return question.answered;
+    return query.answered;
   }
 
   close(): void {
@@ -54,18 +54,18 @@ export class JobQueries {
   }
 
   async #askAll(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
     while (this.#waiting.size > 0) {
-      const some = [...this.#waiting].slice(0, JOBS_ASKED_MAX);
-      for (const [key] of some) this.#waiting.delete(key);
-      const { isComplete, behind } = await this.#read(some.map(([key]) => key));
-      for (const [key, { answer }] of some) answer(isComplete && !behind.has(key));
+      const queries = [...this.#waiting].slice(0, JOBS_ASKED_MAX);
+      for (const [key] of queries) this.#waiting.delete(key);
+      const { isComplete, behind } = await this.#read(queries.map(([key]) => key));
+      for (const [key, { answer }] of queries) answer(isComplete && !behind.has(key));
     }
-    this.#isAsking = false;
+    this.#isReading = false;
   }
 
-  /** @returns `behind`: jobs of which the monitor knows less than we do */
+  /** @returns `behind`: jobs of which the monitor knows less than this process does */
   async #read(
     jobKeys: readonly string[],
   ): Promise<{ readonly isComplete: boolean; readonly behind: ReadonlySet<string> }> {

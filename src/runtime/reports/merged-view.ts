@@ -6,34 +6,34 @@ import type { CellView, Instant, HostEntry, HostFreshness, ReportHandlers } from
 import { ViewIndex } from './cell-view.ts';
 import { ChangesDuringRead } from './changes-during-read.ts';
 
-/** A monitor through which all hosts are heard. */
+/** A monitor whose stream has all hosts in it. */
 export interface Upstream {
-  /** Its last word; null: none yet. */
+  /** Its last frame; null: none yet. */
   heardAt: Instant | null;
-  /** What it said of its own view. */
+  /** Whether its own view is complete. */
   complete: boolean;
 }
 
-/** The view that reports are merged into, and who of it is heard, silent or awaited. */
+/** The view that reports are merged into, and which of its hosts are reporting, silent or awaited. */
 export class MergedView {
   readonly #clock: Clock;
   readonly #silenceMs: number;
   readonly #handlers: ReportHandlers;
-  readonly #relay: Upstream | null;
+  readonly #upstream: Upstream | null;
   readonly #index: ViewIndex;
   /** Hosts that have neither reported nor timed out. */
   readonly #awaited = new Set<string>();
   #started = false;
   #complete = false;
-  #meanwhile: ChangesDuringRead | null = null;
+  #changes: ChangesDuringRead | null = null;
   readonly view: CellView;
 
-  /** @param relay null: every host speaks for itself */
-  constructor(clock: Clock, silenceMs: number, handlers: ReportHandlers, relay: Upstream | null) {
+  /** @param upstream null: every host has a stream of its own */
+  constructor(clock: Clock, silenceMs: number, handlers: ReportHandlers, upstream: Upstream | null) {
     this.#clock = clock;
     this.#silenceMs = silenceMs;
     this.#handlers = handlers;
-    this.#relay = relay;
+    this.#upstream = upstream;
     this.#index = new ViewIndex({
       keeps: (report) => handlers.keeps?.(report) ?? true,
       onSet: (report, previous) => handlers.onReport?.(report, previous),
@@ -55,7 +55,7 @@ export class MergedView {
     this.#started = true;
   }
 
-  /** The host is there, and will be heard. */
+  /** The host is registered: its reports are awaited. */
   expect(host: string): void {
     if (this.#index.get(host) === undefined) this.#awaited.add(host);
     this.#index.expect(host, this.now());
@@ -67,44 +67,43 @@ export class MergedView {
     const entry = this.#index.expect(message.host, now);
     const { mark } = entry.view;
     const before = mark.incarnation;
-    this.#meanwhile?.note(message, mark);
+    this.#changes?.note(message, mark);
     const wasSilent = entry.heardAt === null || entry.silentSince !== null;
     entry.heardAt = now;
     entry.silentSince = null;
     if (wasSilent) this.#awaited.delete(message.host);
-    const news = this.#index.apply(message, now);
+    const isNew = this.#index.apply(message, now);
     if (inOrder) entry.view.settle();
-    // Before what is said of the host: a relay says there how far the host has come, and whoever reads that takes nothing
-    // older any more.
-    if (news) this.#handlers.onMessage?.(message);
+    // Before `onHost`: a relay sends the host's mark there, and its readers ignore what is older than that mark.
+    if (isNew) this.#handlers.onMessage?.(message);
     if (before >= 0 && message.incarnation > before)
-      this.#handlers.onHost?.(this.#sightOf(entry), 'restarted');
-    else if (wasSilent) this.#handlers.onHost?.(this.#sightOf(entry), 'heard');
+      this.#handlers.onHost?.(this.#freshnessOf(entry), 'restarted');
+    else if (wasSilent) this.#handlers.onHost?.(this.#freshnessOf(entry), 'reporting');
     if (wasSilent) this.checkComplete();
   }
 
-  /** Somebody else is asked for what his view holds of some jobs; to be ended with `endLearning`. */
+  /** A monitor is asked for its part of the view; ended with `endRead`. */
   beginRead(): void {
-    this.#meanwhile = new ChangesDuringRead();
+    this.#changes = new ChangesDuringRead();
   }
 
   /**
-   * Takes in what his view holds of one host.
-   * @returns false: it is older than what is known of the host, ask again; true also where nobody waits for the host any more
+   * Merges what the monitor's view has of one host.
+   * @returns false: it is older than what is known of the host, ask again; true also for a host that is lost or removed
    */
   addPart({ host, incarnation, seq, allocations }: PartFrame): boolean {
     const mark = { incarnation, seq };
     const newest = this.#index.get(host)?.view.mark ?? NO_MARK;
-    if (this.#meanwhile?.hasLeft(host) === true) return true;
-    if (isAfter(this.#meanwhile?.markBefore(host) ?? newest, mark))
+    if (this.#changes?.hasLeft(host) === true) return true;
+    if (isAfter(this.#changes?.markBefore(host) ?? newest, mark))
       return this.#handlers.isLost?.(host) ?? false;
-    const living = allocations.filter(({ id }) => this.#meanwhile?.isGone(id) !== true);
+    const living = allocations.filter(({ id }) => this.#changes?.isGone(id) !== true);
     this.#index.addPart(host, living, mark, this.now());
     return true;
   }
 
   endRead(): void {
-    this.#meanwhile = null;
+    this.#changes = null;
   }
 
   /** What hosts report of the job need not be kept any longer. */
@@ -112,7 +111,7 @@ export class MergedView {
     this.#index.drop(jobKey);
   }
 
-  /** What hosts report of the jobs, as an answer for `learn`; nothing of hosts that have not told all they have. */
+  /** What hosts report of the jobs, as parts for `addPart`; nothing of hosts without a full report. */
   *partsOf(jobKeys: readonly string[]): IterableIterator<PartFrame> {
     const byHost = new Map<string, string[]>();
     for (const key of jobKeys)
@@ -124,33 +123,33 @@ export class MergedView {
     for (const [host, ids] of byHost) {
       const view = this.#index.get(host)?.view;
       if (view === undefined || view.settled === NO_MARK) continue;
-      // As they are now: whoever reads may have been slow, and the mark is of now.
+      // As they are now: the reader may be slow, and the mark is the present one.
       const allocations = ids.map((id) => view.get(id)).filter((report) => report !== undefined);
       yield { kind: 'part', host, ...view.settled, allocations };
     }
   }
 
-  /** Somebody else has not heard the host for so long. */
+  /** The monitor has had no message of the host for so long. */
   silent(host: string, silentMs: number): void {
     const now = this.now();
     const entry = this.#index.expect(host, now);
     const before = entry.silentSince;
     entry.silentSince = { wallMs: now.wallMs - silentMs, monotonicMs: now.monotonicMs - silentMs };
-    if (before === null) this.#handlers.onHost?.(this.#sightOf(entry), 'silent');
+    if (before === null) this.#handlers.onHost?.(this.#freshnessOf(entry), 'silent');
   }
 
   /** The host is no longer registered. */
   forget(host: string): void {
     const entry = this.#index.get(host);
     if (entry === undefined) return;
-    const sight = this.#sightOf(entry);
+    const freshness = this.#freshnessOf(entry);
     this.#index.forget(host);
-    this.#meanwhile?.noteLeft(host);
+    this.#changes?.noteLeft(host);
     this.#awaited.delete(host);
-    this.#handlers.onHost?.(sight, 'left');
+    this.#handlers.onHost?.(freshness, 'left');
   }
 
-  /** Where every host speaks for itself: finds those that have become silent; streams alone do not tell, since a lost host has none. */
+  /** Without an upstream: finds hosts that became silent. Streams alone do not show it, since a lost host has none. */
   findSilent(): void {
     const now = this.#clock.monotonicMs();
     for (const entry of this.#index.entries()) {
@@ -158,13 +157,13 @@ export class MergedView {
       if (entry.silentSince !== null || now - last.monotonicMs <= this.#silenceMs) continue;
       entry.silentSince = last;
       this.#awaited.delete(entry.view.host);
-      this.#handlers.onHost?.(this.#sightOf(entry), 'silent');
+      this.#handlers.onHost?.(this.#freshnessOf(entry), 'silent');
     }
     this.checkComplete();
   }
 
   checkComplete(): void {
-    const complete = this.#started && (this.#relay?.complete ?? this.#awaited.size === 0);
+    const complete = this.#started && (this.#upstream?.complete ?? this.#awaited.size === 0);
     if (complete === this.#complete) return;
     this.#complete = complete;
     this.#handlers.onComplete?.(complete);
@@ -176,18 +175,18 @@ export class MergedView {
 
   #staleSinceMs(entry: HostEntry): number | null {
     if (entry.silentSince !== null) return entry.silentSince.wallMs;
-    const last = this.#relay === null ? (entry.heardAt ?? entry.knownAt) : this.#relay.heardAt;
+    const last = this.#upstream === null ? (entry.heardAt ?? entry.knownAt) : this.#upstream.heardAt;
     const isStale = last !== null && this.#clock.monotonicMs() - last.monotonicMs > this.#silenceMs;
     return isStale ? last.wallMs : null;
   }
 
   #asOfMs(entry: HostEntry): number | null {
     if (entry.heardAt === null) return null;
-    if (this.#relay === null) return entry.heardAt.wallMs;
-    return entry.silentSince?.wallMs ?? this.#relay.heardAt?.wallMs ?? entry.heardAt.wallMs;
+    if (this.#upstream === null) return entry.heardAt.wallMs;
+    return entry.silentSince?.wallMs ?? this.#upstream.heardAt?.wallMs ?? entry.heardAt.wallMs;
   }
 
-  #sightOf(entry: HostEntry): HostFreshness {
+  #freshnessOf(entry: HostEntry): HostFreshness {
     return {
       host: entry.view.host,
       incarnation: entry.view.mark.incarnation,
@@ -200,7 +199,7 @@ export class MergedView {
 
   #makeView(): CellView {
     const index = this.#index;
-    const sightOf = (entry: HostEntry): HostFreshness => this.#sightOf(entry);
+    const freshnessOf = (entry: HostEntry): HostFreshness => this.#freshnessOf(entry);
     const isComplete = (): boolean => this.#complete;
     return {
       get: (host, id) => index.get(host)?.view.get(id),
@@ -209,10 +208,10 @@ export class MergedView {
       on: (host) => index.get(host)?.view.reports() ?? [],
       host: (host) => {
         const entry = index.get(host);
-        return entry === undefined ? undefined : sightOf(entry);
+        return entry === undefined ? undefined : freshnessOf(entry);
       },
       *hosts() {
-        for (const entry of index.entries()) yield sightOf(entry);
+        for (const entry of index.entries()) yield freshnessOf(entry);
       },
       get size() {
         return index.size;

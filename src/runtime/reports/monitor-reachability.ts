@@ -2,23 +2,23 @@ import type { Random } from '../../ports/random.ts';
 import { Backoff } from '../wait/backoff.ts';
 
 /**
- * A monitor that for so long hears less than half of the hosts that it knows of may be cut off from them. Not all who follow it find so at
- * the same time: each that leaves it asks another one for the whole view.
+ * A monitor to which more than half of its hosts are silent for so long may be cut off from them. Its followers leave it at
+ * different times, since each asks another monitor for the whole view.
  */
-const BLIND_AFTER_MS = 10_000;
-const BLIND_SPREAD_MS = 10_000;
-/** When no monitor hears more, the hosts are gone: another one is tried ever more rarely. */
+const CUT_OFF_AFTER_MS = 10_000;
+const CUT_OFF_SPREAD_MS = 10_000;
+/** When every monitor finds most hosts silent, the hosts are gone: another one is tried ever more rarely. */
 const TRY_ANOTHER = { firstMs: 60_000, maxMs: 600_000 };
 
-/** Which hosts the monitor in use hears, and whether another one is worth a try. */
+/** Which hosts report to the monitor in use, and whether another monitor is worth a try. */
 export class MonitorReachability {
   readonly #known = new Set<string>();
   readonly #silent = new Set<string>();
   readonly #random: Random;
   readonly #tries: Backoff;
-  /** Until when most hosts must be heard again; null: they are (monotonic). */
-  #blindAtMs: number | null = null;
-  /** No other monitor is tried before (monotonic). */
+  /** Until when most hosts must report again; null: they do (monotonic). */
+  #cutOffAtMs: number | null = null;
+  /** Earliest time for the next monitor (monotonic). */
   #nextTryMs = 0;
 
   constructor(random: Random) {
@@ -26,11 +26,11 @@ export class MonitorReachability {
     this.#tries = new Backoff(TRY_ANOTHER, random);
   }
 
-  /** A stream begins: nothing is known yet of what its monitor hears. */
+  /** A stream begins: nothing is known yet of its monitor's hosts. */
   begin(): void {
     this.#known.clear();
     this.#silent.clear();
-    this.#blindAtMs = null;
+    this.#cutOffAtMs = null;
   }
 
   knows(host: string): boolean {
@@ -40,7 +40,7 @@ export class MonitorReachability {
   reporting(host: string): void {
     this.#known.add(host);
     this.#silent.delete(host);
-    if (!this.#hearsFew()) this.#blindAtMs = null;
+    if (!this.#mostAreSilent()) this.#cutOffAtMs = null;
   }
 
   silent(host: string): void {
@@ -51,36 +51,36 @@ export class MonitorReachability {
   left(host: string): void {
     this.#known.delete(host);
     this.#silent.delete(host);
-    if (!this.#hearsFew()) this.#blindAtMs = null;
+    if (!this.#mostAreSilent()) this.#cutOffAtMs = null;
   }
 
   /**
-   * The view is complete; one that is not yet there lacks those that will be found silent.
+   * To be called while the view is complete: before, hosts that will be found silent are missing.
    * @param nowMs monotonic
    */
   observe(nowMs: number): void {
-    if (this.#hearsFew()) {
-      this.#blindAtMs ??= nowMs + BLIND_AFTER_MS + this.#random.below(BLIND_SPREAD_MS);
+    if (this.#mostAreSilent()) {
+      this.#cutOffAtMs ??= nowMs + CUT_OFF_AFTER_MS + this.#random.below(CUT_OFF_SPREAD_MS);
       return;
     }
-    this.#blindAtMs = null;
-    // Who knows of no host at all does not hear most of them.
+    this.#cutOffAtMs = null;
+    // No hosts are not a reporting majority.
     if (this.#known.size === 0) return;
     this.#nextTryMs = 0;
     this.#tries.reset();
   }
 
   /**
-   * Is another monitor to be asked instead? Having said so, it does not again for a while, unless most hosts were heard.
-   * @param nowMs monotonic, as told to `look` just before
+   * Is another monitor to be tried? After true, false for a while, unless most hosts report meanwhile.
+   * @param nowMs monotonic, as in the call of `observe` just before
    */
   isCutOff(nowMs: number): boolean {
-    if (this.#blindAtMs === null || nowMs < this.#blindAtMs || nowMs < this.#nextTryMs) return false;
+    if (this.#cutOffAtMs === null || nowMs < this.#cutOffAtMs || nowMs < this.#nextTryMs) return false;
     this.#nextTryMs = nowMs + this.#tries.nextMs();
     return true;
   }
 
-  #hearsFew(): boolean {
+  #mostAreSilent(): boolean {
     return this.#silent.size * 2 > this.#known.size;
   }
 }

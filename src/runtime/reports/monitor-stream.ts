@@ -1,6 +1,5 @@
-import { Backoff } from '../wait/backoff.ts';
+import { Backoff, RECONNECT } from '../wait/backoff.ts';
 import type { StreamParts } from './host-streams.ts';
-import { RECONNECT } from './host-streams.ts';
 import type { Upstream } from './merged-view.ts';
 import { MonitorReachability } from './monitor-reachability.ts';
 import type { ReportSource } from './stream-reader.ts';
@@ -8,21 +7,21 @@ import { SourceError } from './stream-reader.ts';
 import { sleep } from '../wait/wait.ts';
 import { Waker } from '../wait/waker.ts';
 
-/** One monitor's stream with all hosts in it; when it ends, or hears few hosts for long, another monitor's. */
+/** One monitor's stream with all hosts in it; when it ends, or shows most hosts silent for long, another monitor's. */
 export class MonitorStream {
   readonly #parts: StreamParts;
-  readonly #relay: Upstream;
+  readonly #upstream: Upstream;
   readonly #stop = new AbortController();
   readonly #changed = new Waker();
-  readonly #sight: MonitorReachability;
-  /** The stream in use; a signal of its own, since whoever reads under one may keep a word with it for as long as it lives. */
+  readonly #reachability: MonitorReachability;
+  /** The stream in use. It has a signal of its own: HTTP clients may keep a listener on a signal for its whole life. */
   #stream: { readonly source: ReportSource; readonly stop: AbortController } | null = null;
   #ended: Promise<void> | null = null;
 
-  constructor(parts: StreamParts, relay: Upstream) {
+  constructor(parts: StreamParts, upstream: Upstream) {
     this.#parts = parts;
-    this.#relay = relay;
-    this.#sight = new MonitorReachability(parts.random);
+    this.#upstream = upstream;
+    this.#reachability = new MonitorReachability(parts.random);
   }
 
   /** The monitor whose stream is in use; null while there is none. */
@@ -58,13 +57,13 @@ export class MonitorStream {
       this.#stream = { source, stop };
       await this.#read(source, stop.signal, () => backoff.reset());
       this.#stream = null;
-      this.#relay.complete = false;
+      this.#upstream.complete = false;
       merged.checkComplete();
       await sleep(clock, backoff.nextMs(), signal);
     }
   }
 
-  /** Another one than the last when there is another: the last one just failed. */
+  /** Not the last one when there is another: the last one just failed. */
   #nextSource(last: string): ReportSource | undefined {
     const sources = this.#parts.sources();
     const others = sources.filter((source) => source.name !== last);
@@ -74,34 +73,34 @@ export class MonitorStream {
 
   async #read(source: ReportSource, signal: AbortSignal, onFirst: () => void): Promise<void> {
     const { merged, reader } = this.#parts;
-    const relay = this.#relay;
-    const sight = this.#sight;
+    const upstream = this.#upstream;
+    const reachability = this.#reachability;
     const inOrder = new Set<string>();
     let synced = false;
-    sight.begin();
+    reachability.begin();
     await reader.read(source, '', signal, (frame) => {
       onFirst();
-      relay.heardAt = merged.now();
+      upstream.heardAt = merged.now();
       switch (frame.kind) {
         case 'view':
-          if (frame.synced && !synced) this.#forgetOthers();
+          if (frame.synced && !synced) this.#forgetRemoved();
           synced ||= frame.synced;
-          relay.complete = frame.complete && synced;
+          upstream.complete = frame.complete && synced;
           merged.checkComplete();
-          this.#judge(source);
+          this.#leaveWhenCutOff(source);
           return;
         case 'left':
-          sight.left(frame.host);
+          reachability.left(frame.host);
           merged.forget(frame.host);
           return;
         case 'silent':
-          sight.silent(frame.host);
+          reachability.silent(frame.host);
           merged.silent(frame.host, frame.silentMs);
           return;
         case 'part':
           throw new SourceError(`${source.name} answers what it was not asked`);
         default:
-          sight.reporting(frame.host);
+          reachability.reporting(frame.host);
           if (frame.kind === 'full') inOrder.add(frame.host);
           // A later start of the host is not in order before its own `full`: a beat of it settles nothing.
           else if (frame.incarnation > this.#incarnationOf(frame.host)) inOrder.delete(frame.host);
@@ -110,24 +109,24 @@ export class MonitorStream {
     });
   }
 
-  /** @throws SourceError when another monitor may hear more */
-  #judge({ name }: ReportSource): void {
+  /** @throws SourceError when another monitor may hear more hosts */
+  #leaveWhenCutOff({ name }: ReportSource): void {
     const parts = this.#parts;
-    if (!this.#relay.complete) return;
+    if (!this.#upstream.complete) return;
     const nowMs = parts.clock.monotonicMs();
-    this.#sight.observe(nowMs);
-    if (parts.sources().some((source) => source.name !== name) && this.#sight.isCutOff(nowMs))
-      throw new SourceError(`${name} hears few of the hosts`);
+    this.#reachability.observe(nowMs);
+    if (parts.sources().some((source) => source.name !== name) && this.#reachability.isCutOff(nowMs))
+      throw new SourceError(`to ${name} most hosts are silent`);
   }
 
   #incarnationOf(host: string): number {
     return this.#parts.merged.get(host)?.view.mark.incarnation ?? -1;
   }
 
-  /** Hosts that the new monitor does not know left while nobody told us. */
-  #forgetOthers(): void {
+  /** Hosts that the new monitor does not know were removed between the two streams. */
+  #forgetRemoved(): void {
     const { merged } = this.#parts;
-    const gone = [...merged.entries()].filter((entry) => !this.#sight.knows(entry.view.host));
+    const gone = [...merged.entries()].filter((entry) => !this.#reachability.knows(entry.view.host));
     for (const entry of gone) merged.forget(entry.view.host);
   }
 }

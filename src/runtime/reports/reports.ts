@@ -13,6 +13,20 @@ import type { ReportSource } from './stream-reader.ts';
 import { JobQueries } from './job-queries.ts';
 import { ReportReader } from './stream-reader.ts';
 
+/**
+ * Follows what hosts report, and merges it into one view of the cell.
+ *
+ * - `reports.ts`: `ReportFollower`, which ties the rest together
+ * - `stream-reader.ts`: opens report streams, a bounded number at once, and reads their frames
+ * - `host-streams.ts`: one stream a host, for monitors
+ * - `monitor-stream.ts`: one monitor's stream with all hosts in it, for schedulers and arbiters
+ * - `monitor-reachability.ts`: when that monitor hears too few hosts, and another one is tried
+ * - `merged-view.ts`: merges messages, and knows which hosts are reporting, silent or awaited
+ * - `cell-view.ts`: the view itself, with its index by allocation and job
+ * - `job-queries.ts`: asks the monitor for single jobs whose reports were not kept
+ * - `changes-during-read.ts`: what changed while such an answer was on its way
+ */
+
 export interface ReportFollowerDeps {
   readonly http: HttpClient;
   readonly clock: Clock;
@@ -30,18 +44,18 @@ export interface ReportFollowerOptions {
    * with all hosts in one stream, and one of them is enough; for schedulers and arbiters.
    */
   readonly mode: 'all' | 'any-one';
-  /** A source or host that says nothing for this long counts as silent. Default `SILENCE_MS`. */
+  /** A source or host without a message for this long counts as silent. Default `SILENCE_MS`. */
   readonly silenceMs?: number;
 }
 
 /** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
 export const SILENCE_MS = 3_000;
-/** How often a host or monitor that has nothing to say says so on its report stream. */
+/** How often a host or monitor without changes sends a beat on its report stream. */
 export const REPORT_BEAT_MS = 1_000;
 
 /**
  * Follows report streams and keeps their merged view. Streams that end, are cut or fall silent are opened again with
- * backoff, from where they stood when the source can do so. A host that cannot be heard stays in the view with its last
+ * backoff, from where they stood when the source can do so. A host that is not reporting stays in the view with its last
  * known allocations, marked stale (I51).
  */
 export class ReportFollower {
@@ -53,7 +67,7 @@ export class ReportFollower {
   readonly #streams: HostStreams | MonitorStream;
   readonly #questions: JobQueries;
   #state: 'new' | 'following' | 'closed' = 'new';
-  #cancelLook: () => void = () => undefined;
+  #cancelCheck: () => void = () => undefined;
 
   constructor(deps: ReportFollowerDeps) {
     const { clock, random, options } = deps;
@@ -61,11 +75,11 @@ export class ReportFollower {
     this.#mode = options.mode;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
     this.#reader = new ReportReader(deps.http, deps.log, this.#silenceMs);
-    const relay: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
-    const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, relay);
+    const upstream: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
+    const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, upstream);
     const parts = { clock, random, merged, reader: this.#reader, sources: () => deps.sources() };
     this.#merged = merged;
-    this.#streams = relay === null ? new HostStreams(parts) : new MonitorStream(parts, relay);
+    this.#streams = upstream === null ? new HostStreams(parts) : new MonitorStream(parts, upstream);
     const streams = this.#streams;
     this.#questions = new JobQueries({
       ...{ clock, merged, reader: this.#reader },
@@ -87,14 +101,14 @@ export class ReportFollower {
     for (const entry of this.#merged.entries()) yield* entry.view.messages();
   }
 
-  /** What hosts report of the jobs: the answer to somebody's `learn`. */
+  /** What hosts report of the jobs: the answer to another process's `fetchJob`. */
   partsOf(jobKeys: readonly string[]): IterableIterator<PartFrame> {
     return this.#merged.partsOf(jobKeys);
   }
 
   /**
-   * Mode `any-one`: brings into the view what the monitor in use knows of a job whose reports were not kept as they came by.
-   * @returns false: it did not say, does not yet know of every host, or hosts were heard of meanwhile
+   * Mode `any-one`: brings into the view what the monitor in use knows of a job whose reports were not kept as they came.
+   * @returns false: it did not answer, does not yet know every host, or its answer is older than what is known of a host
    */
   fetchJob(jobKey: string): Promise<boolean> {
     return this.#questions.ask(jobKey);
@@ -111,8 +125,8 @@ export class ReportFollower {
     if (this.#state === 'new') {
       this.#state = 'following';
       this.#merged.start();
-      // Whoever follows a monitor is told of silent hosts, and of the rest when it comes.
-      if (this.#mode === 'all') this.#look();
+      // In mode `any-one` the monitor says which hosts are silent.
+      if (this.#mode === 'all') this.#findSilent();
     }
     this.#streams.refresh();
     this.#merged.checkComplete();
@@ -120,14 +134,14 @@ export class ReportFollower {
 
   async close(): Promise<void> {
     this.#state = 'closed';
-    this.#cancelLook();
+    this.#cancelCheck();
     this.#questions.close();
     this.#reader.close();
     await this.#streams.close();
   }
 
-  #look(): void {
+  #findSilent(): void {
     this.#merged.findSilent();
-    this.#cancelLook = this.#clock.after(this.#silenceMs / 3, () => this.#look());
+    this.#cancelCheck = this.#clock.after(this.#silenceMs / 3, () => this.#findSilent());
   }
 }

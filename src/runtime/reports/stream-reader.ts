@@ -8,19 +8,19 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /** Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. */
 const CONNECTS_MAX = 256;
 
-/** One that serves `/v1/reports`: a host (by its id), or a monitor. */
+/** A server of `/v1/reports`: a host (by its id), or a monitor. */
 export interface ReportSource {
   readonly name: string;
   /** Base URL without a slash at the end. */
   readonly url: string;
 }
 
-/** A source broke the rules of the stream: it is cut, and followed anew from a `full`. */
+/** A source broke the protocol of the stream: it is cut, and followed anew from a `full`. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
 
-/** Opens report streams, not too many at once, and reads them frame by frame. */
+/** Opens report streams, a bounded number at once, and reads them frame by frame. */
 export class ReportReader {
   readonly #http: HttpClient;
   readonly #log: Log;
@@ -35,13 +35,13 @@ export class ReportReader {
     this.#silenceMs = silenceMs;
   }
 
-  /** Nothing is opened any more; what is open is for its reader's signal to end. */
+  /** Opens nothing any more; open streams end with their reader's signal. */
   close(): void {
     this.#isClosed = true;
     for (const resolve of this.#waitingToConnect.splice(0)) resolve();
   }
 
-  /** Reads one stream until it ends, however it ends. `take` may throw a SourceError, which ends it. Never rejects. */
+  /** Reads one stream until it ends. `take` may throw a SourceError, which ends it. Never rejects. */
   async read(
     source: ReportSource,
     query: string,

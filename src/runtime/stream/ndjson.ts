@@ -1,4 +1,4 @@
-/** A line longer than this is no message of ours: a `full` report of a host with some thousands of allocations fits. */
+/** Longer lines are refused: a `full` report of a host with some thousands of allocations fits. */
 export const NDJSON_LINE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The peer sent something that is not NDJSON, or a line over the bound. */
@@ -12,7 +12,7 @@ const NEWLINE = 0x0a;
 export class NdjsonParser {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   readonly #lineLengthMax: number;
-  /** The last chunk ended with a line, so no character is cut. */
+  /** The last chunk ended with a newline, so that no character is cut. */
   #isAtStart = true;
   /** Pieces of the line that is not yet complete: joined once, so a long line costs no quadratic copying. */
   #pieces: string[] = [];
@@ -71,7 +71,7 @@ function parse(line: string): unknown {
   }
 }
 
-/** For chunks of whole lines, which nearly all are: nothing has to be remembered. */
+/** For chunks of whole lines, which nearly all are: no state is needed. */
 const WHOLE = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**

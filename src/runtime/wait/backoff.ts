@@ -5,6 +5,9 @@ export interface BackoffOptions {
   readonly maxMs: number;
 }
 
+/** A stream that ended is opened again soon, then every few seconds. */
+export const RECONNECT: BackoffOptions = { firstMs: 100, maxMs: 5_000 };
+
 /**
  * Delays that double up to a bound, each drawn from its upper half, so that processes that failed together do not retry
  * together.

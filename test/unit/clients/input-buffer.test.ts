@@ -29,7 +29,7 @@ describe('input that is held', () => {
               void buffer.write(one.bytes);
               all = Buffer.concat([all, one.bytes]);
             } else {
-              buffer.taken(buffer.start + Math.floor(one.share * (buffer.end - buffer.start)));
+              buffer.confirm(buffer.start + Math.floor(one.share * (buffer.end - buffer.start)));
             }
             const read: Uint8Array[] = [];
             for (let at = buffer.start; at < buffer.end;) {
@@ -53,7 +53,7 @@ describe('input that is held', () => {
     const more = buffer.write(new Uint8Array(1)).then(() => (written = true));
     await Promise.resolve();
     expect(written).toBe(false);
-    buffer.taken(1);
+    buffer.confirm(1);
     await more;
     expect(written).toBe(true);
   });
