@@ -97,7 +97,8 @@ export class GrantBook {
       this.#running.delete(key);
       this.#lingering.set(key, grant);
     }
-    for (const [key, grant] of this.#lingering) if (reachability(grant.host) !== 'silent') this.#drop(key, grant);
+    for (const [key, grant] of this.#lingering)
+      if (reachability(grant.host) !== 'silent') this.#drop(key, grant);
   }
 
   #find(key: string): Grant | undefined {

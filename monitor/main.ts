@@ -26,13 +26,13 @@ export interface MonitorOptions {
   readonly reach?: Reach;
   readonly version: string;
   readonly log: Log;
-  /** From the end of a host's session to the verdict `lost`. Default 30 s. */
+  /** From the end of a host's session until it is declared lost. Default 30 s. */
   readonly lostAfterMs?: number;
   /** How long a finished one-off run, with its outcome and its output, is kept. Default 1 h. */
   readonly runRetentionMs?: number;
   /** Silence after which a host counts as stale. Default 3 s. */
   readonly silenceMs?: number;
-  /** How long the store's past is kept before it is compacted; null: for ever. Default 10 min. */
+  /** How long the store's history is kept before it is compacted; null: for ever. Default 10 min. */
   readonly historyKeptMs?: number | null;
   /** What the store's servers were given as their quota. Default 2 GiB, which is etcd's own. */
   readonly storeQuotaBytes?: number;
@@ -50,7 +50,7 @@ export interface RunningMonitor {
 /** Each host has a stream of its own, and thousands of hollow hosts share one address. */
 const HOSTS_PER_PEER_MAX = 65_536;
 
-/** Starts a monitor on the real world. Resolves when it serves. */
+/** Starts a monitor on this machine. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
   let finish: () => void = () => undefined;

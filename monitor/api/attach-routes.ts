@@ -38,7 +38,7 @@ export function attachRoutes(state: MonitorState): Route[] {
   ];
 }
 
-/** Joins a client to the host of what it wants to be attached to. Either side's end is the other's. */
+/** Connects a client to the host of its target. When one side ends, so does the other. */
 export function attachChannels(state: MonitorState, channels: ChannelClient): ChannelRoute[] {
   return [
     {
@@ -58,12 +58,12 @@ export function attachChannels(state: MonitorState, channels: ChannelClient): Ch
   ];
 }
 
-/** One message at a time: who does not read holds the other side up, and nothing gathers here. */
+/** One message at a time: a side that does not read holds the other one up, and nothing is buffered here. */
 async function pass(from: Channel, to: Channel): Promise<void> {
   try {
     for await (const message of from.messages) await to.send(message);
   } catch (error) {
-    // Cut: both sides come again by themselves.
+    // Cut: both sides reconnect by themselves.
     if (!(error instanceof HttpError)) throw error;
   } finally {
     to.close();

@@ -2,14 +2,11 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { withDeadline } from '../../src/runtime/wait/wait.ts';
+import { caughtUp } from './requests.ts';
 import { sharedList, SharedResources, sharedStatus } from '../limits/shared-resources.ts';
 import type { StoreKeeper } from '../store/store.ts';
 
-/** How long an answer waits for this monitor's copy to show what was just written. */
-const CATCH_UP_MS = 1_000;
-
-/** @param keeper null: somebody else looks after the store */
+/** @param keeper null: another program maintains the store */
 export function cellRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
   const shared = new SharedResources(state.store, state.keys);
   return [
@@ -47,13 +44,4 @@ async function remove(
 ): Promise<RouteReply> {
   await caughtUp(state, request, await shared.remove(readSharedName(request.params['name'])));
   return { status: 204 };
-}
-
-async function caughtUp(state: MonitorState, request: RouteRequest, revision: number): Promise<void> {
-  const wait = withDeadline(state.clock, CATCH_UP_MS, request.signal);
-  try {
-    await state.copy.reached(revision, wait.signal);
-  } finally {
-    wait.done();
-  }
 }

@@ -1,8 +1,8 @@
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { withDeadline } from '../../src/runtime/wait/wait.ts';
+import { untilAborted, withDeadline } from '../../src/runtime/wait/wait.ts';
 
-/** A store that takes longer than this to answer one read is no store to work with. */
+/** A store that takes longer than this for one read counts as away. */
 const STORE_CHECK_MS = 1_000;
 
 export function healthRoutes(state: MonitorState): Route[] {
@@ -15,7 +15,7 @@ export function healthRoutes(state: MonitorState): Route[] {
       path: '/version',
       handle: async () => ({
         status: 200,
-        body: { version: state.version, role: 'monitor', id: state.id, startedAtMs: state.startedAtMs },
+        body: { version: state.version, role: 'monitor', id: state.self, startedAtMs: state.startedAtMs },
       }),
     },
   ];
@@ -31,15 +31,13 @@ async function ready(state: MonitorState, request: RouteRequest): Promise<RouteR
     `[+]hosts ${String(state.copy.hosts.size)} known, view ${state.follower.view.complete ? 'complete' : 'incomplete'}`,
   ];
   const verbose = request.query['verbose'] !== undefined;
-  const verdict = storeFine ? 'ok' : 'not ready';
-  return text(storeFine ? 200 : 503, verbose ? `${lines.join('\n')}\n${verdict}\n` : `${verdict}\n`);
+  const summary = storeFine ? 'ok' : 'not ready';
+  return text(storeFine ? 200 : 503, verbose ? `${lines.join('\n')}\n${summary}\n` : `${summary}\n`);
 }
 
 async function storeAnswers(state: MonitorState, caller: AbortSignal): Promise<boolean> {
-  const wait = withDeadline(state.clock, STORE_CHECK_MS, caller);
-  const late = new Promise<false>((resolve) =>
-    wait.signal.addEventListener('abort', () => resolve(false), { once: true }),
-  );
+  const deadline = withDeadline(state.clock, STORE_CHECK_MS, caller);
+  const late = untilAborted(deadline.signal).then(() => false);
   const read = state.store.read([state.keys.meta]).then(
     () => true,
     () => false,
@@ -47,7 +45,7 @@ async function storeAnswers(state: MonitorState, caller: AbortSignal): Promise<b
   try {
     return await Promise.race([read, late]);
   } finally {
-    wait.done();
+    deadline.done();
   }
 }
 

@@ -2,9 +2,10 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { readEligibilityRequest } from '../../src/wire/api/monitor-requests.ts';
 import { hostList, hostStatus } from '../hosts/host-status.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { idIn, noSuchHost } from '../refusals.ts';
+import { noSuchHost } from '../refusals.ts';
+import { idIn } from './requests.ts';
 
-/** Who gives a verdict that came through the API; there are no names of people yet. */
+/** Author of an eligibility change through the API; the API knows no names of people. */
 const OPERATOR = 'operator';
 
 export function hostRoutes(state: MonitorState): Route[] {

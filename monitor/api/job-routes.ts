@@ -9,15 +9,14 @@ import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts
 import type { MonitorState } from './monitor-state.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { cellUsage } from '../jobs/usage.ts';
-import { countIn, jobKeyIn, namespaceIn, noSuchJob, problemOfPart, refuse } from '../refusals.ts';
+import { noSuchJob, refuse } from '../refusals.ts';
+import { problemOfPart } from './problems.ts';
+import { caughtUp, countIn, findJob, jobKeyIn, namespaceIn } from './requests.ts';
 
-/** A long poll longer than this is cut by somebody between. */
+/** Proxies may cut a longer poll. */
 const WAIT_MS_MAX = 60_000;
-/** How long an answer waits for this monitor's copy to show what was just written. */
-const CATCH_UP_MS = 1_000;
-
 export function jobRoutes(state: MonitorState): Route[] {
-  // One for all lists: the next one mostly goes on where the last one ended.
+  // One for all lists: the next list mostly has jobs like those of the last one.
   const reader = new JobReader();
   return [
     { method: 'POST', path: '/v1/jobs', handle: (request) => submit(state, request) },
@@ -155,7 +154,7 @@ async function stop(state: MonitorState, request: RouteRequest): Promise<RouteRe
   const jobKey = jobKeyIn(request);
   const [namespace = '', job = ''] = jobKey.split('/');
   const revision = await state.writes.stop(namespace, job);
-  await caughtUp(state, revision, request.signal);
+  await caughtUp(state, request, revision);
   const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);
   return { status: 200, body: summary };
@@ -164,18 +163,18 @@ async function stop(state: MonitorState, request: RouteRequest): Promise<RouteRe
 async function exit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const waitMs = countIn(request, 'waitMs', 0, WAIT_MS_MAX);
   const jobKey = await findJob(state, request);
-  const wait = withDeadline(state.clock, waitMs, request.signal);
+  const deadline = withDeadline(state.clock, waitMs, request.signal);
   try {
     for (;;) {
-      const news = state.jobChanges.next(jobKey, wait.signal);
+      const change = state.jobChanges.next(jobKey, deadline.signal);
       const found = state.statuses.exit(jobKey);
       if (found !== null) return { status: 200, body: found };
       if (state.copy.jobs.get(jobKey) === undefined) throw noSuchJob(jobKey);
-      if (waitMs === 0 || wait.signal.aborted) return { status: 204 };
-      await news;
+      if (waitMs === 0 || deadline.signal.aborted) return { status: 204 };
+      await change;
     }
   } finally {
-    wait.done();
+    deadline.done();
   }
 }
 
@@ -198,25 +197,4 @@ function jobKeysIn(state: MonitorState, request: RouteRequest): readonly string[
       (namespace === null || jobKey.startsWith(`${namespace}/`)) &&
       (job === undefined || jobKey.endsWith(`/${job}`)),
   );
-}
-
-/**
- * The job's key, with the job in our copy. One that was just made, perhaps through another monitor, may be in the store
- * and not here yet; the caller must not be told that it is not there.
- * @throws ProblemError 404
- */
-export async function findJob(state: MonitorState, request: RouteRequest): Promise<string> {
-  const jobKey = jobKeyIn(request);
-  if (state.copy.jobs.get(jobKey) !== undefined) return jobKey;
-  const key = state.keys.jobs + jobKey;
-  const entry = (await state.store.read([key])).entries.get(key);
-  if (entry === undefined) throw noSuchJob(jobKey);
-  await caughtUp(state, entry.modRevision, request.signal);
-  return jobKey;
-}
-
-async function caughtUp(state: MonitorState, revision: number, signal: AbortSignal): Promise<void> {
-  const wait = withDeadline(state.clock, CATCH_UP_MS, signal);
-  await state.copy.reached(revision, wait.signal);
-  wait.done();
 }

@@ -1,11 +1,7 @@
 import type { HostClient } from '../../src/clients/host-client.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { CellStore } from '../../src/ports/cell-store.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
+import type { MonitorContext } from '../context.ts';
 import type { BulkWrites } from '../jobs/bulk-writes.ts';
-import type { CellCopy } from '../view/view.ts';
 import type { EventLog } from '../events/events.ts';
 import type { JobStatuses } from '../jobs/jobs.ts';
 import type { JobChanges } from '../jobs/job-changes.ts';
@@ -17,16 +13,9 @@ import type { EligibilityWriter } from '../hosts/eligibility.ts';
 import type { SchedulerQueries } from '../jobs/why.ts';
 
 /** What the routes of a monitor work with. */
-export interface MonitorState {
-  readonly id: string;
+export interface MonitorState extends MonitorContext {
   readonly version: string;
   readonly startedAtMs: number;
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly copy: CellCopy;
   readonly follower: ReportFollower;
   readonly statuses: JobStatuses;
   readonly jobChanges: JobChanges;

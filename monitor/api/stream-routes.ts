@@ -7,8 +7,8 @@ import { JOBS_ASKED_MAX } from '../../src/wire/api/report-frames.ts';
 import { LOG_ALLOCATION_HEADER, LOG_TASK_HEADER, REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
 import type { LogQuery } from '../runs/log-target.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { countIn, flagIn, idIn, refuse } from '../refusals.ts';
-import { findJob } from './job-routes.ts';
+import { refuse } from '../refusals.ts';
+import { countIn, findJob, flagIn, idIn } from './requests.ts';
 
 const INDEX_MAX = 1_000_000;
 

@@ -15,13 +15,13 @@ import type { CellChange } from '../view/view.ts';
 import type { LazyEvent } from './events.ts';
 import type { Row } from '../view/record-cache.ts';
 
-type Told = Omit<CellEvent, 'id' | 'atMs'>;
+type EventBody = Omit<CellEvent, 'id' | 'atMs'>;
 
 /**
- * The event of a change in the store; null for changes that tell nobody anything (a renewal, a ledger). Those that come by
- * the thousand are put into words later, if at all.
- * @param listedBy the monitor in whose listing it was found: a listing does not show the order within a revision, so it is the
- *   monitor that says so, not the store; null: the watch told it
+ * The event of a change in the store; null for changes without an event (a renewal, a ledger). Events of kinds that come by
+ * the thousand are built when they are read.
+ * @param listedBy the monitor in whose listing it was found: a listing does not show the order within a revision, so the id
+ *   is that monitor's (`monitor-2:480.1`); null: the watch showed it
  */
 export function eventOfChange(
   change: CellChange,
@@ -30,65 +30,48 @@ export function eventOfChange(
 ): CellEvent | LazyEvent | null {
   const place = `${String(change.revision)}.${String(change.ordinal)}`;
   const id = listedBy === null ? place : `${listedBy}:${place}`;
-  switch (change.room) {
+  switch (change.kind) {
     case 'jobs':
     case 'owners':
     case 'allocations':
     case 'outcomes':
-      return new ChangeToTell(change, id, atMs);
+      return { id, event: () => eventNow(change, id, atMs) };
     default:
       return eventNow(change, id, atMs);
   }
 }
 
-/** A change of a kind that comes by the thousand. */
-class ChangeToTell implements LazyEvent {
-  readonly id: string;
-  readonly #change: CellChange;
-  readonly #atMs: number;
-
-  constructor(change: CellChange, id: string, atMs: number) {
-    this.id = id;
-    this.#change = change;
-    this.#atMs = atMs;
-  }
-
-  event(): CellEvent | null {
-    return eventNow(this.#change, this.id, this.#atMs);
-  }
-}
-
 function eventNow(change: CellChange, id: string, atMs: number): CellEvent | null {
   try {
-    const told = tell(change);
-    return told === null ? null : { id, atMs, ...told };
+    const body = bodyOf(change);
+    return body === null ? null : { id, atMs, ...body };
   } catch (error) {
-    // A record that cannot be read, which the copy tells of.
+    // A record that cannot be decoded; the copy logs it.
     if (error instanceof RecordError) return null;
     throw error;
   }
 }
 
-function tell(change: CellChange): Told | null {
-  switch (change.room) {
+function bodyOf(change: CellChange): EventBody | null {
+  switch (change.kind) {
     case 'jobs':
-      return tellJob(change.name, change.now?.value, change.before?.value);
+      return ofJob(change.name, change.now?.value, change.before?.value);
     case 'owners':
-      return tellOwner(change.name, change.now, change.before);
+      return ofOwner(change.name, change.now, change.before);
     case 'allocations':
-      return tellAllocation(change.now?.value, change.before?.value);
+      return ofAllocation(change.now?.value, change.before?.value);
     case 'outcomes':
-      return change.now === undefined || change.before !== undefined ? null : tellOutcome(change.now.value);
+      return change.now === undefined || change.before !== undefined ? null : ofOutcome(change.now.value);
     case 'hosts':
-      return tellHost(change.name, change.now?.value, change.before?.value);
+      return ofHost(change.name, change.now?.value, change.before?.value);
     case 'alive':
-      return tellAlive(change.name, change.now !== undefined, change.before !== undefined);
+      return ofAlive(change.name, change.now !== undefined, change.before !== undefined);
     case 'eligibility':
-      return change.now === undefined ? null : tellVerdict(change.name, change.now.value);
+      return change.now === undefined ? null : ofEligibility(change.name, change.now.value);
     case 'roles':
-      return tellRole(change.now, change.before);
+      return ofRole(change.now, change.before);
     case 'intents':
-      return tellIntent(change.now?.value, change.before?.value);
+      return ofIntent(change.now?.value, change.before?.value);
     case 'ledgers':
     case 'versions':
     case 'runs':
@@ -96,28 +79,32 @@ function tell(change: CellChange): Told | null {
     case 'pools':
       return null;
     case 'shared':
-      return tellShared(change.name, change.now?.value);
+      return ofShared(change.name, change.now?.value);
   }
 }
 
-function tellShared(name: string, now: SharedResource | undefined): Told {
+function ofShared(name: string, now: SharedResource | undefined): EventBody {
   const of = now === undefined ? 'no more is given' : `${String(now.capacity)} ${now.unit}`.trimEnd();
   const by = now === undefined ? '' : ` ${now.by === null ? 'for the cell' : `for each ${now.by}`}`;
   return { kind: 'shared-set', source: 'api', detail: `${name}: ${of}${by}` };
 }
 
-function tellJob(name: string, now: JobRecord | undefined, before: JobRecord | undefined): Told | null {
+function ofJob(name: string, now: JobRecord | undefined, before: JobRecord | undefined): EventBody | null {
   const [namespace = '', job = ''] = name.split('/');
-  const told = (kind: string, detail: string): Told => ({ kind, source: 'api', namespace, job, detail });
-  if (now === undefined) return told('job-removed', 'its record is gone');
-  if (before === undefined) return told('job-submitted', `version ${String(now.version)}, ${now.job.type}`);
-  if (now.version !== before.version) return told('job-updated', `version ${String(now.version)}`);
+  const body = (kind: string, detail: string): EventBody => ({ kind, source: 'api', namespace, job, detail });
+  if (now === undefined) return body('job-removed', 'its record is gone');
+  if (before === undefined) return body('job-submitted', `version ${String(now.version)}, ${now.job.type}`);
+  if (now.version !== before.version) return body('job-updated', `version ${String(now.version)}`);
   if (now.desired !== before.desired)
-    return told(now.desired === 'stop' ? 'job-stopped' : 'job-started', 'by request');
+    return body(now.desired === 'stop' ? 'job-stopped' : 'job-started', 'by request');
   return null;
 }
 
-function tellOwner(name: string, now: Row<Owner> | undefined, before: Row<Owner> | undefined): Told | null {
+function ofOwner(
+  name: string,
+  now: Row<Owner> | undefined,
+  before: Row<Owner> | undefined,
+): EventBody | null {
   const [namespace = '', job = ''] = name.split('/');
   const owner = (now ?? before)?.value.scheduler ?? '';
   if (now !== undefined && before !== undefined) return null;
@@ -132,10 +119,10 @@ function aboutAllocation(allocation: Allocation | Outcome | AllocationReport, id
   return { namespace, job, allocation: id, slot, ...(host === '' ? {} : { host }) };
 }
 
-function tellAllocation(now: Allocation | undefined, before: Allocation | undefined): Told | null {
+function ofAllocation(now: Allocation | undefined, before: Allocation | undefined): EventBody | null {
   if (now === undefined) {
     if (before === undefined) return null;
-    const detail = `${before.host} has its room back`;
+    const detail = `${before.host} has its capacity back`;
     return { kind: 'released', source: before.scheduler, ...aboutAllocation(before, before.id), detail };
   }
   const about = { source: now.scheduler, ...aboutAllocation(now, now.id) };
@@ -145,7 +132,7 @@ function tellAllocation(now: Allocation | undefined, before: Allocation | undefi
   }
   if (now.desired === before.desired) return null;
   if (now.desired === 'run')
-    return { kind: 'kept', ...about, detail: 'the gang to which it would have given way did not come about' };
+    return { kind: 'kept', ...about, detail: 'the gang for which it was to be preempted was not placed' };
   if (now.yields !== undefined) return { kind: 'yielding', ...about, detail: now.cause ?? now.desired };
   return {
     kind: now.desired === 'evict' ? 'evicted' : 'stopping',
@@ -155,23 +142,29 @@ function tellAllocation(now: Allocation | undefined, before: Allocation | undefi
 }
 
 /** A gang larger than one transaction: its members were reserved one by one, and become effective together. */
-function tellIntent(now: Intent | undefined, before: Intent | undefined): Told | null {
+function ofIntent(now: Intent | undefined, before: Intent | undefined): EventBody | null {
   const intent = now ?? before;
   if (intent === undefined) return null;
   const { namespace, job, group, members, scheduler } = intent;
-  const told = (kind: string, detail: string): Told => ({ kind, source: scheduler, namespace, job, detail });
+  const body = (kind: string, detail: string): EventBody => ({
+    kind,
+    source: scheduler,
+    namespace,
+    job,
+    detail,
+  });
   const whom = `${String(members)} members of ${group}`;
-  if (before === undefined) return told('gang-reserving', whom);
-  if (now === undefined && before.state === 'open') return told('gang-placed', whom);
-  return now?.state === 'void' && before.state === 'open' ? told('gang-given-up', whom) : null;
+  if (before === undefined) return body('gang-reserving', whom);
+  if (now === undefined && before.state === 'open') return body('gang-placed', whom);
+  return now?.state === 'void' && before.state === 'open' ? body('gang-given-up', whom) : null;
 }
 
-function tellOutcome(outcome: Outcome): Told {
+function ofOutcome(outcome: Outcome): EventBody {
   const about = { source: outcome.scheduler, ...aboutAllocation(outcome, outcome.allocation) };
   return { kind: 'ended', ...about, detail: `${outcome.state}: ${outcome.reason}` };
 }
 
-function tellHost(name: string, now: Host | undefined, before: Host | undefined): Told | null {
+function ofHost(name: string, now: Host | undefined, before: Host | undefined): EventBody | null {
   if (now === undefined)
     return { kind: 'host-removed', source: 'api', host: name, detail: 'its registration is gone' };
   const about = { source: name, host: name };
@@ -179,11 +172,11 @@ function tellHost(name: string, now: Host | undefined, before: Host | undefined)
   if (now.bootId !== before.bootId) return { kind: 'host-rebooted', ...about, detail: 'another boot' };
   if (now.incarnation !== before.incarnation)
     return { kind: 'host-restarted', ...about, detail: `agent start ${String(now.incarnation)}` };
-  return tellLeaks(about, leaksOf(now.attributes), leaksOf(before.attributes));
+  return ofLeaks(about, leaksOf(now.attributes), leaksOf(before.attributes));
 }
 
-/** A host closes itself for newcomers by itself, and opens again; people are told (S3.13). */
-function tellLeaks(about: Pick<Told, 'source' | 'host'>, now: number, before: number): Told | null {
+/** A host refuses new work by itself when too much leaked, and takes it again when clean (S3.13). */
+function ofLeaks(about: Pick<EventBody, 'source' | 'host'>, now: number, before: number): EventBody | null {
   const isClosed = now > LEAKS_MAX;
   if (isClosed === before > LEAKS_MAX) return null;
   if (!isClosed)
@@ -192,17 +185,17 @@ function tellLeaks(about: Pick<Told, 'source' | 'host'>, now: number, before: nu
   return { kind: 'host-leaking', ...about, detail };
 }
 
-function tellAlive(host: string, now: boolean, before: boolean): Told | null {
+function ofAlive(host: string, now: boolean, before: boolean): EventBody | null {
   if (now === before) return null;
   const detail = now ? 'its session in the store is there' : 'its session in the store ended';
   return { kind: now ? 'host-alive' : 'host-missing', source: host, host, detail };
 }
 
-function tellVerdict(host: string, verdict: Eligibility): Told {
-  return { kind: `host-${verdict.state}`, source: verdict.by, host, detail: verdict.reason };
+function ofEligibility(host: string, eligibility: Eligibility): EventBody {
+  return { kind: `host-${eligibility.state}`, source: eligibility.by, host, detail: eligibility.reason };
 }
 
-function tellRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | undefined): Told | null {
+function ofRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | undefined): EventBody | null {
   const role = (now ?? before)?.value;
   if (role === undefined || (now !== undefined && before !== undefined)) return null;
   const joined = now !== undefined;
@@ -210,7 +203,7 @@ function tellRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | un
   return { kind: joined ? 'role-joined' : 'role-left', source: role.id, detail };
 }
 
-/** The event of a host's report; null when nothing that people follow changed. The id is the same at every monitor. */
+/** The event of a host's report; null when neither state nor restarts changed. The id is the same at every monitor. */
 export function eventOfReport(
   report: AllocationReport,
   previous: AllocationReport | undefined,

@@ -5,24 +5,36 @@ import { endOfRevision, eventPositionOf, isBefore } from '../../src/wire/api/eve
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 
-/** Events held for those who come later; some megabytes, and minutes of a busy cell. */
+/**
+ * What happened in the cell, as events.
+ *
+ * - `events.ts`: holds events, and streams them to readers
+ * - `cell-events.ts`: the event of a change in the store, of a host's report, or of a scheduler's message
+ * - `host-events.ts`: which reports and silences of hosts are events
+ * - `scheduler-events.ts`: follows the schedulers' own streams
+ */
+
+/** Events held for readers that come later; some megabytes, and minutes of a busy cell. */
 export const EVENTS_MAX = 10_000;
 /** Events that one slow reader may be behind before it gets a gap instead. */
 export const EVENT_QUEUE_MAX = 2_000;
-/** So that neither end, nor anything between, takes a quiet stream for a dead one. */
+/** Keeps clients and proxies from taking a quiet stream for a dead one. */
 export const EVENT_BEAT_MS = 15_000;
 
 /** `null` is a heartbeat. */
 type Item = CellEvent | null;
 
-/** An event that is put into words when somebody reads it: most of them nobody ever does. */
+/** An event that is built when it is read: most never are. */
 export interface LazyEvent {
   readonly id: string;
-  /** null: nothing worth telling. */
+  /** null: the change is no event. */
   event(): CellEvent | null;
 }
 
-/** What happened in the cell, as far back as it is held. */
+/**
+ * Events as far back as they are held. Ids of the store's events (`<revision>.<ordinal>`) are the same at every monitor, so a
+ * follower resumes after the last of them; see docs/decisions: Events and offsets.
+ */
 export class EventLog {
   readonly #source: string;
   readonly #clock: Clock;
@@ -31,13 +43,13 @@ export class EventLog {
   readonly #stopBeat: () => void;
   /** Oldest first; cut to `EVENTS_MAX` now and then, not at every event. */
   #held: (CellEvent | LazyEvent)[] = [];
-  /** Up to here something may be missing. It only grows: what was missed once does not come back. */
+  /** Up to here events may be missing. It only grows. */
   #floor: EventPosition = { revision: 0, ordinal: 0 };
   #closed = false;
 
   /**
-   * @param source who speaks in gap events: this monitor
-   * @param revision up to which all that the store did was added
+   * @param source of gap events: this monitor's id
+   * @param revision up to which all changes of the store were added
    */
   constructor(source: string, clock: Clock, revision: () => number) {
     this.#source = source;
@@ -54,13 +66,13 @@ export class EventLog {
     this.#held.push(event);
     if (this.#held.length >= 2 * EVENTS_MAX) this.#cut();
     if (this.#live.readers === 0) return;
-    const told = inWords(event);
-    if (told !== null) this.#live.send(told);
+    const ready = built(event);
+    if (ready !== null) this.#live.send(ready);
   }
 
   /**
-   * What came before is not known to this log: the store's watch was interrupted, or it starts. Of a start those are told
-   * who read already; whoever comes later begins with a gap anyway.
+   * Changes before the revision are missing: the store's watch was interrupted, or it starts. At a start only present readers
+   * get a gap; later readers begin with one anyway.
    */
   missed(revision: number, detail: string, starts: boolean): void {
     this.#raiseFloor(endOfRevision(revision));
@@ -71,8 +83,8 @@ export class EventLog {
    * Events after `since`, then, when `follow`, all that come from this call on, however late they are read; `null` is a
    * heartbeat.
    * @param since an event id, exclusive, or a revision, of which all is known; `0` for all that is held; absent or `now` for
-   *   none of it. An id that is no longer held, or never was, begins with a gap and what there is; one that is not known
-   *   yet with a gap, since this monitor may tell again what another one has told.
+   *   none of it. An id that is no longer held, or never was, begins with a gap and what there is; one beyond this monitor's
+   *   revision with a gap, since this monitor may repeat what another one sent.
    */
   read(since: string | undefined, follow: boolean, signal: AbortSignal): AsyncIterable<Item> {
     const first = this.#after(since);
@@ -94,19 +106,19 @@ export class EventLog {
   }
 
   #after(since: string | undefined): readonly CellEvent[] {
-    return this.#heldAfter(since).flatMap((event) => inWords(event) ?? []);
+    return this.#heldAfter(since).flatMap((event) => built(event) ?? []);
   }
 
   #heldAfter(since: string | undefined): readonly (CellEvent | LazyEvent)[] {
     if (since === undefined || since === 'now') return [];
     const held = this.#held;
     const wanted = eventPositionOf(since);
-    // Also where an event of this name is held: what was told elsewhere up to it may be missing here.
+    // Also where this id is held: events before it may be missing here.
     if (wanted !== null && isBefore(wanted, this.#floor)) return this.#allHeld();
     const position = held.findLastIndex((event) => event.id === since);
     if (position >= 0) return held.slice(position + 1);
     if (wanted === null) return this.#allHeld();
-    // An id that made no event here (another kind of change): everything of the store after it, and whatever else came.
+    // An id without an event (another kind of change): everything from the next event of the store on.
     const next = held.findIndex((event) => {
       const place = eventPositionOf(event.id);
       return place !== null && isBefore(wanted, place);
@@ -123,7 +135,7 @@ export class EventLog {
 
   #cut(): void {
     const gone = this.#held.splice(0, this.#held.length - EVENTS_MAX);
-    // The last of those that have a place, which mostly is the last of all.
+    // The last of those with a position, mostly the very last.
     for (let at = gone.length - 1; at >= 0; at--) {
       const place = eventPositionOf(gone[at]!.id);
       if (place === null) continue;
@@ -137,7 +149,7 @@ export class EventLog {
   }
 
   #gap(detail: string): CellEvent {
-    // Whoever goes on after a gap is told of it again: it is never behind the floor.
+    // A reader that resumes after a gap gets it again: its id is never behind the floor.
     const id = `${String(this.#floor.revision)}.0`;
     return { id, atMs: this.#clock.nowMs(), kind: 'gap', source: this.#source, detail };
   }
@@ -147,6 +159,6 @@ async function* each(items: readonly Item[]): AsyncGenerator<Item> {
   yield* items;
 }
 
-function inWords(event: CellEvent | LazyEvent): CellEvent | null {
+function built(event: CellEvent | LazyEvent): CellEvent | null {
   return 'event' in event ? event.event() : event;
 }

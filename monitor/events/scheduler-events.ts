@@ -2,7 +2,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { Backoff, RECONNECT } from '../../src/runtime/wait/backoff.ts';
 import { NdjsonParser } from '../../src/runtime/stream/ndjson.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
@@ -17,17 +17,16 @@ export interface SchedulerEventsDeps {
 }
 
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A scheduler may have nothing to tell for long. */
+/** A scheduler may have no events for long. */
 const IDLE_TIMEOUT_MS = 3_600_000;
-const RECONNECT = { firstMs: 100, maxMs: 5_000 };
-/** A line of these is a sentence with some names. */
+/** An event is a sentence with some names. */
 const LINE_LENGTH_MAX = 64 * 1024;
 
-/** More schedulers than live at once; of those that left the oldest are forgotten. */
-const HEARD_MAX = 256;
+/** More schedulers than live at once; of those that left, the oldest are dropped. */
+const SEEN_MAX = 256;
 
 /** The last event that was passed on. */
-interface Heard {
+interface Seen {
   readonly life: number;
   readonly seq: number;
 }
@@ -38,12 +37,12 @@ interface Watching {
   readonly ended: Promise<void>;
 }
 
-/** Follows what each living scheduler says it did, and passes on every event once. */
+/** Follows the event stream of each living scheduler, and passes on every event once. */
 export class SchedulerEvents {
   readonly #deps: SchedulerEventsDeps;
   readonly #watching = new Map<string, Watching>();
-  /** By scheduler, also of those that left: who comes back tells again what it kept. */
-  readonly #heard = new Map<string, Heard>();
+  /** By scheduler, also of those that left: one that comes back sends again what it kept. */
+  readonly #seen = new Map<string, Seen>();
   #closed = false;
 
   constructor(deps: SchedulerEventsDeps) {
@@ -100,13 +99,13 @@ export class SchedulerEvents {
   }
 
   #isNew({ scheduler: id, life, seq }: SchedulerEvent): boolean {
-    const last = this.#heard.get(id);
+    const last = this.#seen.get(id);
     if (last?.life === life && seq <= last.seq) return false;
-    this.#heard.delete(id);
-    this.#heard.set(id, { life, seq });
-    for (const [oldest] of this.#heard) {
-      if (this.#heard.size <= HEARD_MAX) break;
-      this.#heard.delete(oldest);
+    this.#seen.delete(id);
+    this.#seen.set(id, { life, seq });
+    for (const [oldest] of this.#seen) {
+      if (this.#seen.size <= SEEN_MAX) break;
+      this.#seen.delete(oldest);
     }
     return true;
   }

@@ -1,34 +1,31 @@
-import type { Log, Metrics } from '../../src/ports/telemetry.ts';
+import type { MonitorContext } from '../context.ts';
 import type { Expected, EligibilityChange, EligibilityWriter } from './eligibility.ts';
 
-export interface OwnVerdictsDeps {
-  readonly self: string;
+export interface EligibilityActionsDeps extends Pick<MonitorContext, 'self' | 'log' | 'metrics'> {
   readonly eligibility: EligibilityWriter;
-  readonly log: Log;
-  readonly metrics: Metrics;
 }
 
-/** Verdicts that a monitor gives of its own accord, look after look: one at a time for a host, and a failed one is no news. */
+/** Eligibility changes that a monitor makes by itself, check after check: one at a time for a host; a failed one is repeated. */
 export class EligibilityActions {
-  readonly #deps: OwnVerdictsDeps;
-  readonly #acting = new Set<string>();
+  readonly #deps: EligibilityActionsDeps;
+  readonly #changing = new Set<string>();
 
-  constructor(deps: OwnVerdictsDeps) {
+  constructor(deps: EligibilityActionsDeps) {
     this.#deps = deps;
   }
 
-  set(host: string, verdict: Omit<EligibilityChange, 'by'>, expected: Expected): void {
-    if (this.#acting.has(host)) return;
-    this.#acting.add(host);
+  set(host: string, change: Omit<EligibilityChange, 'by'>, expected: Expected): void {
+    if (this.#changing.has(host)) return;
+    this.#changing.add(host);
     const { eligibility, log, metrics, self } = this.#deps;
-    const { state } = verdict;
+    const { state } = change;
     eligibility
-      .set(host, { ...verdict, by: self }, expected)
+      .set(host, { ...change, by: self }, expected)
       .then(
-        () => metrics.count('moorage_monitor_verdicts_total', { state }),
+        () => metrics.count('moorage_monitor_eligibility_changes_total', { state }),
         (error: unknown) =>
-          log.warn({ host, state, error }, 'a verdict could not be given; it is tried again'),
+          log.warn({ host, state, error }, 'an eligibility could not be changed; it is tried again'),
       )
-      .finally(() => this.#acting.delete(host));
+      .finally(() => this.#changing.delete(host));
   }
 }

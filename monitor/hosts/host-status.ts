@@ -6,12 +6,12 @@ import type { CellCopy } from '../view/view.ts';
 /** `host-9` before `host-10`. One collator for all: making one costs more than a thousand comparisons. */
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
-/** @returns null when no such host ever registered, or its registration was taken back */
+/** @returns null when no such host is registered */
 export function hostStatus(copy: CellCopy, view: CellView, id: string): HostStatus | null {
   const host = copy.hosts.get(id)?.value;
   if (host === undefined) return null;
   const ledger = copy.ledgers.get(id)?.value ?? EMPTY_LEDGER;
-  const sight = view.host(id);
+  const freshness = view.host(id);
   return {
     host,
     eligibility: copy.eligibility.get(id)?.value ?? null,
@@ -19,8 +19,8 @@ export function hostStatus(copy: CellCopy, view: CellView, id: string): HostStat
     gpuUsedMilli: ledger.gpuMilli.reduce((sum, milli) => sum + milli, 0),
     allocations: copy.allocationsByHost.of(id).size,
     alive: copy.alive.get(id) !== undefined,
-    asOfMs: sight?.asOfMs ?? null,
-    staleSinceMs: sight?.staleSinceMs ?? null,
+    asOfMs: freshness?.asOfMs ?? null,
+    staleSinceMs: freshness?.staleSinceMs ?? null,
   };
 }
 

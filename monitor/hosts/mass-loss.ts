@@ -1,11 +1,11 @@
-/** More than this share of the hosts, gone within the window, speaks against our own side, not against them (I18). */
+/** More than this share of the hosts, gone within the window, points to a fault of this side, not of the hosts (I18). */
 export const MASS_LOSS_FRACTION = 0.3;
 export const MASS_LOSS_WINDOW_MS = 10_000;
-/** In a cell of three hosts one is a third already; a single host is never a mass. */
+/** In a cell of three hosts one is a third already; a single host is never a mass loss. */
 export const MASS_LOSS_MIN = 2;
 
 /**
- * Hosts that vanished together with too many others to be believed.
+ * Hosts that vanished together with too many other hosts to be believed.
  *
  * @param missing host to the time at which it vanished, of those that are missing now
  * @param total hosts that are known, the missing ones included

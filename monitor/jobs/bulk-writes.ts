@@ -1,17 +1,13 @@
 import type { Job } from '../../src/core/cell/job.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { AttemptReply, CellStore, Snapshot, Write } from '../../src/ports/cell-store.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { AttemptReply, Snapshot, Write } from '../../src/ports/cell-store.ts';
+import type { RolePorts } from '../../src/runtime/runtime.ts';
 import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
 import { ListedJobTexts } from '../../src/wire/job-file/listed-job.ts';
 import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
 import { refuse } from '../refusals.ts';
 
-export interface BulkWritesDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  /** The way of a single job, with all its checks: for names that are taken. */
+export interface BulkWritesDeps extends Pick<RolePorts, 'store' | 'keys' | 'clock'> {
+  /** Submits a single job with all checks: for names that are taken. */
   submit(job: Job): Promise<SubmitAnswer>;
 }
 
@@ -27,12 +23,12 @@ interface Item {
   readonly size: number;
 }
 
-/** Transactions under way for one list, and single submissions: enough to keep the store busy while the next is made. */
+/** Transactions under way for one list, or single submissions: enough to keep the store busy while the next is prepared. */
 const IN_FLIGHT_MAX = 4;
 
 /**
- * Submits many jobs in few transactions. Each is taken for new at first, which a list of jobs mostly is; those whose
- * name is taken go the way of a single submission, one after the other, and the rest of their transaction once more.
+ * Submits many jobs in few transactions. Each is taken for new at first, as most are; those whose name is taken are submitted
+ * one by one, and the rest of their transaction once more.
  */
 export class BulkWrites {
   readonly #deps: BulkWritesDeps;
@@ -41,7 +37,7 @@ export class BulkWrites {
     this.#deps = deps;
   }
 
-  /** @returns one result for each job, in the order of the jobs. Never rejects for a single job's sake. */
+  /** @returns one result for each job, in the order of the jobs. Does not reject for a single job. */
   async submit(jobs: readonly ListedJob[], traceparent: string | undefined): Promise<readonly Submitted[]> {
     const results = new Array<Submitted | undefined>(jobs.length).fill(undefined);
     const texts = new ListedJobTexts({
@@ -98,11 +94,11 @@ export class BulkWrites {
     return { at, key, listed, text, size };
   }
 
-  /** @returns those that are there already, or may be */
+  /** @returns jobs whose name is taken, or may be */
   async #create(chunk: readonly Item[], results: (Submitted | undefined)[]): Promise<readonly Item[]> {
     let left = chunk;
     const known: Item[] = [];
-    // The second time without those that were there; should others be faster once more, one by one will do.
+    // The second time without those that were there; if more names were taken meanwhile, one by one.
     for (let tries = 0; tries < 2 && left.length > 0; tries++) {
       let reply: AttemptReply | null;
       try {
@@ -117,7 +113,7 @@ export class BulkWrites {
         left = left.filter(({ key }) => !found.has(key));
         continue;
       }
-      const done = reply.outcome === 'applied' ? left : await this.#thoseThere(left);
+      const done = reply.outcome === 'applied' ? left : await this.#written(left);
       for (const { at, listed } of done) results[at] = { answer: answerOf(listed) };
       return [...known, ...left.filter((item) => !done.includes(item))];
     }
@@ -133,10 +129,10 @@ export class BulkWrites {
   }
 
   /**
-   * After an unknown outcome: the records that lie in the store as we wanted them. The others go the way of single
-   * submissions, which compare with what is there; should the lost write still land, that is seen then.
+   * After an unknown outcome: the records in the store with exactly the text that was sent. The others are submitted one by
+   * one, which compares with what is there, also should the lost write still be applied.
    */
-  async #thoseThere(items: readonly Item[]): Promise<readonly Item[]> {
+  async #written(items: readonly Item[]): Promise<readonly Item[]> {
     let snapshot: Snapshot;
     try {
       snapshot = await this.#deps.store.read(items.map(({ key }) => key));

@@ -1,6 +1,6 @@
 import { onAbort } from '../../src/ports/on-abort.ts';
 
-/** Wakes those who wait for news of one job: a long poll, a log relay before the start. */
+/** Wakes requests that wait for a change of one job: a long poll, a log relay before the start. */
 export class JobChanges {
   readonly #waiting = new Map<string, Set<() => void>>();
 
@@ -13,8 +13,8 @@ export class JobChanges {
   }
 
   /**
-   * Resolves at the next change of the job, or when the signal is aborted. Look at the job after asking and before
-   * awaiting, and no change is missed.
+   * Resolves at the next change of the job, or when the signal is aborted. Read the job after the call and before awaiting,
+   * and no change is missed.
    */
   next(jobKey: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();

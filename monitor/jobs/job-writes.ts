@@ -1,21 +1,16 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { CellStore, Entry, Write } from '../../src/ports/cell-store.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Entry, Write } from '../../src/ports/cell-store.ts';
 import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
+import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { jobCodec } from '../../src/wire/records/records.ts';
 import { noSuchJob, outcomeUnknown, refuse } from '../refusals.ts';
 
-/** Tries against others who change the same job at the same time; each try loses to somebody who got through. */
+/** Each try fails only when another request changed the same job. */
 const TRIES_MAX = 8;
 
-export interface JobWritesDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-}
+export type JobWritesDeps = Pick<RolePorts, 'store' | 'keys' | 'clock'>;
 
 interface Known {
   readonly record: JobRecord;
@@ -83,7 +78,7 @@ export class JobWrites {
     };
   }
 
-  /** The spec that is being replaced, so that what still runs by it can be told and started again. */
+  /** The spec that is replaced: what still runs by it can be explained and started again. */
   #keptOf(known: Known | null): readonly Write[] {
     if (known === null) return [];
     const { job, version } = known.record;
@@ -110,8 +105,8 @@ export class JobWrites {
     });
     if (reply.outcome === 'applied') return reply.revision;
     if (reply.outcome === 'refused') return knownOf(reply.found.get(key));
-    // Unknown: what lies there now tells, and the next try compares with it. Should the lost one still land, the compare
-    // of the next fails and it is seen then.
+    // Unknown: the record that is there now decides, and the next try compares with it. Should the lost write still be
+    // applied, that compare fails.
     const now = await this.#read(key).catch(() => undefined);
     if (now === undefined) throw outcomeUnknown('send the same again: an equal spec changes nothing');
     return now !== null && canonicalJson(now.record) === canonicalJson(record) ? now.revision : now;

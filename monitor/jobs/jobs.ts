@@ -17,8 +17,15 @@ import type {
 import type { CellCopy } from '../view/view.ts';
 
 /**
- * Desired and observed of a job, side by side. What a job has come to is decided by the schedulers' own rule
- * (`core/slots.ts`), so that the two never tell people different things.
+ * Jobs as people see and change them.
+ *
+ * - `jobs.ts`: a job's status and how it ended, from the store and the reports
+ * - `job-writes.ts`: submits and stops one job; `bulk-writes.ts`: submits many
+ * - `job-changes.ts`: wakes requests that wait for a change of a job
+ * - `why.ts`: asks the owner why a job waits
+ * - `usage.ts`: asks hosts what the allocations of a job use
+ *
+ * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), so that both show the same.
  */
 export class JobStatuses {
   readonly #copy: CellCopy;
@@ -68,13 +75,13 @@ export class JobStatuses {
   }
 
   allocationStatus(allocation: Allocation): AllocationStatus {
-    const sight = this.#view.host(allocation.host);
+    const freshness = this.#view.host(allocation.host);
     return {
       name: slotName(allocation.job, allocation.group, allocation.index),
       allocation,
       report: this.#view.get(allocation.host, allocation.id) ?? null,
-      asOfMs: sight?.asOfMs ?? null,
-      stale: sight === undefined || sight.staleSinceMs !== null,
+      asOfMs: freshness?.asOfMs ?? null,
+      stale: freshness === undefined || freshness.staleSinceMs !== null,
     };
   }
 
@@ -175,7 +182,7 @@ export class JobStatuses {
   }
 
   #phaseOf(jobKey: string, record: JobRecord, counts: AllocationCounts): JobPhase {
-    // All that was wanted has ended well: final, though the hosts still clean up.
+    // All tasks completed: final, though the hosts still clean up.
     const wantsEnd = record.job.type === 'batch' && record.desired === 'run';
     if (wantsEnd && counts.desired > 0 && counts.complete >= counts.desired) return 'complete';
     const finished = this.#evaluate(jobKey, record).finished;
@@ -196,8 +203,8 @@ export class JobStatuses {
       outcomes,
       versions: this.#copy.versionsOf(jobKey, record.version),
       hostCondition: (host) => {
-        const verdict = this.#copy.eligibility.get(host)?.value;
-        return { state: verdict?.state ?? 'ready', drainDeadlineMs: verdict?.drainDeadlineMs ?? null };
+        const known = this.#copy.eligibility.get(host)?.value;
+        return { state: known?.state ?? 'ready', drainDeadlineMs: known?.drainDeadlineMs ?? null };
       },
       matching: (group) => this.#matching(group),
       // Only `finished` is asked for, and no delay changes that: a slot that waits is not finished.

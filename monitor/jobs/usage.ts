@@ -7,7 +7,7 @@ import type { CellCopy } from '../view/view.ts';
 /** Hosts asked at once: each answer costs the host some reads of its control groups. */
 const ASKED_AT_ONCE_MAX = 32;
 
-/** Asks the hosts that hold allocations of these jobs what those use (S3.8). */
+/** What the allocations of these jobs use, from their hosts (S3.8). */
 export async function cellUsage(
   copy: CellCopy,
   client: HostClient,

@@ -1,21 +1,23 @@
 import { schedulerKindOf } from '../../src/core/cell/job.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
+import { SchedulerClient } from '../../src/clients/scheduler-client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { JobSummary, RunExit, SchedulerListAnswer } from '../../src/wire/api/monitor-api.ts';
-import type { SchedulerStatus, Why } from '../../src/wire/api/scheduler-api.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { Why } from '../../src/wire/api/scheduler-api.ts';
 import type { CellCopy } from '../view/view.ts';
 
 const ASK_TIMEOUT_MS = 2_000;
 
-/** Asks the schedulers themselves: what they do and why is known to them alone. */
+/** Asks the schedulers: only they know what they do, and why a job waits. */
 export class SchedulerQueries {
   readonly #copy: CellCopy;
-  readonly #http: HttpClient;
+  readonly #client: SchedulerClient;
 
   constructor(copy: CellCopy, http: HttpClient) {
     this.#copy = copy;
-    this.#http = http;
+    this.#client = new SchedulerClient(http, { timeoutMs: ASK_TIMEOUT_MS });
   }
 
   async list(): Promise<SchedulerListAnswer> {
@@ -25,7 +27,7 @@ export class SchedulerQueries {
       .sort((a, b) => a.id.localeCompare(b.id))
       .map(async ({ id, address }) => ({
         id,
-        status: await this.#ask<SchedulerStatus>(`${address}/v1/status`),
+        status: await answerOf(this.#client.status(address)),
       }));
     const answers = await Promise.all(asked);
     return {
@@ -34,16 +36,17 @@ export class SchedulerQueries {
     };
   }
 
-  /** The owner's answer, or why there is none to ask. */
+  /** The owner's answer, or why no scheduler can be asked. */
   async why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
     const owner = this.#copy.owners.get(jobKey)?.value.scheduler;
-    const settled = settledAs(record, standing);
-    if (settled !== null) return own(record, owner ?? '', settled, standing.summary.phase, 0);
+    const finished = finishedAs(record, standing);
+    if (finished !== null) return own(record, owner ?? '', finished, standing.summary.phase, 0);
     if (owner === undefined) return this.#unowned(record);
     const address = this.#copy.roles.get(`scheduler/${owner}`)?.value.address;
     if (address === undefined)
       return own(record, owner, `its owner ${owner} is gone; another takes over`, 'unowned');
-    const answer = await this.#ask<Why>(`${address}/v1/jobs/${jobKey}/why`);
+    const { namespace, name } = record.job;
+    const answer = await answerOf(this.#client.why(address, namespace, name));
     return answer ?? own(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
   }
 
@@ -55,15 +58,15 @@ export class SchedulerQueries {
     const names = able.map((role) => role.id).join(', ');
     return own(record, '', `no scheduler has taken it yet; ${names} could`, 'unowned');
   }
+}
 
-  async #ask<T>(url: string): Promise<T | null> {
-    try {
-      const answer = await this.#http.call({ method: 'GET', url, timeoutMs: ASK_TIMEOUT_MS });
-      return answer.status === 200 ? (answer.body as T) : null;
-    } catch (error) {
-      if (error instanceof HttpError) return null;
-      throw error;
-    }
+/** @returns null without an answer */
+async function answerOf<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof HttpError || error instanceof ProblemError) return null;
+    throw error;
   }
 }
 
@@ -72,15 +75,15 @@ function isOfKind(policy: string, kind: string): boolean {
   return policy === kind || policy.startsWith(`${kind}-`);
 }
 
-/** Where a job stands by this monitor's own view. */
+/** A job's status by this monitor's own view. */
 export interface Standing {
   readonly summary: JobSummary;
   /** How it ended; null while it has not. */
   readonly exit: RunExit | null;
 }
 
-/** What is to be said of a job that waits for nothing; null: its owner knows more. */
-function settledAs(record: JobRecord, { summary, exit }: Standing): string | null {
+/** The answer for a job that waits for nothing; null: its owner knows more. */
+function finishedAs(record: JobRecord, { summary, exit }: Standing): string | null {
   const { phase, counts } = summary;
   if (phase === 'complete') return 'complete: nothing to explain';
   if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';

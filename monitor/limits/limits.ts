@@ -2,7 +2,9 @@ import type { CellStore, Write } from '../../src/ports/cell-store.ts';
 import { outcomeUnknown } from '../refusals.ts';
 
 /**
- * Writes what an operator says. The last word counts, so it need not be compared with the one before.
+ * What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share.
+ *
+ * `limits.ts` writes both: the last write wins, so nothing is compared.
  *
  * @returns the revision at which it holds
  * @throws ProblemError 503 when the store did not say whether it was written

@@ -10,7 +10,7 @@ import { quotaCodec } from '../../src/wire/records/records.ts';
 import { writeLimit } from './limits.ts';
 import { refuse } from '../refusals.ts';
 
-/** Operators' words on what namespaces may use. They are read when they are asked for: monitors need none of them. */
+/** What namespaces may use. Read from the store when asked for: monitors need no copy. See docs/decisions: Tickets and quotas. */
 export class Quotas {
   readonly #store: CellStore;
   readonly #keys: CellKeys;
@@ -20,7 +20,7 @@ export class Quotas {
     this.#keys = keys;
   }
 
-  /** By namespace, with what the allocations hold in each. */
+  /** By namespace, with what its allocations hold; needs no arbiter. */
   async list(allocations: Iterable<Allocation>): Promise<readonly QuotaStatus[]> {
     const known = await this.#read();
     const used = new NamespaceSums();
@@ -39,8 +39,8 @@ export class Quotas {
   }
 
   /**
-   * Says what a namespace may use, in place of what was said before. What runs goes on, also when it is more: then nothing
-   * more is granted until enough has ended.
+   * Replaces all of a namespace's quota. Running allocations stay, also when they use more: then nothing more is granted until
+   * enough of them has ended.
    *
    * @throws ProblemError 409 when the cell has as many as it may have
    */
@@ -69,7 +69,7 @@ export class Quotas {
   }
 }
 
-/** What arbiters make of a record that they cannot read. */
+/** An arbiter grants nothing on a record that it cannot read. */
 const NOTHING_ALLOWED = { cpuMilli: 0, memoryMib: 0, gpuMilli: 0, allocations: 0 };
 
 /** Its limits alone; null: the record is no quota. */

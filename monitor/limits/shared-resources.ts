@@ -60,7 +60,7 @@ function poolsOfResource(
 /** `r9` before `r10`. */
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
-/** Operators' words on what hosts share. */
+/** What hosts share. */
 export class SharedResources {
   readonly #store: CellStore;
   readonly #keys: CellKeys;
@@ -71,8 +71,8 @@ export class SharedResources {
   }
 
   /**
-   * Sets what there is of a resource, in place of what was said before. What is taken already stays taken, also when it is
-   * more than there is now: then nothing more is given until enough has ended.
+   * Replaces the definition of a resource. What is claimed stays claimed, also when it is more than there is now: then nothing
+   * more is given until enough has ended.
    *
    * @returns the revision at which it holds
    * @throws ProblemError 409 when the cell has as many as it may have

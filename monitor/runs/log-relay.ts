@@ -13,18 +13,18 @@ import type { LogQuery, LogTarget } from './log-target.ts';
 import { logTarget } from './log-target.ts';
 import { refuse } from '../refusals.ts';
 
-/** A follower whose allocation has not started is asked to ask again after this; proxies cut what says nothing. */
+/** A follower of an allocation that has not started is told to ask again after this: proxies cut silent connections. */
 export const LOG_START_WAIT_MS = 25_000;
 const RECONNECT = { firstMs: 50, maxMs: 2_000 };
 
 export interface LogRelayDeps {
   readonly copy: CellCopy;
   readonly view: CellView;
-  readonly watch: JobChanges;
+  readonly jobChanges: JobChanges;
   readonly hosts: HostClient;
   readonly clock: Clock;
   readonly random: Random;
-  /** Has the job come to its end? Then what has not started never will. */
+  /** Has the job ended? Then what has not started never will. */
   hasEnded(jobKey: string): boolean;
 }
 
@@ -37,8 +37,8 @@ export interface OpenLog {
 }
 
 /**
- * Relays the output of one task from its host. The host counts bytes; whoever was cut off, this relay from its host or a
- * client from this relay, goes on from the offset it reached, here or at another monitor.
+ * Relays the output of one task from its host. The host counts bytes: after a cut, of this relay from its host or of a client
+ * from this relay, the stream resumes from the offset that was reached, here or at another monitor.
  */
 export class LogRelay {
   readonly #deps: LogRelayDeps;
@@ -48,16 +48,16 @@ export class LogRelay {
   }
 
   /**
-   * With `follow` waits for the start: woken by what the store and the hosts say, not by polling.
+   * With `follow` waits for the start, woken by changes of the job.
    * @returns null when it has not started within `LOG_START_WAIT_MS`: ask again
    * @throws ProblemError 404 without `follow` when it has not started; 410 when the host no longer has the record
    */
   async open(query: LogQuery, caller: AbortSignal): Promise<OpenLog | null> {
-    const wait = withDeadline(this.#deps.clock, LOG_START_WAIT_MS, caller);
+    const deadline = withDeadline(this.#deps.clock, LOG_START_WAIT_MS, caller);
     const backoff = new Backoff(RECONNECT, this.#deps.random);
     try {
-      while (!wait.signal.aborted) {
-        const news = this.#deps.watch.next(query.jobKey, wait.signal);
+      while (!deadline.signal.aborted) {
+        const change = this.#deps.jobChanges.next(query.jobKey, deadline.signal);
         const target = this.#targetOf(query);
         if (target === null && this.#deps.hasEnded(query.jobKey))
           return { target: null, offset: query.offset, chunks: nothing() };
@@ -65,12 +65,12 @@ export class LogRelay {
         if (target !== null && log !== null && log !== 'unreachable')
           return { target, offset: log.offset, chunks: this.#relay(log, target, query, caller) };
         if (log === 'unreachable')
-          await Promise.race([news, sleep(this.#deps.clock, backoff.nextMs(), wait.signal)]);
-        else await news;
+          await Promise.race([change, sleep(this.#deps.clock, backoff.nextMs(), deadline.signal)]);
+        else await change;
       }
       return null;
     } finally {
-      wait.done();
+      deadline.done();
     }
   }
 
@@ -123,7 +123,7 @@ export class LogRelay {
       if (whole && (await this.#hasEnded(target))) return;
       const next = await this.#again(target, query, offset, backoff, caller);
       if (next === null) return;
-      // The head of this answer is out; only a cut makes the client ask anew and learn of the true offset.
+      // The head of this answer is sent; only a cut makes the client ask anew and get the true offset.
       if (next.offset !== offset) throw new HttpError('the host gave up older bytes', { sent: true });
       log = next;
     }
@@ -143,7 +143,7 @@ export class LogRelay {
         return await this.#fromHost(target, query, offset, caller);
       } catch (error) {
         if (!(error instanceof HttpError)) throw error;
-        // Its outcome was written while its host is away: nobody will bring the rest.
+        // Its outcome was written while its host is away: the rest of the output is lost.
         if (this.#isFinished(target, query.jobKey)) throw error;
       }
     }

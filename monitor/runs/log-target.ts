@@ -12,12 +12,12 @@ export interface LogQuery {
   readonly task: string | null;
   readonly stream: LogStream;
   readonly offset: number;
-  /** Whose bytes `offset` counts: another allocation's output is begun at its beginning. null: of whatever is found. */
+  /** Whose bytes `offset` counts: the output of another allocation begins at 0. null: of the one that is found. */
   readonly offsetOf: string | null;
   readonly follow: boolean;
 }
 
-/** Where the bytes are. */
+/** The allocation and task whose output is asked for, and its host. */
 export interface LogTarget {
   readonly allocation: string;
   readonly host: string;

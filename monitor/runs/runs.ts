@@ -1,20 +1,19 @@
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { AttemptReply, CellStore } from '../../src/ports/cell-store.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
+import type { AttemptReply } from '../../src/ports/cell-store.ts';
+import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { RunAnswer } from '../../src/wire/api/monitor-api.ts';
 import { jobCodec, runCodec } from '../../src/wire/records/records.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
 
-export interface RunsDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+export type RunsDeps = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'random'>;
+
+/**
+ * One-off runs: `runs.ts` creates them, and `log-relay.ts` relays their output from the host that `log-target.ts` finds. A run
+ * is placed as any other job; its exit code is in the host's report and then in its outcome, from where `jobs/jobs.ts`
+ * (`exit`) answers `GET /v1/jobs/:namespace/:job/exit`.
+ */
 
 /** What a client may choose: it becomes the last part of a key. */
 const KEY_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -26,7 +25,7 @@ const TRIES_MAX = 5;
 const RETRY_MS = 50;
 
 /**
- * One-off runs. The run's key and its job are created in one transaction that compares the absence of both, so a request
+ * The run's key and its job are created in one transaction that compares the absence of both, so a request
  * that is sent twice, to one monitor or to two, makes one job (I20); and the same transaction may safely be sent again
  * when its outcome is unknown.
  */
@@ -39,7 +38,7 @@ export class Runs {
 
   /**
    * @returns when the run is durable
-   * @throws ProblemError when the key is no key, or the store did not tell in time whether the run was made
+   * @throws ProblemError when the key is no key, or the store did not answer in time whether the run was made
    */
   async create(job: Job, key: string, traceparent?: string): Promise<RunAnswer> {
     if (!KEY_PATTERN.test(key))
@@ -52,7 +51,7 @@ export class Runs {
     let name = this.#nameOf(job);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const reply = await this.#attempt(job, name, key, traceparent).catch((error: unknown) => {
-        // A refusal to take the write says nothing about the one before, whose outcome is still open.
+        // That this write was not sent says nothing about the one before, whose outcome is still open.
         throw tries === 0 ? error : outcomeUnknown('send the same again with the same Idempotency-Key');
       });
       if (reply.outcome === 'applied') return { namespace, job: name, created: true };
@@ -102,7 +101,7 @@ export class Runs {
   }
 }
 
-/** The job under the run's own name. A short form's group has the job's name, and keeps having it. */
+/** The job under the run's own name. The group of a job's short form has the job's name, and gets the new one. */
 function asRun(job: Job, name: string): Job {
   const groups = Object.values(job.groups).map((group) =>
     group.name === job.name ? { ...group, name } : group,

@@ -1,27 +1,22 @@
-import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { RoleRecord } from '../../src/core/cell/cell.ts';
-import type { CellStore, Session } from '../../src/ports/cell-store.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
-import type { Log } from '../../src/ports/telemetry.ts';
+import type { Session } from '../../src/ports/cell-store.ts';
+import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep, untilAborted } from '../../src/runtime/wait/wait.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 
-export interface RegistrationDeps {
-  readonly store: CellStore;
-  readonly keys: CellKeys;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+export interface RegistrationDeps extends Omit<RolePorts, 'metrics'> {
   readonly record: RoleRecord;
 }
 
-/** How long others may take us for alive after we are gone. */
+/** How long other roles may take this monitor for alive after its end. */
 const SESSION_TTL_MS = 5_000;
 const RETRY = { firstMs: 100, maxMs: 3_000 };
 
-/** Keeps `roles/monitor/<id>` there for as long as this process lives, under session after session. */
+/**
+ * Keeps `roles/monitor/<id>` in the store while this process lives, under session after session. Writes of the reaper belong
+ * to the session: after its loss the next sweep reads anew.
+ */
 export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #stop = new AbortController();
@@ -38,7 +33,7 @@ export class Registration {
     return this.#session;
   }
 
-  /** Takes the registration back, if the store can be reached. */
+  /** Removes the registration, if the store can be reached. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#ended;

@@ -1,28 +1,25 @@
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import type { Clock } from '../../src/ports/clock.ts';
 import type { StoreSize, StoreUpkeep } from '../../src/ports/store-upkeep.ts';
-import type { Log, Metrics } from '../../src/ports/telemetry.ts';
 import type { StoreStatus } from '../../src/wire/api/cell-api.ts';
-import type { CellCopy } from '../view/view.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
-import { monitorRank } from '../hosts/hosts.ts';
+import type { MonitorContext } from '../context.ts';
+import { monitorRank } from '../view/rank.ts';
 
-/** How long the store's past is kept: a watch that was cut can be resumed, and `moorage check` can look back. */
+/**
+ * `store.ts` keeps the store's database small; `registration.ts` keeps this monitor registered there.
+ */
+
+/** How long the store's history is kept: a watch that was cut can resume, and `moorage check` can read back. */
 export const HISTORY_KEPT_MS = 10 * 60_000;
 /** etcd's own bound without `--quota-backend-bytes`. */
 export const STORE_QUOTA_BYTES = 2 * 1024 ** 3;
-const LOOK_MS = 30_000;
-/** Of the quota: from here on people are told. */
+const CHECK_MS = 30_000;
+/** Share of the quota from which on operators are warned. */
 const WARN_FRACTION = 0.7;
 
-export interface StoreKeeperDeps {
-  readonly self: string;
+export interface StoreKeeperDeps extends Pick<MonitorContext, 'self' | 'copy' | 'clock' | 'log' | 'metrics'> {
   readonly upkeep: StoreUpkeep;
-  readonly copy: CellCopy;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly options: StoreKeeperOptions;
 }
 
@@ -33,10 +30,11 @@ export interface StoreKeeperOptions {
 }
 
 /**
- * Keeps the store's database small. Every monitor measures it; the first in turn compacts what is older than the history
- * to be kept, so that the database grows with what the cell holds and not with what was ever written. When the store is
- * full all the same, it forgets the whole past, gives the space back and opens the store again: until then nothing is
- * placed, nor released with an outcome.
+ * Every monitor measures the database; the one of rank 0 compacts what is older than the history to be kept, so that the
+ * database grows with what the cell holds and not with what was ever written. Defragmentation stops a member and is seldom of
+ * use, since free space in the file is written again; so it is done only when the store is full: then the whole history is
+ * compacted, the space given back and the store opened again. Until then nothing is placed, nor released with an outcome.
+ * See docs/decisions: Cell store and etcd.
  */
 export class StoreKeeper {
   readonly #deps: StoreKeeperDeps;
@@ -45,12 +43,12 @@ export class StoreKeeper {
   #marks: { readonly revision: number; readonly atMs: number }[] = [];
   #compacted = 0;
   #size: StoreSize | null = null;
-  #looking: Promise<void> | null = null;
+  #checking: Promise<void> | null = null;
 
   constructor(deps: StoreKeeperDeps) {
     this.#deps = deps;
-    this.#stop = every(deps.clock, LOOK_MS, () => {
-      this.#looking ??= this.look().finally(() => (this.#looking = null));
+    this.#stop = every(deps.clock, CHECK_MS, () => {
+      this.#checking ??= this.check().finally(() => (this.#checking = null));
     });
   }
 
@@ -60,8 +58,8 @@ export class StoreKeeper {
   }
 
   /**
-   * Measured now, for people.
-   * @returns null when the store does not say
+   * Measured now.
+   * @returns null when the store does not answer
    */
   async status(store: CellStore): Promise<StoreStatus | null> {
     try {
@@ -76,13 +74,13 @@ export class StoreKeeper {
 
   async close(): Promise<void> {
     this.#stop();
-    await this.#looking;
+    await this.#checking;
     await this.#deps.upkeep.close();
   }
 
-  /** Measures, and does what is due. Never rejects. */
-  async look(): Promise<void> {
-    const { upkeep, copy, log, metrics, self } = this.#deps;
+  /** Measures, then compacts or frees space. Never rejects. */
+  async check(): Promise<void> {
+    const { upkeep, log, metrics } = this.#deps;
     try {
       const size = await upkeep.measure();
       this.#size = size;
@@ -90,12 +88,12 @@ export class StoreKeeper {
       metrics.gauge('moorage_store_in_use_bytes', size.inUseBytes);
       metrics.gauge('moorage_store_full', size.isFull ? 1 : 0);
       this.#warn(size);
-      if (monitorRank(copy, self, 'store') !== 0) return;
-      if (size.isFull) await this.#makeRoom(size);
-      else await this.#forget(size);
+      if (monitorRank(this.#deps, 'store') !== 0) return;
+      if (size.isFull) await this.#freeSpace(size);
+      else await this.#compactOld(size);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      log.warn({ code: error.code }, `the store could not be looked after: ${error.message}`);
+      log.warn({ code: error.code }, `the store could not be maintained: ${error.message}`);
     }
   }
 
@@ -106,7 +104,7 @@ export class StoreKeeper {
     this.#deps.log.warn({ databaseBytes, inUseBytes, quotaBytes }, text);
   }
 
-  async #forget({ revision }: StoreSize): Promise<void> {
+  async #compactOld({ revision }: StoreSize): Promise<void> {
     const { clock, options } = this.#deps;
     if (options.historyKeptMs === null) return;
     const nowMs = clock.monotonicMs();
@@ -118,14 +116,14 @@ export class StoreKeeper {
     if (old.revision > this.#compacted) await this.#compact(old.revision);
   }
 
-  async #makeRoom(size: StoreSize): Promise<void> {
+  async #freeSpace(size: StoreSize): Promise<void> {
     const { log, upkeep } = this.#deps;
     await this.#compact(size.revision);
     await upkeep.defragment();
     await upkeep.disarm();
     this.#size = await upkeep.measure();
     const { databaseBytes } = this.#size;
-    log.warn({ before: size.databaseBytes, databaseBytes }, 'the store was full; its past is forgotten');
+    log.warn({ before: size.databaseBytes, databaseBytes }, 'the store was full; its history is compacted');
   }
 
   async #compact(revision: number): Promise<void> {

@@ -9,13 +9,13 @@ export interface Row<T> {
 
 /** A record that came, changed or went, in the order of the store. */
 export interface RowChange<T> {
-  /** Of which room it is. */
-  readonly room: string;
-  /** The key without the room's prefix. */
+  /** Which kind of record it is. */
+  readonly kind: string;
+  /** The key without the prefix of its kind. */
   readonly name: string;
   readonly now: Row<T> | undefined;
   readonly before: Row<T> | undefined;
-  /** Which change of which revision it is: the same at every monitor, but for what a snapshot showed. */
+  /** Position in the store's history: the same at every monitor, but for changes that a snapshot showed. */
   readonly revision: number;
   readonly ordinal: number;
 }
@@ -23,7 +23,7 @@ export interface RowChange<T> {
 export interface RecordCacheOptions<T> {
   readonly name: string;
   readonly prefix: string;
-  /** Keep records as text, and read one when somebody asks for it: most of them nobody ever does. */
+  /** Keep records as text, and decode one when it is asked for: most never are. */
   readonly lazy?: boolean;
   readonly decode: (text: string) => T;
   /** The record was unreadable; it is left out. */
@@ -31,7 +31,7 @@ export interface RecordCacheOptions<T> {
   onChange(change: RowChange<T>): void;
 }
 
-/** A live copy of one kind of record. Fed by `CellCopy`, which sees all kinds in the order of their revisions. */
+/** A live copy of one kind of record, fed by `CellCopy` in the order of revisions. */
 export class RecordCache<T> {
   readonly prefix: string;
   readonly #options: RecordCacheOptions<T>;
@@ -51,7 +51,7 @@ export class RecordCache<T> {
     return row instanceof LazyRow && !row.isRead ? this.#read(name, row as LazyRow<T>) : row;
   }
 
-  /** Is there a record of the name? It may turn out to be unreadable. */
+  /** Is there a record of the name? It may be unreadable. */
   has(name: string): boolean {
     return this.#rows.has(name);
   }
@@ -71,10 +71,10 @@ export class RecordCache<T> {
     const name = entry.key.slice(this.prefix.length);
     const before = this.#rows.get(name);
     if (before !== undefined && before.modRevision >= entry.modRevision) return;
-    const now = this.#options.lazy === true ? this.#unread(entry, before) : this.#decoded(entry);
+    const now = this.#options.lazy === true ? this.#lazyRow(entry, before) : this.#decoded(entry);
     if (now === null) return;
     this.#rows.set(name, now);
-    this.#options.onChange({ room: this.#options.name, name, now, before, revision, ordinal });
+    this.#options.onChange({ kind: this.#options.name, name, now, before, revision, ordinal });
   }
 
   delete(key: string, revision: number, ordinal: number): void {
@@ -82,8 +82,8 @@ export class RecordCache<T> {
     const before = this.#rows.get(name);
     if (before === undefined) return;
     this.#rows.delete(name);
-    const room = this.#options.name;
-    this.#options.onChange({ room, name, now: undefined, before, revision, ordinal });
+    const kind = this.#options.name;
+    this.#options.onChange({ kind, name, now: undefined, before, revision, ordinal });
   }
 
   /** After a gap: what the snapshot does not hold is gone. @returns the next ordinal, from the given one on */
@@ -105,11 +105,11 @@ export class RecordCache<T> {
     }
   }
 
-  #unread(entry: Entry, before: Row<T> | undefined): Row<T> {
+  #lazyRow(entry: Entry, before: Row<T> | undefined): Row<T> {
     return new LazyRow(entry, this.#options.decode, lastRead(before));
   }
 
-  /** An unreadable record leaves what was there before it. */
+  /** An unreadable record leaves the row before it in place. */
   #read(name: string, row: LazyRow<T>): Row<T> | undefined {
     try {
       row.read();
@@ -123,11 +123,11 @@ export class RecordCache<T> {
   }
 }
 
-/** A record that is read when its value is asked for. */
+/** A record that is decoded when its value is asked for. */
 class LazyRow<T> implements Row<T> {
   readonly createRevision: number;
   readonly modRevision: number;
-  /** The last row before this one that was read; forgotten when this one is. */
+  /** The last decoded row before this one; dropped when this one is decoded. */
   before: Row<T> | undefined;
   #text: string | null;
   #value: T | null = null;

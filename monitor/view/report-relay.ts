@@ -14,8 +14,8 @@ export const RELAY_QUEUE_MAX = 10_000;
 const BATCH_CHARS = 64 * 1024;
 
 /**
- * This monitor's merged view as a source for schedulers, arbiters and other monitors. Every message is turned into text
- * once for all readers; those that come in one go travel as one chunk.
+ * This monitor's merged view as a source for schedulers, arbiters and other monitors. A message is encoded once for all
+ * readers; messages of one turn of the event loop travel as one chunk. See docs/decisions: Monitors' copies.
  */
 export class ReportRelay {
   readonly #follower: ReportFollower;
@@ -34,15 +34,15 @@ export class ReportRelay {
     return this.#live.readers;
   }
 
-  /** A host said something new. Beats are kept back: a host that is not `silent` is heard. */
+  /** A host reported a change. Beats are not passed on: a host that is not `silent` is reporting. */
   onMessage(message: HostReport): void {
     if (message.kind !== 'beat') this.#send(message);
   }
 
-  onHost(sight: HostFreshness, what: HostChange): void {
-    const { host, incarnation, seq } = sight;
+  onHost(freshness: HostFreshness, what: HostChange): void {
+    const { host, incarnation, seq } = freshness;
     if (what === 'left') this.#send({ kind: 'left', host });
-    else if (what === 'silent') this.#send(this.#silentFrame(sight));
+    else if (what === 'silent') this.#send(this.#silentFrame(freshness));
     else if (incarnation >= 0) this.#send({ kind: 'beat', host, incarnation, seq });
   }
 
@@ -50,29 +50,29 @@ export class ReportRelay {
     this.#send(this.#viewFrame(true));
   }
 
-  /** Everything known, then all that comes. */
+  /** Everything known, then every change. */
   async *read(signal: AbortSignal): AsyncGenerator<string> {
     this.#flush();
-    // From here on changes queue up. What is sent below may already hold some of them; the merge takes no harm.
+    // From here on changes queue up. What is sent below may hold some of them already: the merge is idempotent.
     const live = this.#live.subscribe(signal);
     let text = ndjsonLine(this.#viewFrame(false));
-    const told = new Set<string>();
+    const sent = new Set<string>();
     for (const message of this.#follower.messages()) {
       text += ndjsonLine(message);
-      // In one piece with what is known of it: a reader takes a host of which it has just been told for one that is heard.
+      // In one chunk with its messages: a reader takes a host with messages for one that is reporting.
       text += this.#silentLine(this.#follower.view.host(message.host));
-      told.add(message.host);
+      sent.add(message.host);
       if (text.length < BATCH_CHARS) continue;
       yield text;
       text = '';
     }
-    for (const sight of this.#follower.view.hosts())
-      if (!told.has(sight.host)) text += this.#silentLine(sight);
+    for (const freshness of this.#follower.view.hosts())
+      if (!sent.has(freshness.host)) text += this.#silentLine(freshness);
     yield text + ndjsonLine(this.#viewFrame(true));
     yield* live;
   }
 
-  /** What hosts report of the jobs, by `<namespace>/<job>`, and whether that is all. */
+  /** What hosts report of the jobs, by `<namespace>/<job>`, and whether the view is complete. */
   async *answer(jobKeys: readonly string[]): AsyncGenerator<string> {
     let text = '';
     for (const part of this.#follower.partsOf(jobKeys)) {
@@ -106,13 +106,15 @@ export class ReportRelay {
     return { kind: 'view', complete: this.#follower.view.complete, synced };
   }
 
-  /** Nothing of a host that is heard. */
-  #silentLine(sight: HostFreshness | undefined): string {
-    return sight === undefined || sight.staleSinceMs === null ? '' : ndjsonLine(this.#silentFrame(sight));
+  /** Empty for a host that is reporting. */
+  #silentLine(freshness: HostFreshness | undefined): string {
+    return freshness === undefined || freshness.staleSinceMs === null
+      ? ''
+      : ndjsonLine(this.#silentFrame(freshness));
   }
 
-  #silentFrame(sight: HostFreshness): ReportFrame {
-    const silentMs = Math.max(0, this.#clock.nowMs() - (sight.staleSinceMs ?? this.#clock.nowMs()));
-    return { kind: 'silent', host: sight.host, silentMs };
+  #silentFrame(freshness: HostFreshness): ReportFrame {
+    const silentMs = Math.max(0, this.#clock.nowMs() - (freshness.staleSinceMs ?? this.#clock.nowMs()));
+    return { kind: 'silent', host: freshness.host, silentMs };
   }
 }

@@ -8,6 +8,7 @@ import type { Ledger } from '../../src/core/fit/ledger.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../src/ports/cell-store.ts';
+import { onAbort } from '../../src/ports/on-abort.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import type { RunRecord } from '../../src/wire/records/records.ts';
 import {
@@ -26,10 +27,19 @@ import {
   sharedResourceCodec,
 } from '../../src/wire/records/records.ts';
 import { RecordIndex } from './record-index.ts';
-import type { Row, RowChange } from './record-cache.ts';
+import type { RowChange } from './record-cache.ts';
 import { RecordCache } from './record-cache.ts';
 
-/** The kinds of record that a monitor keeps, with what each holds. */
+/**
+ * This monitor's copies of the cell.
+ *
+ * - `view.ts`: `CellCopy`, a live copy of the whole store, with indexes by job and host
+ * - `record-cache.ts`: one kind of record in it; `record-index.ts`: records by a group key
+ * - `report-relay.ts`: the merged reports of the hosts as a stream for schedulers, arbiters and other monitors
+ * - `rank.ts`: which of the living monitors acts on a job, a host or the store
+ */
+
+/** The kinds of record that a monitor keeps, with their values. */
 export interface RecordKinds {
   readonly hosts: Host;
   readonly alive: true;
@@ -50,24 +60,23 @@ export interface RecordKinds {
 
 export type RecordKind = keyof RecordKinds;
 
-export type CellChange = { [K in RecordKind]: { readonly room: K } & RowChange<RecordKinds[K]> }[RecordKind];
+export type CellChange = { [K in RecordKind]: { readonly kind: K } & RowChange<RecordKinds[K]> }[RecordKind];
 
 export interface CellCopyHandlers {
-  /** @param listed a snapshot shows it: its ordinal is not that of the change in its revision */
+  /** @param listed a snapshot shows it, so its ordinal is not that of the change in its revision */
   onChange(change: CellChange, listed: boolean): void;
   /**
-   * A snapshot is about to replace what was known: changes before its revision may have been missed. What it shows of them
-   * follows, in the order of revisions; of the first one nothing.
+   * A snapshot is about to replace the copy: changes before its revision may have been missed. Those that it shows follow in
+   * the order of revisions; of the first snapshot none.
    */
   onGap(revision: number, first: boolean): void;
-  /** It has. */
+  /** The snapshot has replaced the copy. */
   onReplaced(): void;
 }
 
 /**
- * The monitor's copy of the store. One follow over the whole cell instead of one for each kind of record: so changes of
- * different kinds come in the order of their revisions, and those of one transaction together. An allocation and the
- * outcome that takes its place are never both missing.
+ * One watch over the whole cell instead of one for each kind of record: changes of different kinds come in the order of their
+ * revisions, and those of one transaction together. An allocation and the outcome that replaces it are never both missing.
  */
 export class CellCopy {
   readonly hosts: RecordCache<Host>;
@@ -82,7 +91,7 @@ export class CellCopy {
   readonly intents: RecordCache<Intent>;
   readonly runs: RecordCache<RunRecord>;
   readonly roles: RecordCache<RoleRecord>;
-  /** What operators say that hosts share, and what is taken of it by `<resource>/<value>`. */
+  /** What hosts share by the operators' definition, and what is claimed of it by `<resource>/<value>`. */
   readonly shared: RecordCache<SharedResource>;
   readonly pools: RecordCache<Pool>;
   /** One record, of no name. */
@@ -95,50 +104,45 @@ export class CellCopy {
   readonly ready: Promise<void>;
   readonly #handlers: CellCopyHandlers;
   readonly #log: Log;
-  readonly #rooms: readonly RecordCache<unknown>[];
-  /** By what follows the cell's root in their keys, where that is one word, with its slash. */
-  readonly #roomByWord: ReadonlyMap<string, RecordCache<unknown>>;
+  readonly #caches: RecordCache<unknown>[] = [];
+  /** By the folder below the cell's root, with its slash. */
+  readonly #cacheByFolder: ReadonlyMap<string, RecordCache<unknown>>;
   readonly #rootLength: number;
   readonly #following: Following;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   #revision = 0;
   #first = true;
-  /** During the first snapshot everything is new and nothing is news. */
+  /** During the first snapshot no changes are reported. */
   #quiet = true;
-  /** What comes now is from a snapshot. */
+  /** Changes now come from a snapshot. */
   #listing = false;
 
   constructor(store: CellStore, keys: CellKeys, log: Log, handlers: CellCopyHandlers) {
     this.#handlers = handlers;
     this.#log = log;
-    this.hosts = this.#room('hosts', keys.hosts, (text) => hostCodec.decode(text));
-    this.alive = this.#room('alive', keys.alive, () => true as const);
-    this.eligibility = this.#room('eligibility', keys.eligibility, (text) => eligibilityCodec.decode(text));
-    this.ledgers = this.#room('ledgers', keys.ledgers, (text) => ledgerCodec.decode(text));
-    this.allocations = this.#room('allocations', keys.allocations, (text) => allocationCodec.decode(text));
-    this.jobs = this.#room('jobs', keys.jobs, (text) => jobCodec.decode(text), true);
-    this.versions = this.#room('versions', keys.versions, (text) => jobCodec.decode(text), true);
-    this.owners = this.#room('owners', keys.owners, (text) => ownerCodec.decode(text), true);
-    this.outcomes = this.#room('outcomes', keys.outcomes, (text) => outcomeCodec.decode(text));
-    this.intents = this.#room('intents', keys.intents, (text) => intentCodec.decode(text));
-    this.runs = this.#room('runs', keys.runs, (text) => runCodec.decode(text));
-    this.roles = this.#room('roles', keys.roles, (text) => roleCodec.decode(text));
-    this.meta = this.#room('meta', keys.meta, (text) => metaCodec.decode(text));
-    this.shared = this.#room('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
-    this.pools = this.#room('pools', keys.pools, (text) => poolCodec.decode(text));
-    this.#rooms = [
-      ...[this.hosts, this.alive, this.eligibility, this.ledgers, this.allocations, this.jobs],
-      ...[this.versions, this.owners, this.outcomes, this.intents, this.runs, this.roles, this.meta],
-      ...[this.shared, this.pools],
-    ] as readonly RecordCache<unknown>[];
+    this.hosts = this.#cache('hosts', keys.hosts, (text) => hostCodec.decode(text));
+    this.alive = this.#cache('alive', keys.alive, () => true as const);
+    this.eligibility = this.#cache('eligibility', keys.eligibility, (text) => eligibilityCodec.decode(text));
+    this.ledgers = this.#cache('ledgers', keys.ledgers, (text) => ledgerCodec.decode(text));
+    this.allocations = this.#cache('allocations', keys.allocations, (text) => allocationCodec.decode(text));
+    this.jobs = this.#cache('jobs', keys.jobs, (text) => jobCodec.decode(text), true);
+    this.versions = this.#cache('versions', keys.versions, (text) => jobCodec.decode(text), true);
+    this.owners = this.#cache('owners', keys.owners, (text) => ownerCodec.decode(text), true);
+    this.outcomes = this.#cache('outcomes', keys.outcomes, (text) => outcomeCodec.decode(text));
+    this.intents = this.#cache('intents', keys.intents, (text) => intentCodec.decode(text));
+    this.runs = this.#cache('runs', keys.runs, (text) => runCodec.decode(text));
+    this.roles = this.#cache('roles', keys.roles, (text) => roleCodec.decode(text));
+    this.meta = this.#cache('meta', keys.meta, (text) => metaCodec.decode(text));
+    this.shared = this.#cache('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
+    this.pools = this.#cache('pools', keys.pools, (text) => poolCodec.decode(text));
     this.#rootLength = keys.root.length;
-    this.#roomByWord = new Map(this.#rooms.map((room) => [room.prefix.slice(keys.root.length), room]));
+    this.#cacheByFolder = new Map(this.#caches.map((cache) => [cache.prefix.slice(keys.root.length), cache]));
     this.#following = store.follow(keys.root, {
       onSnapshot: (snapshot) => this.#replace(snapshot),
       onChanges: (changes, revision) => this.#apply(changes, revision),
     });
     this.ready = this.#following.ready;
-    // Whoever waits for `ready` hears of a close before the first snapshot; nobody has to.
+    // Rejects on a close before the first snapshot; a rejection that no caller awaits is no fault.
     this.ready.catch(() => undefined);
   }
 
@@ -157,7 +161,7 @@ export class CellCopy {
     return specs;
   }
 
-  /** The job's allocations but for those that are only reserved: a gang shows whole, or not at all (I6). */
+  /** The job's allocations without those that are only reserved: a gang shows whole, or not at all (I6). */
   *allocationsOf(jobKey: string): IterableIterator<Allocation> {
     for (const { value } of this.allocationsByJob.of(jobKey).values())
       if (value.intent === undefined || !this.intents.has(`${jobKey}/${value.intent}`)) yield value;
@@ -169,14 +173,10 @@ export class CellCopy {
     return new Promise((resolve) => {
       const waiting = { revision, resolve };
       this.#waiting.add(waiting);
-      signal.addEventListener(
-        'abort',
-        () => {
-          this.#waiting.delete(waiting);
-          resolve();
-        },
-        { once: true },
-      );
+      onAbort(signal, () => {
+        this.#waiting.delete(waiting);
+        resolve();
+      });
     });
   }
 
@@ -184,21 +184,23 @@ export class CellCopy {
     this.#following.close();
   }
 
-  /** @param lazy for what comes by the thousand and is seldom asked for */
-  #room<K extends RecordKind>(
-    room: K,
+  /** @param lazy for records that come by the thousand and are seldom read */
+  #cache<K extends RecordKind>(
+    kind: K,
     prefix: string,
     decode: (text: string) => RecordKinds[K],
     lazy = false,
   ): RecordCache<RecordKinds[K]> {
-    return new RecordCache<RecordKinds[K]>({
-      name: room,
+    const cache = new RecordCache<RecordKinds[K]>({
+      name: kind,
       prefix,
       lazy,
       decode,
       onBadRecord: (key, error) => this.#log.error({ key, error }, 'a record cannot be read and is left out'),
       onChange: (change) => this.#onChange(change as CellChange),
     });
+    this.#caches.push(cache);
+    return cache;
   }
 
   #onChange(change: CellChange): void {
@@ -207,14 +209,13 @@ export class CellCopy {
   }
 
   #reindex(change: CellChange): void {
-    switch (change.room) {
-      case 'allocations':
+    switch (change.kind) {
+      case 'allocations': {
+        const host = (change.now ?? change.before)?.value.host ?? '';
         this.allocationsByJob.change(jobKeyOfName(change.name), idOfName(change.name), change.now);
-        {
-          const host = (change.now ?? change.before)?.value.host ?? '';
-          this.allocationsByHost.change(host, idOfName(change.name), change.now);
-        }
+        this.allocationsByHost.change(host, idOfName(change.name), change.now);
         break;
+      }
       case 'outcomes':
         this.outcomesByJob.change(jobKeyOfName(change.name), idOfName(change.name), change.now);
         break;
@@ -238,11 +239,11 @@ export class CellCopy {
     for (const entry of first ? snapshot.entries.values() : byRevision(snapshot)) {
       const ordinal = ordinals.get(entry.modRevision) ?? 0;
       ordinals.set(entry.modRevision, ordinal + 1);
-      this.#roomOf(entry.key)?.put(entry, entry.modRevision, ordinal);
+      this.#cacheOf(entry.key)?.put(entry, entry.modRevision, ordinal);
     }
-    // No two changes have the same place, of whichever rooms they are.
+    // No two changes have the same position, whatever their kinds.
     let ordinal = ordinals.get(snapshot.revision) ?? 0;
-    for (const room of this.#rooms) ordinal = room.keepOnly(keys, snapshot.revision, ordinal);
+    for (const cache of this.#caches) ordinal = cache.keepOnly(keys, snapshot.revision, ordinal);
     this.#advance(snapshot.revision);
     this.#quiet = false;
     this.#listing = false;
@@ -253,8 +254,8 @@ export class CellCopy {
     for (let ordinal = 0; ordinal < changes.length; ordinal++) {
       const change = changes[ordinal]!;
       if (change.kind === 'put')
-        this.#roomOf(change.entry.key)?.put(change.entry, change.entry.modRevision, ordinal);
-      else this.#roomOf(change.key)?.delete(change.key, revision, ordinal);
+        this.#cacheOf(change.entry.key)?.put(change.entry, change.entry.modRevision, ordinal);
+      else this.#cacheOf(change.key)?.delete(change.key, revision, ordinal);
     }
     this.#advance(revision);
   }
@@ -268,11 +269,11 @@ export class CellCopy {
     }
   }
 
-  #roomOf(key: string): RecordCache<unknown> | undefined {
+  #cacheOf(key: string): RecordCache<unknown> | undefined {
     const from = this.#rootLength;
     const end = key.indexOf('/', from);
-    const room = this.#roomByWord.get(key.slice(from, end < 0 ? key.length : end + 1));
-    return room ?? this.#rooms.find(({ prefix }) => key.startsWith(prefix));
+    const cache = this.#cacheByFolder.get(key.slice(from, end < 0 ? key.length : end + 1));
+    return cache ?? this.#caches.find(({ prefix }) => key.startsWith(prefix));
   }
 }
 
@@ -280,7 +281,7 @@ function byRevision({ entries }: Snapshot): readonly Entry[] {
   return [...entries.values()].sort((a, b) => a.modRevision - b.modRevision);
 }
 
-/** More earlier specs than this say nothing about what runs now. */
+/** Older specs than these do not matter to what runs now. */
 const VERSIONS_READ_MAX = 20;
 
 /** `<namespace>/<job>/<id>` → `<namespace>/<job>` */
@@ -291,5 +292,3 @@ function jobKeyOfName(name: string): string {
 function idOfName(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
-
-export type { Row };

@@ -13,7 +13,7 @@ import type {
 } from '../wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/api/host-api.ts';
 import type { HostUsage } from '../wire/api/usage-api.ts';
-import { bodyOf, isPassing, isSuccess, problemErrorOf, problemErrorOfStream, problemOf } from './clients.ts';
+import { bodyOf, isPassing, isSuccess, problemErrorOfStream, problemOf } from './clients.ts';
 
 export interface HostClientOptions {
   /** For one order or question. */

@@ -63,7 +63,7 @@ describe('a store with a small quota', () => {
     const before = await upkeep.measure();
     expect(before).toMatchObject({ isFull: true });
 
-    await keeper.look();
+    await keeper.check();
     expect(keeper.size).toMatchObject({ isFull: false });
     expect(keeper.size?.databaseBytes).toBeLessThan(before.databaseBytes / 2);
     expect((await committed).get('a')).toMatchObject({ kind: 'committed' });
@@ -94,7 +94,7 @@ describe('a store with a small quota', () => {
     for (let at = 0; at <= 100; at += 20) {
       await put(store, key, String(at));
       versions.push((await store.read([key])).revision);
-      await keeper.look();
+      await keeper.check();
       await clock.advance(20_000);
     }
     await expect(store.list(keys.root, versions[0])).rejects.toMatchObject({ code: 'compacted' });
@@ -102,7 +102,7 @@ describe('a store with a small quota', () => {
     expect(kept.entries.get(key)?.value).toBe('60');
     // Twice is once.
     await expect(upkeep.compact(versions[0] ?? 0)).rejects.toBeInstanceOf(StoreError);
-    await keeper.look();
+    await keeper.check();
     copy.close();
     await keeper.close();
   });

@@ -183,7 +183,7 @@ describe('the house is in order', () => {
     expect(deleting.sort()).toEqual([
       'monitor/limits/quotas.ts', // what namespaces may use no longer
       'monitor/limits/shared-resources.ts', // what hosts share no longer
-      'monitor/reaper/reaper.ts', // jobs, runs and outcomes past retention
+      'monitor/reaper/retention.ts', // jobs, runs and outcomes past retention
       'schedulers/commit/releaser.ts', // surplus outcomes
       'schedulers/ownership/ownership.ts', // owner keys
       'sim/store/server.ts', // what a restored store does not hold

@@ -36,9 +36,9 @@ export const IN_MONITORS: readonly Mutant[] = [
     theme: 'lost',
     slip: 'a host is declared lost at its first missed sign of life',
     file: 'monitor/hosts/hosts.ts',
-    find: 'const dueMs = sinceMs + this.#deps.lostAfterMs + this.#turn(host) * LOOK_MS * 2;\n      if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;',
+    find: 'const dueMs = sinceMs + this.#deps.lostAfterMs + monitorRank(this.#deps, host) * CHECK_MS * 2;\n      if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;',
     replace:
-      'const dueMs = sinceMs + this.#turn(host) * LOOK_MS * 2;\n      if (nowMs < dueMs || suspects.size > 99 || this.#isLost(host)) continue;',
+      'const dueMs = sinceMs + monitorRank(this.#deps, host) * CHECK_MS * 2;\n      if (nowMs < dueMs || suspects.size > 99 || this.#isLost(host)) continue;',
     breaks: ['I18'],
   },
   {

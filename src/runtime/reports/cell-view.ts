@@ -160,3 +160,9 @@ export class ViewIndex {
     if (ofJob?.size === 0) this.#byJob.delete(key);
   }
 }
+
+/** Has the host reported, and not gone silent since? Its first message is a full report, so the view then has all of it. */
+export function isReporting(view: CellView, host: string): boolean {
+  const freshness = view.host(host);
+  return freshness !== undefined && freshness.asOfMs !== null && freshness.staleSinceMs === null;
+}

@@ -9,7 +9,15 @@ test('a host is news when it falls silent and when it speaks again, not when it 
   const told: (CellEvent | LazyEvent | null)[] = [];
   const news = new HostEvents('monitor-1', new ManualClock(), (event) => told.push(event));
   const sight = { host: 'h1', incarnation: 1, seq: 1, asOfMs: 1, staleSinceMs: null, allocations: 0 };
-  for (const what of ['silent', 'heard', 'heard', 'silent', 'heard', 'left', 'silent'] as HostChange[])
+  for (const what of [
+    'silent',
+    'reporting',
+    'reporting',
+    'silent',
+    'reporting',
+    'left',
+    'silent',
+  ] as HostChange[])
     news.host(sight, what);
   news.heldBack(3);
   news.heldBack(0);

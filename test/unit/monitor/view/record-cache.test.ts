@@ -20,7 +20,7 @@ function roomOf() {
   return { room, seen, put };
 }
 
-describe('a room that reads late', () => {
+describe('a cache that decodes late', () => {
   it('reads a record once, and only when it is asked for', () => {
     const { room, seen, put } = roomOf();
     put('a', 'one', 1);

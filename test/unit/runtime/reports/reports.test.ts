@@ -121,7 +121,7 @@ describe('ReportFollower, all hosts', () => {
     host.endStreams();
     await clock.advance(1_000);
     await until(() => follower.view.size === 0);
-    expect(changes).toEqual(['heard', 'restarted']);
+    expect(changes).toEqual(['reporting', 'restarted']);
     expect(follower.view.host('h1')).toMatchObject({ incarnation: 2, seq: 0 });
   });
 

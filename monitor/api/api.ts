@@ -1,0 +1,46 @@
+import type { Route } from '../../src/ports/http.ts';
+import { REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
+import type { StoreKeeper } from '../store/store.ts';
+import { attachRoutes } from './attach-routes.ts';
+import { cellRoutes } from './cell-routes.ts';
+import { healthRoutes } from './health-routes.ts';
+import { hostRoutes } from './host-routes.ts';
+import { jobRoutes } from './job-routes.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { guarded } from './problems.ts';
+import { quotaRoutes } from './quota-routes.ts';
+import { schemaRoutes } from './schema-routes.ts';
+import { streamRoutes } from './stream-routes.ts';
+
+/**
+ * The API that people and roles use. A request goes through `problems.ts`, to one of the routes, which reads its parameters
+ * with `requests.ts` and works on `monitor-state.ts`:
+ *
+ * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
+ * - `host-routes.ts`: hosts, their eligibility, schedulers
+ * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use
+ * - `attach-routes.ts`: exec, signal and attach, passed on to the host
+ * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
+ *
+ * Every answer carries the store revision of this monitor's copy.
+ * @param keeper null: another program maintains the store
+ */
+export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
+  const routes = [
+    ...jobRoutes(state),
+    ...hostRoutes(state),
+    ...cellRoutes(state, keeper),
+    ...quotaRoutes(state),
+    ...streamRoutes(state),
+    ...attachRoutes(state),
+    ...healthRoutes(state),
+    ...schemaRoutes(),
+  ];
+  return routes.map((route) => ({
+    ...route,
+    handle: guarded(async (request) => {
+      const reply = await route.handle(request);
+      return { ...reply, headers: { [REVISION_HEADER]: String(state.copy.revision), ...reply.headers } };
+    }),
+  }));
+}
