@@ -5,8 +5,6 @@ import { slotName } from '../src/core/cell/ids.ts';
 import type { Switches } from '../src/core/quota/quota.ts';
 import type { SharedUse } from '../src/core/cell/claim.ts';
 import { partsOfPool } from '../src/core/quota/shared-resource.ts';
-import type { Eviction, Plan, PlanOutcome } from '../src/core/commit/plan.ts';
-import type { AllocationReport } from '../src/core/host/report.ts';
 import type { Fill } from '../src/core/slots/job-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';

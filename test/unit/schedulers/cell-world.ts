@@ -109,7 +109,7 @@ export class CellWorld {
     await this.store.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
   }
 
-  async verdict(host: string, state: Ledger['state']): Promise<void> {
+  async setEligibility(host: string, state: Ledger['state']): Promise<void> {
     const ledger = this.ledger(host);
     await this.put(keys.ledger(host), ledgerCodec.encode({ ...ledger, state, counter: ledger.counter + 1 }));
   }

@@ -56,7 +56,7 @@ describe('schedulers on a cell in memory', () => {
   it('outlives a store that refuses its registration, and begins anew', async () => {
     await world.host('h1');
     let refusals = 2;
-    // A promise that nobody waits for any more must not end the process: vitest fails on one.
+    // A rejected promise that is no longer awaited must not end the process: vitest fails on one.
     const refusing = (store: CellStore, attempt: Attempt): Promise<AttemptReply> => {
       const registers = attempt.writes.some(({ key }) => key.startsWith(keys.roles));
       if (!registers || refusals-- <= 0) return store.attempt(attempt);
@@ -318,7 +318,7 @@ describe('schedulers on a cell in memory', () => {
     const before = world.running().find(({ job }) => job === 'moves')?.host ?? '';
     const lost = world.hosts.get(before);
     world.fate = (call) => (call.url.startsWith(lost?.address ?? '-') ? 'refuse' : 'pass');
-    await world.verdict(before, 'lost');
+    await world.setEligibility(before, 'lost');
     const placesOf = (job: string) => world.allocations().filter((allocation) => allocation.job === job);
     await world.until(() => placesOf('moves').length === 2, 'the replacement');
     expect(
@@ -414,7 +414,7 @@ class Waiting implements Following {
   constructor(following: Following) {
     this.#following = following;
     this.ready = new Promise((_resolve, reject) => (this.#reject = reject));
-    // As every store does: who waits for a follow hears of its close, and nobody has to.
+    // As every store does: `ready` rejects on close, and need not be awaited.
     this.ready.catch(() => undefined);
   }
 

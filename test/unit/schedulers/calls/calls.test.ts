@@ -105,7 +105,7 @@ describe('HostCalls', () => {
     expect([open.length, openTo('late')]).toEqual([128, 0]);
     await answer('h0');
     expect([open.length, openTo('late')]).toEqual([128, 1]);
-    // Of the first three much is still to be told.
+    // Much still waits for the first three.
     for (const host of ['h1', 'h2']) await answer(host);
     many('later', 20);
     for (const host of ['h3', 'h4', 'h5', 'h6']) await answer(host);
@@ -121,7 +121,7 @@ describe('HostCalls', () => {
     // Those before them are late one after the other, in 200 ms each.
     await clock.advance(800);
     expect(new Set(answered)).toEqual(new Set(healthy));
-    // From then on nobody waits for them.
+    // From then on no call waits for them.
     await clock.advance(800);
     expect(answered.length).toBe(1_600);
     for (const host of healthy) expect(calls.isSilent(host)).toBe(false);
@@ -142,7 +142,7 @@ describe('HostCalls', () => {
     await clock.advance(5_000);
     for (let n = 0; n < 64; n++) await answer(`h${String(n)}`, 2);
     await giveUp('waits', 2);
-    // Held for silent: it has one of the places that nobody else needs.
+    // Silent: its call has one of the permits for silent hosts.
     expect(calls.isSilent('waits')).toBe(true);
     expect(openTo('waits')).toBe(1);
   });
@@ -153,7 +153,7 @@ describe('HostCalls', () => {
     for (const host of hosts) many(host, 10);
     expect(open.length).toBe(32);
     expect(new Set(open.map(({ host }) => host)).size).toBe(32);
-    // One of them is back: all that waits for it is told at once.
+    // One of them is back: all calls that wait for it are sent at once.
     await answer('h0');
     expect([openTo('h0'), calls.isSilent('h0')]).toEqual([9, false]);
     expect(openTo('h32')).toBe(1);
@@ -165,7 +165,7 @@ describe('HostCalls', () => {
     await clock.advance(5_000);
     for (const host of ['healed', ...silent]) await giveUp(host);
     for (const host of [...silent, 'healed']) void call(host);
-    // The 32 places of the silent are taken by others, which do not answer.
+    // The 32 permits for silent hosts are held by calls to others, which do not answer.
     expect(openTo('healed')).toBe(0);
     await clock.advance(61_000);
     expect(openTo('healed')).toBe(1);
@@ -214,7 +214,7 @@ describe('HostCalls', () => {
     expect([await wanted, calls.isSilent('h')]).toEqual(['h', false]);
   });
 
-  it('what can be asked another time does not wait, and takes no place for which anybody waits', async () => {
+  it('a question that can be asked at another time does not wait, and takes no permit for which a call waits', async () => {
     expect(calls.askNow('h', make('h'))).not.toBeNull();
     for (let n = 0; n < 127; n++) void calls.askNow(`h${String(n)}`, make(`h${String(n)}`));
     expect(open.length).toBe(128);
@@ -261,7 +261,7 @@ describe('HostCalls', () => {
     expect(calls.isSilent('h')).toBe(false);
   });
 
-  it('an order without an answer makes silent, and one that was told to come again does not', async () => {
+  it('an order without an answer makes its host silent, and one that is to be repeated does not', async () => {
     const hurried = calls.order(
       'h',
       always,
@@ -286,10 +286,10 @@ describe('HostCalls', () => {
     for (const host of hosts) many(host, 3);
     expect(open.length).toBe(32);
     // The first one is being asked, and the last one waits to be.
-    const told = [order('h0'), order('h39')];
+    const answers = [order('h0'), order('h39')];
     expect(open.slice(32).map(({ host }) => host)).toEqual(['h0', 'h39']);
     for (const { answer: say } of open.splice(32)) say();
-    expect(await Promise.all(told)).toEqual([{ kind: 'absent' }, { kind: 'absent' }]);
+    expect(await Promise.all(answers)).toEqual([{ kind: 'absent' }, { kind: 'absent' }]);
   });
 
   it('no order waits for a question at a host that answers, which is sent sixteen of each', async () => {

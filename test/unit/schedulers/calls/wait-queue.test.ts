@@ -7,45 +7,45 @@ import { WaitQueue } from '../../../../schedulers/calls/wait-queue.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-describe('a waiting line', () => {
+describe('a wait queue', () => {
   it('is a queue', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 200 }), (comes) => {
-        const line = new WaitQueue<number>();
+        const queue = new WaitQueue<number>();
         const model: number[] = [];
         for (const [n, come] of comes.entries()) {
           if (come) {
-            line.push(n);
+            queue.push(n);
             model.push(n);
           } else {
-            line.shift();
+            queue.shift();
             model.shift();
           }
-          expect([line.length, line.first]).toEqual([model.length, model[0]]);
+          expect([queue.length, queue.first]).toEqual([model.length, model[0]]);
         }
       }),
     );
   });
 
   it('lets go of what has left, though it is never empty', async () => {
-    const line = new WaitQueue<object>();
+    const queue = new WaitQueue<object>();
     const all: WeakRef<object>[] = [];
     const come = (): void => {
       const one = {};
       all.push(new WeakRef(one));
-      line.push(one);
+      queue.push(one);
     };
     for (let n = 0; n < 10; n++) come();
     for (let n = 0; n < 1_000; n++) {
       come();
-      line.shift();
+      queue.shift();
     }
     // What was referred to weakly in this turn lives until its end.
     await new Promise((resolve) => setImmediate(resolve));
     collectGarbage();
-    expect(line.length).toBe(10);
-    const left = all.slice(0, -line.length);
-    expect(left.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(line.length + 1);
-    expect(line.first).toBe(all.at(-10)?.deref());
+    expect(queue.length).toBe(10);
+    const left = all.slice(0, -queue.length);
+    expect(left.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(queue.length + 1);
+    expect(queue.first).toBe(all.at(-10)?.deref());
   });
 });

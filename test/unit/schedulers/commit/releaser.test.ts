@@ -9,7 +9,7 @@ import { allocationCodec } from '../../../../src/wire/records/records.ts';
 import { withCalls } from '../../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 
-/** Before the sweep, and before a host is told again that heard an order and has not come to its end. */
+/** Before the sweep, and before a host that confirmed an order is ordered again. */
 const SOON_MS = 1_000;
 
 describe('a release that the store refuses', () => {

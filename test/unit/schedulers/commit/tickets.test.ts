@@ -35,7 +35,7 @@ describe('a scheduler that needs tickets', () => {
     }
   });
 
-  it('S4.12 asks for a gang as a whole, and for others one by one', async () => {
+  it('S4.12 asks for a gang as a whole, and for other groups one by one', async () => {
     const hosts = [await world.host('h1'), await world.host('h2')];
     const runs = (count: number): boolean =>
       hosts.reduce((sum, { running }) => sum + running.length, 0) === count;
@@ -106,7 +106,7 @@ describe('a scheduler that needs tickets', () => {
     expect(new Set(host.orders.map(({ allocation }) => allocation.id)).size).toBe(1);
   });
 
-  it('I45 a host that refuses the order for its ticket is told to stop it, before the claim goes', async () => {
+  it('I45 a host that refuses the order for its ticket is ordered to stop it, before the claim is released', async () => {
     const host = await world.host('h1');
     const whenStopped: (string | undefined)[] = [];
     world.fate = (call) => {
@@ -142,7 +142,7 @@ describe('a scheduler that needs tickets', () => {
     expect(world.allocations()[0]?.id).toBe(host.orders[0]?.allocation.id);
   });
 
-  it('S4.17 without an arbiter nothing is claimed and nothing starts, and it goes on when one comes', async () => {
+  it('S4.17 without an arbiter nothing is claimed and nothing starts, and it continues when one comes', async () => {
     const lonely = new CellWorld();
     try {
       const host = await lonely.host('h1');

@@ -11,7 +11,7 @@ import { seededRandom } from '../../../../src/core/random/random.ts';
 import { compileOptions } from '../../../../schedulers/policies/options.ts';
 import { makeJob } from '../cell-world.ts';
 
-/** A job of two, of which a host runs the first without a record: somebody else has its room. */
+/** A job of two, of which a host runs the first without a record: another claim holds its capacity. */
 function partlyUnrecorded(): OwnedJob {
   const spec = makeJob('web', { type: 'service' }, { count: 2, distinct: ['id'] });
   const job = new OwnedJob({ job: spec, version: 1, desired: 'run', submittedAtMs: 1 }, 1, 1);
@@ -25,7 +25,7 @@ function partlyUnrecorded(): OwnedJob {
   return job;
 }
 
-it('I53 what runs without a record fills its slot: the others are placed beside it, and its host is taken', () => {
+it('I53 an unrecorded allocation fills its slot, and its host counts for `distinct`', () => {
   const state = new CellState(() => undefined);
   for (const id of ['h1', 'h2']) {
     state.setHost(makeHost(id));
@@ -37,9 +37,9 @@ it('I53 what runs without a record fills its slot: the others are placed beside 
     world: { random: seededRandom(1) },
   } as unknown as Term;
   const job = partlyUnrecorded();
-  // A look says what should change and begins none of it, so it needs none of those who would.
+  // It says what should change and begins none of it, so it needs no other part.
   const todo = new Decider(term, {} as DeciderParts).todoOf(job, 0);
-  // The second slot alone is open, nobody stops what has no record, and the job is not at its end.
+  // Only the second slot is open, the unrecorded allocation is not stopped, and the job is not finished.
   expect(todo.fills.map(({ index }) => index)).toEqual([1]);
   expect([todo.stops, todo.finished]).toEqual([[], null]);
   const group = job.record.job.groups['web'];

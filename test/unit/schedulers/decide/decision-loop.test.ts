@@ -11,7 +11,7 @@ const EACH = 64;
 /** Turns' worth of jobs: more than may ever be decided. */
 const JOBS = 200;
 
-/** Jobs that each place `EACH`, and a pipeline in which they stay until they are moved on. */
+/** Jobs that each place `EACH`, and a pipeline in which they stay until the test ends them. */
 function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   const ending = new AbortController();
   const pipeline = {
@@ -58,7 +58,7 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   const ended = loop.run();
   return {
     ...{ pipeline, loop },
-    /** Until the loop waits: each stretch of turns ends with a turn of the others. */
+    /** Until the loop waits: each time slice ends with a return to the event loop. */
     settle: () => turns(2 * JOBS),
     end: async () => {
       ending.abort();
@@ -68,7 +68,7 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
 }
 
 describe('decision loop', () => {
-  it('decides no more than the store takes, and goes on when some of it has landed', async () => {
+  it('decides no more than the store takes, and continues when some of it is committed', async () => {
     const { pipeline, loop, settle, end } = worldOf(3 * EACH, 'none');
     await settle();
     expect(pipeline.committing).toBe(3 * EACH);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../../schedulers/decide/fair-queue.ts';
 
 describe('FairQueue', () => {
-  it('S3.47 gives every namespace its turn, whoever has more jobs', () => {
+  it('S3.47 serves every namespace in turn, however many jobs another one has', () => {
     const queue = new FairQueue();
     for (let i = 0; i < 100; i++) queue.push('large', 50, `large/${String(i)}`);
     queue.push('small', 50, 'small/0');

@@ -5,7 +5,7 @@ import type { SchedulerEvent } from '../../../../src/wire/api/scheduler-api.ts';
 import type { Member } from '../cell-world.ts';
 import { CellWorld, makeJob } from '../cell-world.ts';
 
-/** Decisions are told apart by their time: each takes so long, and nothing else does. */
+/** Each decision takes so long, and nothing else takes any time. */
 const DECISION_MS = 20;
 const PICKY_JOBS = 40;
 
@@ -19,22 +19,22 @@ describe('scheduling time is shared', () => {
   });
   afterEach(() => world.close());
 
-  const told = (kind: SchedulerEvent['kind'], job: string): SchedulerEvent[] =>
+  const eventsOf = (kind: SchedulerEvent['kind'], job: string): SchedulerEvent[] =>
     member.events.filter((event) => event.kind === kind && event.job === job);
 
   /** Submits ten tasks of another tenant in the midst of it. @returns decisions from its owning to its last placement */
   const decisionsUntilSmall = async (): Promise<number> => {
     const small: Job = makeJob('small', { namespace: 'small' }, { count: 10 }, 1);
     await world.submit(small);
-    await world.until(() => told('placed', 'small').length === 10, 'the small job');
-    const owned = told('owned', 'small')[0]?.atMs ?? Number.NaN;
-    const placed = told('placed', 'small').at(-1)?.atMs ?? Number.NaN;
+    await world.until(() => eventsOf('placed', 'small').length === 10, 'the small job');
+    const owned = eventsOf('owned', 'small')[0]?.atMs ?? Number.NaN;
+    const placed = eventsOf('placed', 'small').at(-1)?.atMs ?? Number.NaN;
     return (placed - owned) / DECISION_MS;
   };
 
   it('S3.47 ten tasks wait for two slices of a job of 15,000 of another tenant, and not for the job', async () => {
     await world.submit(makeJob('large', { namespace: 'large' }, { count: 15_000 }, 1));
-    await world.until(() => told('placed', 'large').length > 0, 'the first of the large job');
+    await world.until(() => eventsOf('placed', 'large').length > 0, 'the first of the large job');
     // The decision under way, one more turn of the other tenant, and its own.
     expect(await decisionsUntilSmall()).toBeLessThanOrEqual(3);
     const placed = world.allocations().filter(({ job }) => job === 'large').length;

@@ -18,8 +18,8 @@ const cases = fc.record({
   bound: fc.integer({ min: 1, max: 2_000 }),
 });
 
-describe('a scheduler’s own part of the hosts', () => {
-  it('draws within the bound, and parts of enough hosts never meet', () => {
+describe('a scheduler’s partition of the hosts', () => {
+  it('draws within the bound, and partitions of enough hosts never overlap', () => {
     fc.assert(
       fc.property(cases, ({ seed, parts, bound }) => {
         const owners = new Map<number, number>();
@@ -38,7 +38,7 @@ describe('a scheduler’s own part of the hosts', () => {
     );
   });
 
-  it('leaves no draw to nobody', () => {
+  it('gives every draw to a partition', () => {
     const drawn = new Set<number>();
     for (let part = 0; part < 3; part++) {
       const chance = chanceInPartition(seededRandom(part), () => ({ index: part, count: 3 }));
@@ -47,7 +47,7 @@ describe('a scheduler’s own part of the hosts', () => {
     expect(drawn.size).toBe(100);
   });
 
-  it('is gone through before the rest: nobody leaves a part that has room', () => {
+  it('is searched before the rest: no search leaves a partition with capacity', () => {
     const hosts = Array.from({ length: 400 }, (_, n) => makeHost(`h${String(n)}`));
     const request = makeRequest({
       group: makeGroup({ distinct: ['id'] }),
@@ -92,7 +92,7 @@ describe('where the searches of one that packs begin', () => {
     expect(placesAmong(3, 1)).toBe(1);
   });
 
-  it('are other places after it moved on', () => {
+  it('are other points after a redraw', () => {
     const chance = new PackingChance(seededRandom(3));
     const before = chance.start(1_000_000);
     chance.redraw();

@@ -48,9 +48,9 @@ describe('what hosts share', () => {
     expect(world.allocations()).toHaveLength(7);
     for (const { host, shared } of world.allocations())
       expect(shared).toEqual({ [host === 'h3' ? 'uplink/r2' : 'uplink/r1']: 200 });
-    // The eleven others have their turn as the first ones end.
+    // The eleven other jobs are placed as the first ones end.
     for (let ended = 0; ended < 18; ended++) {
-      await world.until(() => world.running().length > 0, 'somebody who runs');
+      await world.until(() => world.running().length > 0, 'a running task');
       const [one] = world.running();
       world.hosts.get(one?.host ?? '')?.end(one?.id ?? '', 'complete');
       await world.clock.advance(50);
@@ -63,7 +63,7 @@ describe('what hosts share', () => {
     expect(world.outcomes()).toHaveLength(18);
   });
 
-  it('S3.15 says which pool is missing, and goes on when an operator gives more', async () => {
+  it('S3.15 says which pool is missing, and continues when an operator gives more', async () => {
     await racks();
     const { scheduler } = await world.scheduler({ id: 'batch-1' });
     const client = new SchedulerClient(world.network.client());
@@ -100,7 +100,7 @@ describe('what hosts share', () => {
     expect(taken()).toEqual({ 'power/cell': 600 });
   });
 
-  it('S3.15 nobody is evicted for a pool: its share is free only with the release', async () => {
+  it('S3.15 nothing is preempted for a pool: its share is free only with the release', async () => {
     await world.host('h1', 1_000, { rack: 'r1' });
     await share('uplink', { capacity: 300 });
     await world.scheduler({ id: 'batch-1' });

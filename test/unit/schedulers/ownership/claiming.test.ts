@@ -6,7 +6,7 @@ import { outcomeCodec } from '../../../../src/wire/records/records.ts';
 import { withCalls } from '../../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 
-/** A store that holds the creation of owner keys back until it is told to let them go. */
+/** A store that holds the creation of owner keys back until the test releases them. */
 class SlowTakes {
   readonly held: (() => void)[] = [];
   readonly sizes: number[] = [];
@@ -157,7 +157,7 @@ describe('taking jobs', () => {
     await world.until(() => world.allocations().length === 1, 'a placement');
   });
 
-  it('I12 I22 fills no slot of a job of which something cannot be read, and goes on when it can be', async () => {
+  it('I12 I22 fills no slot of a job of which something cannot be read, and continues when it can be', async () => {
     const host = await world.host('h1');
     host.behaviour = (order) => (order.allocation.job === 'ended' ? 'complete' : 'run');
     const first = await world.scheduler({ id: 'batch-1' });

@@ -12,7 +12,7 @@ import { withCalls } from '../../../support/changed-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { keys, makeJob } from '../cell-world.ts';
 
-/** How much later than its time a job may be looked at. */
+/** How much later than its time a job may be checked. */
 const LOOK_MS = STEP_IN_MS;
 const DELAY_MS = STEP_IN_MS;
 
@@ -90,7 +90,7 @@ describe('stepping in for another scheduler', () => {
     expect(adopted.get('default/one')).toBe(1);
   });
 
-  it('is left where somebody has the job', async () => {
+  it('does not happen while another scheduler owns the job', async () => {
     const { clock, takes, adopted } = await takesOf(() => false);
     takes.want('default/one', DELAY_MS);
     takes.want('default/two', DELAY_MS);

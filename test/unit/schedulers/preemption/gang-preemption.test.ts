@@ -12,7 +12,7 @@ describe('making room for gangs larger than one transaction', () => {
   afterEach(() => world.close());
 
   const gang = (count: number): Job => makeJob('huge', { precedence: 80 }, { count, gang: true }, 1_000);
-  /** Ten hosts of 10,000, full of what may give way. */
+  /** Ten hosts of 10,000, full of possible victims. */
   const filled = async (count: number, cpuMilli: number): Promise<void> => {
     for (let at = 0; at < 10; at++) await world.host(`h${String(at)}`, 10_000);
     await world.scheduler({ id: 'service-1', kind: 'service' });
@@ -26,7 +26,7 @@ describe('making room for gangs larger than one transaction', () => {
   const intents = () => world.under(keys.intents);
   const pauseEviction = (isPaused: boolean) =>
     world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: isPaused }));
-  /** Everybody who was to give way runs on as if nothing had been. */
+  /** No mark of a preemption is left: all of them run on. */
   const nobodyWent = (count: number): void => {
     expect(lows()).toHaveLength(count);
     for (const low of lows())
@@ -35,7 +35,7 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.running().filter(({ job }) => job === 'low')).toHaveLength(count);
   };
 
-  it('S3.10 I6 as many give way as it needs, and no more', async () => {
+  it('S3.10 I6 preempts as many as it needs, and no more', async () => {
     await filled(100, 1_000);
     await world.scheduler({ id: 'batch-1' });
     await world.submit(gang(80));
@@ -55,7 +55,7 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
-  it('nobody goes for a gang that would not fit all the same', async () => {
+  it('preempts nothing for a gang that would not fit all the same', async () => {
     await filled(100, 1_000);
     await world.scheduler({ id: 'batch-1' });
     await world.submit(gang(101));
@@ -64,7 +64,7 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.allocations()).toHaveLength(100);
   });
 
-  it('hosts that answer late cost nobody a place, and the gang holds what it found for no longer', async () => {
+  it('hosts that answer late cost no other job its host, and the gang holds what it found for no longer', async () => {
     await filled(90, 1_000);
     await world.scheduler({ id: 'batch-1' });
     // Later than the gang waits for any.
@@ -81,7 +81,7 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
-  it('hosts that do not answer hold up nobody, and are asked last from then on', async () => {
+  it('hosts that do not answer hold up no search, and are asked last from then on', async () => {
     for (let at = 10; at < 30; at++) await world.host(`h${String(at)}`, 10_000);
     await filled(300, 1_000);
     await world.scheduler({ id: 'batch-1' });
@@ -95,7 +95,7 @@ describe('making room for gangs larger than one transaction', () => {
       return world.untilDeadline(call);
     };
     await world.submit(gang(80));
-    // Answers come at once; nobody waits for those that do not come.
+    // Answers come at once; those that do not come are not awaited.
     await world.until(() => membersRunning() === 80, 'the gang', 3_000);
     await world.clock.advance(3_000);
     await world.submit(makeJob('next', { precedence: 80 }, { count: 120, gang: true }, 1_000));
@@ -111,7 +111,7 @@ describe('making room for gangs larger than one transaction', () => {
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
-  it('a search goes on for as long as hosts answer, however slowly all of it goes', async () => {
+  it('a search lasts for as long as hosts answer, however slowly', async () => {
     for (let at = 10; at < 200; at++) await world.host(`h${String(at)}`, 10_000);
     await filled(200, 10_000);
     await world.scheduler({ id: 'batch-1' });
@@ -218,7 +218,7 @@ describe('making room for gangs larger than one transaction', () => {
     nobodyWent(3);
   });
 
-  it('who takes over those who may have to give way waits for the word, and stops nobody before it', async () => {
+  it('a new owner of marked victims waits until the intent is decided, and stops none before', async () => {
     for (let at = 0; at < 10; at++) await world.host(`h${String(at)}`, 10_000);
     const owner = await world.scheduler({ id: 'service-1', kind: 'service' });
     await world.submit(makeJob('low', { precedence: 10, type: 'service' }, { count: 20 }, 5_000));

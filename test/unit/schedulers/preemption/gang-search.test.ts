@@ -17,7 +17,7 @@ describe("the search for a large gang's room, and what else there is to do", () 
   const gang = (count: number, cpuMilli: number): Job =>
     makeJob('huge', { precedence: 80 }, { count, gang: true }, cpuMilli);
 
-  /** Hosts of 120,000 each, which one that may give way fills. */
+  /** Hosts of 120,000 each, which one possible victim fills. */
   const filled = async (hosts: number): Promise<void> => {
     for (let at = 0; at < hosts; at++) await world.host(`h${String(at)}`, 120_000);
     await world.scheduler({ id: 'service-1', kind: 'service' });
@@ -45,7 +45,7 @@ describe("the search for a large gang's room, and what else there is to do", () 
     };
   };
 
-  /** Counts the turns that others have before the search has ended: one while the answer is on its way. */
+  /** Counts the returns to the event loop before the search has ended: one while the answer is on its way. */
   const countTurns = async (asked: number): Promise<number> => {
     let turns = -1;
     const turn = (): void => {
@@ -53,26 +53,26 @@ describe("the search for a large gang's room, and what else there is to do", () 
       if (!isChosen) world.clock.after(0, turn);
     };
     onAnswer(asked, turn);
-    await world.until(() => isChosen, 'the choice of those who give way');
+    await world.until(() => isChosen, 'the choice of the victims');
     return turns;
   };
   const membersRunning = (): number => world.running().filter(({ job }) => job === 'huge').length;
 
-  it('S3.47 others have their turn while places are found for the members', async () => {
+  it('S3.47 yields to the event loop while hosts are found for the members', async () => {
     await filled(1);
     await world.submit(gang(120, 1_000));
     expect(await countTurns(1)).toBeGreaterThanOrEqual(3);
     await world.until(() => membersRunning() === 120, 'the gang');
   });
 
-  it('S3.47 others have their turn while those are spared who need not go', async () => {
+  it('S3.47 yields to the event loop while surplus victims are dropped', async () => {
     await filled(40);
     await world.submit(gang(40, 100_000));
     expect(await countTurns(40)).toBeGreaterThanOrEqual(2);
     await world.until(() => membersRunning() === 40, 'the gang');
   });
 
-  it('as many hosts as are asked at once are asked in the first round, when nobody gives way yet', async () => {
+  it('as many hosts as are asked at once are asked in the first round, before any victim is chosen', async () => {
     // No more hosts than that: one drawn twice would be missed.
     await filled(8);
     const asked: string[] = [];

@@ -48,7 +48,7 @@ describe('HostQuestions', () => {
     expect([answered, questions.open]).toEqual([['a', 'b'], 0]);
   });
 
-  it('a question that fails while nobody waits is heard of by who waits next', async () => {
+  it('the next wait throws what a query failed with before it', async () => {
     ask('a');
     ends.get('a')?.fail();
     await clock.advance(0);
@@ -59,7 +59,7 @@ describe('HostQuestions', () => {
     expect(failures).toEqual([]);
   });
 
-  it('a question that fails when nobody will wait any more is told to people', async () => {
+  it('a query that fails after the end is logged', async () => {
     ask('a');
     ask('b');
     ends.get('a')?.fail();
@@ -72,7 +72,7 @@ describe('HostQuestions', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('nobody is told of answers once it has ended', async () => {
+  it('answers after the end are dropped', async () => {
     ask('a');
     questions.end();
     ends.get('a')?.answer();

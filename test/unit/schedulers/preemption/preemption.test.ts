@@ -63,7 +63,7 @@ describe('making room by precedence', () => {
     hostsHold(4_000);
   });
 
-  it('S3.10 equal precedence never gives way', async () => {
+  it('S3.10 equal precedence is never preempted', async () => {
     await world.host('h1', 2_000);
     await world.scheduler({ id: 'batch-1' });
     await filledWith([high('a', 1_000), high('b', 1_000)]);
@@ -73,7 +73,7 @@ describe('making room by precedence', () => {
     expect(world.hosts.get('h1')?.stops).toEqual([]);
   });
 
-  it('S3.20 nothing is evicted while eviction is paused, and it goes on when that ends', async () => {
+  it('S3.20 nothing is evicted while eviction is paused, and continues when that ends', async () => {
     await world.host('h1', 1_000);
     const { scheduler } = await world.scheduler({ id: 'batch-1' });
     await world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: true }));
@@ -109,7 +109,7 @@ describe('making room by precedence', () => {
     hostsHold(2_000);
   });
 
-  it('a gang gets all of its room or nobody goes', async () => {
+  it('a gang gets room for all of its members, or nothing is preempted', async () => {
     for (const id of ['h1', 'h2']) await world.host(id, 2_000);
     await world.scheduler({ id: 'batch-1' });
     await filledWith([low('a'), low('b'), low('c'), high('d', 1_000)]);
@@ -171,14 +171,14 @@ describe('making room by precedence', () => {
     expect(new Set(asked).size).toBe(12);
     const before = asked.length;
     await world.submit(high('anywhere', 1_000));
-    await world.until(() => jobsRunning().includes('anywhere'), 'the place where somebody answers', 500);
+    await world.until(() => jobsRunning().includes('anywhere'), 'the host that answers', 500);
     expect(asked.length).toBe(before);
   });
 
   it('S3.10 hosts that are late are not waited for', async () => {
     await besideSilent(3, (call) => world.untilDeadline(call));
     await world.submit(high('anywhere', 1_000));
-    await world.until(() => jobsRunning().includes('anywhere'), 'the place where somebody answers', 1_000);
+    await world.until(() => jobsRunning().includes('anywhere'), 'the host that answers', 1_000);
   });
 
   it('a question that gets no answer does not keep the group from trying again', async () => {
@@ -189,7 +189,7 @@ describe('making room by precedence', () => {
     await world.until(() => tries() === 2, 'the next one', 60_000);
   });
 
-  it('I64 passes over who has a record that cannot be read, and goes on', async () => {
+  it('I64 passes over a victim with an unreadable record, and continues', async () => {
     await world.host('h1', 2_000);
     const { events } = await world.scheduler({ id: 'batch-1' });
     await filledWith([low('odd'), low('plain')]);
@@ -226,7 +226,7 @@ describe('making room by precedence', () => {
         return store.attempt(attempt);
       }),
     );
-    // One member fits on each host, and for the third somebody goes on one of them.
+    // One member fits on each host, and the third preempts on one of them.
     await world.submit(makeJob('gang', { precedence: 80 }, { count: 3, gang: true }, 1_000));
     await world.until(() => gang.writes !== null, 'the gang');
     const victim = (gang.writes ?? []).find(({ key }) => key.startsWith(`${keys.allocations}default/low/`));

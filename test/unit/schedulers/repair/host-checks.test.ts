@@ -74,7 +74,7 @@ describe('hosts that do not answer', () => {
     return makeJob(name, { type: 'service' }, { count, constraints: [only] }, 10);
   };
 
-  it('I55 are asked little, and what one of them is to be told does not wait for the others', async () => {
+  it('I55 are asked little, and an order to one of them does not wait for the others', async () => {
     const hosts = [];
     for (let n = 0; n < 40; n++) hosts.push(await world.host(`h${String(n)}`));
     await world.scheduler({ id: 'service-1', kind: 'service' });

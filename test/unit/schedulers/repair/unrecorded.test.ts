@@ -87,14 +87,14 @@ class Restored {
       ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map() },
       ...{ unreadable: null, ...part },
     };
-    return this.#strays().takeUp(this.job, stored);
+    return this.#unrecorded().takeUp(this.job, stored);
   }
 
   tryAgain(): Promise<boolean> {
-    return this.#strays().tryAgain(this.job);
+    return this.#unrecorded().tryAgain(this.job);
   }
 
-  #strays(): UnrecordedAllocations {
+  #unrecorded(): UnrecordedAllocations {
     return new UnrecordedAllocations(this.#term(), {
       learn: () => Promise.resolve(this.isLearnt),
       ofJob: () => this.seen,
@@ -230,7 +230,7 @@ describe('what hosts know of a job and a restored store does not', () => {
     expect(placed()).toMatchObject([{ id: 'a', desired: 'stop' }]);
   });
 
-  it('I12 of two in one slot only the newer one goes on', async () => {
+  it('I12 of two in one slot only the newer one runs on', async () => {
     cell.says(reportOf('a', { attempt: 1 }));
     cell.says(reportOf('b', { attempt: 2, host: 'h2' }));
     await cell.takeUp();
@@ -247,7 +247,7 @@ describe('what hosts know of, and has no room for its record any more', () => {
     cell.crowdedOut.add('a');
   });
 
-  it('I53 waits for its room, and nobody ends it on that account', async () => {
+  it('I53 waits for its capacity, and is not stopped meanwhile', async () => {
     expect(await cell.takeUp()).toMatchObject([
       { allocation: { id: 'a', desired: 'run' }, report: { id: 'a' } },
     ]);
@@ -267,7 +267,7 @@ describe('what hosts know of, and has no room for its record any more', () => {
     expect(await cell.takeUp()).toBeNull();
   });
 
-  it('is tried again, and waits while others stay', async () => {
+  it('is tried again, and waits while other claims stay', async () => {
     cell.job.unrecorded = (await cell.takeUp()) ?? [];
     cell.plans.length = 0;
     expect(await cell.tryAgain()).toBe(false);
@@ -287,7 +287,7 @@ describe('what hosts know of, and has no room for its record any more', () => {
     expect(await cell.tryAgain()).toBe(true);
   });
 
-  it('I55 is told to stop when its job is to stop, by an order of now', async () => {
+  it('I55 is ordered to stop when its job is to stop, under the present epoch', async () => {
     cell.stop();
     expect(await cell.takeUp()).toHaveLength(1);
     expect(cell.stopped).toMatchObject([
@@ -295,7 +295,7 @@ describe('what hosts know of, and has no room for its record any more', () => {
     ]);
   });
 
-  it('I12 is told to stop, again and again, when its slot was filled meanwhile', async () => {
+  it('I12 is ordered to stop, again and again, when its slot was filled meanwhile', async () => {
     const other = row(allocationOf('b', { attempt: 1, host: 'h2' }));
     cell.answers.set('b', reportOf('b', { host: 'h2' }));
     cell.job.unrecorded = (await cell.takeUp({ allocations: [other] })) ?? [];
@@ -314,7 +314,7 @@ describe('what hosts know of, and has no room for its record any more', () => {
     expect(outcomeCodec.decode(outcome?.value ?? '').cause).toContain('filled again');
   });
 
-  it('is told nothing when its record is back: then that one says so first', async () => {
+  it('is not ordered to stop when its record is back: the record says so first', async () => {
     cell.stop();
     cell.crowdedOut.clear();
     expect(await cell.takeUp()).toBeNull();

@@ -5,17 +5,17 @@ import type { Clock } from '../../../../src/ports/clock.ts';
 import { WatchedRehearsal } from '../../../support/watched-rehearsal.ts';
 
 let watched: WatchedRehearsal;
-/** Replies and messages that the rehearsal waited for. */
+/** Replies and messages that the warm-up waited for. */
 let asked: number;
 /** Of the real scheduler. */
 let work: { isBusy: boolean; committed: number };
 /** Added to the time, as if it had passed. */
 let laterMs: number;
-/** Replies and messages that wait at once: more seconds than it gives way for. */
+/** Replies and messages held at once: more seconds than the warm-up pauses for. */
 const WAITING = 10;
 const never = new AbortController().signal;
 
-// A rehearsal is work for the processor, which others may need as well.
+// A warm-up is work for the processor, which other test files may need as well.
 vi.setConfig({ testTimeout: 60_000 });
 
 beforeEach(() => {
@@ -25,7 +25,7 @@ beforeEach(() => {
   laterMs = 0;
 });
 
-/** @param onStanding called when it gives way, and between its looks whether the work is done */
+/** @param onStanding called when it pauses, and at each poll whether the work is done */
 function parts(onStanding: () => void = () => undefined): IdleWarmUpParts {
   const clock: Clock = {
     nowMs: () => watched.clock.nowMs(),
@@ -47,7 +47,7 @@ function parts(onStanding: () => void = () => undefined): IdleWarmUpParts {
   };
 }
 
-/** The first store of the rehearsal is made, and at once there is real work. */
+/** Real work begins as soon as the first store of the warm-up is made. */
 function busyFromTheStart(all: IdleWarmUpParts): IdleWarmUpParts {
   return {
     ...all,
@@ -58,7 +58,7 @@ function busyFromTheStart(all: IdleWarmUpParts): IdleWarmUpParts {
   };
 }
 
-describe('a rehearsal in idle time', () => {
+describe('a warm-up in idle time', () => {
   it('places every job when there is nothing else to do, and leaves nothing behind', async () => {
     expect(await warmUpWhenIdle(parts(), never)).toBe(120);
     expect(watched.stores).toBe(2);
@@ -66,7 +66,7 @@ describe('a rehearsal in idle time', () => {
     expect(watched.timers).toBe(0);
   });
 
-  it('stands still while there is real work, and goes on after it', async () => {
+  it('pauses while there is real work, and continues after it', async () => {
     const stood: number[] = [];
     const all = busyFromTheStart(
       parts(() => {
@@ -80,7 +80,7 @@ describe('a rehearsal in idle time', () => {
     expect(watched.timers).toBe(0);
   });
 
-  it('ends where real work goes on for long', async () => {
+  it('ends when real work lasts for long', async () => {
     const all = busyFromTheStart(parts(() => (laterMs += 1_000)));
     expect(await warmUpWhenIdle(all, never)).toBeLessThan(120);
     expect(work.isBusy).toBe(true);
@@ -88,7 +88,7 @@ describe('a rehearsal in idle time', () => {
     expect(watched.timers).toBe(0);
   });
 
-  it('counts the time for which it gives way once, however much of it waits', async () => {
+  it('counts the time of a pause once, however many answers it holds', async () => {
     let looks = 0;
     const all = busyFromTheStart(
       parts(() => {
@@ -114,7 +114,7 @@ describe('a rehearsal in idle time', () => {
     expect(watched.stores).toBe(0);
   });
 
-  it('ends with its scheduler: while it waits to begin, and while it gives way', async () => {
+  it('ends with its scheduler: before it begins, and during a pause', async () => {
     const before = new AbortController();
     work.isBusy = true;
     const waiting = warmUpWhenIdle(parts(), before.signal);

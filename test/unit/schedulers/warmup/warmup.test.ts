@@ -3,7 +3,7 @@ import { WARM_UP_MAX_MS, warmUpFirst } from '../../../../schedulers/warmup/warmu
 import type { Clock } from '../../../../src/ports/clock.ts';
 import { WatchedRehearsal } from '../../../support/watched-rehearsal.ts';
 
-describe('a rehearsal', () => {
+describe('a warm-up', () => {
   it.each(['batch', 'service'] as const)(
     'of a %s scheduler places every job, and leaves nothing behind',
     async (kind) => {
