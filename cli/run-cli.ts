@@ -21,7 +21,7 @@ export async function runCli(
   const program = buildProgram({
     command,
     run: async (options: GlobalOptions, action: (context: Context) => Promise<number> | number) => {
-      const leave = leaving(terminal, interrupted);
+      const leave = exitOnInterrupt(terminal, interrupted);
       const context = makeContext(options, { terminal, interrupted, endInOrder: leave.never });
       try {
         code = await Promise.race([Promise.resolve(action(context)), leave.now]);
@@ -53,7 +53,10 @@ export async function runCli(
 const LAST_OUTPUT_MS = 700;
 
 /** `now` resolves soon after the interrupt, unless `never` was called. */
-function leaving(terminal: Terminal, interrupted: AbortSignal): { now: Promise<number>; never: () => void } {
+function exitOnInterrupt(
+  terminal: Terminal,
+  interrupted: AbortSignal,
+): { now: Promise<number>; never: () => void } {
   const never = new AbortController();
   const now = new Promise<number>((resolve) => {
     const leave = async (): Promise<void> => {

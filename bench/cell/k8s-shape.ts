@@ -153,7 +153,7 @@ try {
   const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
   // A job beforehand: every connection is open, and every path has been taken once.
   const commits = watchCommits(MEASURED);
-  await untilComplete(client, deadlineMs);
+  await runFirstJob(client, deadlineMs);
   await untilHostsReport(client, deadlineMs);
   await submit(client, 'init', init);
   await untilRunning(client, 'init', init);
@@ -197,7 +197,7 @@ try {
   await bed.close();
 }
 
-async function untilComplete(client: MonitorClient, deadlineMs: number): Promise<void> {
+async function runFirstJob(client: MonitorClient, deadlineMs: number): Promise<void> {
   await client.submit({
     name: 'first',
     namespace: 'warmup',

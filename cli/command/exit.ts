@@ -36,7 +36,7 @@ export class CliError extends Error {
 }
 
 /** An error while stopping: reported like any other, with the exit code of a failure. */
-export function inLeaving(error: unknown): CliError {
+export function failedStop(error: unknown): CliError {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof CliError ? error.hint : null;
   return new CliError(EXIT.workloadFailed, `told to end, and failed: ${message}`, hint, error);

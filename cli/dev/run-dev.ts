@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { relative } from 'node:path';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import type { Context } from '../command/context.ts';
-import { inLeaving } from '../command/exit.ts';
+import { failedStop } from '../command/exit.ts';
 import { onParentGone } from '../command/parent-gone.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { Steps } from '../local-cell/steps.ts';
@@ -57,7 +57,7 @@ async function runCell(options: DevOptions, base: string, interrupted: AbortSign
     return 0;
   } catch (error) {
     failed = true;
-    throw interrupted.aborted ? inLeaving(error) : error;
+    throw interrupted.aborted ? failedStop(error) : error;
   } finally {
     // After a failure the logs are worth more than an empty folder.
     const erase = options.once && !failed;

@@ -34,16 +34,17 @@ export async function runFile(context: Context, file: string, options: RunFileOp
   const name = { namespace: answer.namespace, job: answer.name };
   if (options.detach) {
     await printAnswer(context, answer, { text: () => `${answer.name}\n` });
-    if (!answer.changed) await tellUnchanged(context, api, name, file);
+    if (!answer.changed) await explainUnchanged(context, api, name, file);
     return EXIT.ok;
   }
-  if (answer.changed) say(context, `job "${answer.name}" submitted as version ${String(answer.version)}`);
-  else await tellUnchanged(context, api, name, file);
+  if (answer.changed)
+    printTimed(context, `job "${answer.name}" submitted as version ${String(answer.version)}`);
+  else await explainUnchanged(context, api, name, file);
   return await followJob(context, api, name, { timeoutMs, logs: options.logs });
 }
 
 /** A user who submits a file again may expect that it runs again. */
-async function tellUnchanged(
+async function explainUnchanged(
   context: Context,
   api: MonitorClient,
   name: JobRef,
@@ -52,10 +53,10 @@ async function tellUnchanged(
   const { summary } = await api.status(name);
   const { phase, version } = summary;
   if (phase !== 'complete' && phase !== 'failed') {
-    say(context, `job "${name.job}" is there already as version ${String(version)}, nothing changed`);
+    printTimed(context, `job "${name.job}" is there already as version ${String(version)}, nothing changed`);
     return;
   }
-  say(
+  printTimed(
     context,
     `job "${name.job}" has ended already (${phase}, version ${String(version)}); the same file does not run it again`,
   );
@@ -115,35 +116,38 @@ class Progress {
     const startMs = terminal.nowMs();
     for (;;) {
       const status = await this.#api.status(this.#name);
-      this.#tell(status.summary);
+      this.#printState(status.summary);
       const code = settled(status);
       if (code !== null) return this.#end(status, code);
       const waitedMs = terminal.nowMs() - startMs;
       const { placed, desired, complete, failed } = status.summary.counts;
-      if (waitedMs > WHY_AFTER_MS && placed + complete + failed < desired) await this.#tellWhy();
+      if (waitedMs > WHY_AFTER_MS && placed + complete + failed < desired) await this.#printWhy();
       if (this.#timeoutMs !== null && waitedMs > this.#timeoutMs) return this.#giveUp(placed < desired);
       await terminal.sleep(POLL_MS, signal);
       if (this.#context.interrupted.aborted) return this.#leave();
     }
   }
 
-  #tell({ phase, counts }: JobSummary): void {
+  #printState({ phase, counts }: JobSummary): void {
     const line =
       `${phase}: placed ${String(counts.placed)}/${String(counts.desired)}, running ${String(counts.running)}, ` +
       `complete ${String(counts.complete)}, failed ${String(counts.failed)}`;
-    if (line !== this.#printed) say(this.#context, (this.#printed = line));
+    if (line !== this.#printed) printTimed(this.#context, (this.#printed = line));
   }
 
-  async #tellWhy(): Promise<void> {
+  async #printWhy(): Promise<void> {
     const why = await this.#api.why(this.#name).catch(() => null);
     if (why !== null && why.summary !== this.#why)
-      say(this.#context, `waiting: ${(this.#why = why.summary)}`);
+      printTimed(this.#context, `waiting: ${(this.#why = why.summary)}`);
   }
 
   #end(status: JobStatus, code: number): number {
     const failed = status.outcomes.filter((outcome) => outcome.state !== 'complete').at(-1);
     if (code !== EXIT.ok && failed !== undefined)
-      say(this.#context, `last failure on ${failed.host === '' ? 'no host' : failed.host}: ${failed.reason}`);
+      printTimed(
+        this.#context,
+        `last failure on ${failed.host === '' ? 'no host' : failed.host}: ${failed.reason}`,
+      );
     if (code !== EXIT.ok) this.#context.terminal.err(`next: moorage status ${this.#name.job}\n`);
     return code;
   }
@@ -173,6 +177,6 @@ function settled({ summary, outcomes }: JobStatus): number | null {
   return summary.type !== 'batch' && desired > 0 && running >= desired ? EXIT.ok : null;
 }
 
-function say(context: Context, text: string): void {
+function printTimed(context: Context, text: string): void {
   context.terminal.err(`${clockTime(context.terminal.nowMs())} ${text}\n`);
 }

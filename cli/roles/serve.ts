@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Context } from '../command/context.ts';
-import { CliError, EXIT, inLeaving } from '../command/exit.ts';
+import { CliError, EXIT, failedStop } from '../command/exit.ts';
 import { faultOf } from './faults.ts';
 import type { RoleBasics } from './options.ts';
 import { probeStore } from './probe-store.ts';
@@ -50,7 +50,7 @@ export async function serveRole(
   const { terminal, interrupted } = context;
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
   context.endInOrder();
-  const leave = interrupted.aborted ? Promise.resolve() : leaving(context);
+  const leave = interrupted.aborted ? Promise.resolve() : stopOrder(context);
   const { id } = basics;
   const role = await started(terminal, leave, async () => {
     await check?.();
@@ -77,7 +77,7 @@ export async function serveRole(
   throw new CliError(EXIT.workloadFailed, `${id} ended by itself`, 'its last log lines say why');
 }
 
-function leaving({ terminal, interrupted }: Context): Promise<void> {
+function stopOrder({ terminal, interrupted }: Context): Promise<void> {
   return new Promise((resolve) => {
     interrupted.addEventListener('abort', () => resolve(), { once: true });
     onParentGone(terminal.env, resolve);
@@ -101,5 +101,5 @@ export async function started(
   if (first !== null) return first;
   const deadline = terminal.sleep(START_MAX_MS).then(() => null);
   // The start does not know of the order: an error in it is no consequence of the order.
-  return Promise.race([starting.catch((error: CliError) => Promise.reject(inLeaving(error))), deadline]);
+  return Promise.race([starting.catch((error: CliError) => Promise.reject(failedStop(error))), deadline]);
 }

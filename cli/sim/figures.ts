@@ -55,7 +55,7 @@ export async function simOmega(
     const verdicts = whole ? figure.judge(curves) : [];
     await writeTables(folder, figure, curves);
     sections.push(sectionOf(figure, curves, verdicts));
-    for (const one of verdicts) say(context, figure, one);
+    for (const one of verdicts) printComparison(context, figure, one);
   }
   const shapes = sections.flatMap(({ id, verdicts }) => shapesOf(id, verdicts));
   if (shapes.length > 0)
@@ -184,7 +184,7 @@ function shapesOf(id: string, verdicts: readonly Comparison[]): string[] {
   );
 }
 
-function say({ terminal }: Context, figure: Figure, { paper, ours, agrees }: Comparison): void {
+function printComparison({ terminal }: Context, figure: Figure, { paper, ours, agrees }: Comparison): void {
   const word = agrees === 'differs' ? alarming(agrees, terminal.colour) : agrees;
   terminal.err(`figure ${figure.id}: ${paper}\n    ${word}: ${ours}\n`);
 }

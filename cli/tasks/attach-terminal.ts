@@ -26,7 +26,7 @@ const NOT_RUNNABLE = 126;
 const ENOENT = 2;
 
 /** Joins this terminal to a task or a command until that ends. @returns its exit code, as shells have it */
-export async function attachHere(
+export async function attachTerminal(
   context: Context,
   api: MonitorClient,
   target: AttachTarget,

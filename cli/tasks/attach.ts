@@ -1,4 +1,4 @@
-import { attachHere } from './attach-terminal.ts';
+import { attachTerminal } from './attach-terminal.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import { findAllocation } from '../names/find-allocation.ts';
@@ -17,7 +17,7 @@ export async function attach(context: Context, written: string, options: AttachF
   if (take && !stdin)
     throw usageError('--take is for who types, and --no-stdin for who does not', 'moorage attach --help');
   const target = { allocation, ...(task === undefined ? {} : { task }) };
-  return attachHere(context, api, target, {
+  return attachTerminal(context, api, target, {
     input: stdin ? (take ? 'take' : 'free') : 'none',
     terminal: false,
   });

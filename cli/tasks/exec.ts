@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { attachHere } from './attach-terminal.ts';
+import { attachTerminal } from './attach-terminal.ts';
 import type { Context } from '../command/context.ts';
 import { findAllocation } from '../names/find-allocation.ts';
 
@@ -32,5 +32,5 @@ export async function exec(
     ...(interactive ? { input: true } : {}),
   });
   const target = { allocation, command: commandId };
-  return attachHere(context, api, target, { input: interactive ? 'free' : 'none', terminal: tty });
+  return attachTerminal(context, api, target, { input: interactive ? 'free' : 'none', terminal: tty });
 }

@@ -45,14 +45,22 @@ export async function simSeeds(context: Context, range: string, options: SimSeed
   });
   bar.clear();
   if (options.out !== undefined)
-    await leave(resolve(terminal.cwd, options.out), firstOfEach(tally.failed).slice(0, SHRUNK_MAX), setting);
+    await writeFailures(
+      resolve(terminal.cwd, options.out),
+      firstOfEach(tally.failed).slice(0, SHRUNK_MAX),
+      setting,
+    );
   if (interrupted.aborted) terminal.err(`interrupted after ${plural(tally.runs, 'run')}\n`);
   terminal.out(summaryOf(tally, terminal.nowMs() - beganMs, setting));
   return tally.failed.length === 0 && tally.runs > 0 ? EXIT.ok : EXIT.workloadFailed;
 }
 
 /** Seed, shrunk plan and timeline of each. */
-async function leave(folder: string, failed: readonly FailedSeed[], setting: SeedSetting): Promise<void> {
+async function writeFailures(
+  folder: string,
+  failed: readonly FailedSeed[],
+  setting: SeedSetting,
+): Promise<void> {
   if (failed.length === 0) return;
   makeFolder(folder);
   for (const { seed } of failed) {

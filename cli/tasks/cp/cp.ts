@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Context } from '../../command/context.ts';
-import type { Inside } from './script.ts';
+import type { AllocationPath } from './script.ts';
 import { askScript } from './script.ts';
 import { CliError, EXIT, usageError } from '../../command/exit.ts';
 import { findAllocation } from '../../names/find-allocation.ts';
@@ -20,7 +20,7 @@ export async function cp(
   if ((source === null) === (target === null))
     throw usageError('one of the two must be inside: NAME:PATH', 'moorage cp web[0]:/etc/hosts .');
   const api = await context.api();
-  const place = async (written: { name: string; path: string }): Promise<Inside> => ({
+  const place = async (written: { name: string; path: string }): Promise<AllocationPath> => ({
     ...{ api, path: written.path, ...options },
     allocation: await findAllocation(context, api, written.name),
   });
@@ -38,7 +38,7 @@ function inside(written: string): { readonly name: string; readonly path: string
 const KIND = `if test -d "$1"; then echo folder; elif test -f "$1"; then echo file
 elif test -e "$1"; then echo other; else echo none; fi`;
 
-async function copyOut({ terminal }: Context, place: Inside, to: string): Promise<void> {
+async function copyOut({ terminal }: Context, place: AllocationPath, to: string): Promise<void> {
   const kind = await askScript(place, KIND);
   if (kind === 'file') {
     const { fileOut } = await import('./file.ts');
@@ -55,7 +55,7 @@ async function copyOut({ terminal }: Context, place: Inside, to: string): Promis
   }
 }
 
-async function copyIn({ terminal }: Context, from: string, place: Inside): Promise<void> {
+async function copyIn({ terminal }: Context, from: string, place: AllocationPath): Promise<void> {
   const found = await stat(from).catch((error: Error) => {
     throw new CliError(EXIT.usage, `cannot read ${from}: ${error.message}`, null, error);
   });

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { chmod, open, rename, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { CliError, EXIT } from '../../command/exit.ts';
-import type { Inside } from './script.ts';
+import type { AllocationPath } from './script.ts';
 import { askScript, runScript } from './script.ts';
 import { targetOf } from './unpack.ts';
 
@@ -16,7 +16,7 @@ export interface Copied {
 }
 
 /** One file out of an allocation, in parts; compared by checksum before it takes its name. */
-export async function fileOut(place: Inside, to: string): Promise<Copied> {
+export async function fileOut(place: AllocationPath, to: string): Promise<Copied> {
   const target = await targetOf(to, basename(place.path));
   const part = `${target}.part`;
   const [size = 0, mode = '644'] = (await askScript(place, 'wc -c < "$1" && stat -c %a "$1"')).split(/\s+/);
@@ -42,7 +42,7 @@ export async function fileOut(place: Inside, to: string): Promise<Copied> {
 }
 
 /** One file into an allocation; compared by checksum there before it takes its name. */
-export async function fileIn(from: string, place: Inside): Promise<Copied> {
+export async function fileIn(from: string, place: AllocationPath): Promise<Copied> {
   const found = await stat(from);
   const hash = createHash('sha256');
   const mode = (found.mode & 0o777).toString(8);

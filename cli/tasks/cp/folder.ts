@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { basename } from 'node:path';
 import type { AttachSession } from '../../../src/clients/attach-session.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
-import type { Inside } from './script.ts';
+import type { AllocationPath } from './script.ts';
 import { runScript } from './script.ts';
 import { readTar, TarError } from './tar-reader.ts';
 import type { Unpacked } from './unpack.ts';
@@ -24,7 +24,10 @@ to="$1"; if test -d "$to"; then to="$to/$2"; fi
 mkdir -p "$to" && tar -xopf - -C "$to"`;
 
 /** A folder out of an allocation, with all that is in it. @returns where it went, and what came */
-export async function folderOut(place: Inside, to: string): Promise<Unpacked & { readonly to: string }> {
+export async function folderOut(
+  place: AllocationPath,
+  to: string,
+): Promise<Unpacked & { readonly to: string }> {
   const target = await targetOf(to, basename(place.path));
   // A write resolves when the reader has taken it; once the reader has stopped, writes fail, and the rest is dropped.
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -54,7 +57,7 @@ export async function folderOut(place: Inside, to: string): Promise<Unpacked & {
 }
 
 /** A folder into an allocation. @returns its bytes as an archive */
-export async function folderIn(from: string, place: Inside): Promise<number> {
+export async function folderIn(from: string, place: AllocationPath): Promise<number> {
   let bytes = 0;
   await runScript(place, {
     text: UNPACK,

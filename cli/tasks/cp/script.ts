@@ -6,7 +6,7 @@ import type { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
 
 /** A path in an allocation. */
-export interface Inside {
+export interface AllocationPath {
   readonly api: MonitorClient;
   readonly allocation: string;
   readonly path: string;
@@ -27,7 +27,7 @@ export interface Script {
 const LAST_CHARS_MAX = 4_096;
 
 /** @throws CliError with the last line of its error output when it fails */
-export async function runScript(place: Inside, script: Script): Promise<void> {
+export async function runScript(place: AllocationPath, script: Script): Promise<void> {
   const { api, allocation, path, task } = place;
   const { text, args = [], feed, onOutput, onError } = script;
   const commandId = randomUUID();
@@ -63,7 +63,11 @@ export async function runScript(place: Inside, script: Script): Promise<void> {
 }
 
 /** @returns its whole output, trimmed */
-export async function askScript(place: Inside, text: string, args: readonly string[] = []): Promise<string> {
+export async function askScript(
+  place: AllocationPath,
+  text: string,
+  args: readonly string[] = [],
+): Promise<string> {
   const parts: Uint8Array[] = [];
   await runScript(place, { text, args, onOutput: (bytes) => void parts.push(bytes) });
   return Buffer.concat(parts).toString().trim();
