@@ -1,11 +1,9 @@
 import { parseArgs } from 'node:util';
-import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Host } from '../../src/core/host/host.ts';
-import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import type { CellStore, Write } from '../../src/ports/cell-store.ts';
-import { allocationCodec, hostCodec, ledgerCodec } from '../../src/wire/records/records.ts';
 import { startBed } from '../testbed/testbed.ts';
+import { fill, makeAllocation, recordsOf } from '../testbed/fill.ts';
 import { amounts } from '../testbed/plain-request.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { Hosts } from './hosts.ts';
@@ -40,7 +38,6 @@ const RACKS = 100;
 const VICTIMS_A_HOST = 2;
 /** Hosts for the small jobs, without the memory that a member needs. */
 const SPARE_HOSTS = 100;
-const INCARNATION = '6b1e7a3c-0000-4000-8000-000000000000';
 
 function hostOf(id: string, address: string, capacity: Resources): Host {
   return {
@@ -51,52 +48,30 @@ function hostOf(id: string, address: string, capacity: Resources): Host {
   };
 }
 
-function victim(host: string, n: number, resources: Resources): Allocation {
-  return {
-    ...{
-      id: `01hf7yat00${String(n).padStart(16, '0')}`,
-      host,
-      precedence: 10,
-      resources,
-      gpus: [],
-      ports: {},
-    },
-    ...{ namespace: 'default', job: 'low', jobVersion: 1, group: 'low', index: n, attempt: 1 },
-    ...{ scheduler: 'service-1', desired: 'run', planId: 'p', createdAtMs: 1_700_000_000_000 },
-    epoch: { incarnation: INCARNATION, counter: 0 },
-  };
-}
-
 function writesOf(n: number, hosts: Hosts): Write[] {
   const id = `host-${String(n).padStart(6, '0')}`;
   const cpuMilli = 1_000 * SHARES_A_HOST;
   const host = hostOf(id, hosts.addressOf(id), amounts(cpuMilli, 1_000 * SHARES_A_HOST));
-  const share = amounts(cpuMilli / VICTIMS_A_HOST, 100);
-  const running = Array.from({ length: VICTIMS_A_HOST }, (_, at) =>
-    victim(id, n * VICTIMS_A_HOST + at, share),
-  );
+  const running = Array.from({ length: VICTIMS_A_HOST }, (_, at) => {
+    const index = n * VICTIMS_A_HOST + at;
+    return makeAllocation({
+      id: `01hf7yat00${String(index).padStart(16, '0')}`,
+      ...{ host: id, precedence: 10, resources: amounts(cpuMilli / VICTIMS_A_HOST, 100) },
+      ...{ job: 'low', group: 'low', index, scheduler: 'service-1', planId: 'p' },
+    });
+  });
   hosts.run(id, running);
-  const put = (key: string, value: string): Write => ({ kind: 'put', key, value });
-  return [
-    put(keys.host(id), hostCodec.encode(host)),
-    put(keys.aliveOf(id), '{}'),
-    put(keys.ledger(id), ledgerCodec.encode(running.reduce(withClaim, EMPTY_LEDGER))),
-    ...running.map((one) => put(keys.allocation('default', 'low', one.id), allocationCodec.encode(one))),
-  ];
+  return [aliveOf(id), ...recordsOf(keys, host, running)];
 }
 
-async function fill(store: CellStore, hosts: Hosts, count: number): Promise<void> {
-  const spare = Array.from({ length: SPARE_HOSTS }, (_, n): Write[] => {
+const aliveOf = (id: string): Write => ({ kind: 'put', key: keys.aliveOf(id), value: '{}' });
+
+async function fillCell(store: CellStore, hosts: Hosts, count: number): Promise<void> {
+  await fill(store, SPARE_HOSTS, (n) => {
     const id = `spare-${String(n)}`;
-    const host = hostOf(id, hosts.addressOf(id), amounts(64_000, 500));
-    return [
-      { kind: 'put', key: keys.host(id), value: hostCodec.encode(host) },
-      { kind: 'put', key: keys.aliveOf(id), value: '{}' },
-    ];
+    return [aliveOf(id), ...recordsOf(keys, hostOf(id, hosts.addressOf(id), amounts(64_000, 500)), [])];
   });
-  const writes = [...spare.flat(), ...Array.from({ length: count }, (_, n) => writesOf(n, hosts)).flat()];
-  while (writes.length > 0)
-    await store.attempt({ compares: [], writes: writes.splice(0, store.limits.operationsMax), readBack: [] });
+  await fill(store, count, (n) => writesOf(n, hosts));
 }
 
 /** One small job after the other, as long as it is wanted. @returns how long each waited, ms */
@@ -120,7 +95,7 @@ async function measure(members: number, kind: Kind): Promise<void> {
   const hosts = new Hosts();
   await hosts.listen();
   const hostsCount = Math.ceil(members / membersAHost);
-  await fill(store, hosts, hostsCount);
+  await fillCell(store, hosts, hostsCount);
   const durable = new Durable(store);
   await durable.ready;
   const scheduler = await startScheduler(bed, 'scheduler-1', type);

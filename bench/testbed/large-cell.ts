@@ -1,17 +1,13 @@
-import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { Ledger } from '../../src/core/fit/ledger.ts';
-import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import type { PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { CellStore, Write } from '../../src/ports/cell-store.ts';
-import { allocationCodec, hostCodec, ledgerCodec } from '../../src/wire/records/records.ts';
-import { makeGroup, makeRequest } from './plain-request.ts';
+import { fill, makeAllocation, recordsOf } from './fill.ts';
+import { amounts, makeGroup, makeRequest } from './plain-request.ts';
 
-const WRITERS = 8;
 const PRECEDENCES = [10, 50, 60];
 
 export interface LargeCell {
@@ -24,68 +20,23 @@ export interface LargeCell {
 export async function fillLarge(store: CellStore, keys: CellKeys, cell: LargeCell): Promise<void> {
   const random = seededRandom(cell.seed);
   const each = Math.ceil(cell.allocations / cell.hosts);
-  let pending: Write[] = [];
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    while (next < cell.hosts || pending.length > 0) {
-      while (next < cell.hosts && pending.length < store.limits.operationsMax)
-        pending.push(...writesOf(keys, next++, each, random));
-      const writes = pending.slice(0, store.limits.operationsMax);
-      pending = pending.slice(writes.length);
-      const { outcome } = await store.attempt({ compares: [], writes, readBack: [] });
-      if (outcome !== 'applied') throw new Error(`the cell could not be filled: ${outcome}`);
-    }
-  };
-  await Promise.all(Array.from({ length: WRITERS }, lane));
+  await fill(store, cell.hosts, (n) => writesOf(keys, n, each, random));
 }
 
 function writesOf(keys: CellKeys, n: number, each: number, random: SeededRandom): Write[] {
   const host = largeHost(n, random);
-  let ledger: Ledger = EMPTY_LEDGER;
-  const writes: Write[] = [
-    { kind: 'put', key: keys.host(host.id), value: hostCodec.encode(host) },
-    { kind: 'put', key: keys.aliveOf(host.id), value: '{}' },
-  ];
-  for (let index = 0; index < each; index++) {
+  const allocations = Array.from({ length: each }, (_, index) => {
     const job = `job-${String(random.below(2_000))}`;
-    const port = host.portRange.first + index;
-    const allocation: Allocation = {
+    const precedence = PRECEDENCES[random.below(PRECEDENCES.length)] ?? 50;
+    const resources = amounts(50 + random.below(700), 64 + random.below(2_000));
+    return makeAllocation({
       id: `01hf7yat00${String(n).padStart(8, '0')}${String(index).padStart(8, '0')}`,
-      host: host.id,
-      precedence: PRECEDENCES[random.below(PRECEDENCES.length)] ?? 50,
-      resources: {
-        cpuMilli: 50 + random.below(700),
-        memoryMib: 64 + random.below(2_000),
-        diskMib: 0,
-        scalars: NO_SCALARS,
-      },
-      gpus: [],
-      ports: random.below(4) === 0 ? { http: port } : {},
-      ...{
-        namespace: 'default',
-        job,
-        jobVersion: 1,
-        group: 'main',
-        index: n,
-        attempt: 1,
-        scheduler: 'batch-1',
-      },
-      ...{
-        desired: 'run',
-        planId: `01hf7yat00${String(n).padStart(16, '0')}`,
-        createdAtMs: 1_700_000_000_000,
-      },
-      epoch: { incarnation: '6b1e7a3c-0000-4000-8000-000000000000', counter: 0 },
-    };
-    ledger = withClaim(ledger, allocation);
-    writes.push({
-      kind: 'put',
-      key: keys.allocation('default', job, allocation.id),
-      value: allocationCodec.encode(allocation),
+      ...{ host: host.id, precedence, resources, job, group: 'main', index: n, scheduler: 'batch-1' },
+      ports: random.below(4) === 0 ? { http: host.portRange.first + index } : {},
+      planId: `01hf7yat00${String(n).padStart(16, '0')}`,
     });
-  }
-  writes.push({ kind: 'put', key: keys.ledger(host.id), value: ledgerCodec.encode(ledger) });
-  return writes;
+  });
+  return [{ kind: 'put', key: keys.aliveOf(host.id), value: '{}' }, ...recordsOf(keys, host, allocations)];
 }
 
 export function largeHost(n: number, random: SeededRandom): Host {

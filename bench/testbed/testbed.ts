@@ -13,7 +13,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
  * The test bed of the benches: an etcd of its own in a temporary folder, and a client of it. Beside it lies what several
  * benches need:
  *
- * - `large-cell.ts` writes a cell of many hosts and allocations into a store.
+ * - `fill.ts` writes hosts with their allocations and ledgers; `large-cell.ts` makes a large cell of them.
  * - `plain-request.ts` makes groups and requests without constraints.
  * - `warm-memory.ts` makes the machine's free memory equally quick to take before each measurement.
  * - `etcd-cpu.ts` reads how much processor time etcd has used; `percentile.ts` sums the figures up.

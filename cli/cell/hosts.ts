@@ -3,7 +3,7 @@ import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { ago, cores, gpus, percent, size } from '../output/words.ts';
+import { ago, cores, gpus, size, usedOf } from '../output/words.ts';
 
 export async function hosts(context: Context): Promise<number> {
   const { terminal } = context;
@@ -81,8 +81,7 @@ function used(
   amount: 'cpuMilli' | 'memoryMib' | 'diskMib',
   show: (amount: number) => string,
 ): string {
-  const whole = allocatable(row.host)[amount];
-  return `${show(row.used[amount])}/${show(whole)} ${percent(row.used[amount], whole)}`.trimEnd();
+  return usedOf(row.used[amount], allocatable(row.host)[amount], show);
 }
 
 function gpuUse(row: HostStatus): string {

@@ -6,7 +6,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
 import { printAnswer, printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { cores, gpus, percent, size } from '../output/words.ts';
+import { cores, gpus, size, usedOf } from '../output/words.ts';
 
 /** What namespaces may use, and what their allocations hold. */
 export async function quotas(context: Context): Promise<number> {
@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<QuotaStatus>[] = [
 function used(row: QuotaStatus, amount: keyof QuotaRequest, show: (amount: number) => string): string {
   const limit = row[amount];
   const now = row.used[amount];
-  return limit === null ? show(now) : `${show(now)}/${show(limit)} ${percent(now, limit)}`.trimEnd();
+  return limit === null ? show(now) : usedOf(now, limit, show);
 }
 
 /** As it was typed; what was not given has no limit. */

@@ -3,7 +3,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
 import { printAnswer, printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { percent } from '../output/words.ts';
+import { usedOf } from '../output/words.ts';
 
 /** A pool with its resource. */
 export interface PoolRow extends PoolStatus {
@@ -36,7 +36,7 @@ export const POOL_COLUMNS: readonly Column<PoolRow>[] = [
   { title: 'POOL', cell: (row) => row.value },
   {
     title: 'USED',
-    cell: ({ used, capacity }) => `${String(used)}/${String(capacity)} ${percent(used, capacity)}`.trimEnd(),
+    cell: ({ used, capacity }) => usedOf(used, capacity, String),
     align: 'right',
   },
   { title: 'UNIT', cell: ({ resource }) => resource.unit },

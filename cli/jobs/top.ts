@@ -6,7 +6,7 @@ import { withJob } from '../names/find-job.ts';
 import { checkedNamespace, jobName } from '../names/names.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { cores, percent, size } from '../output/words.ts';
+import { cores, size, usedOf } from '../output/words.ts';
 
 /** CPU is a rate: what was used between two readings this far apart. */
 const BETWEEN_MS = 1_000;
@@ -107,6 +107,5 @@ const COLUMNS: readonly Column<TopRow>[] = [
 ];
 
 function beside(used: number | null, requested: number, show: (amount: number) => string): string {
-  if (used === null) return `?/${show(requested)}`;
-  return `${show(used)}/${show(requested)} ${percent(used, requested)}`.trimEnd();
+  return used === null ? `?/${show(requested)}` : usedOf(used, requested, show);
 }

@@ -70,6 +70,11 @@ export function percent(part: number, whole: number): string {
   return whole === 0 ? '' : `${((100 * part) / whole).toFixed(0)}%`;
 }
 
+/** `0.5/10 5%` */
+export function usedOf(used: number, whole: number, show: (amount: number) => string): string {
+  return `${show(used)}/${show(whole)} ${percent(used, whole)}`.trimEnd();
+}
+
 /** How it ended: `0`, `7`, `SIGKILL`, `lost: host-reboot`. */
 export function exitText(exit: Exit | null | undefined): string {
   if (exit === null || exit === undefined) return '';
