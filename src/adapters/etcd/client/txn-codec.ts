@@ -105,7 +105,7 @@ export function decodeTxnReply(bytes: Buffer): TxnReply {
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) header = readHeader(reader);
     else if (field === 2) succeeded = reader.number() !== 0;
-    else if (field === 3 && !succeeded) readFound(reader, (found ??= new Map<string, Entry>()));
+    else if (field === 3 && !succeeded) readRange(reader, (found ??= new Map<string, Entry>()));
     else reader.skip();
   }
   return { header, succeeded, found: succeeded || found === null ? NOTHING : found };
@@ -134,27 +134,6 @@ export function readHeader(reader: ProtoReader): StoreHeader {
   }
   reader.leave(outer);
   return { cluster, revision };
-}
-
-/** One `ResponseOp` with a `RangeResponse` of one key. */
-function readFound(reader: ProtoReader, found: Map<string, Entry>): void {
-  const outside = reader.enter();
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field !== 1) {
-      reader.skip();
-      continue;
-    }
-    const outer = reader.enter();
-    for (let inner = reader.next(); inner !== 0; inner = reader.next()) {
-      if (inner !== 2) reader.skip();
-      else {
-        const entry = readEntry(reader);
-        found.set(entry.key, entry);
-      }
-    }
-    reader.leave(outer);
-  }
-  reader.leave(outside);
 }
 
 /** The first key after all those with the prefix. */
@@ -208,15 +187,16 @@ export function decodeListsReply(bytes: Buffer): ListsReply {
   const lists: ListReply[] = [];
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) header = readHeader(reader);
-    else if (field === 3) lists.push(readList(reader));
-    else reader.skip();
+    else if (field === 3) {
+      const entries = new Map<string, Entry>();
+      lists.push({ entries, more: readRange(reader, entries) });
+    } else reader.skip();
   }
   return { header, lists };
 }
 
-/** One `ResponseOp` with a `RangeResponse`. */
-function readList(reader: ProtoReader): ListReply {
-  let entries: Map<string, Entry> | null = null;
+/** One `ResponseOp` with a `RangeResponse`, into `entries`. @returns there are more keys in the range */
+function readRange(reader: ProtoReader, entries: Map<string, Entry>): boolean {
   let more = false;
   const outside = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -227,31 +207,46 @@ function readList(reader: ProtoReader): ListReply {
     const outer = reader.enter();
     for (let inner = reader.next(); inner !== 0; inner = reader.next()) {
       if (inner === 2) {
-        const entry = readEntry(reader);
-        (entries ??= new Map<string, Entry>()).set(entry.key, entry);
+        const entry = readEntry(reader, KEEP_ALL);
+        if (entry !== null) entries.set(entry.key, entry);
       } else if (inner === 3) more = reader.number() !== 0;
       else reader.skip();
     }
     reader.leave(outer);
   }
   reader.leave(outside);
-  return { entries: entries ?? NOTHING, more };
+  return more;
 }
 
-/** One `KeyValue`. */
-export function readEntry(reader: ProtoReader): Entry {
+const KEEP_ALL = (): boolean => false;
+
+/**
+ * One `KeyValue`; its texts are not decoded when it is left out.
+ * @param skips called with its revision: true leaves it out
+ * @returns null when it is left out
+ */
+export function readEntry(reader: ProtoReader, skips: (revision: number) => boolean): Entry | null {
   const outer = reader.enter();
-  let key = '';
-  let value = '';
+  let key = NOWHERE;
+  let value = NOWHERE;
   let createRevision = 0;
   let modRevision = 0;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) key = reader.text();
+    if (field === 1) key = reader.passText();
     else if (field === 2) createRevision = reader.number();
     else if (field === 3) modRevision = reader.number();
-    else if (field === 5) value = reader.text();
+    else if (field === 5) value = reader.passText();
     else reader.skip();
   }
+  const entry = skips(modRevision)
+    ? null
+    : { key: textAt(reader, key), value: textAt(reader, value), createRevision, modRevision };
   reader.leave(outer);
-  return { key, value, createRevision, modRevision };
+  return entry;
 }
+
+function textAt(reader: ProtoReader, place: number): string {
+  return place === NOWHERE ? '' : reader.textAt(place);
+}
+
+const NOWHERE = -1;

@@ -1,6 +1,6 @@
 import type { Entry } from '../../../ports/cell-store.ts';
 import { fieldSize, ProtoReader, ProtoWriter, tagOf, varintSize } from './protobuf.ts';
-import { NO_HEADER, readHeader } from './txn-codec.ts';
+import { NO_HEADER, readEntry, readHeader } from './txn-codec.ts';
 
 /** `WatchCreateRequest`: a range of keys, or one key. */
 export interface WatchRequest {
@@ -117,30 +117,3 @@ function readEvent(
   reader.leave(outer);
   if (entry !== null) take({ isDelete, entry });
 }
-
-/** One `KeyValue`; null when it is left out, and then its texts are not decoded. */
-function readEntry(reader: ProtoReader, skips: (revision: number) => boolean): Entry | null {
-  const outer = reader.enter();
-  let key = NOWHERE;
-  let value = NOWHERE;
-  let createRevision = 0;
-  let modRevision = 0;
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) key = reader.passText();
-    else if (field === 2) createRevision = reader.number();
-    else if (field === 3) modRevision = reader.number();
-    else if (field === 5) value = reader.passText();
-    else reader.skip();
-  }
-  const entry = skips(modRevision)
-    ? null
-    : { key: textAt(reader, key), value: textAt(reader, value), createRevision, modRevision };
-  reader.leave(outer);
-  return entry;
-}
-
-function textAt(reader: ProtoReader, place: number): string {
-  return place === NOWHERE ? '' : reader.textAt(place);
-}
-
-const NOWHERE = -1;
