@@ -1,10 +1,10 @@
-/** Where files come from that tasks need and their hosts do not have. */
+/** Fetches files that tasks need. */
 export interface ArtifactSource {
   /**
-   * Fetches a file into the state folder, and syncs it. What was there under `into` is lost.
+   * Fetches a file into the state folder, and syncs it. It replaces a file under `into`.
    * @param source `https://…`, `http://…` or `file:///…`
    * @param into path in the state folder
-   * @throws FetchError; nothing is left under `into` then
+   * @throws FetchError; then `into` does not exist
    */
   fetch(source: string, into: string, options: FetchOptions): Promise<Fetched>;
 }
@@ -16,12 +16,12 @@ export interface FetchOptions {
 }
 
 export interface Fetched {
-  /** Of what was fetched, 64 hex digits: whether it is what was wanted is the caller's to say. */
+  /** Of the fetched file, 64 hex digits; the caller compares it. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** `refused`: asking again will not help. `unreachable`: it may be there later. `full`: it does not fit. */
+/** `refused`: another try will fail too. `unreachable`: a later try may succeed. `full`: it does not fit. */
 export type FetchErrorCode = 'refused' | 'unreachable' | 'full';
 
 export class FetchError extends Error {

@@ -1,5 +1,6 @@
 /**
- * The cell's shared state: a revisioned map of text to text with compare-and-swap. Implemented over etcd, in memory, and
+ * The cell's shared state: a revisioned map of text to text with compare-and-swap. It offers conditional writes, not plans:
+ * what a refused or unanswered write means is decided above it, once. Implemented over etcd, in memory, and
  * in the simulator; one contract suite (`test/contract/cell-store.ts`) holds all of them to what is written here.
  *
  * Only the compare clause of an attempt carries safety. Reads, follows and sessions are hints: late, doubled, sometimes
@@ -108,8 +109,8 @@ export interface Follower {
   onSnapshot(snapshot: Snapshot): void;
   onChanges(changes: readonly Change[], revision: number): void;
   /**
-   * Does the follower know all that this revision did under the prefix? Then the store may leave it out, unread; asked when
-   * it would be told, again for the next follow. Without it everything is told.
+   * True: the follower knows all that this revision changed under the prefix, and the store may leave it out, undecoded.
+   * Called before the revision is reported. Absent: every revision is reported.
    */
   knows?(revision: number): boolean;
 }
@@ -130,9 +131,9 @@ export interface SessionOptions {
 
 export interface Session {
   readonly id: string;
-  /** Aborted when the session must be taken for lost: by our own deadline, earlier than the store's. */
+  /** Aborted when the session counts as lost: by the holder's own deadline, earlier than the store's. */
   readonly lost: AbortSignal;
-  /** When what the store answered last was asked, by the caller's monotonic clock: until then it surely was in contact. */
+  /** When the last answered renewal was sent, by the caller's monotonic clock: the store was in contact until then. */
   readonly renewedAtMs: number;
   /** Ends the session; its keys vanish now if the store can be reached. */
   close(): Promise<void>;
@@ -146,7 +147,7 @@ export interface Revision {
 export type StoreErrorCode =
   'unavailable' | 'timeout' | 'too-large' | 'no-space' | 'compacted' | 'closed' | 'wrong-server' | 'denied';
 
-/** An operating fault of the store. `retryable` says whether the same read may do better later. */
+/** An operating fault of the store. `retryable`: the same read may succeed later. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;

@@ -14,7 +14,7 @@ export interface Cgroups {
 
   /**
    * Removes a group with all groups in it.
-   * @returns `busy`: something still runs there, or has ended and is not yet buried; ask again
+   * @returns `busy`: a process runs there, or is a zombie; try again
    * @throws CgroupError
    */
   remove(group: string): Promise<'removed' | 'busy'>;
@@ -31,14 +31,14 @@ export interface Cgroups {
   /** Sends SIGKILL to each process that `cgroup.procs` of the group names. For groups that are frozen. @returns how many */
   killListed(group: string): Promise<number>;
 
-  /** What the kernel says of time lost to waiting for memory, on the whole machine; null: it does not count it. */
+  /** The kernel's account of time lost to waiting for memory, on the whole machine; null: this kernel has none. */
   pressure(): Promise<string | null>;
 
   /** The whole block device, as `major:minor`, that a folder lies on; null when it lies on none. */
   deviceOf(folder: string): Promise<string | null>;
 }
 
-/** One value to write into a file of a group. `mayLack`: a kernel may have the file not, and nothing is lost then. */
+/** One value to write into a file of a group. `mayLack`: a kernel without the file is no error. */
 export interface CgroupValue {
   readonly file: string;
   readonly text: string;

@@ -1,9 +1,9 @@
 /** Short programs that a host-agent runs for itself: not tasks, and never for long. */
 export interface Commands {
   /**
-   * Runs a program to its end. Input is empty; what it says beyond `SAID_BYTES_MAX` is dropped.
-   * @param command a name is looked up in the PATH of this process
-   * @returns how it ended; a program that is not there or took longer than `timeoutMs` ends with code null
+   * Runs a program to its end. Input is empty; output beyond `COMMAND_OUTPUT_BYTES_MAX` is dropped.
+   * @param command its name is looked up in the PATH of this process
+   * @returns how it ended; a missing program, or one that took longer than `timeoutMs`, has code null
    */
   run(command: readonly string[], timeoutMs: number): Promise<CommandEnd>;
 }
@@ -16,4 +16,4 @@ export interface CommandEnd {
 }
 
 /** Programs that are run here print a version or an error. */
-export const SAID_BYTES_MAX = 64 * 1024;
+export const COMMAND_OUTPUT_BYTES_MAX = 64 * 1024;

@@ -8,9 +8,9 @@ export interface TicketSigner {
   sign(body: TicketBody): Promise<string>;
 }
 
-/** Only keys pinned by file are trusted; a key named by a token or found in the store is not. */
+/** Trusts only keys pinned by file, never a key from a token or the store. */
 export interface TicketVerifier {
-  /** @returns the body, or why the token is none of ours */
+  /** @returns the body, or why the token is refused */
   verify(token: string, host: string, hostIncarnation: number): Promise<VerifiedTicket>;
 }
 

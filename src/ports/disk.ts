@@ -8,8 +8,8 @@ export interface Disk {
 
   /**
    * Makes the record, once: written beside, synced, then linked to its name, so that it is there in full or not at all
-   * and the first writer wins for ever. Missing folders above it are made. `exists` means that somebody was earlier, and
-   * nothing was changed.
+   * and the first writer wins for ever. Missing folders above it are made. `exists`: another writer was first, and nothing
+   * was changed.
    */
   publish(path: string, text: string, options?: WriteOptions): Promise<'published' | 'exists'>;
 
@@ -27,7 +27,7 @@ export interface Disk {
   /** Removes a file, or a folder with all that is in it. Symbolic links are removed, not followed. */
   remove(path: string): Promise<void>;
 
-  /** Renames; for putting away what cannot be read. */
+  /** Renames: moves unreadable files away. */
   move(from: string, to: string): Promise<void>;
 
   /** Length in bytes; null when it is not there. */
@@ -36,18 +36,18 @@ export interface Disk {
   /** At most `length` bytes from `offset`; fewer at the end of the file, none when it is not there. */
   readRange(path: string, offset: number, length: number): Promise<Uint8Array>;
 
-  /** Calls `onChange` some time after something in the folder changed. A hint: may be late, doubled or missing. */
+  /** Calls `onChange` after a change in the folder. A hint: may be late, doubled or missing. */
   watch(path: string, onChange: () => void): () => void;
 
   /** Bytes that can still be written. */
   freeBytes(): Promise<number>;
 
-  /** Where the path lies, for other processes; the folder itself for the empty path. */
+  /** The absolute path, for other processes; of the folder itself for the empty path. */
   absolute(path: string): string;
 }
 
 export interface WriteOptions {
-  /** false: no sync. For what a loss of power makes void anyway. Default true. */
+  /** false: no sync, for what a power loss invalidates anyway. Default true. */
   readonly durable?: boolean;
 }
 

@@ -36,7 +36,7 @@ export interface HttpClient {
 }
 
 /**
- * A call without an answer. `sent: false` means that the peer surely did nothing (it refused the connection);
+ * A call without an answer. `sent: false`: the peer surely did nothing (it refused the connection);
  * `sent: true` means unknown.
  */
 export class HttpError extends Error {
@@ -54,7 +54,7 @@ export interface RouteRequest {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** Aborted when the caller went away: ends streams. */
+  /** Aborted when the caller has gone: ends streams. */
   readonly signal: AbortSignal;
 }
 
@@ -77,20 +77,20 @@ export interface Route {
   readonly handle: (request: RouteRequest) => Promise<RouteReply>;
 }
 
-/** A talk of whole messages in both directions over one connection. */
+/** Whole messages in both directions over one connection. */
 export interface Channel {
-  /** Resolves when the next message may be sent: a peer that does not read holds the sender up. @throws HttpError when it is cut */
+  /** Resolves when the next message may be sent: a peer that does not read delays the sender. @throws HttpError when it is cut */
   send(message: Uint8Array): Promise<void>;
   /**
-   * In order, for one reader. Ends when the peer ended the talk; throws HttpError when it was cut. While nobody reads, the
-   * peer is held up.
+   * In order, for one reader. Ends when the peer closed the channel; throws HttpError when it was cut. Without a reader the
+   * peer is delayed.
    */
   readonly messages: AsyncIterable<Uint8Array>;
-  /** Ends the talk. What was sent before arrives. */
+  /** Closes the channel. Messages sent before arrive. */
   close(): void;
 }
 
-/** Takes up talks. `open` may refuse with an error, as a route does; what it returns is then given the channel. */
+/** Accepts channels. `open` may refuse with an error, as a route does; the function that it returns gets the channel. */
 export interface ChannelRoute {
   /** `/v1/allocations/:id/attach` */
   readonly path: string;
@@ -101,9 +101,9 @@ export interface ChannelCall {
   /** Begins with `http`, like any other. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Until the talk is open. */
+  /** Until the channel is open. */
   readonly timeoutMs: number;
-  /** Cuts the talk, also later. */
+  /** Cuts the channel, also later. */
   readonly signal?: AbortSignal;
 }
 
@@ -122,7 +122,7 @@ export const CHANNEL_MESSAGE_BYTES_MAX = 128 * 1024;
 export interface HttpListener {
   /** Base URL without a slash at the end. */
   readonly address: string;
-  /** Refuses new calls, lets those under way end for up to `graceMs`, then cuts them. */
+  /** Refuses new calls, waits up to `graceMs` for those under way, then cuts them. */
   close(graceMs: number): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import type { ExecOrder, ShimState } from '../core/host/shim.ts';
  * its own, that is the task's parent, writes its output and its end into the attempt's folder, and outlives the agent.
  *
  * The folder of attempt A is `attempts/A` under the agent's state folder (see `wire/shim-files.ts` for what lies in it);
- * the files are the truth, and everything here is a request or a hint.
+ * the files are the truth, and every call here is a request or a hint.
  */
 export interface Processes {
   /** Of this boot of the machine: what another boot started no longer runs. */
@@ -13,38 +13,37 @@ export interface Processes {
   /** The calling process. */
   readonly self: ProcessIdentity;
 
-  /** Does exactly this process still run? A process that took over the number is another one; a zombie has ended. */
+  /** Whether exactly this process runs. A process with the same number may be another one; a zombie has ended. */
   isAlive(identity: ProcessIdentity): Promise<boolean>;
 
   /**
-   * Asks for a shim for the attempt, whose folder and `launch` are there. May be asked again: of several shims of one
-   * attempt one gets the claim, the others end without having done anything.
+   * Starts a shim for the attempt, whose folder and `launch` exist. May be called again: of several shims of one attempt one
+   * gets the claim, and the rest end without any effect.
    * @throws ProcessError
    */
   startShim(attempt: string): Promise<void>;
 
   /**
    * Runs a command in the context of an attempt's task: its groups, its namespaces, its environment and user. A command id
-   * is used once: asked again, also by another agent and with other content, nothing more is run, and what came of the
-   * first is under the same name.
-   * @param order what is absent in it is as the task has it
-   * @returns the name by which everything here and in the state folder knows it, an attempt of its own; null when the task
-   *   does not run, and so nothing was or will be begun
+   * runs once: a second call, also by another agent or with other content, runs nothing and gives the same name.
+   * @param order absent fields are as in the task
+   * @returns the command's name here and in the state folder, where it is an attempt of its own; null when the task does not
+   *   run, so nothing was or will be started
    * @throws ProcessError
    */
   exec(attempt: string, commandId: string, order: ExecOrder): Promise<string | null>;
 
-  /** A talk with the attempt's shim. @returns null when there is none to talk to: it has ended, or not yet begun */
+  /** Connects to the attempt's shim. @returns null without one: it has ended, or not yet begun */
   open(attempt: string): Promise<ShimLink | null>;
 
   /**
    * Sends the task's process group a signal, through the shim, which alone knows that the group is still the same.
    * @param sequence grows with each signal of an attempt; one that was sent already is not sent twice
-   * @returns false when there is no shim to ask: it has ended, or not yet begun
+   * @returns false without a shim: it has ended, or not yet begun
    */
   signal(attempt: string, signal: string, sequence: number): Promise<boolean>;
 
-  /** Does a shim answer for the attempt? For when its claim cannot be read. */
+  /** Whether a shim answers for the attempt, for when its claim cannot be read. */
   answers(attempt: string): Promise<boolean>;
 
   /** Has the shim kill everything that the task started, again and again until it has ended. @returns as `signal` */
@@ -57,41 +56,41 @@ export interface Processes {
    */
   killLeftovers(attempt: string): Promise<number>;
 
-  /** All attempts of which a process runs on this machine, of this host and of others, by their marks. */
+  /** All attempts with a process on this machine, of every host, by their marks. */
   marked(): Promise<readonly MarkedAttempt[]>;
 
   /** Kills all processes with the marks of this attempt. @returns how many there were; 0 when none is left */
   killMarked(stateId: string, attempt: string): Promise<number>;
 
-  /** Those of the ports at which some process of this machine listens. */
+  /** Those of the ports at which a process of this machine listens. */
   portsInUse(ports: readonly number[]): Promise<readonly number[]>;
 
   /**
-   * Those of the IPv4 addresses that some process of this machine has a socket on: it listens there, or takes datagrams.
-   * Who takes what comes to any address does not count, nor who only talks to such a one.
+   * Those of the IPv4 addresses on which a process of this machine listens or has a bound datagram socket. Sockets bound to
+   * any address do not count, nor do outgoing connections.
    */
   addressesInUse(addresses: readonly string[]): Promise<readonly string[]>;
 
   /**
-   * Tells of attempts whose files changed: started, ended; of commands inside them under the name that `exec` gave. A
-   * hint: may be late, doubled or missing.
-   * @returns ends the telling
+   * Reports attempts whose files changed (started, ended), and commands inside them under the name that `exec` gave. A hint:
+   * may be late, doubled or missing.
+   * @returns unsubscribes
    */
   onEvent(listener: (attempt: string) => void): () => void;
 
-  /** Lets go of what this process holds. Shims and tasks run on. */
+  /** Frees what this process holds. Shims and tasks run on. */
   close(): Promise<void>;
 }
 
 export interface MarkedAttempt {
-  /** Whose it is: the id of a state folder. */
+  /** The id of its host's state folder. */
   readonly stateId: string;
   readonly attempt: string;
-  /** The folder in which its shim keeps its facts was deleted: nobody will ever take it over. */
+  /** Its folder was deleted: no agent can ever adopt it. */
   readonly deserted: boolean;
 }
 
-/** A process number is used again; together with boot and start time it names one process for ever. */
+/** A process number is reused; with boot and start time it identifies one process. */
 export interface ProcessIdentity {
   readonly boot: string;
   readonly pid: number;
@@ -100,21 +99,20 @@ export interface ProcessIdentity {
 }
 
 /**
- * A connection to one shim. Everything asked is answered in the order of asking. Where the shim goes away or falls silent
- * while it is asked, the answer is `null`: whether it was done, its next answer or its `exit` will tell.
+ * A connection to one shim. Calls are answered in their order. When the shim ends or is silent during a call, the answer is
+ * `null`: its next answer or its `exit` shows whether the call took effect.
  */
 export interface ShimLink {
-  /** @returns what the shim says of itself now */
   state(): Promise<ShimState | null>;
 
   /**
-   * Feeds the task's stdin. The shim takes what lies at its `next`, ignores what lies before it, and refuses what lies
-   * beyond; with its buffer full it takes less, or nothing. So bytes may be sent again, and none goes in twice.
+   * Writes to the task's stdin. The shim accepts bytes at its `next`, ignores bytes before it, and refuses bytes beyond it;
+   * with a full buffer it accepts fewer, or none. So bytes may be sent again, and none is written twice.
    * @param offset of the first byte, counted from the task's start
    */
   writeStdin(offset: number, bytes: Uint8Array): Promise<StdinAnswer | null>;
 
-  /** The task's stdin ends at `offset`. In a terminal: its end-of-file character is typed. */
+  /** The task's stdin ends at `offset`. In a terminal: its end-of-file character. */
   endStdin(offset: number): Promise<StdinAnswer | null>;
 
   /**
@@ -132,14 +130,14 @@ export interface ShimLink {
   freeze(on: boolean): Promise<number | null>;
 
   /**
-   * Puts off the disconnect deadline: the task is stopped when nobody has called this for `forMs`. Null: it never is.
-   * A deadline that was reached is not taken back.
+   * Renews the disconnect deadline: the task is stopped when this is not called for `forMs`. Null: never. A deadline that was
+   * reached is not undone.
    */
   renew(forMs: number | null): Promise<number | null>;
 
   /**
-   * Output as it comes, from the returned offsets on; what lies before them is in the files. Under load pieces are left
-   * out: a piece whose offset is not where the last one ended says so, and the files have them.
+   * Output as it comes, from the returned offsets on; earlier output is in the files. Under load pieces are left out: the
+   * offset of the next piece shows the gap, and the files have it.
    */
   tail(listener: (piece: TailPiece) => void): Promise<{ readonly out: number; readonly err: number } | null>;
 
@@ -156,8 +154,8 @@ export interface TailPiece {
 }
 
 /**
- * `next`: from which the shim takes bytes now. `gap`: the offset lies beyond it, nothing was taken. `closed`: nobody reads
- * any more, or the end was said. `unsupported`: a shim of the first version, which has no stdin.
+ * `next`: the offset that the shim accepts now. `gap`: the offset lies beyond it, and nothing was accepted. `closed`: the
+ * task no longer reads, or its input has ended. `unsupported`: a shim of the first version, which has no stdin.
  */
 export interface StdinAnswer {
   readonly next: number;

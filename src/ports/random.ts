@@ -1,4 +1,4 @@
-/** The only source of chance for roles; seeded in the simulator and in tests. */
+/** The only source of randomness for roles; seeded in the simulator and in tests. */
 export interface Random {
   /** Uniform in [0, 1). */
   fraction(): number;

@@ -1,16 +1,16 @@
 /**
- * What keeps the database of a store from growing without end: it keeps every revision until somebody compacts. Apart from
- * `CellStore`, since only whoever looks after the store needs it.
+ * Keeps the database of a store small: it holds every revision until it is compacted. Apart from `CellStore`, since only the
+ * monitor that maintains the store needs it.
  *
  * All throw StoreError.
  */
 export interface StoreUpkeep {
   measure(): Promise<StoreSize>;
-  /** Forgets what was overwritten or deleted before the revision. `compacted`: that was done already. */
+  /** Drops what was overwritten or deleted before the revision. `compacted`: that was done already. */
   compact(revision: number): Promise<void>;
-  /** Gives the space of what was forgotten back, member by member; a member answers nobody meanwhile. */
+  /** Returns the free space to the file system, member by member; a member does not answer meanwhile. */
   defragment(): Promise<void>;
-  /** Lets the store be written to again after it was out of space. It says so again when it still is. */
+  /** Allows writes again after the store was out of space; it refuses them again when it still is. */
   disarm(): Promise<void>;
   close(): Promise<void>;
 }

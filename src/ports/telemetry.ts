@@ -1,4 +1,4 @@
-/** What roles say about themselves, for people and machines. */
+/** Logs and metrics of a role. */
 export interface Log {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;

@@ -15,9 +15,9 @@ const TRIES_A_MEMBER = 3;
 /**
  * The past under a prefix, by a watch from an old revision.
  *
- * A watch does not say that it has caught up (a server as old as 3.4.23 answers a progress request too early). So a mark
- * is written at the first key after the prefix, and the watch reaches over it: one watcher gets its events in order, so
- * when the mark comes, everything before it has come.
+ * A watch does not report that it has caught up (a server as old as 3.4.23 answers a progress request too early). So a mark
+ * is written at the first key after the prefix, within the watch's range: events come in order, so when the mark comes,
+ * everything before it has come.
  *
  * @param members how many the cluster has
  * @param beginCall called before the call that writes the mark

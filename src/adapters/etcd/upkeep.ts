@@ -60,7 +60,7 @@ export class EtcdUpkeep implements StoreUpkeep {
     for (const member of this.#members) member.close();
   }
 
-  /** Those that say that there is no space. */
+  /** Alarms of members without space. */
   async #alarms(): Promise<readonly { readonly memberID: string }[]> {
     const { alarms } = await this.#first.maintenance.alarm({ action: AlarmAction.Get });
     return alarms.filter(({ alarm }) => String(alarm).toUpperCase() === 'NOSPACE');
@@ -73,7 +73,7 @@ export class EtcdUpkeep implements StoreUpkeep {
   }
 }
 
-/** Servers since 3.4 say it; the client's own description of the answer is older. */
+/** Servers since 3.4 report it; `etcd3`'s types are older. */
 function inUse(status: object & { readonly dbSize: string }): number {
   const { dbSizeInUse = status.dbSize } = status as { readonly dbSizeInUse?: string };
   return Number(dbSizeInUse);

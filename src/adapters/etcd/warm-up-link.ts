@@ -12,7 +12,7 @@ import { decodeWatchReply } from './client/watch-codec.ts';
 export class WarmUpLink implements WatchLink {
   readonly #cell: MemoryCell;
   readonly #turn: () => Promise<void>;
-  #tell: (reply: WatchReply) => void = () => undefined;
+  #listener: (reply: WatchReply) => void = () => undefined;
   #waiting: Revision[] = [];
   #stop: () => void = () => undefined;
   #isOver = false;
@@ -25,7 +25,7 @@ export class WarmUpLink implements WatchLink {
 
   /** It never ends or fails by itself. */
   on(event: 'data' | 'end' | 'error', listener: unknown): void {
-    if (event === 'data') this.#tell = listener as (reply: WatchReply) => void;
+    if (event === 'data') this.#listener = listener as (reply: WatchReply) => void;
   }
 
   /** @param request one without a revision asks for canaries, which are not written here */
@@ -56,6 +56,6 @@ export class WarmUpLink implements WatchLink {
   #send(watchId: number): void {
     const revisions = this.#waiting;
     this.#waiting = [];
-    if (!this.#isOver) this.#tell(decodeWatchReply(encodeWatchReply(watchId, revisions)));
+    if (!this.#isOver) this.#listener(decodeWatchReply(encodeWatchReply(watchId, revisions)));
   }
 }

@@ -46,7 +46,7 @@ export class MemoryCell {
   readonly #folders = new Map<string, Map<string, Entry>>();
   readonly #leaseOf = new Map<string, string>();
   readonly #leases = new Map<string, Lease>();
-  readonly #listeners = new Set<{ readonly prefix: string; readonly tell: CellListener }>();
+  readonly #listeners = new Set<{ readonly prefix: string; readonly report: CellListener }>();
   #history: Revision[] = [];
   /** Everything as it was before the first revision of the history. */
   readonly #base = new Map<string, Entry>();
@@ -101,8 +101,8 @@ export class MemoryCell {
   }
 
   /** Reports every change under the prefix from now on, in the same turn. @returns stops it */
-  listen(prefix: string, tell: CellListener): () => void {
-    const listener = { prefix, tell };
+  listen(prefix: string, report: CellListener): () => void {
+    const listener = { prefix, report };
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -149,7 +149,7 @@ export class MemoryCell {
    * the revision after the saved one, and leases live once more for their whole time. Leases granted later are never
    * named as one before. Listeners get nothing: a server ends its watches first.
    * @param saved null: nothing, as a new store
-   * @param bumpedTo a revision from which to go on instead, with the past compacted (`--bump-revision --mark-compacted`)
+   * @param bumpedTo the revision after the load instead, with the past compacted (`--bump-revision --mark-compacted`)
    */
   load(saved: SavedCell | null, bumpedTo?: number): void {
     const { revision, oldestRevision, base, history, leaseOf, leaseTtlsMs } = saved ?? EMPTY;
@@ -227,9 +227,9 @@ export class MemoryCell {
     this.#history.push({ revision, changes });
     if (this.#history.length > HISTORY_REVISIONS_MAX)
       this.compact(this.#history[this.#history.length >> 1]?.revision ?? revision);
-    for (const { prefix, tell } of [...this.#listeners]) {
+    for (const { prefix, report } of [...this.#listeners]) {
       const own = under(prefix, changes);
-      if (own.length > 0) tell(own, revision);
+      if (own.length > 0) report(own, revision);
     }
   }
 

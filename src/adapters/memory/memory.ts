@@ -31,7 +31,7 @@ export interface MemoryStoreOptions {
   readonly onWrongServer?: (error: StoreError) => void;
 }
 
-/** All cells in memory have one cluster id: only a revision that goes back tells them apart. */
+/** All cells in memory have one cluster id: only a revision that goes back distinguishes them. */
 const CLUSTER = 'memory';
 
 /**

@@ -43,7 +43,7 @@ export const HOLLOW_MISSING_COMMAND = 'no-such-command';
 /**
  * Shims and tasks that only take time, and keep the files that real ones keep: for hollow hosts, tests and simulations.
  *
- * A task's environment says what it does: `HOLLOW_RUN_MS` is how long it runs (0 or absent: until it is stopped) and
+ * A task's environment decides what it does: `HOLLOW_RUN_MS` is how long it runs (0 or absent: until it is stopped) and
  * `HOLLOW_EXIT_CODE` how it ends then. Any signal ends it, unless `HOLLOW_IGNORES_SIGNALS` is set. With `HOLLOW_ECHO` it
  * prints what it reads, and ends when its stdin does.
  */

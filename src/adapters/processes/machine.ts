@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 /** What this machine has. @param folder on the disk that counts */
 export async function machineCapacity(folder: string): Promise<Resources> {
   const disk = await statfs(folder);
-  // A container's limit, where there is one; Node says a very large number where there is none.
+  // A container's limit; without one Node gives a very large number.
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(totalmem(), limit) : totalmem();
   return {

@@ -31,7 +31,7 @@ export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
     const { state, start } = parseStat(await readFile(`/proc/${String(identity.pid)}/stat`, 'utf8'));
     return start === identity.start && state !== 'Z' && state !== 'X';
   } catch (error) {
-    // Only its absence says that it ended; out of file descriptors, for one, says nothing.
+    // Only its absence proves that it ended; a lack of file descriptors, for one, does not.
     if (GONE.has((error as NodeJS.ErrnoException).code ?? '')) return false;
     throw error;
   }

@@ -1,9 +1,8 @@
 import type { Exit } from '../../core/cell/allocation.ts';
 
 /**
- * What an attached client and a host say to each other, one message each: a letter, then the payload; numbers are
- * little-endian. Every byte of input and output has an offset, so that after a cut either side goes on where it was, and
- * nothing is lost or doubled.
+ * The messages between an attached client and a host: a letter, then the payload; numbers are little-endian. Every byte of
+ * input and output has an offset, so that after a cut both sides resume, and no byte is lost or doubled.
  *
  *   client → host                          host → client
  *   I u64 offset, bytes                    s JSON AttachState                    first of all
@@ -36,17 +35,17 @@ export interface AttachState {
   readonly inputNext: number;
   /** Another client writes, and this one may not. Absent: it may. */
   readonly inputHeld?: boolean;
-  /** Somebody reads it: the command was started with its input open. */
+  /** The command was started with its input open. */
   readonly inputOpen: boolean;
   readonly terminal: boolean;
-  /** Where output begins now: later than asked for when older bytes were given up. */
+  /** Where output begins now: later than asked for when older bytes were dropped. */
   readonly stdout: number;
   readonly stderr: number;
 }
 
 /**
- * `gap`: bytes before these are missing. `closed`: nobody reads. `unsupported`: an old shim, which takes none. `held`: another
- * client writes.
+ * `gap`: bytes before these are missing. `closed`: the task does not read. `unsupported`: an old shim, without input.
+ * `held`: another client writes.
  */
 export const INPUT_REFUSALS = ['gap', 'closed', 'unsupported', 'held'] as const;
 export type InputRefusal = (typeof INPUT_REFUSALS)[number];
@@ -167,7 +166,7 @@ export function decodeClientFrame(message: Uint8Array): ClientFrame | null {
   return { kind: 'signal', order: { commandId: order.commandId, signal: order.signal } };
 }
 
-/** @returns null for what this version does not know; a client takes the host at its word for the rest */
+/** @returns null for what this version does not know. The content is not checked: a client trusts the host. */
 export function decodeHostFrame(message: Uint8Array): HostFrame | null {
   const frame = opened(message);
   switch (frame.letter) {

@@ -16,7 +16,7 @@ export interface CellStatus {
   readonly hosts: { readonly known: number; readonly alive: number };
   readonly allocations: number;
   readonly jobs: number;
-  /** null: this monitor does not look after the store, or the store does not answer. */
+  /** null: this monitor does not maintain the store, or the store does not answer. */
   readonly store: StoreStatus | null;
   readonly shared: readonly SharedStatus[];
 }
@@ -28,15 +28,15 @@ export interface StoreStatus {
   /** The largest member's database file, and what of it is in use. */
   readonly databaseBytes: number;
   readonly inUseBytes: number;
-  /** Beyond this the store refuses writes, as this monitor was told. */
+  /** Beyond this the store refuses writes, by this monitor's settings. */
   readonly quotaBytes: number;
   readonly isFull: boolean;
 }
 
-/** A shared resource with its pools: those that some host belongs to, and those of which something is taken. */
+/** A shared resource with its pools: those with a host, and those in use. */
 export interface SharedStatus extends Omit<SharedResource, 'capacities'> {
   readonly pools: readonly PoolStatus[];
-  /** Its definition was taken back: nothing more is given, and what is there is what was placed before. */
+  /** False: its definition was removed; nothing more is allocated, and what is in use was placed before. */
   readonly isDefined: boolean;
 }
 

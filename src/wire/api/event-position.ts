@@ -1,17 +1,17 @@
 /**
- * Where among the changes of the store an event lies, the same at every monitor: `<revision>.<ordinal>`. A revision alone is
- * the place behind all of its changes.
+ * The position of an event among the store's changes, the same at every monitor: `<revision>.<ordinal>`. A revision alone is
+ * the position after all of its changes.
  */
 export interface EventPosition {
   readonly revision: number;
   readonly ordinal: number;
 }
 
-const PLACE = /^(\d{1,15})(?:\.(\d{1,9}))?$/;
+const POSITION = /^(\d{1,15})(?:\.(\d{1,9}))?$/;
 
-/** @returns null for the id of what a role said, which has no place among the store's changes */
+/** @returns null for the id of a role's event, which has no position among the store's changes */
 export function eventPositionOf(id: string): EventPosition | null {
-  const match = PLACE.exec(id);
+  const match = POSITION.exec(id);
   if (match === null) return null;
   const [, revision, ordinal] = match;
   return ordinal === undefined
@@ -19,7 +19,7 @@ export function eventPositionOf(id: string): EventPosition | null {
     : { revision: Number(revision), ordinal: Number(ordinal) };
 }
 
-/** The place behind all changes of the revision. */
+/** The position after all changes of the revision. */
 export function endOfRevision(revision: number): EventPosition {
   return { revision, ordinal: Infinity };
 }

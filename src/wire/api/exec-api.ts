@@ -11,12 +11,12 @@ import * as bounds from '../values/bounds.ts';
  *   GET  /v1/allocations/:id/exec/:command     –             → 200 CommandStatus | 404 Problem `no-command`
  *   POST /v1/allocations/:id/signal            SignalRequest → 200 SignalAnswer | 409 Problem `not-running`
  *   GET  /v1/allocations/:id/attach?task&command&stdout&stderr&session&input
- *                                              WebSocket, see `attach-frames.ts`. Of all clients one may write: with
+ *                                              WebSocket, see `attach-frames.ts`. One client may write: with
  *                                              `input=free` the first (the default), with `input=take` this one from now
  *                                              on; with `input=none` it only reads. `session`: the same after a cut
  */
 export interface ExecRequest {
-  /** Chosen by the caller before the call. The same id again runs nothing more, and answers with what came of the first. */
+  /** Chosen by the caller before the call. A second call with the id runs nothing, and gets the status of the first. */
   readonly commandId: string;
   /** Default: the first that is no sidecar. */
   readonly task?: string;
@@ -24,7 +24,7 @@ export interface ExecRequest {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly terminal?: { readonly rows: number; readonly columns: number };
-  /** It reads from whoever is attached. Default false: from nothing. */
+  /** Its input is the attached client's. Default false: none. */
   readonly input?: boolean;
 }
 

@@ -27,7 +27,7 @@ export interface StartRequest {
   readonly ticket: string | null;
 }
 
-/** How to run the allocation: what the ticket's command digest covers (canonical JSON of this value). */
+/** How to run the allocation. The ticket's command digest covers its canonical JSON. */
 export interface Launch {
   readonly tasks: Readonly<Record<string, Task>>;
   readonly restart: RestartPolicy;
@@ -59,9 +59,9 @@ export const START_REFUSALS = [
 export type StartRefusal = (typeof START_REFUSALS)[number];
 
 /**
- * Final for the allocation's id: the host starts it no more, also when a copy of the order comes later, and it gets the
- * same answer. The others say something of the order alone, which anybody may have sent: before its claim is given back,
- * the host must be told to stop it.
+ * Final for the allocation's id: the host never starts it, and a later copy of the order gets the same answer. Every other
+ * refusal concerns the order alone, which any client may have sent: before the claim is released, the host must be ordered to
+ * stop the allocation.
  */
 export const FINAL_REFUSALS: ReadonlySet<string> = new Set<StartRefusal>([
   'epoch-old',
@@ -89,5 +89,5 @@ export interface HostListing {
 export const LOG_STREAMS = ['stdout', 'stderr'] as const;
 export type LogStream = (typeof LOG_STREAMS)[number];
 
-/** Header of a log answer: the offset of its first byte. Larger than asked when older bytes were given up. */
+/** Header of a log answer: the offset of its first byte. Larger than asked for when older bytes were dropped. */
 export const LOG_OFFSET_HEADER = 'x-offset';

@@ -7,13 +7,13 @@ import type { Problem } from './problem.ts';
 import type { SchedulerStatus } from './scheduler-api.ts';
 
 /**
- * The monitor's API, the one that people use. Lists take `?namespace=`; every answer carries `x-revision`: the monitor knows
- * all up to there.
+ * The monitor's API, the one that people use. Lists take `?namespace=`; every answer has `x-revision`: the monitor knows the
+ * store up to there.
  *
  *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
  *                                              `If-Match: <version>` guards; 409 when another version is there
- *   POST /v1/jobs/bulk                         a list of up to `BULK_JOBS_MAX` job files → BulkAnswer, 200 whatever became of
- *                                              each of them
+ *   POST /v1/jobs/bulk                         a list of up to `BULK_JOBS_MAX` job files → BulkAnswer, 200 also when jobs
+ *                                              are refused
  *   GET  /v1/jobs                              → { jobs: JobSummary[] }
  *   GET  /v1/jobs/:namespace/:job              → JobStatus
  *   GET  /v1/jobs/:namespace/:job/why          → Why
@@ -35,9 +35,9 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              `0` for all that is held, `now` (default) for none of it, a revision for
  *                                              what came after all of it: `now` begins after `x-revision`;
  *                                              `follow=false` ends after what is held. Kind `gap`: some were left out,
- *                                              or some may come twice. To go on elsewhere: `clients/event-cursor.ts`
+ *                                              or some may come twice. To resume at another monitor: `clients/event-cursor.ts`
  *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
- *                                              source for others
+ *                                              source for another one
  *   GET  /v1/reports?jobs=<namespace>/<job>,… → what hosts report of these jobs now, in the same frames
  *   GET  /v1/schema/job.json                   JSON Schema 2020-12 of a job file, for editors
  *   GET  /livez /readyz /metrics /version
@@ -53,10 +53,10 @@ export interface SubmitAnswer {
 
 /** Jobs in one bulk submission; longer lists are sent in parts. */
 export const BULK_JOBS_MAX = 1_000;
-/** Job files are small; a thousand of the largest allowed ones would not be an honest request. */
+/** Job files are small; a thousand of the largest allowed ones are refused. */
 export const BULK_BYTES_MAX = 4 * 1024 * 1024;
 
-/** What became of each job of a bulk submission, in its order: as if it had been submitted by itself. */
+/** The result for each job of a bulk submission, in its order: as if it had been submitted alone. */
 export interface BulkAnswer {
   readonly results: readonly BulkResult[];
 }
@@ -115,7 +115,7 @@ export interface AllocationStatus {
   readonly allocation: Allocation;
   /** null: the host has not reported it yet. */
   readonly report: AllocationReport | null;
-  /** When this monitor last heard of the host; null: never. */
+  /** When the host last reported to this monitor; null: never. */
   readonly asOfMs: number | null;
   readonly stale: boolean;
 }
@@ -149,7 +149,7 @@ export interface HostStatus {
   /** The host's session in the store is there. */
   readonly alive: boolean;
   readonly asOfMs: number | null;
-  /** Set when the host is silent: since when. */
+  /** Since when the host is silent; null: it reports. */
   readonly staleSinceMs: number | null;
 }
 
@@ -175,7 +175,7 @@ export interface CellEvent {
   readonly atMs: number;
   /** `job-submitted`, `placed`, `conflict`, `running`, `complete`, `host-joined`, ... */
   readonly kind: string;
-  /** Who did it: a scheduler, a host, `api`. */
+  /** The actor: a scheduler, a host, `api`. */
   readonly source: string;
   readonly namespace?: string;
   readonly job?: string;

@@ -18,13 +18,13 @@ export interface QuotaListAnswer {
 }
 
 export interface QuotaStatus extends Quota {
-  /** What allocations of the namespace hold, as this monitor knows it. */
+  /** What allocations of the namespace hold, in this monitor's view. */
   readonly used: NamespaceAmounts;
-  /** false: the record in the store is no quota, and arbiters that never read a good one let the namespace have nothing. */
+  /** false: the record in the store is unreadable, and arbiters that never read a valid one grant the namespace nothing. */
   readonly isReadable: boolean;
 }
 
-/** A limit of null is none. */
+/** null: no limit. */
 export type QuotaRequest = Omit<Quota, 'namespace'>;
 
 const limit = whole.max(QUOTA_AMOUNT_MAX).nullable();

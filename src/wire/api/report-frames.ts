@@ -3,12 +3,12 @@ import { OBSERVED_RANK } from '../../core/host/states.ts';
 
 /**
  * What flows over `/v1/reports`. A host sends its own HostReports only. A monitor sends those of all its hosts,
- * interleaved, each host's own in order, and says besides:
+ * interleaved, each host's own in order, and besides:
  *
- * `silent`: it has not heard of the host for `silentMs` (also at the start, for each host that is silent then); any later
- * message of that host ends the silence. `left`: the host's registration is gone, forget it. `view`: sent first, after
- * all that the monitor knew at the start, on changes, and as the stream's heartbeat; `complete` says that every host it
- * knows of has reported or timed out; `synced` that everything known at the start has been sent.
+ * `silent`: the host has not reported for `silentMs` (also at the start, for each host that is silent then); any later
+ * message of that host ends the silence. `left`: the host's registration is gone. `view`: sent first, after
+ * all that the monitor knew at the start, on changes, and as the stream's heartbeat; `complete`: every known host has
+ * reported or timed out; `synced`: everything known at the start has been sent.
  *
  * Asked for single jobs (`?jobs=<namespace>/<job>,...`, at most `JOBS_ASKED_MAX`), a monitor answers with the `part` of
  * each host that reports something of them, then `view`, and ends.
@@ -76,7 +76,7 @@ export function readReportFrame(value: unknown): ReportFrame | null {
   }
 }
 
-/** A host speaks for itself only: a report that names another host is refused. */
+/** A host reports about itself only: a report that names another host is refused. */
 function isReport(value: unknown, host: string): value is AllocationReport {
   if (!isObject(value) || value['host'] !== host) return false;
   for (const name of ['id', 'namespace', 'job', 'group']) if (typeof value[name] !== 'string') return false;

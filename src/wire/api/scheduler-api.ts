@@ -3,12 +3,12 @@ import type { HostRefusal } from '../../core/placement/filters.ts';
 export type { HostRefusal } from '../../core/placement/filters.ts';
 
 /**
- * A scheduler's API: what it did and why. Nothing can be changed through it.
+ * A scheduler's API, read-only: what it did and why.
  *
  *   GET /v1/status                     → SchedulerStatus
  *   GET /v1/jobs/:namespace/:job/why   → Why | 404 when it does not own the job
  *   GET /v1/events?unseen              → NDJSON of SchedulerEvent: the last ones kept, then as they happen; with
- *                                        `unseen=true` without those that the store shows as well, and earlier
+ *                                        `unseen=true` without `SEEN_IN_STORE`
  *   GET /livez /readyz /metrics
  */
 
@@ -31,7 +31,7 @@ export interface SchedulerStatus {
   readonly busyFraction: number;
   readonly commitP50Ms: number | null;
   readonly commitP99Ms: number | null;
-  /** Why commits wait: the store is full, or away; null: they do not. */
+  /** Why commits wait: the store is full, or away; null: none waits. */
   readonly storeTrouble: string | null;
 }
 
@@ -50,7 +50,7 @@ export interface WhyGroup {
   readonly pending: number;
   readonly tries: number;
   readonly conflicts: number;
-  /** When it will be tried again; null: when something that could fit it changes. */
+  /** When the next try is; null: after a change that could make it fit. */
   readonly nextTryMs: number | null;
   /** `parked`, `evicting`, `waiting-for-ticket`, `starting`, `running`, ... */
   readonly stage: string;
@@ -62,9 +62,9 @@ export interface WhyGroup {
   readonly refusals: readonly { readonly check: string; readonly hosts: number }[];
 }
 
-/** Something that a scheduler did, for the event stream of the monitors. */
+/** One act of a scheduler, for the event stream of the monitors. */
 export interface SchedulerEvent {
-  /** When the process began that says it, by its own clock: two lives of one scheduler never say the same. */
+  /** When the process began, by its own clock: distinguishes two lives of one scheduler. */
   readonly life: number;
   /** Grows by one with each event of this life. */
   readonly seq: number;
@@ -98,7 +98,7 @@ export const SCHEDULER_EVENT_KINDS = [
 ] as const;
 export type SchedulerEventKind = (typeof SCHEDULER_EVENT_KINDS)[number];
 
-/** Events of which the store tells as well, and earlier: whoever watches it need not hear them twice. */
+/** Events that the store's changes show as well, and earlier: a watcher of the store leaves them out. */
 export const SEEN_IN_STORE: ReadonlySet<SchedulerEventKind> = new Set([
   'owned',
   'placed',

@@ -1,17 +1,17 @@
 /**
- * What allocations use, beside what they asked for. Read when somebody asks, and kept nowhere.
+ * What allocations use, measured at each request and stored nowhere.
  *
  *   GET /v1/usage                     at a host → HostUsage
  *   GET /v1/usage?namespace&job       at a monitor → CellUsage, of the hosts that hold such allocations
  */
 export interface HostUsage {
   readonly host: string;
-  /** By a clock of the host that is never set: the difference of two answers is the time between them. */
+  /** By the host's monotonic clock: the difference of two answers is the time between them. */
   readonly atMs: number;
   readonly allocations: readonly AllocationUsage[];
 }
 
-/** Of all its tasks together. A fact that the host cannot tell, for want of control groups, is null. */
+/** Sums over its tasks; null: the host cannot measure it, for want of control groups. */
 export interface AllocationUsage {
   readonly id: string;
   /** CPU time of its present attempts since they began. */
@@ -23,6 +23,6 @@ export interface AllocationUsage {
 
 export interface CellUsage {
   readonly hosts: readonly HostUsage[];
-  /** Hosts that hold what was asked for and did not answer. */
+  /** Hosts with such allocations that did not answer. */
   readonly unreachable: readonly string[];
 }

@@ -7,8 +7,8 @@ import { STATE_MARK } from './shim-launch.ts';
 export const COMMAND_MARK = 'MOORAGE_COMMAND';
 
 /**
- * What only the processes of this command have in their environment. Its id alone is not enough: clients choose it, and
- * another task, or another host on this machine, may have a command with the same one.
+ * In the environment of this command's processes alone. Its id does not suffice: clients choose it, and another task, or
+ * another host on this machine, may have a command with the same id.
  * @param env of the task
  */
 function commandName(env: Readonly<Record<string, string>>, commandId: string): string {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** The files of an image archive that say what it is: as `docker save` writes them, and as the OCI layout has them. */
+/** The manifests of an image archive, as `docker save` and the OCI layout have them. */
 
-/** Each is a pass over the file system of the image; no image that people make has as many. */
+/** Each layer is a pass over the image's file system; no real image has as many. */
 export const IMAGE_LAYERS_MAX = 128;
 
 const BLOB = /^sha256:[0-9a-f]{64}$/;
-/** Names of an archive's members, that become paths of ours. */
+/** Names of an archive's members, which become paths in the state folder. */
 const member = z.string().regex(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._/-]{0,255}$/);
 const descriptor = z.looseObject({ digest: z.string().regex(BLOB) });
 
@@ -31,7 +31,7 @@ export interface ImageParts {
   readonly layers: readonly string[];
 }
 
-/** What of an image's configuration counts here. */
+/** The part of an image's configuration that is used here. */
 export interface ImageFacts {
   readonly env: Readonly<Record<string, string>>;
   readonly workingFolder: string;
@@ -60,7 +60,7 @@ export function readOciManifest(text: string): ImageParts | null {
   };
 }
 
-/** @returns a sentence when the image cannot be run by what it says */
+/** @returns a sentence when the image cannot be run */
 export function readImageConfig(text: string): ImageFacts | string {
   const found = parsed(imageConfig, text);
   if (found === null) return 'its configuration cannot be read';

@@ -11,8 +11,8 @@ import { NAMESPACES, RLIMITS } from './shim-launch.ts';
 const LAUNCH_VERSION = '2';
 
 /**
- * A version, then pairs of name and value, all ending in NUL. Names repeat where there are several. A shim refuses a name
- * that it does not know, since it could be a limit. No text may contain NUL; requests with one were refused at the door.
+ * A version, then pairs of name and value, each text ending in NUL. Names repeat for lists. A shim refuses an unknown name,
+ * since it could be a limit. No text contains NUL: requests with one are refused.
  */
 export function encodeLaunch(launch: ShimLaunch): string {
   return [LAUNCH_VERSION, ...pairsOf(launch).flat()].map((text) => `${text}\0`).join('');
@@ -187,7 +187,7 @@ function namespaceFrom(text: string): NamespacePath {
   return { kind, path: text.slice(word.length + 1) };
 }
 
-/** Those of a kind keep their order; between kinds the order is always the same. */
+/** Methods of a kind keep their order; the kinds have a fixed order. */
 function killFrom(found: ReadonlyMap<string, readonly string[]>): Pick<ShimLaunch, 'kill'> {
   const kill: KillMethod[] = [];
   for (const path of found.get('kill.cgroup') ?? []) kill.push({ kind: 'cgroup', path });
@@ -196,7 +196,7 @@ function killFrom(found: ReadonlyMap<string, readonly string[]>): Pick<ShimLaunc
   return kill.length > 0 ? { kill } : {};
 }
 
-/** The first version: by position. Written by an agent that died before a shim had taken the attempt. */
+/** The first version: by position. From an agent that died before a shim had claimed the attempt. */
 function decodeFirst(texts: readonly string[]): ShimLaunch {
   let at = 0;
   const next = (): string => {

@@ -1,9 +1,9 @@
 import type { ShimState } from '../../core/host/shim.ts';
 
 /**
- * What agents and shims say to each other over `ctl`: u32 length of what follows, u8 type, payload, all little-endian. A
- * shim outlives several agents, so every version is spoken for ever: a shim answers what it does not know with NAK and
- * goes on, an agent learns by HELLO which version the shim has.
+ * The protocol between agents and shims over `ctl`: u32 length of what follows, u8 type, payload, all little-endian. A shim
+ * outlives several agents, so every version is supported for ever: a shim answers an unknown frame with NAK, and HELLO
+ * shows an agent the shim's version.
  *
  *   agent → shim                               shim → agent
  *   H                                          h u64 pid, u8 done                      the first version's HELLO
@@ -21,7 +21,7 @@ import type { ShimState } from '../../core/host/shim.ts';
  */
 export const SHIM_PROTOCOL_VERSION = 2;
 
-/** A frame at its longest, type and payload: 64 KiB of stdin or output, and what stands before it. */
+/** The longest frame, type and payload: 64 KiB of stdin or output, and what precedes it. */
 export const FRAME_BYTES_MAX = 65_536 + 32;
 
 /** Stdin in one frame. */
@@ -75,7 +75,7 @@ function widthOf(part: FramePart): number {
 export class FrameReader {
   #waiting: Uint8Array = NO_BYTES;
 
-  /** @throws when what comes cannot be a frame; nothing after it can be read */
+  /** @throws when the bytes are no frame; nothing after them can be read */
   push(bytes: Uint8Array): readonly Frame[] {
     this.#waiting = this.#waiting.length === 0 ? bytes : joined(this.#waiting, bytes);
     const frames: Frame[] = [];

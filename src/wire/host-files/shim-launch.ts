@@ -1,8 +1,9 @@
 import type { ShimUser } from '../../core/host/shim.ts';
 
 /**
- * The order to a shim for one run of a command, in the file `launch` (its text: `launch-text.ts`). What is absent is not done. A step that fails ends
- * the attempt with `execErrno` and `execStep` in `exit`: a command never runs with less than what was ordered.
+ * The order to a shim for one run of a command, in the file `launch` (its text: `launch-codec.ts`). Absent fields have no
+ * effect. A step that fails ends the attempt with `execErrno` and `execStep` in `exit`: a command never runs with less than
+ * what was ordered.
  */
 export interface ShimLaunch {
   /** Absolute; seen from inside the namespaces that are entered. */
@@ -49,13 +50,13 @@ export interface ShimLaunch {
   /** v2 `cgroup.freeze`, or v1 `freezer.state`. Without it the task cannot be frozen. */
   readonly freezeFile?: string;
   /**
-   * The command is a sandbox: the task proper is the first child of its first child, as bubblewrap has it. Commands inside
-   * the task join that process, and none is begun before it is there: until then the sandbox may still be open.
+   * The command is a sandbox: the task proper is the first child of its first child, as in bubblewrap. Commands inside the
+   * task join that process, and none starts before it exists: until then the sandbox may be open.
    */
   readonly inner?: boolean;
   /** System calls that fail. Only together with `noNewPrivileges` or as root. */
   readonly deny?: readonly DeniedCall[];
-  /** For commands inside the task, where they are not to begin as the task did: its order may be one to a runtime. */
+  /** For commands inside the task, where they start in another way than the task: its order may be one to a runtime. */
   readonly inside?: InsideContext;
 }
 
@@ -97,12 +98,12 @@ export interface NamespacePath {
 /**
  *   cgroup    path of a v2 `cgroup.kill`
  *   freezer   path of a v1 freezer folder: freeze, kill what `cgroup.procs` lists, thaw
- *   environ   all processes whose environment holds the text `mark`: the last resort, when the others left something
+ *   environ   all processes whose environment holds the text `mark`: the last resort, for what the others left
  */
 export type KillMethod =
   | { readonly kind: 'cgroup'; readonly path: string }
   | { readonly kind: 'freezer'; readonly path: string }
   | { readonly kind: 'environ'; readonly mark: string };
 
-/** Whose a task is: the id of its host's state folder. Two hosts on one machine may have attempts of the same name. */
+/** Names the id of the host's state folder: two hosts on one machine may have attempts of the same name. */
 export const STATE_MARK = 'MOORAGE_STATE';

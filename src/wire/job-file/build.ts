@@ -13,7 +13,7 @@ import {
 } from './defaults.ts';
 import type { GroupFile, LongFile, ShortFile, TaskFile } from './job-schema.ts';
 
-/** Fills in every default: from what was written, checked and measured, to the canonical job. */
+/** Fills in every default: from the checked file to the canonical job. */
 export function buildJob(file: LongFile): Job {
   const type = file.type ?? DEFAULT_TYPE;
   return {
@@ -84,7 +84,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
   };
 }
 
-/** A task goes only to hosts that can run it; as its author would have written it, unless he did. */
+/** Constraints on hosts that have the tasks' drivers, unless the author wrote them. */
 function driverConstraints(file: GroupFile): Expression[] {
   const written = new Set((file.constraints ?? []).map((expression) => expression.text));
   const drivers = new Set(Object.values(file.tasks).map((task) => task.driver ?? 'exec'));

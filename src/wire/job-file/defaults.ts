@@ -2,7 +2,7 @@ import type { JobType, ReschedulePolicy, RestartPolicy, StopPolicy } from '../..
 import type { Resources } from '../../core/cell/resources.ts';
 import { NO_SCALARS } from '../../core/cell/resources.ts';
 
-/** What a field is when its author left it out. The policies differ by type: a service is to stay, a batch to end. */
+/** Values of absent fields. The policies differ by type: a service runs on, a batch job ends. */
 
 export const DEFAULT_TYPE: JobType = 'service';
 export const DEFAULT_PRECEDENCE = 50;

@@ -1,9 +1,9 @@
 import type { Job, JobRecord } from '../../core/cell/job.ts';
 import { jobCodec } from '../records/job-codec.ts';
 
-/** A job of a list: one that was checked, or that one under another name. Long lists hold few of the first kind. */
+/** A job of a list: a checked job, or the same under another name. */
 export class ListedJob {
-  /** The job that was checked. Those that differ from it by their names alone have the very same one. */
+  /** The checked job; jobs that differ by name only share it. */
   readonly model: Job;
   readonly name: string;
   /** Written in the short form: its group and its task have the job's name. */
@@ -19,7 +19,7 @@ export class ListedJob {
     return this.model.namespace;
   }
 
-  /** The whole job, made when it is asked for: most of a list is never wanted but as text. */
+  /** The whole job, made at each read: most of a list is only needed as text. */
   get job(): Job {
     const { model, name } = this;
     if (name === model.name) return model;
@@ -35,12 +35,15 @@ export class ListedJob {
 const NAMES_SHORT = 5;
 const NAMES_LONG = 1;
 
-/** The records of a list's jobs as text, equal to what the codec writes, at a tenth of its cost for those alike. */
+/**
+ * The records of a list's jobs as text, equal to the codec's, at a tenth of its cost for jobs that differ by name: their text
+ * is cut where the quoted name stands, if it stands there and nowhere else.
+ */
 export class ListedJobTexts {
-  /** What the records hold beside their jobs. */
+  /** The rest of each record. */
   readonly #rest: Omit<JobRecord, 'job'>;
   #model: Job | null = null;
-  /** The model's record, cut where its name stands; null: the name stands elsewhere too, so that none can take its place. */
+  /** The model's record, cut where its name stands; null: the name stands elsewhere too. */
   #pieces: readonly string[] | null = null;
 
   constructor(rest: Omit<JobRecord, 'job'>) {

@@ -5,8 +5,8 @@ import { formatAttribute } from './expression.ts';
 import { formatCpu, formatDuration, formatMib, formatShare } from '../values/units.ts';
 
 /**
- * The job as a file's value, every default written out; reading it again gives an equal job. What `status -o yaml` shows
- * can so be submitted unchanged, and what a command sends is what it checked.
+ * The job as a file's value, every default written out; reading it again gives an equal job. So the output of
+ * `status -o yaml` can be submitted unchanged.
  */
 export function jobToFile(job: Job): Record<string, unknown> {
   return {

@@ -84,7 +84,7 @@ function faultsOfIssue(issue: Issue, value: unknown, knownAt: (path: Path) => re
   }
 }
 
-/** Of a union, the branch that got furthest into the value knows best what is wrong. */
+/** Of a union, the faults of the branch that got furthest into the value. */
 function faultsOfUnion(
   issue: Extract<Issue, { code: 'invalid_union' }>,
   path: Path,
@@ -134,7 +134,7 @@ function nameOf(found: unknown): string {
 }
 
 function boundText(issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): string {
-  // A message that the schema was given says more than the bound alone.
+  // A message written in the schema is better than the bound alone.
   if (!/^Too (small|big)/.test(issue.message)) return issue.message;
   const things: Readonly<Record<string, string>> = { array: ' entries', string: ' characters' };
   const unit = things[issue.origin] ?? '';

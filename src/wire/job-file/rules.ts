@@ -10,7 +10,7 @@ export interface RuleFault {
   readonly text: string;
 }
 
-/** What no single field can tell: rules between fields. */
+/** Rules between fields. */
 export function checkRules(file: LongFile): RuleFault[] {
   const faults: RuleFault[] = [];
   const type = file.type ?? DEFAULT_TYPE;
@@ -110,7 +110,7 @@ function checkCommand(path: readonly string[], task: TaskFile): RuleFault[] {
   return [];
 }
 
-/** A limit below what was asked for would waste the rest: it is counted as taken, and never used. */
+/** A limit below the request would waste the rest of the request, which is allocated and never used. */
 function checkLimits(path: readonly string[], { limits, resources }: TaskFile): RuleFault[] {
   const faults: RuleFault[] = [];
   const memory = resources?.memory ?? DEFAULT_RESOURCES.memoryMib;

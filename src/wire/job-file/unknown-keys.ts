@@ -2,7 +2,7 @@ import { groupFields, jobFields } from './job-schema.ts';
 import { taskFields } from './task-schema.ts';
 import { didYouMean, nearest } from '../values/suggest.ts';
 
-/** What people who come from elsewhere type, and what it is called here. */
+/** Words of other schedulers, and ours. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   replicas: 'count',
   instances: 'count',
@@ -60,7 +60,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   max_delay: 'maxDelay',
 };
 
-/** Planned for later, or refused for good: said so, never ignored. */
+/** Keys that are planned, or refused for good. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   update: 'replacing a running version step by step comes later; stop the job and run the new file',
   health: 'health checks come later; a task counts as running when its process does',

@@ -19,11 +19,11 @@ export interface SourceFault extends Position {
 export interface Source {
   readonly value: unknown;
   readonly faults: readonly SourceFault[];
-  /** Of the value at the path, or of its key; of the nearest thing around it when it was not written at all. */
+  /** Of the value at the path, or of its key; of the nearest parent when it was not written. */
   positionOf(path: Path, part: 'value' | 'key', column?: number): Position;
 }
 
-/** Maps whose values, and lists whose items, are text whatever YAML takes them for: `1.10` stays `1.10`. */
+/** Maps whose values, and lists whose items, are text even if YAML reads a number: `1.10` stays `1.10`. */
 const TEXT_PARENTS = new Set(['env', 'labels', 'command']);
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 

@@ -62,7 +62,7 @@ export const DISCONNECT_MS_MIN = 15_000;
 /** A Node timer holds at most 2^31 - 1 ms, 24.8 days, and fires at once when given more. */
 export const DURATION_MS_MAX = 24 * 24 * 3600 * 1000;
 
-/** The kernel allows 131,071 bytes an argument; nobody needs them, and the store would have to hold them. */
+/** The kernel allows 131,071 bytes an argument; the store holds them all. */
 export const ARGS_MAX = 64;
 export const ARG_BYTES_MAX = 4 * 1024;
 export const ENV_MAX = 128;

@@ -13,7 +13,7 @@ import { readDuration } from './units.ts';
 
 type Ctx = z.core.$RefinementCtx;
 
-/** A custom issue may say how many characters into the written text its fault begins. */
+/** @param column how many characters into the written text the fault begins */
 export function refuse(ctx: Ctx, message: string, column = 0): typeof z.NEVER {
   ctx.addIssue({ code: 'custom', message, params: { column } });
   return z.NEVER;

@@ -78,7 +78,7 @@ export class ProtoWriter {
     this.#number(value);
   }
 
-  /** @param bytes of the number, as `decimalBytes` says */
+  /** @param bytes of the number, from `decimalBytes` */
   decimal(tag: number, bytes: Uint8Array): void {
     this.#room(16);
     this.#bytes[this.#at++] = tag;
@@ -90,7 +90,7 @@ export class ProtoWriter {
     this.varint(tag, size);
   }
 
-  /** @param size of the text, as `textSize` says */
+  /** @param size of the text, from `textSize` */
   text(tag: number, text: string, size: number): void {
     this.varint(tag, size);
     this.#room(size);
@@ -132,7 +132,7 @@ export class MalformedMessage extends RangeError {
 }
 
 /**
- * Reads messages field by field. After `next` told a field's number, exactly one of `number`, `decimal`, `text`,
+ * Reads messages field by field. After `next` gave a field's number, exactly one of `number`, `decimal`, `text`,
  * `passText`, `enter` and `skip` must follow. All throw `MalformedMessage`.
  */
 export class ProtoReader {
@@ -191,7 +191,7 @@ export class ProtoReader {
     return text;
   }
 
-  /** Goes into the nested message; `leave` with what this returns when `next` says that it is over. */
+  /** Goes into the nested message; at its end, call `leave` with the returned value. */
   enter(): number {
     const size = this.#low();
     const outer = this.#end;

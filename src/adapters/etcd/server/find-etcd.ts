@@ -32,7 +32,7 @@ export interface FindEtcdOptions {
   readonly onStep?: (text: string) => void;
 }
 
-/** No etcd could be had. The message says in one line what to do. */
+/** No etcd was found. The message names the remedy in one line. */
 export class NoEtcdError extends Error {
   override readonly name = 'NoEtcdError';
   readonly retryable = false;
