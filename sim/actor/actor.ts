@@ -132,6 +132,6 @@ export class Actor {
 
   #record(change: 'started' | 'killed' | 'failed' | 'paused' | 'resumed'): void {
     const { name, role } = this;
-    this.#environment.history.actor({ actor: name, role, instance: this.#instance, change });
+    this.#environment.history.add('actors', { actor: name, role, instance: this.#instance, change });
   }
 }

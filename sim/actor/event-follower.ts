@@ -50,13 +50,13 @@ class EventFollower {
     const cursor = new EventCursor(since);
     for (let stream = 1; ; stream++) {
       const onBegin = (began: string): void => {
-        if (cursor.since === 'now') history.event({ client, stream, began });
+        if (cursor.since === 'now') history.add('events', { client, stream, began });
         cursor.began(began);
       };
       const call = { follow: true, idleTimeoutMs: IDLE_MS, onBegin };
       try {
         for await (const event of monitors.events(cursor.since, call)) {
-          history.event({ client, stream, event });
+          history.add('events', { client, stream, event });
           cursor.saw(event);
           const { kind, namespace = '', job = '' } = event;
           if (kind === 'owned') void this.#untilExit({ namespace, job });
@@ -77,7 +77,7 @@ class EventFollower {
     for (;;) {
       try {
         const exit = await client.exit(ref, EXIT_WAIT_MS);
-        if (exit !== null) return environment.history.exit({ client: name, ...ref, exit });
+        if (exit !== null) return environment.history.add('exits', { client: name, ...ref, exit });
       } catch (error) {
         if (!isBroken(error)) throw error;
         await sleep(this.#ports.clock, RETRY_MS);

@@ -70,7 +70,7 @@ class OutputReader {
       await sleep(this.#ports.clock, RETRY_MS);
       return true;
     };
-    history.output({ ...of, asks: true });
+    history.add('outputs', { ...of, asks: true });
     let at = 0;
     for (let refusals = 0; ; refusals++) {
       const call = {
@@ -83,15 +83,15 @@ class OutputReader {
       } as const;
       try {
         for await (const { offset, chunk } of this.#ports.client.logs(job, call)) {
-          history.output({ ...of, offset, text: Buffer.from(chunk).toString('latin1') });
+          history.add('outputs', { ...of, offset, text: Buffer.from(chunk).toString('latin1') });
           at = offset + chunk.length;
           refusals = 0;
         }
-        return history.output({ ...of, isOver: true });
+        return history.add('outputs', { ...of, isOver: true });
       } catch (error) {
         if (!(error instanceof ProblemError)) throw error;
         const { code } = error.problem;
-        history.output({ ...of, refused: code });
+        history.add('outputs', { ...of, refused: code });
         if (code === 'log-gone') return;
         await sleep(this.#ports.clock, refusals < QUICK_RETRIES ? RETRY_MS : SLOW_RETRY_MS);
       }

@@ -8,7 +8,7 @@ const HEAD = 'sim-ticket';
 export function simSigner(arbiter: string, history: History, nowMs: () => number): TicketSigner {
   return {
     sign: (body) => {
-      history.granted({ arbiter, body, arbiterNowMs: nowMs() });
+      history.add('grants', { arbiter, body, arbiterNowMs: nowMs() });
       return Promise.resolve(`${HEAD} ${body.aud} ${String(body.hostIncarnation)} ${JSON.stringify(body)}`);
     },
   };

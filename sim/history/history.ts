@@ -42,33 +42,34 @@ export interface OrderRecord extends Stamp {
   readonly answer: Stamped<OrderAnswer> | null;
 }
 
+/** Facts that are recorded as they are. */
+interface Facts {
+  readonly hosts: HostFact;
+  readonly actors: ActorFact;
+  readonly grants: GrantFact;
+  readonly views: ViewFact;
+  readonly listings: ListingFact;
+  readonly events: EventFact;
+  readonly exits: ExitFact;
+  readonly outputs: OutputFact;
+  readonly nemesis: NemesisFact;
+}
+
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /** What a checker reads. */
-export interface RecordedHistory {
+export type RecordedHistory = { readonly [K in keyof Facts]: readonly Stamped<Facts[K]>[] } & {
   readonly revisions: readonly Stamped<RevisionFact>[];
   readonly storeCalls: readonly StoreCall[];
-  readonly hosts: readonly Stamped<HostFact>[];
   readonly orders: readonly OrderRecord[];
-  readonly actors: readonly Stamped<ActorFact>[];
   readonly calls: readonly ApiRecord[];
-  readonly grants: readonly Stamped<GrantFact>[];
-  readonly views: readonly Stamped<ViewFact>[];
-  readonly listings: readonly Stamped<ListingFact>[];
-  readonly events: readonly Stamped<EventFact>[];
-  readonly exits: readonly Stamped<ExitFact>[];
-  readonly outputs: readonly Stamped<OutputFact>[];
-  readonly nemesis: readonly Stamped<NemesisFact>[];
   readonly phases: readonly Stamped<PhaseFact>[];
   readonly restores: readonly Stamped<RestoreFact>[];
-}
+};
 
 /**
- * All that is seen of a run from outside the roles. Facts are only ever added; each is one plain object on one array, and
- * what it names (changes, requests, reports) is kept by reference and must not be changed afterwards.
- *
- * A simulated world writes it at its edges: the store, the processes of hosts, the handlers of agents, the signer of
- * arbiters, the clients. No role writes it, and no checker believes a role that it is about.
+ * All that is recorded of a run. Facts are only ever added; each is one plain object, and what it names (changes, requests, reports) is
+ * kept by reference and must not be changed afterwards.
  */
 export class History implements RecordedHistory {
   readonly revisions: Stamped<RevisionFact>[] = [];
@@ -155,60 +156,26 @@ export class History implements RecordedHistory {
     this.storeCalls.push({ kind: 'read', actor, generation, from, to, atMs, keys, prefix, snapshot });
   }
 
-  host(fact: HostFact): void {
-    this.hosts.push(this.#stamped(fact));
+  add<K extends keyof Facts>(kind: K, fact: Facts[K]): void {
+    (this[kind] as Stamped<Facts[K]>[]).push(this.#stamped(fact));
   }
 
   /** An order reached an agent. @returns the place of its answer */
   ordered(order: OrderFact): (answer: OrderAnswer) => void {
-    const { seq, atMs } = this.#stamp();
-    const record: Open<OrderRecord> = { seq, atMs, order, answer: null };
+    const record: Open<OrderRecord> = { ...this.#stamp(), order, answer: null };
     this.orders.push(record);
     return (answer) => {
       record.answer = this.#stamped(answer);
     };
   }
 
-  actor(fact: ActorFact): void {
-    this.actors.push(this.#stamped(fact));
-  }
-
   /** A client calls. @returns the place of its answer */
   called(call: ApiCall): (answer: ApiAnswer) => void {
-    const { seq, atMs } = this.#stamp();
-    const record: Open<ApiRecord> = { seq, atMs, call, answer: null };
+    const record: Open<ApiRecord> = { ...this.#stamp(), call, answer: null };
     this.calls.push(record);
     return (answer) => {
       record.answer = this.#stamped(answer);
     };
-  }
-
-  granted(fact: GrantFact): void {
-    this.grants.push(this.#stamped(fact));
-  }
-
-  view(fact: ViewFact): void {
-    this.views.push(this.#stamped(fact));
-  }
-
-  listing(fact: ListingFact): void {
-    this.listings.push(this.#stamped(fact));
-  }
-
-  event(fact: EventFact): void {
-    this.events.push(this.#stamped(fact));
-  }
-
-  exit(fact: ExitFact): void {
-    this.exits.push(this.#stamped(fact));
-  }
-
-  output(fact: OutputFact): void {
-    this.outputs.push(this.#stamped(fact));
-  }
-
-  fault(fact: NemesisFact): void {
-    this.nemesis.push(this.#stamped(fact));
   }
 
   phase(phase: PhaseFact['phase']): void {

@@ -60,7 +60,7 @@ export class Machine implements Platform {
     this.disk = new DiskFaultProfile(parts.random.split('disk'));
     this.#life = new Life(`${this.host}/machine`, this.#boots);
     this.#tasks = new TaskTable(this, this.bootId);
-    this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });
+    this.history.add('hosts', { kind: 'boot', host: this.host, boot: this.bootId });
   }
 
   get life(): Life {
@@ -95,7 +95,7 @@ export class Machine implements Platform {
   /** Power goes: nothing runs, what was not synced is gone, what was being appended is torn. */
   losePower(): void {
     this.#life.end();
-    this.history.host({ kind: 'power-off', host: this.host });
+    this.history.add('hosts', { kind: 'power-off', host: this.host });
     for (const { path, text } of this.tearing) {
       const kept = Math.floor(text.length * this.random.fraction());
       if (kept > 0) this.content.append(path, text.slice(0, kept), true);
@@ -110,6 +110,6 @@ export class Machine implements Platform {
     this.agents.clear();
     this.#life = new Life(`${this.host}/machine`, this.#boots);
     this.#tasks = new TaskTable(this, this.bootId);
-    this.history.host({ kind: 'boot', host: this.host, boot: this.bootId });
+    this.history.add('hosts', { kind: 'boot', host: this.host, boot: this.bootId });
   }
 }

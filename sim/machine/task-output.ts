@@ -50,7 +50,7 @@ export class TaskOutput {
     if (fault !== null && fault !== 'full') this.#hasFile = false;
     if (this.#hasFile)
       content.append(this.#pathOf(this.#base ?? 0), isKept ? text : ZERO.repeat(text.length), false);
-    history.host({ kind: 'wrote', host, attempt: this.#attempt, offset: this.#end, text, isKept });
+    history.add('hosts', { kind: 'wrote', host, attempt: this.#attempt, offset: this.#end, text, isKept });
     this.#end += text.length;
   }
 
@@ -60,7 +60,12 @@ export class TaskOutput {
     while (this.#kept.length >= this.#bounds.segmentsMax) {
       content.remove(this.#pathOf(this.#kept[0] ?? 0));
       this.#kept = this.#kept.slice(1);
-      history.host({ kind: 'gave-up', host, attempt: this.#attempt, until: this.#kept[0] ?? this.#end });
+      history.add('hosts', {
+        kind: 'gave-up',
+        host,
+        attempt: this.#attempt,
+        until: this.#kept[0] ?? this.#end,
+      });
     }
     this.#hasFile = disk.fault === null;
     if (this.#hasFile) this.#kept.push(this.#base);

@@ -105,7 +105,7 @@ export class TaskTable {
     const launch = decodeLaunch(text);
     const shim = this.identity();
     content.write(`${folder}/${ATTEMPT_FILES.claim}`, claimFile.encode({ ...shim }), false);
-    history.host({ kind: 'claimed', host, attempt, shim });
+    history.add('hosts', { kind: 'claimed', host, attempt, shim });
     const running: Running = {
       ...{ attempt, shim, launch, places: placesOf(launch), process: null, shimAlive: true },
       ...{ cancelEnd: () => undefined, cancelCutOff: () => undefined, cutOff: false },
@@ -162,7 +162,7 @@ export class TaskTable {
     if (running === undefined || !running.shimAlive) return;
     running.shimAlive = false;
     const { host, history } = this.#machine;
-    history.host({ kind: 'shim-gone', host, attempt });
+    history.add('hosts', { kind: 'shim-gone', host, attempt });
     if (running.process === null) this.#running.delete(attempt);
     this.#notify(attempt);
   }
@@ -187,7 +187,7 @@ export class TaskTable {
 
   #recordPlace(kind: 'bound' | 'freed', place: Place, attempt: string): void {
     const { host, history } = this.#machine;
-    history.host({ kind, host, what: place.what, name: place.name, attempt });
+    history.add('hosts', { kind, host, what: place.what, name: place.name, attempt });
   }
 
   #exec(running: Running): void {
@@ -199,7 +199,7 @@ export class TaskTable {
     if (fails || launch.command[0] === MISSING_COMMAND) return this.#end(running, { execErrno: ENOENT });
     const process = this.identity();
     running.process = process;
-    history.host({ kind: 'started', host, attempt, process, ...gpusOf(launch) });
+    history.add('hosts', { kind: 'started', host, attempt, process, ...gpusOf(launch) });
     for (const place of running.places) {
       this.#lingering.get(place.name)?.();
       this.#recordPlace('bound', place, attempt);
@@ -294,7 +294,7 @@ export class TaskTable {
   #gone(running: Running, process: ProcessIdentity, exit: Exit): void {
     const { host, history, agenda, life } = this.#machine;
     const { attempt, launch } = running;
-    history.host({ kind: 'ended', host, attempt, process, exit });
+    history.add('hosts', { kind: 'ended', host, attempt, process, exit });
     const lingerMs = lingerMsOf(launch.env);
     for (const place of running.places) {
       const free = (): void => {
@@ -315,7 +315,7 @@ export class TaskTable {
   #signalled(running: Running, process: ProcessIdentity, signal: string): void {
     const { host, history } = this.#machine;
     const { attempt } = running;
-    history.host({ kind: 'signalled', host, by: attempt, process, owner: attempt, signal });
+    history.add('hosts', { kind: 'signalled', host, by: attempt, process, owner: attempt, signal });
   }
 
   #notify(attempt: string): void {

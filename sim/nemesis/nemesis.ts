@@ -34,11 +34,11 @@ export function scheduleFaults(plan: readonly Fault[], victims: FaultTargets): v
     const targets = [fault.target, fault.other ?? ''].filter((name) => name !== '');
     const backup = backupFor(fault, victims.environment);
     const begin = (): void => {
-      history.fault({ fault: number, kind: fault.kind, phase: 'begin', targets, what });
+      history.add('nemesis', { fault: number, kind: fault.kind, phase: 'begin', targets, what });
       const undo = ACTIONS[fault.kind](fault, victims, backup);
       const end = (): void => {
         undo();
-        history.fault({ fault: number, kind: fault.kind, phase: 'end', targets, what });
+        history.add('nemesis', { fault: number, kind: fault.kind, phase: 'end', targets, what });
       };
       agenda.after(fault.durationMs, life, 'fault ends', end, what);
     };
@@ -150,10 +150,10 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   'disk-fails': (fault, victims) => {
     const { disk, history, host } = machineOf(fault, victims);
     const undo = disk.override({ fault: diskFaultOf(fault) });
-    history.host({ kind: 'disk', host, fault: disk.fault });
+    history.add('hosts', { kind: 'disk', host, fault: disk.fault });
     return () => {
       undo();
-      history.host({ kind: 'disk', host, fault: disk.fault });
+      history.add('hosts', { kind: 'disk', host, fault: disk.fault });
     };
   },
   'disk-slow': (fault, victims) => machineOf(fault, victims).disk.override({ slowness: fault.amount ?? 1 }),

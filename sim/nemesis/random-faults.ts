@@ -58,8 +58,8 @@ export function recordRandomFaults(
     ...{ fault: first + place, kind, targets: [], what: `by chance: ${kind} ${name} ${String(value)}` },
     byChance: true as const,
   }));
-  for (const fact of facts) history.fault({ ...fact, phase: 'begin' });
+  for (const fact of facts) history.add('nemesis', { ...fact, phase: 'begin' });
   return () => {
-    for (const fact of facts) history.fault({ ...fact, phase: 'end' });
+    for (const fact of facts) history.add('nemesis', { ...fact, phase: 'end' });
   };
 }

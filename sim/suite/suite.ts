@@ -24,46 +24,6 @@ import { readFaults } from './read.ts';
 import { drawnSchedulers, preempting } from './rivals.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
-/**
- * The suite's kinds of runs. Each presses on one side of the cell: `any` with everything that the nemesis has, `crowd` with
- * many jobs at once for little room, `late` with a store whose answers come late or never, `lossy` with a network that
- * loses and doubles, `crash` with roles and machines that die, `silent` with hosts that nobody hears for a while, `lost`
- * with one that is not heard for so long that it counts as lost, `moved` with one that is lost for much longer, while every second job asks to be replaced, `race` with slow roads on which others are always faster,
- * `refused` with hosts that cannot take what was placed on them, `repeated` with the same where orders come twice, `parted` with the same where all that is asked for are gangs, `restored` with a store that is lost, or restored from a
- * snapshot, `begun` with one that is restored to a moment at which a gang was half reserved, `hushed` with hosts that are cut off for some seconds, one after the other, while their tasks release what they held,
- * `quota` with a namespace that is allowed less than it asks for, and roles that hear late of what is used, `restless` with services
- * that are changed before they have come to rest, `followed` with somebody who follows the events of monitors that are cut off, `read` with somebody who
- * reads what tasks write through monitors that lose their hosts, `gpus` with hosts that have devices and jobs that ask for whole ones and parts,
- * `apart` with jobs whose tasks may not share a host or a rack, or are spread, `drained` with an operator who closes and opens hosts, `rivals` with one to
- * six schedulers and work that many give way to.
- */
-export const THEMES = [
-  'any',
-  'crowd',
-  'late',
-  'lossy',
-  'crash',
-  'silent',
-  'lost',
-  'moved',
-  'race',
-  'refused',
-  'repeated',
-  'restored',
-  'begun',
-  'parted',
-  'hushed',
-  'quota',
-  'restless',
-  'followed',
-  'read',
-  'gpus',
-  'apart',
-  'drained',
-  'rivals',
-] as const;
-export type Theme = (typeof THEMES)[number];
-
 /** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
 const WHOLE: Scenario = { ...BUSY_CELL, quietLeastMs: BUSY_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
@@ -97,93 +57,87 @@ const SILENCES: readonly FaultKind[] = [
   'break-connections',
 ];
 
+/** What a theme runs with one seed. */
+type Run = Omit<WorldOptions, 'seed'>;
+
+const RUNS = {
+  /** All faults that the nemesis has. */
+  any: () => ({ scenario: WHOLE, faults: { nemesis: { everyMs: 2_500 } } }),
+  /** Many jobs at once for little capacity. */
+  crowd: (random) => burstIn(SHORT, {}, random),
+  /** A store whose answers come late or never. */
+  late: (random) => burstIn(SHORT, LATE, random),
+  /** A network that loses and repeats messages. */
+  lossy: (random) => burstIn(SHORT, LOSSY, random),
+  /** Roles and machines that die. */
+  crash: (random) => burstIn(SHORT, { nemesis: { everyMs: 700, kinds: CRASHES } }, random),
+  /** Hosts that are cut off or paused for a while. */
+  silent: (random) => burstIn(SHORT, { nemesis: { everyMs: 1_000, kinds: SILENCES } }, random),
+  /** A host that is cut off for so long that it counts as lost. */
+  lost: lostRun,
+  /** A host that is lost for much longer, while every second job asks to be replaced. */
+  moved: movedRun,
+  /** Slow messages, which later ones overtake. */
+  race: (random) => ({ scenario: SLOW, faults: RACE, requests: burst(random, 2 * SHORT.activeMs) }),
+  /** Hosts that cannot take what was placed on them. */
+  refused: (random) => burstIn(SHORT, { nemesis: { everyMs: 600, kinds: REFUSALS } }, random),
+  /** The same, and orders that arrive twice. */
+  repeated: repeatedRun,
+  /** A store that is lost, or restored from a snapshot. */
+  restored: restoredRun,
+  /** A store that is restored to a moment at which a gang was half reserved. */
+  begun: begunRun,
+  /** As `repeated`, with gangs only. */
+  parted: partedRun,
+  /** Hosts that are cut off for some seconds, one after the other, while their tasks release what they held. */
+  hushed: hushedRun,
+  /** A namespace whose quota is less than it asks for, and roles that learn late of what is used. */
+  quota: (random) => ({ scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) }),
+  /** Services that are changed again before they have settled. */
+  restless: (random) => ({ scenario: SLOW, faults: RACE, requests: restless(random, SLOW.activeMs) }),
+  /** A client that follows the events of monitors that are cut off. */
+  followed: (random) => {
+    const faultPlan = followedFaults(random, SHORT.activeMs);
+    return { ...burstIn(FOLLOWED, { store: { watchLags: 0.3, watchLagMs: 1_000 } }, random), faultPlan };
+  },
+  /** A client that reads what tasks write, through monitors that are cut off from their hosts. */
+  read: (random) => {
+    const faultPlan = readFaults(random, READ.activeMs);
+    return { ...burstIn(READ, {}, random, talkative), faultPlan };
+  },
+  /** Hosts with devices, and jobs that ask for whole ones and parts. */
+  gpus: (random) =>
+    burstIn({ ...SHORT, gpuModels: DEVICES }, UNSURE, random, (request) => asking(request, random)),
+  /** Jobs whose tasks may not share a host or a rack, or are spread. */
+  apart: (random) => burstIn(SHORT, UNSURE, random, (request) => apart(request, random)),
+  /** An operator who closes and opens hosts. */
+  drained: (random) => {
+    const scenario = { ...SHORT, hostActions: drawnHostActions(SHORT, random.split('verdicts')) };
+    return burstIn(scenario, UNSURE, random, (request) => lasting(request, random));
+  },
+  /** One to six schedulers, and work that preempts. */
+  rivals: (random) => {
+    const scenario = { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) };
+    const { requests, ...run } = burstIn(scenario, UNSURE, random);
+    return { ...run, requests: [...requests, ...preempting(random.split('evicting'), SHORT.activeMs)] };
+  },
+} satisfies Readonly<Record<string, (random: SeededRandom) => Run>>;
+
+export type Theme = keyof typeof RUNS;
+export const THEMES = Object.keys(RUNS) as readonly Theme[];
+
 /** What one seed of a theme runs. */
 export function suiteOptions(theme: Theme, seed: number): WorldOptions {
-  const random = seededRandom(seed).split(`suite ${theme}`);
-  switch (theme) {
-    case 'any':
-      return { seed, scenario: WHOLE, faults: { nemesis: { everyMs: 2_500 } } };
-    case 'crowd':
-      return { seed, scenario: SHORT, faults: {}, requests: burst(random, SHORT.activeMs) };
-    case 'late':
-      return { seed, scenario: SHORT, faults: LATE, requests: burst(random, SHORT.activeMs) };
-    case 'lossy':
-      return { seed, scenario: SHORT, faults: LOSSY, requests: burst(random, SHORT.activeMs) };
-    case 'crash':
-      return {
-        seed,
-        scenario: SHORT,
-        faults: { nemesis: { everyMs: 700, kinds: CRASHES } },
-        requests: burst(random, SHORT.activeMs),
-      };
-    case 'silent':
-      return {
-        seed,
-        scenario: SHORT,
-        faults: { nemesis: { everyMs: 1_000, kinds: SILENCES } },
-        requests: burst(random, SHORT.activeMs),
-      };
-    case 'race':
-      return { seed, scenario: SLOW, faults: RACE, requests: burst(random, 2 * SHORT.activeMs) };
-    case 'refused':
-      return {
-        seed,
-        scenario: SHORT,
-        faults: { nemesis: { everyMs: 600, kinds: REFUSALS } },
-        requests: burst(random, SHORT.activeMs),
-      };
-    case 'repeated':
-      return repeatedOptions(seed, random);
-    case 'parted':
-      return partedOptions(seed, random);
-    case 'hushed':
-      return hushedOptions(seed, random);
-    case 'quota':
-      return { seed, scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) };
-    case 'restless':
-      return { seed, scenario: SLOW, faults: RACE, requests: restless(random, SLOW.activeMs) };
-    case 'followed':
-      return {
-        ...{ seed, scenario: FOLLOWED, faults: { store: { watchLags: 0.3, watchLagMs: 1_000 } } },
-        faultPlan: followedFaults(random, SHORT.activeMs),
-        requests: burst(random, SHORT.activeMs),
-      };
-    case 'read':
-      return {
-        ...{ seed, scenario: READ, faults: {}, faultPlan: readFaults(random, READ.activeMs) },
-        requests: burst(random, READ.activeMs).map(talkative),
-      };
-    case 'gpus':
-      return {
-        ...{ seed, scenario: { ...SHORT, gpuModels: DEVICES }, faults: UNSURE },
-        requests: burst(random, SHORT.activeMs).map((request) => asking(request, random)),
-      };
-    case 'apart':
-      return {
-        ...{ seed, scenario: SHORT, faults: UNSURE },
-        requests: burst(random, SHORT.activeMs).map((request) => apart(request, random)),
-      };
-    case 'drained':
-      return {
-        ...{ seed, scenario: { ...SHORT, hostActions: drawnHostActions(SHORT, random.split('verdicts')) } },
-        faults: UNSURE,
-        requests: burst(random, SHORT.activeMs).map((request) => lasting(request, random)),
-      };
-    case 'rivals':
-      return {
-        ...{ seed, scenario: { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) } },
-        faults: UNSURE,
-        requests: [...burst(random, SHORT.activeMs), ...preempting(random.split('evicting'), SHORT.activeMs)],
-      };
-    case 'restored':
-      return restoredOptions(seed, random);
-    case 'begun':
-      return begunOptions(seed, random);
-    case 'lost':
-      return lostOptions(seed, random);
-    case 'moved':
-      return movedOptions(seed, random);
-  }
+  return { seed, ...RUNS[theme](seededRandom(seed).split(`suite ${theme}`)) };
+}
+
+function burstIn(
+  scenario: Scenario,
+  faults: FaultSettings,
+  random: SeededRandom,
+  change: (request: Request) => Request = (request) => request,
+) {
+  return { scenario, faults, requests: burst(random, scenario.activeMs).map(change) };
 }
 
 const LATE: FaultSettings = {
@@ -218,7 +172,7 @@ const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isol
 
 const LOSSY: FaultSettings = { network: { loss: 0.06, double: 0.2, delayMaxMs: 300 } };
 
-function lostOptions(seed: number, random: SeededRandom): WorldOptions {
+function lostRun(random: SeededRandom): Run {
   const kind = random.below(2) === 0 ? 'isolate' : 'pause';
   const host = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
   const gone = { kind, target: host, atMs: 2_000 + random.below(6_000), durationMs: 44_000 } as const;
@@ -230,19 +184,19 @@ function lostOptions(seed: number, random: SeededRandom): WorldOptions {
     durationMs: 56_000,
   } as const;
   const requests = longRequests(random).map((request) => leaving(request, random));
-  return { seed, scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests };
+  return { scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests };
 }
 
 /** Time for the verdict, for what follows from it, and for the host to be back some seconds before the end. */
 const MOVED: Scenario = { ...LONG, activeMs: 62_000 };
 const BACK_MS = 58_000;
 
-function movedOptions(seed: number, random: SeededRandom): WorldOptions {
+function movedRun(random: SeededRandom): Run {
   const kind = (['isolate', 'pause', 'freeze-host', 'reboot'] as const)[random.below(4)] ?? 'isolate';
   const target = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
   const atMs = 4_000 + random.below(5_000);
   const gone = { kind, target, atMs, durationMs: BACK_MS - atMs };
-  return { seed, scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
+  return { scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
 }
 
 /** Every second service and list asks that nothing of it runs on for long where nobody hears of it. */
@@ -256,7 +210,7 @@ function leaving(request: Request, random: SeededRandom): Request {
 }
 
 /** Disks that fail for a moment each: what was refused meanwhile comes again when it could be done. */
-function repeatedOptions(seed: number, random: SeededRandom): WorldOptions {
+function repeatedRun(random: SeededRandom): Run {
   const faultPlan = Array.from({ length: 24 }, (_, n) => ({
     kind: 'disk-fails' as const,
     target: `host-${String(1 + (n % SMALL_CELL.hosts))}`,
@@ -265,24 +219,24 @@ function repeatedOptions(seed: number, random: SeededRandom): WorldOptions {
     code: 'io' as const,
   }));
   const faults = { network: { double: 0.8, delayMaxMs: 800 } };
-  return { seed, scenario: SHORT, faults, faultPlan, requests: burst(random, SHORT.activeMs) };
+  return { scenario: SHORT, faults, faultPlan, requests: burst(random, SHORT.activeMs) };
 }
 
 /** Members whose hosts refuse them while the others are on their way. */
-function partedOptions(seed: number, random: SeededRandom): WorldOptions {
-  const options = repeatedOptions(seed, random);
+function partedRun(random: SeededRandom): Run {
+  const options = repeatedRun(random);
   return { ...options, requests: burst(random, SHORT.activeMs).map(together) };
 }
 
 /** Silences a little longer than what counts as one, so that a host's first word after it is often about one release. */
-function hushedOptions(seed: number, random: SeededRandom): WorldOptions {
+function hushedRun(random: SeededRandom): Run {
   const faultPlan = Array.from({ length: 5 }, (_, n) => ({
     kind: 'isolate' as const,
     target: `host-${String(1 + (n % SMALL_CELL.hosts))}`,
     atMs: 1_500 + 3_500 * n,
     durationMs: 3_300 + random.below(1_500),
   }));
-  return { seed, scenario: SLOW, faults: {}, faultPlan, requests: burst(random, 16_000).map(lingering) };
+  return { scenario: SLOW, faults: {}, faultPlan, requests: burst(random, 16_000).map(lingering) };
 }
 
 function lingering(request: Request): Request {
@@ -294,14 +248,13 @@ function lingering(request: Request): Request {
 const RESTORED: Scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
 
 /** Half of the stores come back as they were some seconds before, in one of three ways each; the others empty. */
-function restoredOptions(seed: number, random: SeededRandom): WorldOptions {
+function restoredRun(random: SeededRandom): Run {
   const back =
     (['restore', 'restore-bumped', 'restore-same-id'] as const)[random.split('back').below(3)] ?? 'restore';
   const kind = random.below(2) === 0 ? back : 'store-lost';
   const atMs = 3_000 + random.below(6_000);
   const restore = { kind, target: '', atMs, durationMs: 12_000, amount: 500 + random.below(5_000) } as const;
   return {
-    seed,
     scenario: RESTORED,
     faults: {},
     faultPlan: [restore],
@@ -310,14 +263,14 @@ function restoredOptions(seed: number, random: SeededRandom): WorldOptions {
 }
 
 /** Gangs that go by intent, some of which make room for themselves, in a cell whose store is slow enough to be saved meanwhile. */
-function begunOptions(seed: number, random: SeededRandom): WorldOptions {
+function begunRun(random: SeededRandom): Run {
   const kind = random.below(3) === 0 ? 'restore-bumped' : 'restore';
   const atMs = 4_000 + random.below(5_000);
   const amount = 1_000 + random.below(3_000);
   const restore = { kind, target: '', atMs, durationMs: 12_000, amount, code: 'gang-open' } as const;
   const scenario = { ...RESTORED, gangMax: 1 };
   const requests = gangs(random, atMs).map(slower);
-  return { seed, scenario, faults: { store: { delayMaxMs: 150 } }, faultPlan: [restore], requests };
+  return { scenario, faults: { store: { delayMaxMs: 150 } }, faultPlan: [restore], requests };
 }
 
 /** Ten times as long: what is there when the store is lost shall be there when it is back. */

@@ -21,7 +21,7 @@ export function recordFinalViews(world: World): void {
   for (const [name, agent] of world.agents) {
     if (world.actors.get(name)?.isUp !== true) continue;
     const { incarnation, seq } = agent.feed;
-    history.listing({ host: name, incarnation, seq, reports: agent.feed.reports() });
+    history.add('listings', { host: name, incarnation, seq, reports: agent.feed.reports() });
   }
   recordViews(world);
 }
@@ -33,7 +33,7 @@ export function recordViews(world: World): void {
     if (actor?.isUp !== true) continue;
     const { complete } = monitor.state.follower.view;
     const hosts = hostsSeenBy(monitor);
-    world.environment.history.view({ monitor: name, instance: actor.instance, complete, hosts });
+    world.environment.history.add('views', { monitor: name, instance: actor.instance, complete, hosts });
   }
 }
 

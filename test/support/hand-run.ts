@@ -68,11 +68,11 @@ export class HandRun extends HandStore {
   }
 
   role(actor: string, role: ActorKind): void {
-    this.history.actor({ actor, role, instance: 1, change: 'started' });
+    this.history.add('actors', { actor, role, instance: 1, change: 'started' });
   }
 
   join(host: string): void {
-    this.history.host({ kind: 'boot', host, boot: `boot-${host}` });
+    this.history.add('hosts', { kind: 'boot', host, boot: `boot-${host}` });
     this.role(host, 'agent');
     this.put(host, KEYS.host(host), hostCodec.encode({ ...someHost(host), bootId: `boot-${host}` }), 'same');
     this.alive(host);
@@ -237,7 +237,7 @@ export class HandRun extends HandStore {
       commandDigest: digest(canonicalJson(this.launchOf(allocation, job))),
       ...changes,
     };
-    this.history.granted({ arbiter: 'arbiter-1', body, arbiterNowMs: this.nowMs });
+    this.history.add('grants', { arbiter: 'arbiter-1', body, arbiterNowMs: this.nowMs });
     this.#tickets.set(id, body);
     return body;
   }
@@ -311,11 +311,17 @@ export class HandRun extends HandStore {
     const attempt = `${allocation.id}.${changes.task ?? 'work'}.${String(number)}`;
     const shim = { boot: `boot-${host}`, pid: 10_000 + this.#made, start: this.#made };
     const process = { boot: `boot-${host}`, pid: changes.pid ?? 20_000 + this.#made, start: this.#made };
-    this.history.host({ kind: 'claimed', host, attempt, shim });
+    this.history.add('hosts', { kind: 'claimed', host, attempt, shim });
     const gpus = changes.gpus ?? allocation.gpus.map(({ device }) => device);
-    this.history.host({ kind: 'started', host, attempt, process, ...(gpus.length === 0 ? {} : { gpus }) });
+    this.history.add('hosts', {
+      kind: 'started',
+      host,
+      attempt,
+      process,
+      ...(gpus.length === 0 ? {} : { gpus }),
+    });
     for (const port of Object.values(allocation.ports))
-      this.history.host({ kind: 'bound', host, what: 'port', name: String(port), attempt });
+      this.history.add('hosts', { kind: 'bound', host, what: 'port', name: String(port), attempt });
     this.#report(allocation, process.pid);
     return { attempt, process };
   }
@@ -326,14 +332,14 @@ export class HandRun extends HandStore {
     changes: { by?: string; owner?: string | null } = {},
   ): void {
     const { by = attempt, owner = attempt } = changes;
-    this.history.host({ kind: 'signalled', host, by, owner, process, signal: 'SIGTERM' });
+    this.history.add('hosts', { kind: 'signalled', host, by, owner, process, signal: 'SIGTERM' });
   }
 
   end(allocation: Allocation, { attempt, process }: Started, exit: Exit = { code: 0 }): void {
     const { host } = allocation;
-    this.history.host({ kind: 'ended', host, attempt, process, exit });
+    this.history.add('hosts', { kind: 'ended', host, attempt, process, exit });
     for (const port of Object.values(allocation.ports))
-      this.history.host({ kind: 'freed', host, what: 'port', name: String(port), attempt });
+      this.history.add('hosts', { kind: 'freed', host, what: 'port', name: String(port), attempt });
     this.#reports.get(host)?.delete(allocation.id);
   }
 
@@ -350,7 +356,7 @@ export class HandRun extends HandStore {
   /** What a monitor shows now; what the hosts say by default. */
   view(monitor: string, changes: { leaveOut?: string; seq?: number; complete?: boolean } = {}): void {
     const hosts = [...this.#reports.keys()].filter((host) => host !== changes.leaveOut);
-    this.history.view({
+    this.history.add('views', {
       monitor,
       instance: 1,
       complete: changes.complete ?? true,
@@ -377,7 +383,7 @@ export class HandRun extends HandStore {
   }
 
   listing(host: string, reports = this.reportsOf(host)): void {
-    this.history.listing({ host, incarnation: 1, seq: this.#seqs.get(host) ?? 0, reports });
+    this.history.add('listings', { host, incarnation: 1, seq: this.#seqs.get(host) ?? 0, reports });
   }
 
   quiet(lastsMs = 30_000): void {

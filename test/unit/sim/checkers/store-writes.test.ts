@@ -186,9 +186,9 @@ describe('I9 quotas', () => {
     const [one, two, three] = [asked(0), asked(1), asked(2)];
     const { attempt, process } = run.launch(one, job);
     run.launch(two, job);
-    run.history.host({ kind: 'ended', host: one.host, attempt, process, exit: { code: 0 } });
+    run.history.add('hosts', { kind: 'ended', host: one.host, attempt, process, exit: { code: 0 } });
     run.commit(true, three);
-    run.history.host({ kind: 'freed', host: one.host, what: 'port', name: '20000', attempt });
+    run.history.add('hosts', { kind: 'freed', host: one.host, what: 'port', name: '20000', attempt });
     expect(run.broken(quick)).toEqual(['I9']);
   });
 

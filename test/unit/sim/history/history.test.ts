@@ -5,7 +5,7 @@ describe('a history', () => {
   it('stamps every fact with its place in the run and the true time', () => {
     let nowMs = 10;
     const history = new History(() => nowMs);
-    history.host({ kind: 'boot', host: 'h1', boot: 'b1' });
+    history.add('hosts', { kind: 'boot', host: 'h1', boot: 'b1' });
     nowMs = 25;
     history.revision(2, 'service-1', [{ kind: 'delete', key: 'k' }]);
     history.phase('quiet');

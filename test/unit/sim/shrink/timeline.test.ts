@@ -10,7 +10,13 @@ describe('a timeline', () => {
     run.nowMs = 2_500;
     const one = run.allocation(job);
     const started = run.launch(one, job);
-    run.history.fault({ fault: 0, kind: 'kill', phase: 'begin', targets: ['host-1'], what: 'kill host-1' });
+    run.history.add('nemesis', {
+      fault: 0,
+      kind: 'kill',
+      phase: 'begin',
+      targets: ['host-1'],
+      what: 'kill host-1',
+    });
     run.end(one, started, { code: 3 });
     run.release(one, { exit: { code: 0 } });
     const report = run.check({ liveness: null, least: {} });

@@ -24,7 +24,7 @@ const detailsOf = (wanted: string): readonly string[] =>
 /** An event that a follower read. */
 function told(id: string, kind: string): void {
   const event = { id, atMs: 1, kind, source: 'x', detail: '' };
-  run.history.event({ client: 'client-1', stream: 1, event });
+  run.history.add('events', { client: 'client-1', stream: 1, event });
 }
 
 describe('I19 I20 I46 what clients were told', () => {
@@ -76,7 +76,7 @@ describe('I48 I50 I51 views', () => {
 
   it('I51 a view that forgets what it knew of a host that says nothing new', () => {
     run.view('monitor-1');
-    run.history.view({
+    run.history.add('views', {
       ...{ monitor: 'monitor-1', instance: 1, complete: true },
       hosts: [{ host: 'host-1', incarnation: 1, seq: 1, asOfMs: 1, staleSinceMs: 1, reports: [] }],
     });
@@ -84,7 +84,7 @@ describe('I48 I50 I51 views', () => {
   });
 
   it('I51 a dead host that is shown as heard', () => {
-    run.history.actor({ actor: 'host-1', role: 'agent', instance: 1, change: 'killed' });
+    run.history.add('actors', { actor: 'host-1', role: 'agent', instance: 1, change: 'killed' });
     run.nowMs += 2_000;
     run.view('monitor-1');
     expect(run.broken(quick)).toEqual([]);
@@ -112,12 +112,12 @@ describe('I52 ends in the history', () => {
   it('I52 an event that a client is told twice', () => {
     const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
     const gap = { ...event, id: '6.0', kind: 'gap' };
-    run.history.event({ client: 'client-1', stream: 1, event });
-    run.history.event({ client: 'client-1', stream: 2, event: gap });
-    run.history.event({ client: 'client-1', stream: 2, event });
-    run.history.event({ client: 'client-2', stream: 1, event });
+    run.history.add('events', { client: 'client-1', stream: 1, event });
+    run.history.add('events', { client: 'client-1', stream: 2, event: gap });
+    run.history.add('events', { client: 'client-1', stream: 2, event });
+    run.history.add('events', { client: 'client-2', stream: 1, event });
     expect(run.broken(quick)).toEqual([]);
-    run.history.event({ client: 'client-2', stream: 2, event });
+    run.history.add('events', { client: 'client-2', stream: 2, event });
     expect(run.broken(quick)).toEqual(['I52']);
   });
 
@@ -160,12 +160,12 @@ describe('I52 ends in the history', () => {
 
   it('I52 an end after the last gap, or after the place at which a follower began', () => {
     const gap = { id: '1.0', atMs: 1, kind: 'gap', source: 'x', detail: '' };
-    run.history.event({ client: 'client-1', stream: 1, event: gap });
-    run.history.event({ client: 'client-2', stream: 1, began: '2' });
+    run.history.add('events', { client: 'client-1', stream: 1, event: gap });
+    run.history.add('events', { client: 'client-2', stream: 1, began: '2' });
     run.end(one, run.launch(one, job));
     run.release(one);
     const { revision = 0 } = run.history.revisions.at(-1)?.fact ?? {};
-    run.history.event({ client: 'client-3', stream: 1, began: String(revision) });
+    run.history.add('events', { client: 'client-3', stream: 1, began: String(revision) });
     expect(run.broken(quick)).toEqual([]);
     run.quiet();
     run.history.phase('end');
@@ -177,17 +177,17 @@ describe('I52 ends in the history', () => {
   it('I52 a run in which nobody read any events', () => {
     const least = { events: 1 };
     expect(run.check({ ...quick, least })).toMatchObject({ result: 'too-little' });
-    run.history.event({ client: 'client-1', stream: 1, began: '2' });
+    run.history.add('events', { client: 'client-1', stream: 1, began: '2' });
     expect(run.check({ ...quick, least })).toMatchObject({ result: 'too-little' });
     const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
-    run.history.event({ client: 'client-1', stream: 1, event });
+    run.history.add('events', { client: 'client-1', stream: 1, event });
     expect(run.check({ ...quick, least })).toMatchObject({ result: 'holds' });
   });
 
   it('I23 an end that a client was told and that nothing says', () => {
     run.launch(one, job);
     const exit = { state: 'complete', exit: { code: 0 }, reason: '', host: 'host-1', allocation: one.id };
-    run.history.exit({ client: 'client-1', namespace: 'default', job: 'job', exit });
+    run.history.add('exits', { client: 'client-1', namespace: 'default', job: 'job', exit });
     // Its outcome may still come.
     expect(run.broken(quick)).toEqual([]);
     run.quiet();
@@ -199,7 +199,7 @@ describe('I52 ends in the history', () => {
     run.end(one, run.launch(one, job));
     run.release(one);
     const exit = { state: 'failed', exit: { code: 3 }, reason: '', host: 'host-1', allocation: one.id };
-    run.history.exit({ client: 'client-1', namespace: 'default', job: 'job', exit });
+    run.history.add('exits', { client: 'client-1', namespace: 'default', job: 'job', exit });
     expect(run.broken(quick)).toEqual(['I23']);
   });
 

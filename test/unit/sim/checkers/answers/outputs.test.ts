@@ -26,23 +26,23 @@ beforeEach(() => {
 
 function wrote(offset: number, text: string, { number = 1, isKept = true } = {}): void {
   const attempt = attemptName(ID, 'main', number);
-  run.history.host({ kind: 'wrote', host: HOST, attempt, offset, text, isKept });
+  run.history.add('hosts', { kind: 'wrote', host: HOST, attempt, offset, text, isKept });
 }
 
 function gaveUp(until: number): void {
-  run.history.host({ kind: 'gave-up', host: HOST, attempt: attemptName(ID, 'main', 1), until });
+  run.history.add('hosts', { kind: 'gave-up', host: HOST, attempt: attemptName(ID, 'main', 1), until });
 }
 
 function read(offset: number, text: string): void {
-  run.history.output({ reader: 'client-1', allocation: ID, offset, text });
+  run.history.add('outputs', { reader: 'client-1', allocation: ID, offset, text });
 }
 
 function isOver(): void {
-  run.history.output({ reader: 'client-1', allocation: ID, isOver: true });
+  run.history.add('outputs', { reader: 'client-1', allocation: ID, isOver: true });
 }
 
 function refused(code: string): void {
-  run.history.output({ reader: 'client-1', allocation: ID, refused: code });
+  run.history.add('outputs', { reader: 'client-1', allocation: ID, refused: code });
 }
 
 function remove(): void {
@@ -112,7 +112,7 @@ describe('I28 what a task wrote, and what a client read of it', () => {
     wrote(0, 'one\n', { isKept: false });
     read(0, '\0\0\0\0');
     wrote(4, 'two\n');
-    run.history.host({ kind: 'power-off', host: HOST });
+    run.history.add('hosts', { kind: 'power-off', host: HOST });
     isOver();
     expect(found()).toEqual([]);
     run = new HandRun();
@@ -128,7 +128,7 @@ describe('I28 what a client never came to read', () => {
 
   beforeEach(() => {
     setting = ALIVE;
-    run.history.output({ reader: 'client-1', allocation: ID, asks: true });
+    run.history.add('outputs', { reader: 'client-1', allocation: ID, asks: true });
     wrote(0, 'one\n');
   });
 
@@ -153,7 +153,7 @@ describe('I28 what a client never came to read', () => {
     expect(found()).toEqual([]);
     for (const quietMs of [10_000, 30_000]) {
       run = new HandRun();
-      run.history.output({ reader: 'client-1', allocation: ID, asks: true });
+      run.history.add('outputs', { reader: 'client-1', allocation: ID, asks: true });
       wrote(0, 'one\n');
       if (quietMs === 30_000) remove();
       quietFor(quietMs);
@@ -163,12 +163,12 @@ describe('I28 what a client never came to read', () => {
 
   it('I28 of a host that is away nobody can tell, nor what a task wrote just now', () => {
     run = new HandRun(['host-2']);
-    run.history.output({ reader: 'client-1', allocation: ID, asks: true });
+    run.history.add('outputs', { reader: 'client-1', allocation: ID, asks: true });
     wrote(0, 'one\n');
     quietFor(30_000);
     expect(found()).toEqual([]);
     run = new HandRun();
-    run.history.output({ reader: 'client-1', allocation: ID, asks: true });
+    run.history.add('outputs', { reader: 'client-1', allocation: ID, asks: true });
     run.history.phase('quiet');
     run.nowMs += 25_000;
     wrote(0, 'one\n');

@@ -64,8 +64,8 @@ describe('I10 slots that could be filled', () => {
 
   it('I10 I36 lets wait what only a host could take that is ahead of time, as long as it says so', () => {
     const turn = { fault: 0, kind: 'clock-step', targets: ['host-1', 'host-2'], what: 'clock-step' } as const;
-    run.history.fault({ ...turn, phase: 'begin' });
-    run.history.fault({ ...turn, phase: 'end' });
+    run.history.add('nemesis', { ...turn, phase: 'begin' });
+    run.history.add('nemesis', { ...turn, phase: 'end' });
     for (const host of turn.targets) run.order(one, job, { host, ticket: null, refuse: 'ticket-expired' });
     run.quiet();
     run.finish();
@@ -244,7 +244,7 @@ describe('what is asked while the run goes on', () => {
   it('I10 counts from the last kill, where a crash sweep kills in the quiet', () => {
     const laterMs = 5_000;
     run.quiet(laterMs);
-    run.history.actor({ actor: 'batch-1', role: 'scheduler', instance: 1, change: 'killed' });
+    run.history.add('actors', { actor: 'batch-1', role: 'scheduler', instance: 1, change: 'killed' });
     expect(openAt(dueMs + laterMs - 1)).toEqual([]);
     expect(openAt(dueMs + laterMs)).toEqual(['I10']);
   });

@@ -85,7 +85,7 @@ describe('S0.1 what a lost host held', () => {
     run = new HandRun();
     lost(true);
     const cut = { fault: 0, kind: 'cut', targets: ['batch-1', 'store'], what: 'cut' } as const;
-    run.history.fault({ ...cut, phase: 'begin' });
+    run.history.add('nemesis', { ...cut, phase: 'begin' });
     later(6_000);
     expect(broken()).toEqual([]);
   });

@@ -80,7 +80,7 @@ describe('I16 I26 I30 signals', () => {
     run.signal('host-1', started);
     expect(run.broken(quick)).toEqual(['I16']);
     const cut = { fault: 0, kind: 'isolate', phase: 'begin', targets: ['host-1'], what: '' } as const;
-    run.history.fault(cut);
+    run.history.add('nemesis', cut);
     run.nowMs += 20_000;
     run.signal('host-1', started);
     expect(run.check(quick).violationsTotal).toBe(1);
@@ -109,9 +109,9 @@ describe('I16 I26 I30 signals', () => {
     const started = run.launch(two, leaving);
     const cut = { kind: 'cut', targets: ['host-1', 'store'], what: '' } as const;
     const spell = (fault: number, lastsMs: number): void => {
-      run.history.fault({ ...cut, fault, phase: 'begin' });
+      run.history.add('nemesis', { ...cut, fault, phase: 'begin' });
       run.nowMs += lastsMs;
-      run.history.fault({ ...cut, fault, phase: 'end' });
+      run.history.add('nemesis', { ...cut, fault, phase: 'end' });
     };
     spell(0, 20_000);
     run.signal('host-1', started);
@@ -254,8 +254,8 @@ describe('I23 ends', () => {
 
   it('takes a loss by reboot when power was lost', () => {
     run.launch(one, job);
-    run.history.host({ kind: 'power-off', host: 'host-1' });
-    run.history.host({ kind: 'boot', host: 'host-1', boot: 'second' });
+    run.history.add('hosts', { kind: 'power-off', host: 'host-1' });
+    run.history.add('hosts', { kind: 'boot', host: 'host-1', boot: 'second' });
     run.release(one, { state: 'lost', exit: { lost: 'host-reboot' } });
     expect(run.broken(quick)).toEqual([]);
   });
@@ -280,9 +280,9 @@ describe('I45 I47 rooms and ports', () => {
   it('I45 room that is given back while a port of it is still bound', () => {
     const two = run.allocation(job, { ports: { http: 20_001 } });
     const { attempt, process } = run.launch(two, job);
-    run.history.host({ kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
+    run.history.add('hosts', { kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
     run.release(two);
-    run.history.host({ kind: 'freed', host: 'host-1', what: 'port', name: '20001', attempt });
+    run.history.add('hosts', { kind: 'freed', host: 'host-1', what: 'port', name: '20001', attempt });
     expect(run.broken(quick)).toEqual(['I45']);
   });
 
@@ -348,7 +348,7 @@ describe('I45 I47 rooms and ports', () => {
     run.launch(a, job);
     const started = run.launch(b, job);
     expect(run.broken(quick)).toEqual([]);
-    run.history.host({
+    run.history.add('hosts', {
       kind: 'bound',
       host: 'host-1',
       what: 'port',
@@ -384,8 +384,8 @@ describe('I27 I33 what a restarted agent finds', () => {
     run.launch(one, job);
     const reports = run.reportsOf('host-1');
     run.nowMs += 5_000;
-    run.history.host({ kind: 'power-off', host: 'host-1' });
-    run.history.host({ kind: 'boot', host: 'host-1', boot: 'second' });
+    run.history.add('hosts', { kind: 'power-off', host: 'host-1' });
+    run.history.add('hosts', { kind: 'boot', host: 'host-1', boot: 'second' });
     run.nowMs += 5_000;
     run.listing('host-1', reports);
     expect(run.broken(quick)).toEqual(['I33']);
@@ -411,7 +411,7 @@ describe('I45 I47 addresses that a host lends', () => {
   });
 
   const bind = (attempt: string, name: string, kind: 'bound' | 'freed' = 'bound'): void =>
-    run.history.host({ kind, host: 'host-1', what: 'address', name, attempt });
+    run.history.add('hosts', { kind, host: 'host-1', what: 'address', name, attempt });
 
   /** A task that has the address, ends and is released. */
   function lendAndRelease(index: number, address: string): void {
@@ -438,7 +438,7 @@ describe('I45 I47 addresses that a host lends', () => {
   });
 
   it('I45 asks nothing of a host that something happened to', () => {
-    run.history.fault({ fault: 0, kind: 'kill', phase: 'begin', targets: ['host-1'], what: '' });
+    run.history.add('nemesis', { fault: 0, kind: 'kill', phase: 'begin', targets: ['host-1'], what: '' });
     lendAndRelease(0, a);
     bind(launch(1), a);
     expect(run.broken(quick)).toEqual([]);

@@ -45,7 +45,7 @@ describe('I54 a store that went back', () => {
   it('may be asked by one who has begun anew', () => {
     goBack();
     read('batch-1');
-    run.history.actor({ actor: 'batch-1', role: 'scheduler', instance: 2, change: 'started' });
+    run.history.add('actors', { actor: 'batch-1', role: 'scheduler', instance: 2, change: 'started' });
     read('batch-1');
     read('batch-1');
     expect(wrongs()).toEqual([]);

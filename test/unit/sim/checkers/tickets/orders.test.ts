@@ -199,7 +199,7 @@ describe('I40 I41 grants', () => {
     const started = [a, b].map((allocation) => run.launch(allocation as Allocation, job));
     run.nowMs += 60_000;
     const { attempt, process } = started[0] as Started;
-    run.history.host({ kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
+    run.history.add('hosts', { kind: 'ended', host: 'host-1', attempt, process, exit: { code: 0 } });
     grants(1);
     expect(run.broken(quick)).toEqual(['I40']);
   });
