@@ -42,13 +42,13 @@ export class Life {
     if (this.#ended) return;
     this.#ended = true;
     this.#held = null;
-    for (const tell of this.#onEnd.splice(0)) tell();
+    for (const ended of this.#onEnd.splice(0)) ended();
   }
 
   /** For the world around it, never for the actor itself. */
-  onEnd(tell: () => void): void {
-    if (this.#ended) tell();
-    else this.#onEnd.push(tell);
+  onEnd(ended: () => void): void {
+    if (this.#ended) ended();
+    else this.#onEnd.push(ended);
   }
 
   /** As SIGSTOP: what becomes due is held back. */

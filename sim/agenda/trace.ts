@@ -1,7 +1,7 @@
 import type { LogFields } from '../../src/ports/telemetry.ts';
 import type { AgendaEntry } from './life.ts';
 
-/** Where a run is written down as it happens, for a person to read. */
+/** Receives the events and log lines of a run as they happen. */
 export interface TraceSink {
   readonly event?: (entry: AgendaEntry, index: number) => void;
   readonly log?: (atMs: number, actor: string, level: LogLevel, fields: LogFields, message: string) => void;

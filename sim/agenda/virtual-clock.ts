@@ -25,7 +25,7 @@ export class Timekeeper {
     return this.#elapsedMs + (this.#agenda.nowMs - this.#rateSinceMs) * this.#rate;
   }
 
-  /** Whole milliseconds, as machines tell them. */
+  /** Whole milliseconds, as of a real clock. */
   nowMs(): number {
     return Math.floor(this.#wallOffsetMs + this.monotonicMs());
   }
@@ -64,7 +64,7 @@ export class VirtualClock implements Clock {
     this.#time = time;
   }
 
-  /** Whole milliseconds, as machines tell them. */
+  /** Whole milliseconds, as of a real clock. */
   nowMs(): number {
     return this.#time.nowMs();
   }

@@ -130,7 +130,7 @@ function isCommit(step: Step): boolean {
   return step.changed.allocations.length > 0 || step.changed.ledgers.length > 0;
 }
 
-/** Every plan that places is named by what it placed; of releases and evictions alone one cannot tell how many plans. */
+/** Allocations name their plan; releases and preemptions alone count as one. */
 function commitsIn(step: Step): number {
   const plans = new Set<string>();
   for (const { before, after } of step.changed.allocations)

@@ -58,7 +58,7 @@ export interface ViewFact {
   readonly hosts: readonly SeenHost[];
 }
 
-/** What an agent says of its own host, taken at the end of the quiet period: what the views must be equal to. */
+/** What an agent reports of its own host at the end of the quiet period: the views must be equal to it. */
 export interface ListingFact {
   readonly host: string;
   readonly incarnation: number;
@@ -67,7 +67,7 @@ export interface ListingFact {
 }
 
 /**
- * An event as a client read it. `stream`: the connection, from 1; each goes on after the last event of the store that came
+ * An event as a client read it. `stream`: the connection, from 1; each continues after the last event of the store that came
  * before it (`EventCursor`).
  */
 export type EventFact = { readonly client: string; readonly stream: number } & (
@@ -87,7 +87,7 @@ export type OutputFact = { readonly reader: string; readonly allocation: string 
   | { readonly refused: string }
 );
 
-/** How a job ended, as a client was told that waited for it. */
+/** How a job ended, as answered to a client that waited for it. */
 export interface ExitFact {
   readonly client: string;
   readonly namespace: string;
@@ -96,8 +96,8 @@ export interface ExitFact {
 }
 
 /**
- * One fault of the plan, or what goes wrong by chance all the time until the quiet. `fault` is its number, of the plan's first; `what`
- * says it in words: `cut host-2 from monitor-1`.
+ * One fault of the plan, or a setting by which faults happen at random until the quiet period. `fault` is its number, of the plan's first; `what`
+ * names it: `cut host-2 from monitor-1`.
  */
 export interface NemesisFact {
   readonly fault: number;

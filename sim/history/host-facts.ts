@@ -26,7 +26,7 @@ export type HostFact =
       readonly host: string;
       readonly attempt: string;
       readonly process: ProcessIdentity;
-      /** The devices of its host that it was told are its own, by index; absent: of none. */
+      /** The devices that its environment names, by index; absent: none. */
       readonly gpus?: readonly number[];
     }
   /** It has ended, with this wait status; `lost` when no parent was there to take it. */
@@ -64,7 +64,7 @@ export type HostFact =
   /** Writes of this host's disk fail from now on, with this code; null: they succeed again. */
   | { readonly kind: 'disk'; readonly host: string; readonly fault: string | null };
 
-/** A port by its number, or an address of the host's pool, and who has it. */
+/** A port by its number, or an address of the host's pool, and the attempt that has it. */
 interface PlaceOnHost {
   readonly host: string;
   readonly what: 'port' | 'address';
@@ -78,7 +78,7 @@ export type OrderFact = OrderHead &
     | {
         readonly kind: 'start';
         readonly request: StartRequest;
-        /** What the ticket says, when one was there and is signed by a key of this cell. */
+        /** The body of the ticket, when there was one that is signed by a key of this cell. */
         readonly ticket: TicketBody | null;
       }
     | { readonly kind: 'stop'; readonly id: string; readonly request: StopRequest }

@@ -52,7 +52,7 @@ export type StoreCall =
       readonly snapshot: Snapshot;
     };
 
-/** The revision that an answer is of; null when it says none. */
+/** The revision of a reply; null when it has none. */
 export function revisionOf(call: StoreCall): number | null {
   if (call.kind === 'read') return call.snapshot.revision;
   return call.reply.outcome === 'unknown' ? null : call.reply.revision;

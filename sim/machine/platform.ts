@@ -12,7 +12,7 @@ export interface StartSettings {
   readonly failing: number;
   /** How many times longer a start takes. */
   readonly slowness: number;
-  /** The system has no room for another process. */
+  /** No further process can be made. */
   readonly refused: boolean;
 }
 

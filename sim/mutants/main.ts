@@ -67,7 +67,7 @@ function seconds(): number {
   return Number(((performance.now() - startedMs) / 1000).toFixed(1));
 }
 
-/** What the checkers say; a run that breaks down says it too, and one in which too little happened. */
+/** What the checkers found; a run that threw, or in which too little happened, is an objection, too. */
 async function objectionsIn({ theme, seed }: Run): Promise<readonly Objection[]> {
   try {
     const { violations, report } = await suiteRun(theme, seed);

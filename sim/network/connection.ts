@@ -250,12 +250,12 @@ export class Connection {
 
   #watchSilence(idleTimeoutMs: number): void {
     const { caller, network } = this.#parts;
-    const look = (): void => {
+    const check = (): void => {
       const silentMs = network.agenda.nowMs - this.#heardMs;
       if (silentMs >= idleTimeoutMs) this.leave('silent for too long');
       // The rest may be too short to move the clock; then this would be entered again for ever.
-      else this.#stopIdle = caller.clock.after(Math.max(1, idleTimeoutMs - silentMs), look);
+      else this.#stopIdle = caller.clock.after(Math.max(1, idleTimeoutMs - silentMs), check);
     };
-    if (!this.#callerDone) this.#stopIdle = caller.clock.after(idleTimeoutMs, look);
+    if (!this.#callerDone) this.#stopIdle = caller.clock.after(idleTimeoutMs, check);
   }
 }

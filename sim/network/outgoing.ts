@@ -1,12 +1,12 @@
 import type { Life } from '../agenda/life.ts';
 
-/** The server's end of an answer: what it has said and the network has not yet carried. */
+/** The server's end of a stream: what it has sent and the network has not yet carried. */
 export class Outgoing {
   readonly life: Life;
-  readonly #onSaid: (last: boolean) => void;
+  readonly #onSent: (last: boolean) => void;
   readonly #onBroken: () => void;
   #gone: AbortController | null = null;
-  #said: Uint8Array[] = [];
+  #unsent: Uint8Array[] = [];
   #done = false;
   /** By the caller, before the end. */
   #isLeft = false;
@@ -17,7 +17,7 @@ export class Outgoing {
    */
   constructor(life: Life, onSaid: (last: boolean) => void, onBroken: () => void) {
     this.life = life;
-    this.#onSaid = onSaid;
+    this.#onSent = onSaid;
     this.#onBroken = onBroken;
   }
 
@@ -38,11 +38,11 @@ export class Outgoing {
     this.#gone?.abort(GONE);
   }
 
-  /** What was said since the last time. What is said while something is under way travels with it, as in one packet. */
+  /** What was sent since the last call. What is sent while something is under way travels with it, as in one packet. */
   take(): readonly Uint8Array[] {
-    const said = this.#said;
-    this.#said = [];
-    return said;
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    return unsent;
   }
 
   async pump(chunks: AsyncIterable<Uint8Array | string>): Promise<void> {
@@ -52,11 +52,11 @@ export class Outgoing {
         const next = await source.next();
         if (this.#done) break;
         if (next.done === true) break;
-        this.#said.push(typeof next.value === 'string' ? Buffer.from(next.value) : next.value);
-        if (this.#said.length === 1) this.#onSaid(false);
+        this.#unsent.push(typeof next.value === 'string' ? Buffer.from(next.value) : next.value);
+        if (this.#unsent.length === 1) this.#onSent(false);
       }
     } catch {
-      // Only a cut says that this is not the end.
+      // The caller learns only by a cut connection that this is not the end.
       if (this.#done) return;
       this.#done = true;
       return this.#onBroken();
@@ -64,7 +64,7 @@ export class Outgoing {
     void source.return?.();
     if (this.#done) return;
     this.#done = true;
-    this.#onSaid(true);
+    this.#onSent(true);
   }
 }
 

@@ -11,7 +11,7 @@ export interface SeedReport extends Ended {
   readonly faults: number;
 }
 
-/** More than one of a kind seldom says more. */
+/** Further violations of a run seldom add anything. */
 const VIOLATIONS_TOLD = 5;
 
 export async function runSeed(options: WorldOptions): Promise<SeedReport> {

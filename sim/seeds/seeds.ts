@@ -43,7 +43,7 @@ function themeAt(seed: number): Theme | undefined {
   return seed % THEME_EVERY === THEME_EVERY - 1 ? THEMES[turn % THEMES.length] : undefined;
 }
 
-/** What to type to run exactly this again and be told what happened. */
+/** The command that repeats exactly this run and tells what happened. */
 export function replayCommand(seed: number, { theme, everyMs }: SeedSetting = {}): string {
   const options = [
     ...(theme === undefined ? [] : [`--theme ${theme}`]),

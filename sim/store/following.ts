@@ -117,14 +117,14 @@ export class SimFollowing implements Following {
     });
   }
 
-  /** In the server's life: a change goes on its way. */
+  /** In the server's life: a change is sent. */
   #deliver(watch: number, changes: readonly Change[], revision: number): void {
     const { server } = this.#parts;
     if (server.faults.watchBreaks() || this.#isCut()) return this.#break(watch);
-    const tell = (): void => {
+    const deliver = (): void => {
       if (this.#follower.knows?.(revision) !== true) this.#follower.onChanges(changes, revision);
     };
-    this.#arrive(watch, 'watched', tell, `${String(revision)}`);
+    this.#arrive(watch, 'watched', deliver, `${String(revision)}`);
   }
 
   /** The watch ends; its client learns it, at the latest by a missing canary. */
@@ -137,12 +137,12 @@ export class SimFollowing implements Following {
   }
 
   /** Later, in the follower's life, after all earlier changes. */
-  #arrive(watch: number, kind: string, tell: () => void, note = ''): void {
+  #arrive(watch: number, kind: string, arrived: () => void, note = ''): void {
     const { server, speaker } = this.#parts;
     const { agenda, faults: faults } = server;
     this.#arrivesMs = Math.max(this.#arrivesMs, agenda.nowMs + faults.watchDelayMs());
     const delivered = (): void => {
-      if (watch === this.#watch && !this.#closed) tell();
+      if (watch === this.#watch && !this.#closed) arrived();
     };
     agenda.after(this.#arrivesMs - agenda.nowMs, speaker.life, kind, delivered, note + this.#prefix);
   }

@@ -35,7 +35,7 @@ import { SimFollowing } from './following.ts';
 
 /** A call that is not answered by then never will be. */
 const CALL_TIMEOUT_MS = 4_000;
-/** An attempt that lands late does so up to this long after its caller was told `unknown`. */
+/** A late attempt is done up to this long after its caller got `unknown`. */
 const LATE_MS = 2_000;
 
 export interface SimStoreParts {
@@ -49,10 +49,10 @@ export interface SimStoreParts {
   readonly onWrongServer?: (error: StoreError) => void;
 }
 
-/** What the server says, with what it was when it said it. */
+/** What the server answers, with its identity and revision at that moment. */
 interface Answered<T> {
   readonly value: T;
-  /** null: it said nothing. */
+  /** null: there was no answer. */
   readonly header: StoreHeader | null;
   readonly generation: number;
 }
@@ -114,7 +114,7 @@ export class SimStore implements CellStore {
   follow(prefix: string, follower: Follower): Following {
     this.#checkOpen();
     const following = new SimFollowing(
-      { ...this.#parts, list: (room) => this.list(room), ended: () => this.#followings.delete(following) },
+      { ...this.#parts, list: (under) => this.list(under), ended: () => this.#followings.delete(following) },
       prefix,
       this.#identity.following(follower),
     );

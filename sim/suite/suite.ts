@@ -24,7 +24,7 @@ import { readFaults } from './read.ts';
 import { drawnSchedulers, preempting } from './rivals.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
-/** Some bugs need their time: a task's fourth restart, a late word. These runs never end before it. */
+/** Some bugs take time: a task's fourth restart, a late message. These runs never end early. */
 const WHOLE: Scenario = { ...BUSY_CELL, quietLeastMs: BUSY_CELL.quietMs };
 const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
 const FOLLOWED: Scenario = { ...SHORT, followed: true };
@@ -32,7 +32,7 @@ const FOLLOWED: Scenario = { ...SHORT, followed: true };
 const READ: Scenario = { ...SHORT, read: true, least: { ...SHORT.least, outputs: 4 } };
 /** Where every answer takes its time, less is done in it. */
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
-/** Long enough for the verdict (session 10 s, then 30 s) and for a ticket to end (30 s). */
+/** Long enough for a host to be declared lost (session 10 s, then 30 s) and for a ticket to expire (30 s). */
 const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
 
 /** An arbiter waits so long before it grants anything within a quota: tickets of one before it may still be out. */
@@ -151,7 +151,7 @@ const LATE: FaultSettings = {
   },
 };
 
-/** What everybody knows of the others is old, and what is on its way is overtaken. */
+/** What roles know is old, and messages overtake each other. */
 const RACE: FaultSettings = {
   network: { delayMaxMs: 500 },
   store: { delayMaxMs: 800, late: 0.2, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
@@ -162,7 +162,7 @@ const SLOWLY: FaultSettings = {
   store: { delayMaxMs: 200, watchLags: 0.3, watchLagMs: 800, replyLost: 0.03 },
 };
 
-/** Some of everything: who dies, what is known late, and answers that are lost. */
+/** Some of everything: crashes, late changes, and lost answers. */
 const UNSURE: FaultSettings = {
   nemesis: { everyMs: 1_500, kinds: [...CRASHES, 'cut', 'watches-lag', 'replies-lost', 'disk-fails'] },
   store: { delayMaxMs: 200, watchLags: 0.2, watchLagMs: 800 },
@@ -187,7 +187,7 @@ function lostRun(random: SeededRandom): Run {
   return { scenario: LONG, faults: {}, faultPlan: [gone, doubling], requests };
 }
 
-/** Time for the verdict, for what follows from it, and for the host to be back some seconds before the end. */
+/** Time for the host to be declared lost, for what follows from that, and for it to be back some seconds before the end. */
 const MOVED: Scenario = { ...LONG, activeMs: 62_000 };
 const BACK_MS = 58_000;
 
@@ -199,7 +199,7 @@ function movedRun(random: SeededRandom): Run {
   return { scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
 }
 
-/** Every second service and list asks that nothing of it runs on for long where nobody hears of it. */
+/** Every second service and batch job bounds how long it runs on a host that is cut off. */
 function leaving(request: Request, random: SeededRandom): Request {
   const own = random.split(`leaves ${request.name}`);
   if (request.file['gang'] === true || own.below(2) > 0) return request;
@@ -222,7 +222,7 @@ function repeatedRun(random: SeededRandom): Run {
   return { scenario: SHORT, faults, faultPlan, requests: burst(random, SHORT.activeMs) };
 }
 
-/** Members whose hosts refuse them while the others are on their way. */
+/** Gang members whose hosts refuse them while other members are on their way. */
 function partedRun(random: SeededRandom): Run {
   const options = repeatedRun(random);
   return { ...options, requests: burst(random, SHORT.activeMs).map(together) };
@@ -247,7 +247,7 @@ function lingering(request: Request): Request {
 /** Time for the store to be away longer than any session, and for hosts to be asked after it. */
 const RESTORED: Scenario = { ...SMALL_CELL, activeMs: 22_000, quietMs: 45_000, quietLeastMs: 45_000 };
 
-/** Half of the stores come back as they were some seconds before, in one of three ways each; the others empty. */
+/** Half of the stores come back as they were some seconds before, in one of three ways; the other half empty. */
 function restoredRun(random: SeededRandom): Run {
   const back =
     (['restore', 'restore-bumped', 'restore-same-id'] as const)[random.split('back').below(3)] ?? 'restore';
@@ -262,7 +262,7 @@ function restoredRun(random: SeededRandom): Run {
   };
 }
 
-/** Gangs that go by intent, some of which make room for themselves, in a cell whose store is slow enough to be saved meanwhile. */
+/** Gangs by intent, some of which preempt, in a cell whose store is slow enough to be saved while they are reserved. */
 function begunRun(random: SeededRandom): Run {
   const kind = random.below(3) === 0 ? 'restore-bumped' : 'restore';
   const atMs = 4_000 + random.below(5_000);

@@ -12,7 +12,7 @@ const CELL: Scenario = {
   shared: [{ name: 'power', unit: 'W', by: null, capacity: 250, capacities: {} }],
   // Part of the work lies in the quiet period, and where each crash would leave it is what is compared.
   quietLeastMs: 52_000,
-  // All that is asked for below: who is killed may delay it, and nothing of it may go missing.
+  // All that is requested below: a killed role may delay it, and nothing of it may be lost.
   least: { acknowledged: 7, committed: 12, started: 12, ended: 8, finalViews: 1 },
 };
 

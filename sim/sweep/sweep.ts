@@ -24,7 +24,7 @@ export interface Baseline {
   readonly points: readonly KillPoint[];
 }
 
-/** The run without a crash: what all others must come to, and where they can be interrupted. */
+/** The run without a crash: the end that all other runs must reach, and the events at which they can be interrupted. */
 export async function baseline(): Promise<Baseline> {
   const points: KillPoint[] = [];
   let events = 0;

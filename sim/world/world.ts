@@ -159,7 +159,7 @@ export class World {
   }
 
   #addClient(requests: readonly Request[], plan: readonly Fault[], scenario: Scenario): void {
-    const { shared, hostActions: verdicts = [] } = scenario;
+    const { shared, hostActions = [] } = scenario;
     const restores = plan.filter(({ kind }) => RESTORES.has(kind));
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = this.#monitorNames;
@@ -167,7 +167,7 @@ export class World {
     const onServed = (): void => void (this.#unserved -= 1);
     this.#add(
       clientActor(this.environment, {
-        ...{ name: 'client-1', monitors, requests, shared, hostActions: verdicts, restoredMs, onServed },
+        ...{ name: 'client-1', monitors, requests, shared, hostActions, restoredMs, onServed },
       }),
     );
   }

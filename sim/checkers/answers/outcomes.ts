@@ -28,7 +28,7 @@ function checkReportedExit(
       findings.prove(
         'I23',
         exit.allocation,
-        `${client} was told ${exit.state}, and nothing says that it ended`,
+        `${client} was told ${exit.state}, and the store has no end of it`,
         [told],
       );
     return;

@@ -13,14 +13,14 @@ export function checkOutputs(history: RecordedHistory, findings: Findings): void
   if (history.outputs.length === 0) return;
   const index = outputIndexOf(history);
   const readers = new Map<string, Stamped<OutputFact>[]>();
-  for (const told of history.outputs) pushTo(readers, `${told.fact.reader} ${told.fact.allocation}`, told);
-  for (const told of readers.values()) checkReader(told, index, findings);
+  for (const read of history.outputs) pushTo(readers, `${read.fact.reader} ${read.fact.allocation}`, read);
+  for (const read of readers.values()) checkReader(read, index, findings);
 }
 
-function checkReader(told: readonly Stamped<OutputFact>[], index: OutputIndex, findings: Findings): void {
+function checkReader(read: readonly Stamped<OutputFact>[], index: OutputIndex, findings: Findings): void {
   let at = 0;
   let last: Stamp | null = null;
-  for (const { seq, atMs, fact } of told) {
+  for (const { seq, atMs, fact } of read) {
     const now = { seq, atMs };
     const { reader, allocation } = fact;
     const prove = (detail: string, ...evidence: readonly Stamp[]): void =>

@@ -42,22 +42,22 @@ function checkReaders(
   if (history.outputs.length === 0) return;
   const index = outputIndexOf(history);
   const readers = new Map<string, Stamped<OutputFact>[]>();
-  for (const told of history.outputs) pushTo(readers, `${told.fact.reader} ${told.fact.allocation}`, told);
-  for (const told of readers.values()) checkReader(told, index, untilMs, now, mustBeRead, findings);
+  for (const read of history.outputs) pushTo(readers, `${read.fact.reader} ${read.fact.allocation}`, read);
+  for (const read of readers.values()) checkReader(read, index, untilMs, now, mustBeRead, findings);
 }
 
 function checkReader(
-  told: readonly Stamped<OutputFact>[],
+  read: readonly Stamped<OutputFact>[],
   index: OutputIndex,
   untilMs: number,
   now: Stamp,
   mustBeRead: (host: string) => boolean,
   findings: Findings,
 ): void {
-  const last = told.at(-1);
+  const last = read.at(-1);
   if (last === undefined || isLast(last.fact)) return;
   const { reader, allocation } = last.fact;
-  const at = positionIn(told);
+  const at = positionIn(read);
   const unread = index.written
     .get(allocation)
     ?.find(
@@ -68,7 +68,7 @@ function checkReader(
         isThere(piece, now, allocation, index),
     );
   if (unread === undefined) return;
-  const refusals = told.filter(({ fact }) => 'refused' in fact).length;
+  const refusals = read.filter(({ fact }) => 'refused' in fact).length;
   const detail = `${reader} has not come to read what lies at ${String(Math.max(at, unread.offset))}, refused ${String(refusals)} times`;
   findings.prove('I28', allocation, detail, [unread, last, now]);
 }
@@ -78,8 +78,8 @@ function isLast(fact: OutputFact): boolean {
   return 'isOver' in fact || ('refused' in fact && fact.refused === 'log-gone');
 }
 
-function positionIn(told: readonly Stamped<OutputFact>[]): number {
+function positionIn(read: readonly Stamped<OutputFact>[]): number {
   let at = 0;
-  for (const { fact } of told) if ('text' in fact) at = fact.offset + fact.text.length;
+  for (const { fact } of read) if ('text' in fact) at = fact.offset + fact.text.length;
   return at;
 }

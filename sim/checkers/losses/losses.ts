@@ -53,7 +53,7 @@ export class LossChecker {
 
   #checkLost(host: string, cell: CellAt, at: Stamp, step: Step, findings: Findings): void {
     const since = this.#missing.get(host);
-    // A host that registered before the run began, and never was alive in it, has no end of a session to look at.
+    // A host that was never alive in the run has no end of a session.
     if (since === undefined) {
       findings.add('I18', step.revision, host, 'declared lost while its session was there');
       return;

@@ -25,7 +25,7 @@ interface Vacancy {
  */
 export class LostHostMoveChecker {
   readonly #faults: readonly Stamped<NemesisFact>[];
-  /** Hosts that count as lost and were not looked at yet, since when. */
+  /** Lost hosts that were not checked yet, since when. */
   readonly #lost = new Map<string, Stamp>();
   readonly #vacant: Vacancy[] = [];
 

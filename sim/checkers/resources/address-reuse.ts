@@ -48,7 +48,7 @@ export function checkAddressReuse(
         findings.prove(
           'I45',
           `${fact.host}:${fact.name}`,
-          `lent again while ${String(longer)} others had been free for longer`,
+          `lent again while ${String(longer)} other addresses had been free for longer`,
           [last.freed, at],
         );
     }

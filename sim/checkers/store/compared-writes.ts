@@ -7,7 +7,7 @@ import type { Findings } from '../replay/violations.ts';
 
 /**
  * I4 and I7 at their root: only the compare clause carries safety, so every write must have compared what
- * docs/etcd-keys.md says. A write that did not may have been lucky in this run, and is wrong all the same.
+ * docs/etcd-keys.md demands. A write that did not is wrong, even if it did no harm in this run.
  */
 export class ComparedWritesChecker {
   readonly #keys: CellKeys;

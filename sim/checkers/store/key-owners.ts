@@ -21,8 +21,8 @@ export function checkKeyOwners(step: Step, cell: CellAt, findings: Findings): vo
         `committed by ${after.scheduler}, while the job was owned by ${owner?.scheduler ?? 'no scheduler'}`,
       );
   }
-  for (const room of ONCE) {
-    for (const { key, before, after } of step.changed[room] as readonly Diff<unknown>[])
+  for (const kind of ONCE) {
+    for (const { key, before, after } of step.changed[kind] as readonly Diff<unknown>[])
       if (before !== undefined && after !== undefined) wrong(key, 'it is written once, and was overwritten');
   }
   for (const { key, before, after } of step.changed.meta)
@@ -48,7 +48,7 @@ function isRenewal(before: CellMeta, after: CellMeta): boolean {
   return isLater && isSameCell && after.incarnation !== before.incarnation;
 }
 
-/** What a record says of itself, as the name of its key. */
+/** The name of a record's key, from its content. */
 const NAMES: { readonly [R in keyof Records]?: (value: Records[R]) => string } = {
   hosts: (host) => host.id,
   allocations: ({ namespace, job, id }) => `${namespace}/${job}/${id}`,
@@ -60,12 +60,12 @@ const NAMES: { readonly [R in keyof Records]?: (value: Records[R]) => string } =
 };
 
 function checkNames(step: Step, wrong: (key: string, detail: string) => void): void {
-  for (const room of Object.keys(NAMES) as (keyof Records)[]) {
-    const nameOf = NAMES[room] as (value: unknown) => string;
-    for (const { key, name, after } of step.changed[room] as readonly Diff<unknown>[]) {
+  for (const kind of Object.keys(NAMES) as (keyof Records)[]) {
+    const nameOf = NAMES[kind] as (value: unknown) => string;
+    for (const { key, name, after } of step.changed[kind] as readonly Diff<unknown>[]) {
       if (after === undefined) continue;
-      const says = nameOf(after);
-      if (says !== name) wrong(key, `the record says that it is ${says}`);
+      const named = nameOf(after);
+      if (named !== name) wrong(key, `the record is that of ${named}`);
     }
   }
 }

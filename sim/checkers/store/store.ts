@@ -1,5 +1,5 @@
 /**
- * The store and who writes to it.
+ * The store and its writers.
  *
  * - This file: replies of the store against its revisions (I5, order).
  * - `writers.ts`, `key-owners.ts`: only the role that owns a key changes it (I7); `compared-writes.ts`: every write compared what it must (I4, I7)

@@ -8,7 +8,7 @@ import type { Findings } from '../replay/violations.ts';
 interface Rule {
   readonly prefix: string;
   readonly roles: readonly ActorKind[];
-  /** The key says whose it is: only the actor of that name may write it. */
+  /** The key names its owner: only the actor of that name may write it. */
   readonly own?: boolean;
   readonly operator?: boolean;
 }

@@ -63,9 +63,9 @@ export class ElasticScheduler {
   /** Unless it has all that its policy would ever give it. */
   #retryLater(running: RunningJob, seconds: number): void {
     if (running.workers.length >= mostOf(this.#spec.policy, running.job, running.phase)) return;
-    const look = ++running.retries;
+    const retry = ++running.retries;
     this.#world.time.after(seconds, 'again', () => {
-      if (look === running.retries) this.#enqueue(running);
+      if (retry === running.retries) this.#enqueue(running);
     });
   }
 
@@ -116,7 +116,7 @@ export class ElasticScheduler {
     this.#world.countUse();
     const placed = this.#placer.place(this.#copy, job, Math.max(0, useful));
     if (placed.count === 0) {
-      scheduler.thought('no-room', begunSeconds, time.nowSeconds);
+      scheduler.thought('no-capacity', begunSeconds, time.nowSeconds);
       this.#retryLater(running, this.#spec.growEverySeconds);
       return;
     }

@@ -58,7 +58,7 @@ export function mostOf(policy: ElasticPolicy, { workers }: ElasticJob, { activit
 }
 
 /**
- * How many it should have with the cell as it is. What was asked for is its due, whatever the cell looks like.
+ * How many it should have with the cell as it is. It gets what was asked for, however full the cell is.
  * @param has the workers that it has already
  */
 export function targetOf(

@@ -9,7 +9,7 @@ export class RunningJob {
   plan = 0;
   /** In the queue of its scheduler, or being decided. */
   queued = false;
-  /** The same for the moment when its scheduler looks at it again. */
+  /** The same for the moment when its scheduler tries again to give it workers. */
   retries = 0;
   #reducing = false;
   #over = false;

@@ -5,6 +5,6 @@ import type { ElasticPolicy } from './policy.ts';
 export interface ElasticSpec {
   readonly load: ElasticLoad;
   readonly policy: ElasticPolicy;
-  /** A running job with fewer workers than it could use is looked at again after so long. */
+  /** A running job with fewer workers than it could use is tried again after so long. */
   readonly growEverySeconds: number;
 }

@@ -68,7 +68,7 @@ function threeTimes(one: CurveResult, three: CurveResult): Comparison {
       THREE_TIMES,
       `one: ${saturationText(before)} s; three: ${saturationText(after)} s`,
       ratio >= 2.2 && ratio <= 4.5 ? 'agrees' : ratio > 1 ? 'partly' : 'differs',
-      `that is ${number(ratio)} times; between two points of the sweep nothing was looked at`,
+      `that is ${number(ratio)} times; between two points of the sweep nothing was measured`,
     ),
   );
 }

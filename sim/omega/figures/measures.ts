@@ -110,9 +110,9 @@ export function failuresIn(points: readonly PointAt[], work: WorkClass): number 
     .reduce((sum, one) => sum + one.failed, 0);
 }
 
-/** What stands behind a rise or a fall of conflicts, and that no more is known of it. */
+/** How many conflicts make up a rise or a fall. */
 export const conflictsBehind = (points: readonly PointAt[], work: WorkClass): string =>
-  `${number(failuresIn(points, work))} conflicts in all stand behind these figures; where they come from was not looked at`;
+  `${number(failuresIn(points, work))} conflicts in all make up these figures; where they come from was not examined`;
 
 export function comparison(
   paper: string,
@@ -123,7 +123,7 @@ export function comparison(
   return { paper, ours, agrees, why: agrees === 'agrees' ? '' : why };
 }
 
-/** One of the shapes that a reader wants to see together. */
+/** One of the paper's shapes, which the report lists together. */
 export const asShape = (shape: string, judged: Comparison): Comparison => ({ ...judged, shape });
 
 export const notMeasured = (paper: string, why: string): Comparison => ({

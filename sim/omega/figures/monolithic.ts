@@ -84,7 +84,7 @@ function linear(curve: CurveResult): Comparison {
     `${LINEAR} (${curve.label})`,
     `at most ${number(most)} off the line of decision time times arrivals, over ${String(off.length)} unsaturated points`,
     most <= LINE_SLACK ? 'agrees' : 'differs',
-    `tries that found no room, which the line does not count, took up to ${number(vain)} of the time; nothing else was looked at`,
+    `tries that found no room, which the line does not count, took up to ${number(vain)} of the time; no other cause was examined`,
   );
 }
 
@@ -108,7 +108,7 @@ function explodes(curve: CurveResult): Comparison {
     `saturated ${saturationText(saturation(curve, 'batch'))} s; mean batch wait ${number(before)} s at the least ` +
       `decision time, ${number(after)} s there`,
     after > EXPLOSION * Math.max(before, 0.1) ? 'agrees' : 'differs',
-    `the queue had ${number(over.result.spec.horizonSeconds / 3600)} h to grow; whether it grows in more was not looked at`,
+    `the queue had ${number(over.result.spec.horizonSeconds / 3600)} h to grow; whether it grows in more was not examined`,
   );
 }
 
@@ -125,7 +125,7 @@ function better(curve: CurveResult): Comparison {
     `saturated ${saturationText(saturation(curve, 'batch'))} s of service decision time; a single path could bear ` +
       `${number(single)} s`,
     to > 2 * single ? 'agrees' : 'differs',
-    'what fills the scheduler was not looked at',
+    'what fills the scheduler was not examined',
   );
 }
 
@@ -155,6 +155,6 @@ function headOfLine(curve: CurveResult): Comparison {
     `mean batch wait ${number(before)} s with service decisions of ${number(first?.x ?? 0)} s, ${number(after)} s with ` +
       `${number(last?.x ?? 0)} s, not yet saturated`,
     after > 2 * before ? 'agrees' : after > before ? 'partly' : 'differs',
-    `${number(services)} service jobs were submitted in the last of these runs; how many batch jobs met one was not looked at`,
+    `${number(services)} service jobs were submitted in the last of these runs; how many batch jobs met one was not examined`,
   );
 }

@@ -58,7 +58,7 @@ function saturatesWhereItShould(curve: CurveResult): Comparison {
     paper,
     saturationText(found),
     agrees ? 'agrees' : 'differs',
-    'it comes at another load; what of the load makes it was not looked at',
+    'it comes at another load; what of the load makes it was not examined',
   );
 }
 
@@ -156,6 +156,6 @@ function staysUseful(curves: readonly CurveResult[]): Comparison {
     paper,
     `at ${number(x)} times the load: ${values.map(number).join(', ')}`,
     falling(values),
-    `their conflict fractions there are ${conflicts.join(', ')}; what else costs them time was not looked at`,
+    `their conflict fractions there are ${conflicts.join(', ')}; what else costs them time was not examined`,
   );
 }

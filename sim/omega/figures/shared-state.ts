@@ -69,7 +69,7 @@ function allPlaced(curve: CurveResult): Comparison {
     `${ALL_PLACED} (${curve.label})`,
     `at most ${percent(most)} of a class without a place at the end, over ${String(points.length)} unsaturated points`,
     most <= LEFT_MAX ? 'agrees' : most <= LEFT_FEW ? 'partly' : 'differs',
-    'whether they were only being decided as the run ended was not looked at',
+    'whether they were only being decided as the run ended was not examined',
   );
 }
 

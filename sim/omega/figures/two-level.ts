@@ -58,7 +58,7 @@ function busier(curve: CurveResult): Comparison {
     `at ${number(last?.x ?? 0)} s the batch framework decides ${number(of('occupied'))} of the time (${number(of('busyness'))} ` +
       `of it with something placed); its jobs alone need ${number(plain)}`,
     ratio >= FAR ? 'agrees' : ratio >= 1.2 ? 'partly' : 'differs',
-    `the service framework decides ${number(service)} of the time, and locks what it is offered only so long; nothing else was looked at`,
+    `the service framework decides ${number(service)} of the time, and locks what it is offered only so long; no other cause was examined`,
   );
 }
 
@@ -82,6 +82,6 @@ function abandoned(curve: CurveResult): Comparison {
       ? 'no job was given up'
       : `jobs are given up from ${number(first.x)} s on, at most ${number(most)} in a day`,
     first === undefined ? 'differs' : 'agrees',
-    `at most ${number(waiting)} batch jobs had no place at the end of a run; why each found one within its tries was not looked at`,
+    `at most ${number(waiting)} batch jobs had no place at the end of a run; why each found one within its tries was not examined`,
   );
 }

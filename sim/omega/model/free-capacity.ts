@@ -13,19 +13,19 @@ export interface FreeCapacity {
 }
 
 /** Does one more task fit, devices apart? */
-export function hasCapacity(room: FreeCapacity, host: number, shape: TaskShape): boolean {
-  return room.cpuMilli[host]! >= shape.cpuMilli && room.memoryMib[host]! >= shape.memoryMib;
+export function hasCapacity(free: FreeCapacity, host: number, shape: TaskShape): boolean {
+  return free.cpuMilli[host]! >= shape.cpuMilli && free.memoryMib[host]! >= shape.memoryMib;
 }
 
 /**
  * Might so many tasks fit at once? Constraints and devices are left aside: a no is sure, a yes is not. One pass along
  * the tables costs a tenth of drawing every host by chance to find that it is full.
  */
-export function mightHold(room: FreeCapacity, { cpuMilli, memoryMib }: TaskShape, tasks: number): boolean {
+export function mightHold(free: FreeCapacity, { cpuMilli, memoryMib }: TaskShape, tasks: number): boolean {
   let found = 0;
-  for (let host = 0; host < room.cpuMilli.length && found < tasks; host++) {
-    const byCpu = cpuMilli === 0 ? tasks : Math.floor(room.cpuMilli[host]! / cpuMilli);
-    const byMemory = memoryMib === 0 ? tasks : Math.floor(room.memoryMib[host]! / memoryMib);
+  for (let host = 0; host < free.cpuMilli.length && found < tasks; host++) {
+    const byCpu = cpuMilli === 0 ? tasks : Math.floor(free.cpuMilli[host]! / cpuMilli);
+    const byMemory = memoryMib === 0 ? tasks : Math.floor(free.memoryMib[host]! / memoryMib);
     found += Math.max(0, Math.min(byCpu, byMemory));
   }
   return found >= tasks;
@@ -33,35 +33,35 @@ export function mightHold(room: FreeCapacity, { cpuMilli, memoryMib }: TaskShape
 
 /** The devices that one more task would get; null: too little is free. */
 export function devicesFor(
-  room: FreeCapacity,
+  free: FreeCapacity,
   host: number,
   models: readonly string[],
   shape: TaskShape,
 ): readonly GpuShare[] | null {
   if (shape.gpu === null) return NO_DEVICES;
-  if (room.gpuUsed === null) return null;
-  return chooseGpus(models, room.gpuUsed[host] ?? [], shape.gpu, 'fullest');
+  if (free.gpuUsed === null) return null;
+  return chooseGpus(models, free.gpuUsed[host] ?? [], shape.gpu, 'fullest');
 }
 
 export const NO_DEVICES: readonly GpuShare[] = [];
 
 /** Takes (`sign` 1) or gives back (−1). */
 export function changeCapacity(
-  room: FreeCapacity,
+  free: FreeCapacity,
   host: number,
   shape: TaskShape,
   devices: readonly GpuShare[],
   sign: 1 | -1,
 ): void {
-  room.cpuMilli[host]! -= sign * shape.cpuMilli;
-  room.memoryMib[host]! -= sign * shape.memoryMib;
-  if (devices.length === 0 || room.gpuUsed === null) return;
-  const used = [...(room.gpuUsed[host] ?? [])];
+  free.cpuMilli[host]! -= sign * shape.cpuMilli;
+  free.memoryMib[host]! -= sign * shape.memoryMib;
+  if (devices.length === 0 || free.gpuUsed === null) return;
+  const used = [...(free.gpuUsed[host] ?? [])];
   for (const { device, milli } of devices) used[device] = (used[device] ?? 0) + sign * milli;
-  room.gpuUsed[host] = used;
+  free.gpuUsed[host] = used;
 }
 
-/** The hosts of a cell as the rules know them. A host's id is its number, so that none has to be looked up. */
+/** The hosts of a cell as `src/core` knows them. A host's id is its number, so that no table is needed. */
 export function hostsOf(kinds: readonly HostKind[]): Host[] {
   const hosts: Host[] = [];
   for (const { count, cpuMilli, memoryMib, gpuModels } of kinds) {

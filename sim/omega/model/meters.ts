@@ -49,7 +49,7 @@ export class Slices {
 }
 
 /** How an attempt ended, for the account of the time that it took. */
-export type AttemptEnd = 'useful' | 'wasted' | 'no-room';
+export type AttemptEnd = 'useful' | 'wasted' | 'no-capacity';
 
 /** Whose jobs a scheduler takes. */
 export type SchedulerWork = WorkClass | 'all' | 'elastic';
@@ -89,7 +89,7 @@ export class SchedulerMeter {
 
   thought(end: AttemptEnd, fromSeconds: number, toSeconds: number): void {
     this.attempts += 1;
-    const slices = { useful: this.useful, wasted: this.wasted, 'no-room': this.noCapacity }[end];
+    const slices = { useful: this.useful, wasted: this.wasted, 'no-capacity': this.noCapacity }[end];
     slices.add(fromSeconds, toSeconds, 1);
   }
 }

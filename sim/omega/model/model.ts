@@ -41,7 +41,7 @@ export interface UseMeter {
   readonly memoryMib: Slices;
 }
 
-/** Told after tasks have ended: there may be room now. */
+/** Called after tasks have ended and freed their resources. */
 export type FreedListener = () => void;
 
 /** What schedulers of one run share beside the cell: time, chance, and the account of what happens. */
@@ -52,7 +52,7 @@ export class ModelWorld {
   readonly random: SeededRandom;
   readonly used: UseMeter;
   readonly #classes: Readonly<Record<WorkClass, ClassMeter>>;
-  readonly #onRoom: FreedListener[] = [];
+  readonly #onFreed: FreedListener[] = [];
   readonly #useMeters: UseMeter[] = [];
   #countedTo = 0;
   #ends = 0;
@@ -89,7 +89,7 @@ export class ModelWorld {
   }
 
   onFreed(listener: FreedListener): void {
-    this.#onRoom.push(listener);
+    this.#onFreed.push(listener);
   }
 
   /** Brings the account of what is used up to now. To be called before it changes, and at the end. */
@@ -104,7 +104,7 @@ export class ModelWorld {
 
   /**
    * Tasks of a job start now, all together, and will end together. They must have been claimed.
-   * @param onEnd told after their space is free again, before anybody looks for room
+   * @param onEnd called after their resources are free, before any scheduler is woken
    */
   started(state: JobState, landed: Started, onEnd?: () => void): void {
     const { job } = state;
@@ -130,7 +130,7 @@ export class ModelWorld {
       this.cell.free(hosts[task]!, shape, devices?.[task] ?? NO_DEVICES);
     this.#ends += 1;
     onEnd?.();
-    for (const tell of this.#onRoom) tell();
+    for (const listener of this.#onFreed) listener();
   }
 
   firstTry({ job, tries }: JobState): void {

@@ -16,7 +16,7 @@ const DEVICE_FULL = 1000;
 
 /** All that was free when it was made, locked until it is answered. */
 interface Offer {
-  readonly room: FreeCapacity;
+  readonly free: FreeCapacity;
   /** Where anything is free at all: between two large offers only a few hosts. */
   readonly hosts: Int32Array;
   readonly cpuMilli: Int32Array;
@@ -115,14 +115,14 @@ export class Allocator {
     // An offer holds the devices of all hosts, so a second one has none, not even those freed since.
     const devices = gpuUsed?.map((used) => (this.#offers === 0 ? used : used.map(() => DEVICE_FULL))) ?? null;
     this.#offers += 1;
-    const room = { cpuMilli: cpuMilli.slice(), memoryMib: memoryMib.slice(), gpuUsed: devices };
-    return { room, hosts: hosts.subarray(0, count), cpuMilli, memoryMib, cpuMilliSum, memoryMibSum };
+    const free = { cpuMilli: cpuMilli.slice(), memoryMib: memoryMib.slice(), gpuUsed: devices };
+    return { free, hosts: hosts.subarray(0, count), cpuMilli, memoryMib, cpuMilliSum, memoryMibSum };
   }
 }
 
 interface Tried {
   readonly state: JobState;
-  /** null: nothing of it found room. */
+  /** null: nothing of it fitted. */
   readonly placed: Started | null;
   readonly thinkSeconds: number;
 }
@@ -195,10 +195,10 @@ class Framework implements JobScheduler {
     this.#allocator.poke();
   }
 
-  #place({ room, hosts }: Offer, { job, unplaced }: JobState): Started | null {
-    const placed = this.#placer.place(room, job, unplaced, hosts);
+  #place({ free, hosts }: Offer, { job, unplaced }: JobState): Started | null {
+    const placed = this.#placer.place(free, job, unplaced, hosts);
     if (placed.count === 0 || (job.gang && placed.count < unplaced)) {
-      this.#placer.undo(room, job.shape, placed);
+      this.#placer.undo(free, job.shape, placed);
       return null;
     }
     return { hosts: placed.hosts.slice(0, placed.count), devices: placed.devices };
@@ -209,7 +209,7 @@ class Framework implements JobScheduler {
     this.#world.countUse();
     let at = startSeconds;
     for (const { state, placed, thinkSeconds } of tried) {
-      this.meter.thought(placed === null ? 'no-room' : 'useful', at, at + thinkSeconds);
+      this.meter.thought(placed === null ? 'no-capacity' : 'useful', at, at + thinkSeconds);
       at += thinkSeconds;
       if (placed !== null) this.#start(state, placed);
       if (state.unplaced > 0 && !this.#world.givesUp(state))

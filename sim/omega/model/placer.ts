@@ -18,7 +18,7 @@ export interface SampledRule {
   readonly sample: number;
 }
 
-/** Every host is looked at, and the fullest that fit are taken. */
+/** Every host is scored, and the fullest that fit are taken. */
 export interface RankedRule {
   /** Of hosts that are alike the first: in an order of each scheduler's own, or in one that all of them have. */
   readonly ranked: 'own' | 'common';
@@ -36,8 +36,8 @@ export interface Placed {
 }
 
 /**
- * Places tasks one by one in a room and takes their space there. A host is drawn uniformly from the pool; if it has no
- * room for the task it leaves the pool; the search ends when the pool or the tasks run out.
+ * Places tasks one by one and takes their resources from what is free. A host is drawn uniformly from the pool; if the task does not
+ * fit it leaves the pool; the search ends when the pool or the tasks run out.
  */
 export class Placer {
   readonly #hosts: readonly Host[];
@@ -64,8 +64,8 @@ export class Placer {
     this.#pool = this.#everyHost;
   }
 
-  /** @param among the hosts that may have room; all without it */
-  place(room: FreeCapacity, job: SimJob, tasks: number, among?: Int32Array): Placed {
+  /** @param among the hosts that may have capacity; all without it */
+  place(free: FreeCapacity, job: SimJob, tasks: number, among?: Int32Array): Placed {
     this.#pool = among === undefined ? this.#everyHost : this.#someHosts;
     if (among !== undefined) this.#someHosts.set(among);
     this.#poolSize = among?.length ?? this.#everyHost.length;
@@ -73,14 +73,14 @@ export class Placer {
     const wantsDevices = shape.gpu !== null;
     if (wantsDevices) this.#devices = [];
     let count = 0;
-    if (job.gang && !mightHold(room, shape, tasks)) return { count, hosts: this.#chosen, devices: null };
-    const next = this.#search(room, job);
+    if (job.gang && !mightHold(free, shape, tasks)) return { count, hosts: this.#chosen, devices: null };
+    const next = this.#search(free, job);
     while (count < tasks) {
       const host = next();
       if (host < 0) break;
-      const devices = wantsDevices ? devicesFor(room, host, this.#models(host), shape) : NO_DEVICES;
-      if (devices === null) throw new Error(`host ${String(host)} was drawn without room`);
-      changeCapacity(room, host, shape, devices, 1);
+      const devices = wantsDevices ? devicesFor(free, host, this.#models(host), shape) : NO_DEVICES;
+      if (devices === null) throw new Error(`host ${String(host)} was drawn without capacity`);
+      changeCapacity(free, host, shape, devices, 1);
       if (wantsDevices) this.#devices.push(devices);
       this.#keep(count++, host);
     }
@@ -88,18 +88,18 @@ export class Placer {
   }
 
   /** @returns gives the host for the next task, −1 when there is none */
-  #search(room: FreeCapacity, job: SimJob): () => number {
+  #search(free: FreeCapacity, job: SimJob): () => number {
     const rule = this.#rule;
-    if ('ranked' in rule) return this.#alongRanking(room, job, rule.tasks === 'together');
-    return rule.sample === 1 ? () => this.#draw(room, job) : () => this.#fullest(room, job, rule.sample);
+    if ('ranked' in rule) return this.#alongRanking(free, job, rule.tasks === 'together');
+    return rule.sample === 1 ? () => this.#draw(free, job) : () => this.#fullest(free, job, rule.sample);
   }
 
-  #alongRanking(room: FreeCapacity, job: SimJob, together: boolean): () => number {
+  #alongRanking(free: FreeCapacity, job: SimJob, together: boolean): () => number {
     if (this.#ranking === null) throw new Error('a ranked placement without a ranking');
-    const ranked = this.#ranking.rank(room, job);
+    const ranked = this.#ranking.rank(free, job);
     let [at, foundThisRound] = [-1, true];
     return () => {
-      if (together && at >= 0 && at < ranked.length && this.#fits(room, ranked[at]!, job)) return ranked[at]!;
+      if (together && at >= 0 && at < ranked.length && this.#fits(free, ranked[at]!, job)) return ranked[at]!;
       for (;;) {
         at += 1;
         if (at >= ranked.length) {
@@ -108,7 +108,7 @@ export class Placer {
         }
         const host = ranked[at];
         if (host === undefined) return -1;
-        if (!this.#fits(room, host, job)) continue;
+        if (!this.#fits(free, host, job)) continue;
         foundThisRound = true;
         return host;
       }
@@ -116,16 +116,16 @@ export class Placer {
   }
 
   /** Gives the space of a placement back. */
-  undo(room: FreeCapacity, shape: TaskShape, { count, hosts, devices }: Placed): void {
-    for (let i = 0; i < count; i++) changeCapacity(room, hosts[i]!, shape, devices?.[i] ?? NO_DEVICES, -1);
+  undo(free: FreeCapacity, shape: TaskShape, { count, hosts, devices }: Placed): void {
+    for (let i = 0; i < count; i++) changeCapacity(free, hosts[i]!, shape, devices?.[i] ?? NO_DEVICES, -1);
   }
 
-  #draw(room: FreeCapacity, job: SimJob): number {
+  #draw(free: FreeCapacity, job: SimJob): number {
     const pool = this.#pool;
     while (this.#poolSize > 0) {
       const at = this.#chance.below(this.#poolSize);
       const host = pool[at]!;
-      if (this.#fits(room, host, job)) return host;
+      if (this.#fits(free, host, job)) return host;
       const last = --this.#poolSize;
       pool[at] = pool[last]!;
       pool[last] = host;
@@ -133,25 +133,25 @@ export class Placer {
     return -1;
   }
 
-  #fullest(room: FreeCapacity, job: SimJob, sample: number): number {
+  #fullest(free: FreeCapacity, job: SimJob, sample: number): number {
     let best = -1;
     let bestFree = Infinity;
     for (let drawn = 0; drawn < sample; drawn++) {
-      const host = this.#draw(room, job);
+      const host = this.#draw(free, job);
       if (host < 0) break;
-      const free = room.cpuMilli[host]!;
-      if (free < bestFree) {
+      const cpuMilli = free.cpuMilli[host]!;
+      if (cpuMilli < bestFree) {
         best = host;
-        bestFree = free;
+        bestFree = cpuMilli;
       }
     }
     return best;
   }
 
-  #fits(room: FreeCapacity, host: number, { shape, hostGroups }: SimJob): boolean {
-    if (!hasCapacity(room, host, shape)) return false;
+  #fits(free: FreeCapacity, host: number, { shape, hostGroups }: SimJob): boolean {
+    if (!hasCapacity(free, host, shape)) return false;
     if (hostGroups !== ANY_HOST && (hostGroups & this.#groupBit[host]!) === 0) return false;
-    return shape.gpu === null || devicesFor(room, host, this.#models(host), shape) !== null;
+    return shape.gpu === null || devicesFor(free, host, this.#models(host), shape) !== null;
   }
 
   #models(host: number): readonly string[] {

@@ -71,7 +71,7 @@ export class SimScheduler implements JobScheduler {
     this.meter.thought(end, begun.seconds, this.#world.time.nowSeconds);
     if (landed !== null && landed.hosts.length > 0) this.#world.started(state, landed);
     if (state.unplaced === 0 || this.#world.givesUp(state)) return;
-    if (end === 'no-room' && this.#world.spec.retry.waitsForRoom) {
+    if (end === 'no-capacity' && this.#world.spec.retry.waitsForRoom) {
       this.#waiting.add(state);
       // What was freed meanwhile is not in the copy: another attempt may find it.
       if (this.#world.ends !== begun.ends) this.#waiting.releaseFitting();
@@ -81,12 +81,12 @@ export class SimScheduler implements JobScheduler {
   #attempt(state: JobState): { end: AttemptEnd; landed: Landed | null } {
     const { job, unplaced } = state;
     const { cell } = this.#world;
-    const room = this.#copy ?? cell;
+    const free = this.#copy ?? cell;
     this.#world.countUse();
-    const placed = this.#placer.place(room, job, unplaced);
+    const placed = this.#placer.place(free, job, unplaced);
     if (placed.count === 0 || (job.gang && placed.count < unplaced)) {
-      this.#placer.undo(room, job.shape, placed);
-      return { end: 'no-room', landed: null };
+      this.#placer.undo(free, job.shape, placed);
+      return { end: 'no-capacity', landed: null };
     }
     if (this.#copy === null || this.#commit === null)
       return { end: 'useful', landed: this.#straight(state, placed) };

@@ -30,7 +30,7 @@ export class VirtualTime {
   /**
    * Lets everything happen up to then.
    * @param stops asked before each event
-   * @returns false: it said so, and the time is that of the last event
+   * @returns false: stopped; the time is that of the last event
    */
   runTo(seconds: number, stops: () => boolean): boolean {
     do {

@@ -67,7 +67,7 @@ export class WaitQueue {
   }
 }
 
-/** A gang needs room for all of it; of any other job one task that lands is a beginning. */
+/** A gang needs capacity for all of its tasks; any other job for one. */
 function needOf({ job: { shape, gang }, unplaced }: JobState): Need {
   const tasks = gang ? unplaced : 1;
   return { cpuMilli: tasks * shape.cpuMilli, memoryMib: tasks * shape.memoryMib };

@@ -39,7 +39,7 @@ export interface RunOptions {
 }
 
 const DAY_SECONDS = 86_400;
-/** A shorter run than two days is looked at in so many parts instead of days. */
+/** A shorter run than two days is measured in so many slices instead of days. */
 const SLICES_OF_SHORT = 8;
 const PROGRESS_STEPS = 100;
 
@@ -180,7 +180,7 @@ function submitAll<T extends { readonly submitSeconds: number }>(
   next();
 }
 
-/** Fills the cell as it is when the run begins. Tasks that find no room are left out. */
+/** Fills the cell as it is when the run begins. Tasks that do not fit are left out. */
 function prefill(world: ModelWorld, random: SeededRandom): void {
   const placer = new Placer(world.cell.hosts, world.cell.groupBit, RANDOM_FIRST_FIT, random.split('places'));
   for (const part of world.spec.cell.prefill) fillPart(world, random, placer, part);

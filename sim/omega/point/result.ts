@@ -38,7 +38,7 @@ export interface SchedulerResult {
   readonly work: SchedulerWork;
   /** Omega's: time of attempts that placed something, conflicts or not. */
   readonly busyness: Series;
-  /** With the attempts that found no room, too. */
+  /** With the attempts that found no capacity, too. */
   readonly occupied: Series;
   /** Share of the run thought in vain because of a conflict. */
   readonly wasted: number;

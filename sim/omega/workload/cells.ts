@@ -21,7 +21,7 @@ export interface NamedCell {
 const DAY_SECONDS = 86_400;
 const PLAIN_HOST = { cpuMilli: 4000, memoryMib: 16_384, gpuModels: [] };
 
-/** At the saturation point 200 a second of these must find room beside what stands there. */
+/** At the saturation point 200 a second of these must fit beside what runs there. */
 const BATCH_SHAPES: readonly WeightedShape[] = [
   { weight: 60, cpuMilli: 100, memoryMib: 256, gpu: null },
   { weight: 25, cpuMilli: 200, memoryMib: 768, gpu: null },
@@ -29,7 +29,7 @@ const BATCH_SHAPES: readonly WeightedShape[] = [
   { weight: 3, cpuMilli: 1000, memoryMib: 4096, gpu: null },
 ];
 
-/** For the smaller cell, where as many must find room. */
+/** For the smaller cell, where as many must fit. */
 export const SMALL_BATCH_SHAPES: readonly WeightedShape[] = [
   { weight: 50, cpuMilli: 50, memoryMib: 128, gpu: null },
   { weight: 30, cpuMilli: 100, memoryMib: 384, gpu: null },

@@ -5,11 +5,11 @@ import { ANY_HOST } from './workload.ts';
 export interface SwfLog {
   readonly hosts: readonly HostKind[];
   readonly jobs: readonly SimJob[];
-  /** Lines that tell of no work: never started, or no processors. */
+  /** Lines without work: never started, or no processors. */
   readonly skipped: number;
 }
 
-/** Memory of a host for each core, where the log says nothing of it: what RICC's machine had. */
+/** Memory of a host for each core, where the log does not give it: that of RICC's machine. */
 const MIB_PER_CORE = 1536;
 const MIB_UNKNOWN = 256;
 const KIB_PER_MIB = 1024;
@@ -38,7 +38,7 @@ const HOSTS_MAX = 200_000;
  * for. Times are as recorded; estimates and recorded waits are left aside.
  *
  * @param jobsMax the first so many jobs
- * @throws when a line is not one of 18 numbers, says something that no machine has, or the header does not tell the machine
+ * @throws when a line is not one of 18 numbers, has a value that no machine has, or the header does not describe the machine
  */
 export function readSwf(text: string, jobsMax = Infinity): SwfLog {
   const header = new Map<string, number>();
@@ -49,8 +49,8 @@ export function readSwf(text: string, jobsMax = Infinity): SwfLog {
     number += 1;
     if (jobs.length >= jobsMax) break;
     if (line.startsWith(';')) {
-      const said = /^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})(?![\w.])/.exec(line);
-      if (said !== null) header.set(said[1] ?? '', Number(said[2]));
+      const field = /^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})(?![\w.])/.exec(line);
+      if (field !== null) header.set(field[1] ?? '', Number(field[2]));
       continue;
     }
     const fields = line.trim().split(/\s+/);
