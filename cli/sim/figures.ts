@@ -52,12 +52,12 @@ export async function simOmega(
     const whole = curves.every(
       (curve, at) => curve.points.length === figure.curves(settings)[at]?.points.length,
     );
-    const verdicts = whole ? figure.judge(curves) : [];
+    const comparisons = whole ? figure.judge(curves) : [];
     await writeTables(folder, figure, curves);
-    sections.push(sectionOf(figure, curves, verdicts));
-    for (const one of verdicts) printComparison(context, figure, one);
+    sections.push(sectionOf(figure, curves, comparisons));
+    for (const one of comparisons) printComparison(context, figure, one);
   }
-  const shapes = sections.flatMap(({ id, verdicts }) => shapesOf(id, verdicts));
+  const shapes = sections.flatMap(({ id, comparisons }) => shapesOf(id, comparisons));
   if (shapes.length > 0)
     context.terminal.err(`\nThe paper’s shapes:\n${shapes.map((line) => `  ${line}\n`).join('')}`);
   const file = await folder.writeFile('report.html', pageHtml(pageOf(sections, shapes, swept)));
@@ -107,7 +107,11 @@ function resultsOf(figure: Figure, settings: FigureSettings, { points: known }: 
   }));
 }
 
-function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: readonly Comparison[]): Section {
+function sectionOf(
+  figure: Figure,
+  curves: readonly CurveResult[],
+  comparisons: readonly Comparison[],
+): Section {
   const { id, title, setUp } = figure;
   const first = curves.flatMap(({ points }) => points)[0]?.result;
   const notes =
@@ -118,10 +122,10 @@ function sectionOf(figure: Figure, curves: readonly CurveResult[], verdicts: rea
             `${String(first.cpuUse.slices.length)} slices of ${duration(first.sliceSeconds * 1000)}.`,
           `The numbers: figure-${id}.csv, beside this file.`,
         ];
-  const whole = verdicts.length > 0 ? [] : ['Not judged: some of its points are missing.'];
+  const whole = comparisons.length > 0 ? [] : ['Not judged: some of its points are missing.'];
   const plots = plotsOf(figure, curves);
   return {
-    ...{ id, title, setUp, plots, verdicts },
+    ...{ id, title, setUp, plots, comparisons },
     curves: legendOf(figure, curves),
     notes: [...notes, ...whole],
   };
@@ -174,8 +178,8 @@ const MET = {
 } as const;
 
 /** One line for each of the paper's main findings that the figure shows. */
-function shapesOf(id: string, verdicts: readonly Comparison[]): string[] {
-  return verdicts.flatMap(({ shape, paper, ours, agrees, why }) =>
+function shapesOf(id: string, comparisons: readonly Comparison[]): string[] {
+  return comparisons.flatMap(({ shape, paper, ours, agrees, why }) =>
     shape === undefined
       ? []
       : [

@@ -21,10 +21,10 @@ export interface Section {
   /** Labels of the curves in the order of their colours. */
   readonly curves: readonly string[];
   readonly plots: readonly (Plot | Heat)[];
-  readonly verdicts: readonly Comparison[];
+  readonly comparisons: readonly Comparison[];
   /** Lines under the plots: sizes, seeds, how much of it is there. */
   readonly notes: readonly string[];
-  /** A table after the verdicts. */
+  /** A table after the comparisons. */
   readonly table?: { readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] };
 }
 
@@ -66,7 +66,7 @@ function sectionHtml(section: Section): string {
   );
   return (
     `<section id="f${section.id}"><h2>${escape(section.title)}</h2><p>${escape(section.setUp)}</p>` +
-    verdictTable(section.verdicts) +
+    comparisonTable(section.comparisons) +
     (section.table === undefined ? '' : tableHtml(section.table)) +
     `<ul class="legend">${legend.join('')}</ul>` +
     `<div class="plots">${section.plots.map((plot) => figureHtml(plot)).join('')}</div>` +
@@ -89,9 +89,9 @@ function figureHtml(plot: Plot | Heat): string {
   return `<figure>${plotSvg(plot)}<figcaption>${keys.join('')}</figcaption></figure>`;
 }
 
-function verdictTable(verdicts: readonly Comparison[]): string {
-  if (verdicts.length === 0) return '';
-  const rows = verdicts.map(
+function comparisonTable(comparisons: readonly Comparison[]): string {
+  if (comparisons.length === 0) return '';
+  const rows = comparisons.map(
     ({ paper, ours, agrees, why }) =>
       `<tr><td>${escape(paper)}</td><td>${escape(ours)}${why === '' ? '' : `<br><em>Why: ${escape(why)}.</em>`}</td>` +
       `<td class="v ${agrees.replace(' ', '-')}">${agrees}</td></tr>`,

@@ -27,7 +27,7 @@ export function runPage(workload: Workload, results: readonly NamedResult[], par
         title: results.length === 1 ? 'What happened' : 'The designs beside each other',
         setUp: last === undefined ? '' : setUpOf(last),
         curves: results.map(({ label }) => label),
-        verdicts: [],
+        comparisons: [],
         table: {
           head: SUMMARY_COLUMNS.map(({ title }) => title),
           rows: rows.map((row) => SUMMARY_COLUMNS.map(({ cell }) => cell(row))),

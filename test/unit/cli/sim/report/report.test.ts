@@ -55,7 +55,7 @@ test('the page loads nothing, escapes what it is given, and says when it is part
           plots: panelsOf(figure.axis, ['batch'], curves),
           notes: [],
         },
-        verdicts: [{ paper: 'p', ours: '<script>', agrees: 'differs', why: 'because' }],
+        comparisons: [{ paper: 'p', ours: '<script>', agrees: 'differs', why: 'because' }],
       },
     ],
   });
