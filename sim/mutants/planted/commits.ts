@@ -138,7 +138,7 @@ export const IN_COMMITS: readonly Mutant[] = [
     name: 'half-a-gang',
     theme: 'race',
     slip: 'of a plan that must land whole, what did not conflict lands alone',
-    file: 'src/core/commit/commit.ts',
+    file: 'src/core/commit/conflicts.ts',
     find: '  if (unit.atomic) {\n',
     replace: '  if (unit.atomic && unit.parts.length === 0) {\n',
     breaks: ['I6'],

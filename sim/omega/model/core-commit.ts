@@ -1,6 +1,8 @@
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
-import type { FoundRevisions, SentRevisions, Unit, Conflicts } from '../../../src/core/commit/commit.ts';
-import { conflictsIn, prune, unitsOf } from '../../../src/core/commit/commit.ts';
+import type { FoundRevisions, SentRevisions, Conflicts } from '../../../src/core/commit/conflicts.ts';
+import type { Unit } from '../../../src/core/commit/commit.ts';
+import { conflictsIn, prune } from '../../../src/core/commit/conflicts.ts';
+import { unitsOf } from '../../../src/core/commit/commit.ts';
 import type { Atomicity, ConflictCheck } from '../../../src/core/commit/plan.ts';
 import { PoolBook } from '../../../src/core/quota/pool-book.ts';
 import type { GpuShare } from '../../../src/core/cell/resources.ts';
@@ -120,16 +122,16 @@ export class CoreCommit {
     refused: Set<number>,
   ): void {
     let rest: Unit | null = unit;
-    let verdicts: Conflicts = conflictsIn(unit, sent, found, this.#version).verdicts;
+    let conflicts: Conflicts = conflictsIn(unit, sent, found, this.#version).conflicts;
     for (;;) {
-      const pruned = prune(rest, verdicts);
+      const pruned = prune(rest, conflicts);
       for (const id of pruned.refused.keys()) refused.add(Number(id));
       rest = pruned.rest;
       if (rest === null) return;
       const added = draft.add(rest);
       if (added === 'added') return;
       if (typeof added === 'string') throw new Error(`a draft without bounds answered ${added}`);
-      verdicts = added.verdicts;
+      conflicts = added.conflicts;
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Ledger } from '../fit/ledger.ts';
 import { EMPTY_LEDGER } from '../fit/ledger.ts';
 
-/** A host's ledger and the store revision that wrote it; revision 0 means that there is none. */
+/** A host's ledger and the store revision that wrote it; revision 0: there is none. */
 export interface KnownLedger {
   readonly ledger: Ledger;
   readonly revision: number;
@@ -15,33 +15,37 @@ interface SentLedger {
 const UNKNOWN: KnownLedger = Object.freeze({ ledger: EMPTY_LEDGER, revision: 0 });
 
 /**
- * All that is known of one host's ledger. What news is compared with lies here itself, so that news about a host at which
- * nobody looks touches one piece of memory: of several schedulers' ledgers each hears more of the others' than of its own.
+ * What is known of one host's ledger, in one object with all that a change is compared with: most changes come from other
+ * schedulers and concern hosts that no search draws, and touch nothing else.
  */
 interface Page {
   known: KnownLedger;
-  /** Of `known`, or of what is unread. */
+  /** Of `known`, or of `unread`. */
   newestRevision: number;
-  /** The newest that was read says that the host has a ledger and is ready. */
+  /** The newest ledger that was read exists and is `ready`. */
   isReady: boolean;
-  /** News that nobody has looked at, of `newestRevision`; most hosts change many times before anybody does. */
+  /** A ledger at `newestRevision` that is not read yet; most hosts change many times before they are needed. */
   unread: string | null;
-  /** When the host was seen to have no ledger: late news of the deleted one must not bring it back. */
+  /** Revision at which the host had no ledger: a late event must not bring back the deleted one. */
   absentSince: number;
-  /** The ledger that we are writing. */
+  /** The ledger that a commit of this process is writing. */
   sent: SentLedger | null;
 }
 
 /**
- * What became of news about a host: not newer than what is known; what we wrote ourselves, now known; put by, to be read
- * when somebody asks, in the place of older news of that kind or as the first of it; or to be read and told to `observe` by
- * whoever brought it.
+ * What became of a change from the watch. `old`: not newer than known. `own`: written by this process, now known.
+ * `deferred`: to be read when it is needed; `deferred-again`: instead of an older deferred one. `decode`: the caller
+ * decodes it and calls `observe`.
  */
 export type Received = 'old' | 'own' | 'deferred' | 'deferred-again' | 'decode';
 
 /**
- * The newest ledger known of each host. Two sources fill it, the watch and the replies to our own commits; they overtake
- * each other, so only a higher revision replaces what is there.
+ * The newest known ledger of each host. The watch and the replies to commits fill it and overtake each other, so only a
+ * higher revision replaces what is known.
+ *
+ * The ledgers that other schedulers write stay unread until a search draws the host, a commit drafts with it, or a search
+ * fails. They are read at once while a job is parked, while the host is or becomes not ready, and under
+ * `conflictCheck: version`. An old ledger costs at most a rebase. `docs/decisions: Commit and rebase`
  */
 export class LedgerBook {
   readonly #read: (host: string, text: string) => Ledger | null;
@@ -50,8 +54,8 @@ export class LedgerBook {
   #listings = 0;
 
   /**
-   * @param read for news that was put by unread; null when the text is no ledger, which has been told then: the host stays
-   *   as it was known. Without it nothing may be put by.
+   * @param read decodes a deferred ledger; null: the text is no ledger (the function has reported it), and the host stays
+   *   as known. Without it nothing may be deferred.
    */
   constructor(read: (host: string, text: string) => Ledger | null = () => null) {
     this.#read = read;
@@ -65,19 +69,19 @@ export class LedgerBook {
     return page.known;
   }
 
-  /** The same without reading what was put by. */
+  /** The same without reading a deferred ledger. */
   peek(host: string): KnownLedger {
     return this.#pages.get(host)?.known ?? UNKNOWN;
   }
 
-  /** The revision of the newest that was heard of the host, read or not; 0: nothing. */
+  /** The revision of the host's newest ledger, read or not; 0: none. */
   revisionOf(host: string): number {
     return this.#pages.get(host)?.newestRevision ?? 0;
   }
 
   /**
-   * News about the host from the watch. Of a host that is not known to be ready all news is to be read.
-   * @param waits may it be put by, going by its text?
+   * A change of the host's ledger from the watch. Only changes of ready hosts are deferred.
+   * @param waits may a ledger with this text be deferred?
    */
   receive(host: string, text: string, revision: number, waits: (text: string) => boolean): Received {
     const page = this.#pages.get(host);
@@ -87,7 +91,7 @@ export class LedgerBook {
       know(page, page.sent.ledger, revision);
       return 'own';
     }
-    // What was put by before tells that the host is ready still.
+    // A deferred ledger is ready too, so `isReady` still holds.
     if (!page.isReady || !waits(text)) return 'decode';
     const isFirst = page.unread === null;
     page.unread = text;
@@ -105,7 +109,7 @@ export class LedgerBook {
 
   /**
    * @param ledger null: the store has none
-   * @param revision the mod revision of the ledger's key; for null, the revision at which it was seen to be absent
+   * @param revision the mod revision of the ledger's key; for null, a revision at which it was absent
    * @returns false: not newer than what is known, and ignored
    */
   observe(host: string, ledger: Ledger | null, revision: number): boolean {
@@ -122,8 +126,8 @@ export class LedgerBook {
   }
 
   /**
-   * A commit that writes the ledger is under way. Its echo by the watch may be here before the reply, and need not be
-   * read, since the same text is the same ledger.
+   * A commit that writes the ledger is under way. The watch may deliver the same text before the reply comes: it need not
+   * be decoded.
    */
   sending(host: string, ledger: Ledger, text: string): void {
     this.#page(host).sent = { ledger, text };
@@ -135,14 +139,14 @@ export class LedgerBook {
     if (page !== undefined) page.sent = null;
   }
 
-  /** How often the store was read anew. */
+  /** How often the store was listed again. */
   get listings(): number {
     return this.#listings;
   }
 
   /**
-   * A commit of ours made this revision, and all that it wrote to ledgers was observed here: its echo says nothing new.
-   * @param listings when it was sent: a store that was read anew since may have gone back, and count that revision again
+   * A commit of this process made the revision, and all its ledgers were observed: the watch brings nothing new of it.
+   * @param listings when it was sent: a store that was listed again since may have gone back, and reuse the revision
    */
   committed(revision: number, listings: number): void {
     if (listings !== this.#listings) return;
@@ -152,12 +156,12 @@ export class LedgerBook {
     if (oldest !== undefined) this.#own.delete(oldest);
   }
 
-  /** Is all known that the revision wrote to ledgers? */
+  /** Are all ledgers known that the revision wrote? */
   isCommitted(revision: number): boolean {
     return this.#own.has(revision);
   }
 
-  /** The store is read anew, and may have gone back: its revisions to come need not be those that we know. */
+  /** The store is listed again, and may have gone back: its next revisions need not be the known ones. */
   relisted(): void {
     this.#listings += 1;
     this.#own.clear();
@@ -186,7 +190,7 @@ export class LedgerBook {
 }
 
 const NEVER = -1;
-/** Far more than a watch may lie behind our own replies; an echo that comes later still is read, and found to be old. */
+/** Far more commits than a watch lies behind; an event that comes later is decoded, and found to be old. */
 const OWN_MAX = 1_024;
 
 function know(page: Page, ledger: Ledger, revision: number): void {

@@ -7,12 +7,12 @@ import type { Eviction, Revert } from './plan.ts';
 import { NO_PORTS } from '../fit/port-choice.ts';
 
 /**
- * What the parts of a plan that free something do to their host's ledger. All give null when the ledger does not hold what
- * would be freed: what is known of it is old, or somebody else was faster.
+ * What releases, evictions and reverts do to the ledger of their host. All return null when the ledger does not hold what
+ * would be freed: it is old, or another scheduler was faster.
  *
- *     runs ──evicted──► gives way: keeps its ports, and what the members leave of its use ──released──► nothing
+ *     runs ──evicted──► marked: holds its ports, and what a gang's members leave of its use ──released──► nothing
  *       ▲                   │
- *       └────taken back─────┘
+ *       └─────reverted──────┘
  */
 
 /** The allocation is gone. */
@@ -25,7 +25,7 @@ export function afterRelease(ledger: Ledger, allocation: Allocation): Ledger | n
   return holdsUse(ledger, allocation) ? withoutClaim(ledger, allocation) : null;
 }
 
-/** The victim gives way. */
+/** The victim is evicted. */
 export function afterEviction(ledger: Ledger, eviction: Eviction): Ledger | null {
   if (!holdsUse(ledger, eviction.victim)) return null;
   const rest = withoutUse(ledger, eviction.victim);
@@ -33,7 +33,7 @@ export function afterEviction(ledger: Ledger, eviction: Eviction): Ledger | null
   return kept === null ? rest : withClaim(rest, kept);
 }
 
-/** One that yielded is as it was before; its ports never left the ledger. */
+/** The victim is as before; its ports never left the ledger. */
 export function afterRevert(ledger: Ledger, { victim }: Revert): Ledger | null {
   const rest = withoutKept(ledger, victim);
   return rest === null ? null : withClaim(rest, { ...victim, ports: NO_PORTS });

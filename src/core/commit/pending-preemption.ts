@@ -7,8 +7,15 @@ import type { GpuShare, Resources } from '../cell/resources.ts';
 import { isZero, NO_RESOURCES, NO_SCALARS } from '../cell/resources.ts';
 
 /**
- * Operations that the way back of one host may take: it goes in one transaction, and what the store took when the members
- * were reserved it need not take any more when they are to go. So many every store takes (etcd unless told otherwise).
+ * How a gang that is committed in several transactions preempts. A victim is marked `evict` in the transaction that
+ * reserves the members on its host, and runs on while the intent is open (`PendingPreemption` in intent.ts). What the
+ * members do not take of its use stays in the ledger under its own precedence, so that the mark can be reverted.
+ * `docs/decisions: Gangs`
+ */
+
+/**
+ * Operations that the revert of one host may take. It goes in one transaction, and by then another member of the etcd
+ * cluster may accept fewer than when the members were reserved: so many is etcd's default.
  */
 export const REVERT_OPERATIONS_MAX = 128;
 
@@ -17,13 +24,13 @@ export function evictedBy({ victim, cause, yields }: Eviction): Allocation {
   return { ...victim, desired: 'evict', cause, ...(yields === undefined ? null : { yields }) };
 }
 
-/** The record of one that yielded, as it was before. */
+/** The victim's record without the mark. */
 export function reverted(victim: Allocation): Allocation {
   const { yields: _yields, cause: _cause, ...before } = victim;
   return { ...before, desired: 'run' };
 }
 
-/** What one that gives way still has of its use, as a claim; null: nothing. Its ports are its own in any case. */
+/** What a victim retains of its use, as a claim; null: nothing. Its ports are not in it: it holds them in any case. */
 export function retainedBy(allocation: Allocation): Claim | null {
   const { yields } = allocation;
   if (yields === undefined || (isZero(yields.keeps.resources) && yields.keeps.gpus.length === 0)) return null;
@@ -32,8 +39,8 @@ export function retainedBy(allocation: Allocation): Claim | null {
 }
 
 /**
- * The evictions for members of a gang by intent: each of them may be taken back.
- * @param members of all hosts; only those that name in `evicts` who gives way take the victims' places
+ * The evictions for members of a gang, each with what its victim retains.
+ * @param members of all hosts; only those with `evicts` take victims' places
  */
 export function pendingEvictions(
   members: readonly Allocation[],
@@ -52,7 +59,7 @@ export function pendingEvictions(
   return result;
 }
 
-/** What the members on one host take of what their victims give, one victim after the other. */
+/** Divides what the members on one host take among their victims, one after the other. */
 class Taken {
   readonly #left: Record<'cpuMilli' | 'memoryMib' | 'diskMib', number>;
   readonly #scalars = new Map<string, number>();
@@ -72,7 +79,7 @@ class Taken {
     this.#left = left;
   }
 
-  /** What is left of the victim's use when the members have taken theirs. */
+  /** What the members leave of the victim's use. */
   leaves({ resources, gpus }: Claim): Retained {
     const kept: Resources = {
       cpuMilli: this.#take('cpuMilli', resources.cpuMilli),
@@ -104,7 +111,7 @@ class Taken {
   }
 }
 
-/** @returns what of the amount is more than what there was */
+/** @returns the part of the amount that was not there */
 function takeFrom<K>(left: Map<K, number>, key: K, amount: number): number {
   const taken = Math.min(amount, left.get(key) ?? 0);
   left.set(key, (left.get(key) ?? 0) - taken);
@@ -112,9 +119,9 @@ function takeFrom<K>(left: Map<K, number>, key: K, amount: number): number {
 }
 
 /**
- * Who lets whom be found again: the first of the members on each host that take victims' places names the victims, so that
- * whoever ends the intent can take their marks back.
- * @returns by member, `namespace/job/id` of each victim on its host
+ * The first member on each host that takes victims' places names them (`Allocation.displaces`), so that the process that
+ * ends the intent finds the marks to revert.
+ * @returns by member id, `namespace/job/id` of each victim on its host
  */
 export function displacedBy(
   members: readonly Allocation[],

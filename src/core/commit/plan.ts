@@ -2,17 +2,15 @@ import type { Allocation, Outcome } from '../cell/allocation.ts';
 import type { PendingPreemption } from '../cell/intent.ts';
 import type { Shortfall } from '../cell/resources.ts';
 
-/**
- * What one decision of a scheduler wants of the cell. Applied by `commit`; each part lands in exactly one outcome.
- */
+/** What one decision of a scheduler wants of the cell. Each part gets exactly one outcome. */
 export interface Plan {
   readonly id: string;
   readonly atomicity: Atomicity;
   /** New allocations, each with its claim. Those of one host land or fail together. */
   readonly places: readonly Allocation[];
-  /** Allocations that give way to `places` on the same host: marked `evict`, their use freed, in the same transaction. */
+  /** Victims of `places` on the same host: marked `evict`, their use freed, in the same transaction. */
   readonly evictions: readonly Eviction[];
-  /** Allocations that their host confirmed as released: record and claim go, the outcome is written. */
+  /** Allocations that their host has released: record and claim are deleted, the outcome is written. */
   readonly releases: readonly Release[];
 }
 
@@ -28,8 +26,8 @@ export interface Eviction {
   readonly victimRevision: number;
   readonly cause: string;
   /**
-   * It gives way to a gang by intent, which the commit compares, and is taken back when that comes to nothing. It lands
-   * together with all places and evictions of its host, or none of them does.
+   * The preemption is pending until a gang's intent ends; the commit compares the intent. It lands together with all
+   * places and evictions of its host, or none of them does.
    */
   readonly yields?: PendingPreemption;
 }
@@ -38,29 +36,27 @@ export interface Release {
   readonly allocation: Allocation;
   /** The mod revision at which the allocation was read; the commit compares it. */
   readonly revision: number;
-  /** null: nothing worth keeping (a host that refused the start). */
+  /** null: none is kept (a host refused the start). */
   readonly outcome: Outcome | null;
   /**
-   * The mod revision of its intent, which is void: nobody ever starts it, so that it is for anybody to release, whoever
-   * owns the job. The commit compares the intent instead of the owner.
+   * The mod revision of its void intent: it will never start, so any process may release it. The commit compares the
+   * intent instead of the owner.
    */
   readonly voidedAt?: number;
   /**
-   * Of a reserved member that took places of others: who yielded to the intent's members on its host, and is taken back in
-   * the same transaction. Releases of one host that have it, be it empty, land together or not at all.
+   * Of a reserved member: the pending preemptions on its host that the same transaction reverts. Releases of one host that
+   * have this field, even if empty, land together or not at all.
    */
   readonly reverts?: readonly Revert[];
 }
 
 export interface Revert {
-  /** As it was read, marked. */
+  /** As it was read, with its mark. */
   readonly victim: Allocation;
   readonly revision: number;
 }
 
-/**
- * How one part of a plan ended. `rebased` is committed too, after its host's ledger had moved on and it still fitted.
- */
+/** How one part of a plan ended. `rebased`: committed, though its host's ledger had changed, since it still fitted. */
 export type PartOutcome =
   | { readonly kind: 'committed' | 'rebased'; readonly revision: number }
   | { readonly kind: 'conflicted'; readonly why: ConflictReason };
@@ -68,11 +64,11 @@ export type PartOutcome =
 export type ConflictReason =
   /** It no longer fits: this dimension ran out. */
   | { readonly reason: 'no-fit'; readonly short: Shortfall }
-  /** `conflictCheck: version`: the ledger had moved, whatever it holds. */
+  /** `conflictCheck: version`: the ledger has changed. */
   | { readonly reason: 'version' }
-  /** The scheduler no longer owns the job: all its work on that job is void. */
+  /** The scheduler no longer owns the job. */
   | { readonly reason: 'not-owner' }
-  /** The intent of a reserved member is no longer open: it took too long, and somebody made it void. */
+  /** The intent of a reserved member is no longer open: it expired and was made void. */
   | { readonly reason: 'intent-gone' }
   /** The victim or the allocation to release changed or is gone. */
   | { readonly reason: 'changed' }
@@ -80,8 +76,8 @@ export type ConflictReason =
   | { readonly reason: 'plan-refused' }
   /** The number of rebases in a row reached its bound. */
   | { readonly reason: 'contended' }
-  /** More than one transaction can hold, and it may not be split: an all-or-nothing plan, or a host on which somebody yields. */
+  /** More than one transaction holds, and it may not be split: an all-or-nothing plan, or pending preemptions. */
   | { readonly reason: 'too-large' };
 
-/** By allocation id: every place, eviction and release of the plan exactly once (I5, and the law of total partition). */
+/** By allocation id: every place, eviction and release of the plan exactly once (I5). */
 export type PlanOutcome = ReadonlyMap<string, PartOutcome>;

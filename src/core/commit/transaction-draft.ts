@@ -1,6 +1,8 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
-import type { HostPart, Unit, Conflicts } from './commit.ts';
-import { allOf, poolsIn, revertOperations } from './commit.ts';
+import type { Conflicts } from './conflicts.ts';
+import type { HostPart, Unit } from './commit.ts';
+import { allOf } from './conflicts.ts';
+import { poolsIn, revertOperations } from './commit.ts';
 import { evictedBy, reverted, REVERT_OPERATIONS_MAX } from './pending-preemption.ts';
 import type { Host } from '../host/host.ts';
 import type { IntentRef } from '../cell/intent.ts';
@@ -19,9 +21,9 @@ import { capacityOf, partsOfPool } from '../quota/shared-resource.ts';
 export interface CellKnowledge {
   ledgerOf(host: string): KnownLedger;
   hostOf(id: string): Host | undefined;
-  /** Create revision of the owner key that we hold for the job; undefined when we hold none. */
+  /** Create revision of this scheduler's owner key for the job; undefined: none. */
   ownerRevisionOf(namespace: string, job: string): number | undefined;
-  /** Mod revision of the open intent; undefined when it is none of ours, or no longer open. */
+  /** Mod revision of this scheduler's open intent; undefined: none. */
   intentRevisionOf(intent: IntentRef): number | undefined;
   readonly pools: PoolBook;
 }
@@ -29,12 +31,12 @@ export interface CellKnowledge {
 /**
  * - `added`
  * - `full`: it needs more operations than are left
- * - `waits`: it only conflicts with what this very draft would do first, so it must see that outcome
- * - verdicts: these allocations cannot land
- * - `missing`: the known ledger does not hold what they would free; the ledger may be old, or the allocation gone
+ * - `waits`: it conflicts only with an earlier part of this draft, whose outcome must be known first
+ * - conflicts: these allocations cannot land; `missing`: because the known ledger does not hold what they would free: the
+ *   ledger may be old, or the allocation gone
  */
 export type Addition =
-  'added' | 'full' | 'waits' | { readonly verdicts: Conflicts; readonly missing: boolean };
+  'added' | 'full' | 'waits' | { readonly conflicts: Conflicts; readonly missing: boolean };
 
 /** A ledger in a draft: as it was, and as it would be. */
 export interface DraftLedger {
@@ -72,15 +74,15 @@ export interface AllocationCompare {
 }
 
 /**
- * One transaction in the making: the ledgers of all its hosts move in step with the allocations, so that whatever lands,
- * a ledger equals the sum of the live allocations on its host (I3). The fit rule runs on every place as it is added (I1).
+ * A transaction that is being built. Ledgers change together with allocations, so whatever lands, a ledger equals the sum
+ * of the live allocations on its host (I3). The fit rule runs on every place as it is added (I1).
  */
 export class TransactionDraft {
   readonly #knowledge: CellKnowledge;
   readonly #operationsMax: number;
   readonly #ledgers = new Map<string, DraftLedger>();
   readonly #owners = new Map<string, OwnerCompare>();
-  /** Units of one job come one after the other. */
+  /** Cache: units of one job follow one another. */
   #lastOwner: OwnerCompare | null = null;
   readonly #intents = new Map<string, IntentCompare>();
   #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
@@ -106,17 +108,16 @@ export class TransactionDraft {
     return this.#owners.values();
   }
 
-  /** The intents whose members are placed here, which must still be open, or released, because it is void. */
+  /** Intents of the members placed here, still open, or of those released, void. */
   get intents(): IterableIterator<IntentCompare> {
     return this.#intents.values();
   }
 
-  /** The pools of which something is taken, or given back. */
   get pools(): IterableIterator<DraftPool> {
     return this.#pools.values();
   }
 
-  /** What operators say of the resources that are taken: as it was when the pools were found to have room. */
+  /** The definitions by which the pools were found to be large enough. */
   get resources(): IterableIterator<ResourceCompare> {
     return this.#resources.values();
   }
@@ -143,12 +144,12 @@ export class TransactionDraft {
     return this.#ledgers.size === 0;
   }
 
-  /** Compares are also what is read back, so they count for both. */
+  /** The larger of compares and writes; each compare is also one read-back. */
   get operations(): number {
     return Math.max(this.#compares(), this.#writes());
   }
 
-  /** The revision of the host's ledger that this draft compares; undefined when the host is not in it. */
+  /** The revision of the host's ledger that this draft compares; undefined: the host is not in it. */
   comparedRevision(host: string): number | undefined {
     return this.#ledgers.get(host)?.before.revision;
   }
@@ -156,11 +157,11 @@ export class TransactionDraft {
   /** Adds all of the unit or nothing. */
   add(unit: Unit): Addition {
     const owners = this.#ownersFor(unit);
-    if (!Array.isArray(owners)) return { verdicts: owners, missing: false };
+    if (!Array.isArray(owners)) return { conflicts: owners, missing: false };
     const intents = this.#intentsFor(unit);
-    if (!Array.isArray(intents)) return { verdicts: intents, missing: false };
+    if (!Array.isArray(intents)) return { conflicts: intents, missing: false };
     const shares = this.#sharesFor(unit);
-    if (shares === 'waits' || (shares !== null && 'verdicts' in shares)) return shares;
+    if (shares === 'waits' || (shares !== null && 'conflicts' in shares)) return shares;
     const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
     const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
     const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
@@ -168,12 +169,12 @@ export class TransactionDraft {
     const canReturn = unit.parts.every((part) => revertOperations(part) <= wayBackMax);
     if (!canReturn || this.#operationsWith(unit, more) > this.#operationsMax) {
       if (canReturn && !this.isEmpty) return 'full';
-      return { verdicts: allOf(unit, { reason: 'too-large' }), missing: false };
+      return { conflicts: allOf(unit, { reason: 'too-large' }), missing: false };
     }
     const drafts: DraftLedger[] = [];
     for (const part of unit.parts) {
       const result = this.#apply(part);
-      if (result === 'waits' || 'verdicts' in result) return result;
+      if (result === 'waits' || 'conflicts' in result) return result;
       drafts.push(result);
     }
     for (const draft of drafts) this.#ledgers.set(draft.host, draft);
@@ -216,18 +217,18 @@ export class TransactionDraft {
     return Math.max(compares, writes);
   }
 
-  /** The owner compares that the unit adds; verdicts when we do not own one of its jobs. */
+  /** The owner compares that the unit adds; conflicts when this scheduler does not own one of its jobs. */
   #ownersFor(unit: Unit): OwnerCompare[] | Conflicts {
     const more: OwnerCompare[] = [];
-    let verdicts: Map<string, ConflictReason> | null = null;
+    let conflicts: Map<string, ConflictReason> | null = null;
     for (const part of unit.parts) {
       for (const { id, namespace, job } of part.places) {
         if (this.#isCompared(namespace, job, more)) continue;
         const createRevision = this.#knowledge.ownerRevisionOf(namespace, job);
-        if (createRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'not-owner' });
+        if (createRevision === undefined) (conflicts ??= new Map()).set(id, { reason: 'not-owner' });
         else more.push({ namespace, job, createRevision });
       }
-      // Whoever gives room back must own the job, or nobody may: an owner would go on with what is no longer there.
+      // Only the owner releases, or any process while the job has none: an owner would work on with a deleted record.
       for (const { allocation, voidedAt } of part.releases) {
         const { namespace, job } = allocation;
         if (voidedAt !== undefined) continue;
@@ -235,13 +236,13 @@ export class TransactionDraft {
         more.push({ namespace, job, createRevision: this.#knowledge.ownerRevisionOf(namespace, job) ?? 0 });
       }
     }
-    return verdicts ?? more;
+    return conflicts ?? more;
   }
 
-  /** The intents that the unit adds; verdicts when one of them is not open any more. */
+  /** The intents that the unit adds; conflicts when one of them is no longer open. */
   #intentsFor(unit: Unit): IntentCompare[] | Conflicts {
     const more: IntentCompare[] = [];
-    let verdicts: Map<string, ConflictReason> | null = null;
+    let conflicts: Map<string, ConflictReason> | null = null;
     const add = (intent: IntentRef, modRevision: number): void => {
       const isThere = this.#intents.has(intent.id) || more.some((other) => other.intent.id === intent.id);
       if (!isThere) more.push({ intent, modRevision });
@@ -249,7 +250,7 @@ export class TransactionDraft {
     const addOpen = (intent: IntentRef | undefined, id: string): void => {
       if (intent === undefined) return;
       const modRevision = this.#knowledge.intentRevisionOf(intent);
-      if (modRevision === undefined) (verdicts ??= new Map()).set(id, { reason: 'intent-gone' });
+      if (modRevision === undefined) (conflicts ??= new Map()).set(id, { reason: 'intent-gone' });
       else add(intent, modRevision);
     };
     for (const part of unit.parts) {
@@ -260,12 +261,12 @@ export class TransactionDraft {
         if (voidedAt !== undefined && intent !== undefined) add(intent, voidedAt);
       }
     }
-    return verdicts ?? more;
+    return conflicts ?? more;
   }
 
   /**
-   * The draft's pools with what the unit takes and gives back; null: it does neither. Nothing of a pool is free before the
-   * release of who has it: evicted allocations run until then, wherever the newcomer waits.
+   * The draft's pools with what the unit takes and frees; null: neither. Evicted allocations hold their part of a pool
+   * until their release, since they run until then.
    */
   #sharesFor(unit: Unit): Shares | Exclude<Addition, 'added' | 'full'> | null {
     if (poolsIn(unit).length === 0) return null;
@@ -295,8 +296,8 @@ export class TransactionDraft {
           if (needed > available) {
             if (this.#pools.has(pool)) return 'waits';
             const short = { dimension: sharedDimension(pool), needed, available: Math.max(0, available) };
-            const verdicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
-            return { verdicts, missing: false };
+            const conflicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+            return { conflicts, missing: false };
           }
           pools.set(pool, { ...draft, after: draft.after + needed });
           resources.set(name, { name, modRevision: revision });
@@ -331,7 +332,7 @@ export class TransactionDraft {
     for (const eviction of part.evictions) {
       const { victim } = eviction;
       if (this.#freed.has(victim.id)) return 'waits';
-      // A victim that gives way already has nothing left to give.
+      // A victim that is evicted already has nothing left to free.
       if (victim.desired === 'evict') return { ...missing(victim), missing: false };
       const rest = afterEviction(ledger, eviction);
       if (rest === null) return draft === undefined ? missing(victim) : 'waits';
@@ -347,8 +348,8 @@ export class TransactionDraft {
       if (short !== null) {
         if (draft !== undefined) return 'waits';
         // Those of one host land or fail together.
-        const verdicts = new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
-        return { verdicts, missing: false };
+        const conflicts = new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+        return { conflicts, missing: false };
       }
       ledger = withClaim(ledger, place);
     }
@@ -385,8 +386,8 @@ interface Shares {
 const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
 const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
 
-function missing(allocation: Allocation): { readonly verdicts: Conflicts; readonly missing: boolean } {
-  return { verdicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
+function missing(allocation: Allocation): { readonly conflicts: Conflicts; readonly missing: boolean } {
+  return { conflicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
 }
 
 function ownerKey(namespace: string, job: string): string {

@@ -47,8 +47,8 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
 }
 
 /**
- * Members of a gang are placed in one commit, and wait for places as one: from the time of the last, and until those that
- * leave are gone, or a part of them would be placed without the rest (I6).
+ * Members of a gang are placed in one commit and wait together: since the latest of them began to wait, and until those
+ * that are stopping are gone, or a part would be placed without the rest (I6).
  */
 function together(fills: readonly Fill[], leaving: boolean): readonly Fill[] {
   if (leaving) return [];
@@ -56,7 +56,7 @@ function together(fills: readonly Fill[], leaving: boolean): readonly Fill[] {
   return fills.map((fill) => ({ ...fill, sinceMs }));
 }
 
-/** One member of a gang that ends because it has no place ends the others: what is left of it then begins again whole. */
+/** When one member of a gang is stopped to place the gang again, all are: the gang begins again as a whole. */
 function breakUp(group: Group, table: ReadonlyMap<number, Slot>, draft: EvaluationDraft): void {
   const members = [...table].filter(([index]) => index < group.count).map(([, slot]) => slot.live);
   const broken = members.find(
@@ -71,13 +71,13 @@ function breakUp(group: Group, table: ReadonlyMap<number, Slot>, draft: Evaluati
       if (allocation.desired === 'run') draft.stops.push({ allocation, mode: 'stop', cause });
 }
 
-/** Slots that still wait for their delay do not take the turn of those that could go now. */
+/** Slots that wait for their delay come after those that can be filled now. */
 function dueFirst(fills: readonly Fill[], nowMs: number): readonly Fill[] {
   if (fills.every((fill) => fill.notBeforeMs <= nowMs)) return fills;
   return [...fills].sort((a, b) => Math.max(a.notBeforeMs, nowMs) - Math.max(b.notBeforeMs, nowMs));
 }
 
-/** An open slot: a fill, or too late for one. */
+/** Adds an open slot to the draft: as a fill, or as unplaceable when it has waited too long. */
 export function offer(view: JobView, group: Group, fill: Fill, draft: EvaluationDraft): void {
   const lateAtMs = group.waitMaxMs === null ? null : fill.sinceMs + group.waitMaxMs;
   if (lateAtMs !== null && view.nowMs >= lateAtMs) {
@@ -88,7 +88,7 @@ export function offer(view: JobView, group: Group, fill: Fill, draft: Evaluation
   draft.nextAtMs = earlier(draft.nextAtMs, fill.notBeforeMs > view.nowMs ? fill.notBeforeMs : lateAtMs);
 }
 
-/** Slots beyond `count` go with their records; their last allocations leave no history (S1.17). */
+/** Slots beyond `count` are removed with their records; their last allocations leave no history (S1.17). */
 function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: EvaluationDraft): void {
   for (const [index, slot] of table) {
     if (index < group.count) continue;
@@ -100,9 +100,9 @@ function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: Evalua
 }
 
 /**
- * Allocations that should not stay where or what they are: of an old version, on a lost host, on a draining one. A lost
- * one is replaced at once. The others of a service go one at a time, and the next only when all slots run: a version
- * that does not come up stops its own roll-out (S3.24). What does not run has nothing to lose and goes at once.
+ * Stops allocations of an old version, on a lost host, or on a draining one. One on a lost host is replaced at once. The
+ * others of a service are stopped one at a time, the next only when all slots run: a version that does not start stops
+ * its own roll-out (S3.24). An allocation that does not run is stopped at once.
  */
 export function replaceDisplaced(
   view: JobView,
@@ -139,9 +139,9 @@ function displacedBy(
 ): { readonly stop: Stop; readonly atOnce: boolean } | null {
   const { allocation } = live;
   if (allocation.desired !== 'run') return null;
-  const standing = view.hostCondition(allocation.host);
-  if (standing.state === 'lost') {
-    // Without the policy it is shown as lost and never moved (S0.1).
+  const condition = view.hostCondition(allocation.host);
+  if (condition.state === 'lost') {
+    // Without the policy it stays, and is shown as lost (S0.1).
     if (!group.reschedule.onHostLost || view.record.job.type === 'system') return null;
     return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true };
   }
@@ -149,11 +149,11 @@ function displacedBy(
     const cause = `${CAUSES.version} ${String(view.record.version)}`;
     return { stop: { allocation, mode: 'stop', cause }, atOnce: false };
   }
-  if (standing.state !== 'draining') return null;
-  const late = standing.drainDeadlineMs !== null && view.nowMs >= standing.drainDeadlineMs;
+  if (condition.state !== 'draining') return null;
+  const late = condition.drainDeadlineMs !== null && view.nowMs >= condition.drainDeadlineMs;
   const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.draining };
   if (late) return { stop, atOnce: true };
-  draft.nextAtMs = earlier(draft.nextAtMs, standing.drainDeadlineMs);
+  draft.nextAtMs = earlier(draft.nextAtMs, condition.drainDeadlineMs);
   // A batch task may end by itself before the deadline; a service never does.
   return state.runsForEver ? { stop, atOnce: false } : null;
 }

@@ -3,7 +3,7 @@ import type { EligibilityState } from '../host/host.ts';
 import type { Group, Job, JobRecord } from '../cell/job.ts';
 import type { AllocationReport } from '../host/report.ts';
 
-/** What is known of one job when its slots are looked at. */
+/** What is known of one job when its slots are evaluated. */
 export interface JobView {
   readonly record: JobRecord;
   /** Allocations in the store, and those decided and not yet committed. */
@@ -26,7 +26,7 @@ export interface LiveAllocation {
 export interface HostCondition {
   readonly state: EligibilityState;
   readonly drainDeadlineMs: number | null;
-  /** Of a lost host: for how long it has surely not heard of the cell. Absent: nobody knows. */
+  /** Of a lost host: for how long it has surely had no contact to the cell. Absent: unknown. */
   readonly cutOffMs?: number;
 }
 
@@ -45,9 +45,9 @@ export interface Fill {
   readonly avoidHosts: readonly string[];
   /** Not before this time: the delay after a failure. */
   readonly notBeforeMs: number;
-  /** Since when the slot waits: what `waitMaxMs` counts from. */
+  /** Since when the slot waits, for `waitMaxMs`. */
   readonly sinceMs: number;
-  /** `system` jobs: the only host that will do. */
+  /** `system` jobs: the only possible host. */
   readonly host?: string;
 }
 
@@ -60,17 +60,17 @@ export interface Stop {
 export interface Evaluation {
   readonly fills: readonly Fill[];
   readonly stops: readonly Stop[];
-  /** Their hosts say that nothing of them is left. */
+  /** Their hosts have released them. */
   readonly releases: readonly LiveAllocation[];
-  /** Waited longer than the group allows; each gets an outcome that says so. */
+  /** Waited longer than the group allows; each gets an outcome. */
   readonly unplaceable: readonly Fill[];
-  /** When to ask again though nothing happened; null: when something happens. */
+  /** When to evaluate again without a change; null: not before a change. */
   readonly nextAtMs: number | null;
   /** Set when no allocation is left and none is wanted. */
   readonly finished: 'complete' | 'failed' | 'stopped' | null;
 }
 
-/** Why an allocation ends though it did not end by itself; the value of `cause` begins with one of these. */
+/** Why a scheduler ended an allocation; the value of `cause` begins with one of these. */
 export const CAUSES = {
   user: 'stopped by user',
   version: 'replaced by version',
@@ -83,12 +83,12 @@ export const CAUSES = {
   gangBroken: 'gang begins again',
 } as const;
 
-/** Stopped because its gang ends whole and begins again. */
+/** Was it stopped because its gang is placed again as a whole? */
 export function isOfBrokenGang({ cause }: Pick<Allocation, 'cause'>): boolean {
   return cause?.startsWith(CAUSES.gangBroken) === true;
 }
 
-/** What the rules of one kind of job add to, group by group. */
+/** An evaluation that is being built, group by group. */
 export interface EvaluationDraft {
   readonly fills: Fill[];
   readonly stops: Stop[];

@@ -5,17 +5,15 @@ import { isFailure } from './reschedule.ts';
 import { CAUSES } from './job-view.ts';
 import type { Fill } from './job-view.ts';
 
-/** Outcomes kept for each slot unless the operator says otherwise: enough for people to see a pattern. */
+/** Outcomes kept for each slot by default: enough to see a pattern. */
 export const OUTCOMES_PER_SLOT_MAX = 5;
 
-/**
- * With no limit of attempts, only the delay depends on the history: ten doublings take any sensible delay to its bound.
- */
+/** Without a limit of attempts only the delay depends on the history: ten doublings reach any sensible bound. */
 const DELAY_HISTORY_MAX = 10;
 
 /**
  * The final record of an allocation that its host has released.
- * @returns null when nothing is worth keeping: the host never started it, or the slot was scaled away
+ * @returns null: none is kept, since the host never started it, or the slot was scaled down
  */
 export function outcomeOf(allocation: Allocation, report: AllocationReport, nowMs: number): Outcome | null {
   if (report.state === 'rejected' || allocation.desired === 'remove') return null;
@@ -29,13 +27,13 @@ export function outcomeOf(allocation: Allocation, report: AllocationReport, nowM
     reason: cause ?? report.reason,
     ...(cause === undefined ? {} : { cause }),
     ...(report.startedAtMs === undefined ? {} : { startedAtMs: report.startedAtMs }),
-    // Nothing ended after it was heard of: a host's clock that runs ahead must not put off what comes next.
+    // A host's clock that is ahead must not delay the next attempt.
     endedAtMs: Math.min(report.endedAtMs ?? nowMs, nowMs),
     restarts: report.restarts,
   };
 }
 
-/** The final record of an allocation of which its host knows nothing any more. */
+/** The final record of an allocation that its host does not know. */
 export function forgottenOutcome(allocation: Allocation, reason: string, nowMs: number): Outcome | null {
   if (allocation.desired === 'remove') return null;
   const cause = allocation.desired === 'run' ? undefined : (allocation.cause ?? allocation.desired);
@@ -52,7 +50,7 @@ export function forgottenOutcome(allocation: Allocation, reason: string, nowMs: 
   };
 }
 
-/** The final record of a slot that found no place in time: no host, and an id that no allocation ever had (I24). */
+/** The final record of a slot that found no place in time: no host, and an id that no allocation had (I24). */
 export function unplaceableOutcome(
   job: Job,
   version: number,
@@ -83,11 +81,12 @@ function slotOf(allocation: Allocation) {
 }
 
 /**
- * The outcomes of one slot that may go.
+ * The outcomes of one slot that may be deleted. A completion stays, and what the reschedule policy counts: the newest
+ * `attempts + 1` outcomes, and apart from them the newest `attempts + 1` failures, since evictions must not push a failure
+ * out of the count (S1.20, I22).
  *
  * @param history oldest first
- * @param perSlot how many to keep; null: all. What the reschedule policy still counts, and a completion, stay whatever
- *   it says (S1.20).
+ * @param perSlot how many to keep; null: all
  */
 export function surplusOutcomes(
   history: readonly Outcome[],
@@ -98,7 +97,6 @@ export function surplusOutcomes(
   const needed = policy.attempts === null ? DELAY_HISTORY_MAX : policy.attempts + 1;
   const keep = Math.max(perSlot, needed);
   if (history.length <= keep) return [];
-  // Failures are counted by themselves: what somebody else ended since must not push one out, or an attempt too many follows.
   const failures = new Set(history.filter((outcome) => isFailure(outcome, true)).slice(-needed));
   return history
     .slice(0, history.length - keep)

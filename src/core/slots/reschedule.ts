@@ -1,27 +1,27 @@
 import type { Outcome } from '../cell/allocation.ts';
 import type { ReschedulePolicy } from '../cell/job.ts';
 
-/** Doublings beyond this change nothing: every sensible `delayMaxMs` is reached long before. */
+/** Every sensible `delayMaxMs` is reached with fewer doublings. */
 const DOUBLINGS_MAX = 20;
 
 /**
  * How long a slot waits before its next allocation.
- * @param failures how often in a row it failed by itself; 0 waits not at all
+ * @param failures how often in a row it failed by itself; 0: no delay
  */
 export function rescheduleDelayMs(policy: ReschedulePolicy, failures: number): number {
   if (failures <= 0) return 0;
   return Math.min(policy.delayMaxMs, policy.delayMs * 2 ** Math.min(failures - 1, DOUBLINGS_MAX));
 }
 
-/** Has the slot used up its new allocations? `attempts` counts those after the first. */
+/** Are the slot's attempts used up? `attempts` counts those after the first. */
 export function attemptsUsedUp(policy: ReschedulePolicy, failures: number): boolean {
   return policy.attempts !== null && failures > policy.attempts;
 }
 
 /**
- * Did the allocation fail by itself? What somebody else ended (an update, an eviction, a drain) and what a host lost is
- * no failure of the job (S0.21).
- * @param completeIsFailure true for what is meant to run for ever
+ * Did the allocation fail by itself? One that a scheduler ended (an update, an eviction, a drain) or a host lost is no
+ * failure of the job (S0.21).
+ * @param completeIsFailure true for services
  */
 export function isFailure(outcome: Outcome, completeIsFailure: boolean): boolean {
   if (outcome.cause !== undefined) return false;
@@ -33,8 +33,8 @@ export function isFailure(outcome: Outcome, completeIsFailure: boolean): boolean
  * Failures in a row at the end of one slot's history.
  *
  * @param history outcomes of one slot, oldest first
- * @param completeIsFailure also: a run that lasted longer than the longest delay starts the count anew, for a service
- *   that fails once a month is not failing in a row
+ * @param completeIsFailure true for services; then a run that lasted longer than the longest delay resets the count, since
+ *   a service that fails once a month does not fail in a row
  */
 export function failuresInARow(
   history: readonly Outcome[],

@@ -6,14 +6,14 @@ import type { Fill, JobView, LiveAllocation } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
 import { CLOCK_TOLERANCE_MS } from '../quota/ticket.ts';
 
-/** One slot: what lives in it, and what did. */
+/** One slot: its live allocations and its history. */
 export interface Slot {
   readonly live: LiveAllocation[];
   /** Oldest first. */
   readonly history: Outcome[];
 }
 
-/** The slots of one group by index; an index that never held anything is absent. */
+/** The slots of one group by index; an index that was never filled is absent. */
 export function slotTable(view: JobView, group: string): Map<number, Slot> {
   const table = new Map<number, Slot>();
   const at = (index: number): Slot => {
@@ -29,13 +29,13 @@ export function slotTable(view: JobView, group: string): Map<number, Slot> {
   return table;
 }
 
-/** From the kill of a task to its last process: a kill is repeated every half second. */
+/** From the kill of a task to the end of its last process: a kill is repeated every half second. */
 const KILL_MS = 2_000;
 
 /**
- * When may the slot take a new allocation as far as its present ones go? Those on lost hosts are in its way only while
- * their job asked that nothing runs beside them (`disconnect.stopAfter`) and they may still run (I14).
- * @returns in how many milliseconds; 0: now; null: when something happens
+ * When its live allocations let the slot be filled again. An allocation on a lost host blocks the slot only while it may
+ * still run, and only if its job bounds that time (`stopAfterDisconnectMs`, I14).
+ * @returns in how many milliseconds; 0: now; null: not before a change
  */
 export function vacantInMs(view: JobView, slot: Slot): number | null {
   let inMs = 0;
@@ -47,7 +47,7 @@ export function vacantInMs(view: JobView, slot: Slot): number | null {
   return inMs;
 }
 
-/** How long after its host last heard of the cell it may still run, where that is bounded; else it is not waited for. */
+/** How long it may run after its host lost contact to the cell; 0: unbounded, and not waited for. */
 function mayRunForMs({ record, versions }: JobView, { jobVersion, group: name }: Allocation): number {
   const job = jobVersion === record.version ? record.job : versions.get(jobVersion);
   const group = job?.groups[name];
@@ -56,10 +56,7 @@ function mayRunForMs({ record, versions }: JobView, { jobVersion, group: name }:
   return group.stopAfterDisconnectMs + Math.max(0, ...graces) + KILL_MS;
 }
 
-/**
- * Would an allocation of that version run the same thing as one of the current version? Then a new version leaves it
- * alone: changing `count` restarts nobody.
- */
+/** Does an allocation of that version run the same as one of the current version? A change of `count` restarts nothing. */
 export function sameWorkAs(view: JobView, group: Group): (version: number) => boolean {
   const { job, version: current } = view.record;
   let known: Map<number, boolean> | null = null;
@@ -70,10 +67,10 @@ export function sameWorkAs(view: JobView, group: Group): (version: number) => bo
     let same = known.get(version);
     if (same === undefined) {
       const then = view.versions.get(version);
-      // Later than all that the store knows: made before the store was restored, and left alone until somebody says more.
+      // Later than all versions in the store: submitted before the store was restored. It runs on until the next submission.
       const isAhead = then === undefined && version > current;
       const before = then?.groups[group.name];
-      // Written out only when there is another version: most jobs have one, and are looked at often.
+      // Only when there is another version: most jobs have one, and are evaluated often.
       own ??= workOf(group, job.precedence);
       same = isAhead || (before !== undefined && workOf(before, then?.precedence ?? 0) === own);
       known.set(version, same);
@@ -88,15 +85,15 @@ function workOf(group: Group, precedence: number): string {
   return canonicalJson({ tasks, ports, constraints, distinct, restart, ...deadlines, precedence });
 }
 
-/** How a vacant slot goes on: it has come to its end, or wants an allocation. */
+/** What follows for a vacant slot: its end, or another allocation. */
 export type SlotNext =
   | { readonly kind: 'complete' }
   | { readonly kind: 'failed' }
   | { readonly kind: 'fill'; readonly fill: Fill };
 
 /**
- * @param runsForEver a service: even a successful end is followed by the next allocation
- * @param waitingSinceMs the slot had no turn before this time
+ * @param options `runsForEver`: of a service, another allocation follows even a successful end. `waitingSinceMs`: the slot
+ *   could not be filled before
  */
 export function nextOf(
   view: JobView,
@@ -122,7 +119,7 @@ export function nextOf(
     lastFailed !== undefined && isFailure(lastFailed, runsForEver)
       ? rescheduleDelayMs(group.reschedule, failures)
       : 0;
-  // An end in the future was recorded by a clock that has been set back since: it says nothing about how long to wait.
+  // An end in the future was recorded by a clock that has been set back: it says nothing about the delay.
   const isDatable = last !== undefined && last.endedAtMs <= view.nowMs + CLOCK_TOLERANCE_MS;
   const notBeforeMs = isDatable ? last.endedAtMs + delayMs : 0;
   const replaced = slot.live.at(-1)?.allocation;
@@ -141,7 +138,7 @@ export function nextOf(
   };
 }
 
-/** Of a slot that never held anything. */
+/** Of a slot that was never filled. */
 function firstFill(view: JobView, group: Group, index: number, waitingSinceMs: number): Fill {
   const sinceMs = Math.max(view.record.submittedAtMs, waitingSinceMs);
   return { group: group.name, index, attempt: 1, avoidHosts: NOBODY, notBeforeMs: 0, sinceMs };
@@ -157,12 +154,12 @@ function hasFailedForGood(
   const last = counted.at(-1);
   if (last === undefined) return false;
   if (last.cause === CAUSES.unplaceable) return last.jobVersion === view.record.version;
-  // At most once: nobody knows how far a lost allocation came, so a job that allows no second attempt ends here.
+  // At most once: how far a lost allocation came is unknown, so a job without a second attempt ends here.
   const secondAllowed = group.reschedule.attempts !== 0 || group.reschedule.onHostLost;
   return last.state === 'lost' && last.cause === undefined && !secondAllowed;
 }
 
-/** Hosts that the next attempt should keep away from: where the slot last failed (S3.2). */
+/** Hosts that the next attempt should avoid: where the slot last failed (S3.2). */
 const AVOIDED_MAX = 3;
 
 function avoided(slot: Slot, runsForEver: boolean): readonly string[] {

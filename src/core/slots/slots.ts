@@ -5,12 +5,18 @@ import { evaluateSystem } from './system-slots.ts';
 import { isTerminal } from '../host/states.ts';
 
 /**
- * What should change for one job. A pure function of what the store and the hosts say, asked again after every change:
- * nothing is remembered between two answers, so a successor that reads the same facts goes on where the last owner
- * stopped.
+ * What should change for one job: a pure function of what the store and the hosts say, called after every change. It
+ * remembers nothing, so another owner that reads the same facts continues where the last one stopped.
  *
- * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12): a slot is filled anew only
- * when the record of its last allocation is gone, or says otherwise in the store and its host is lost.
+ * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12): a slot is filled again when the
+ * record of its last allocation is gone, or is to stop and its host is lost.
+ *
+ * - `job-view.ts`: what goes in and comes out
+ * - `slot-table.ts`: the slots of a group, when one is vacant, and what follows
+ * - `counted-slots.ts`: the rules of service and batch groups
+ * - `system-slots.ts`: the rules of system jobs, one allocation a host
+ * - `reschedule.ts`: failures, attempts and delays
+ * - `outcomes.ts`: the final record of an allocation, and which records may go
  */
 export function evaluate(view: JobView): Evaluation {
   const releases = view.live.filter(

@@ -6,11 +6,11 @@ import type { JobView, EvaluationDraft } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
 
 /**
- * The rules of a system job: one allocation on each host that matches and takes work. Its index is only a name; a host
- * that had one before gets the same again while nobody else took it.
+ * The rules of a system job: one allocation on each host that matches and takes work. The index is only a name; a host
+ * gets the index that it had before if it is free.
  */
 export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDraft): void {
-  // Such a job never ends by itself: the next host may come at any time.
+  // Such a job never ends by itself: another host may come at any time.
   draft.open = true;
   const table = slotTable(view, group.name);
   const matching = view.matching(group);
@@ -47,7 +47,7 @@ export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDra
   replaceDisplaced(view, group, table, { sameWork, steady, runsForEver: true }, draft);
 }
 
-/** What happened in the slot on another host is not this host's history. */
+/** The slot without what happened in it on other hosts. */
 function ofHost(slot: Slot | undefined, host: string): Slot | undefined {
   if (slot === undefined) return undefined;
   const attempts = slot.history.filter((outcome) => outcome.host === host);
@@ -78,7 +78,7 @@ function indexesByHost(table: ReadonlyMap<number, Slot>): Map<string, number> {
   return indexes;
 }
 
-/** Each call: the next index that nobody holds and that is no other host's by its history. */
+/** Each call: the next index that is neither held nor another host's earlier one. */
 function freeIndexes(taken: ReadonlySet<number>, reserved: ReadonlySet<number>): () => number {
   let next = 0;
   return () => {

@@ -1,5 +1,5 @@
 import type { Allocation } from '../../core/cell/allocation.ts';
-import type { FoundRevisions } from '../../core/commit/commit.ts';
+import type { FoundRevisions } from '../../core/commit/conflicts.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
 import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';

@@ -1,5 +1,6 @@
-import type { FoundRevisions } from '../../core/commit/commit.ts';
-import { allOf, conflictsIn, unitsOf } from '../../core/commit/commit.ts';
+import type { FoundRevisions } from '../../core/commit/conflicts.ts';
+import { allOf, conflictsIn } from '../../core/commit/conflicts.ts';
+import { unitsOf } from '../../core/commit/commit.ts';
 import type { Host } from '../../core/host/host.ts';
 import type { IntentRef } from '../../core/cell/intent.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
@@ -389,7 +390,7 @@ export class Committer {
     const retried: PendingUnit[] = [];
     const byPools = isPoolRace(batch.draft, found);
     for (const pending of batch.units) {
-      const { verdicts: conflicts, moved } = conflictsIn(
+      const { conflicts, moved } = conflictsIn(
         pending.unit,
         sent,
         found,

@@ -1,4 +1,5 @@
-import type { Unit, Conflicts } from '../../core/commit/commit.ts';
+import type { Conflicts } from '../../core/commit/conflicts.ts';
+import type { Unit } from '../../core/commit/commit.ts';
 import { poolsIn } from '../../core/commit/commit.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../../core/commit/plan.ts';

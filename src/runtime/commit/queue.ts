@@ -123,7 +123,7 @@ export class CommitQueue {
         refresh(pending);
         return 'gone';
       }
-      if (!tally.refuse(pending, added.verdicts)) return 'gone';
+      if (!tally.refuse(pending, added.conflicts)) return 'gone';
     }
   }
 }

@@ -1,5 +1,5 @@
-import type { Conflicts } from '../../core/commit/commit.ts';
-import { prune } from '../../core/commit/commit.ts';
+import type { Conflicts } from '../../core/commit/conflicts.ts';
+import { prune } from '../../core/commit/conflicts.ts';
 import type { PendingUnit } from './open-plan.ts';
 
 /** Counts of claims (places) by how they ended, and of transactions. */

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
 import { describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
-import { allOf, idsOf, conflictsIn, prune, unitsOf } from '../../../../src/core/commit/commit.ts';
+import { allOf, conflictsIn, prune } from '../../../../src/core/commit/conflicts.ts';
+import { idsOf, unitsOf } from '../../../../src/core/commit/commit.ts';
 import { bandOf, EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { ConflictReason, Plan } from '../../../../src/core/commit/plan.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
@@ -72,7 +73,7 @@ describe('units of a plan', () => {
           const added = draft.add(unit);
           // The host is not known, so places conflict; but never for their number.
           if (typeof added === 'object')
-            expect([...added.verdicts.values()][0]).toMatchObject({ reason: 'no-fit' });
+            expect([...added.conflicts.values()][0]).toMatchObject({ reason: 'no-fit' });
           else expect(draft.operations).toBeLessThanOrEqual(operationsMax);
         }
       }),
@@ -175,14 +176,14 @@ describe('a transaction draft', () => {
   it('I1 refuses what does not fit on the ledger that it knows, all of one host together', () => {
     const added = draftOf().add(places(...['a', 'b', 'c', 'd', 'e'].map((id) => testAllocation(id, 'h1'))));
     expect(added).toMatchObject({ missing: false });
-    expect(typeof added === 'object' && [...added.verdicts.keys()]).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(typeof added === 'object' && [...added.conflicts.keys()]).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
   it('refuses places of jobs that we do not own, and no others', () => {
     const added = draftOf().add(
       places(testAllocation('a', 'h1'), testAllocation('b', 'h1', { job: 'not-ours' })),
     );
-    expect(typeof added === 'object' && [...added.verdicts]).toEqual([['b', { reason: 'not-owner' }]]);
+    expect(typeof added === 'object' && [...added.conflicts]).toEqual([['b', { reason: 'not-owner' }]]);
   });
 
   it("gives a victim's use, but not its ports, to the newcomer", () => {
@@ -194,7 +195,7 @@ describe('a transaction draft', () => {
     const draft = draftOf();
     const samePort = testAllocation('new', 'h2', { ports: { http: 20_001 } });
     const added = draft.add(unitOf({ places: [samePort], evictions }));
-    expect(typeof added === 'object' && added.verdicts.get('new')).toMatchObject({
+    expect(typeof added === 'object' && added.conflicts.get('new')).toMatchObject({
       short: { dimension: 'port' },
     });
     expect(draft.add(unitOf({ places: [testAllocation('new', 'h2')], evictions }))).toBe('added');
@@ -211,28 +212,28 @@ describe('a transaction draft', () => {
     ledgers.set('h4', { ledger, revision: 5 });
     const gone = yieldingOne('v1', { ...intent, id: 'gone' });
     const late = draftOf().add(unitOf({ evictions: [gone] }));
-    expect(typeof late === 'object' && [...late.verdicts]).toEqual([['v1', { reason: 'intent-gone' }]]);
+    expect(typeof late === 'object' && [...late.conflicts]).toEqual([['v1', { reason: 'intent-gone' }]]);
     const alone = draftOf();
     expect(alone.add(unitOf({ evictions }))).toBe('added');
     expect([...alone.intents]).toEqual([{ intent, modRevision: 9 }]);
     // The way back compares the ledger, the intent, the members and their victims.
     const unit = unitOf({ places: [fitting, taking], evictions });
     const small = draftOf(5).add(unit);
-    expect(typeof small === 'object' && small.verdicts).toEqual(allOf(unit, { reason: 'too-large' }));
+    expect(typeof small === 'object' && small.conflicts).toEqual(allOf(unit, { reason: 'too-large' }));
     expect(draftOf(6).add(unit)).toBe('added');
   });
 
   it('says when the ledger does not hold what it should free', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
-    expect(added).toEqual({ verdicts: new Map([['gone', { reason: 'changed' }]]), missing: true });
+    expect(added).toEqual({ conflicts: new Map([['gone', { reason: 'changed' }]]), missing: true });
   });
 
   it('refuses a plan that must not be cut and does not fit into one transaction', () => {
     const many = Array.from({ length: 65 }, (_, n) => testAllocation(`a${String(n)}`, `h${String(n)}`));
     const unit = unitOf({ atomicity: 'all-or-nothing', places: many });
     const added = draftOf().add(unit);
-    expect(typeof added === 'object' && added.verdicts).toEqual(allOf(unit, { reason: 'too-large' }));
+    expect(typeof added === 'object' && added.conflicts).toEqual(allOf(unit, { reason: 'too-large' }));
   });
 });
 
@@ -247,19 +248,19 @@ describe('judging a refused unit', () => {
   };
 
   it('takes a moved ledger for no conflict yet under resource-fit, and for one under version', () => {
-    expect(conflictsIn(unit!, sent, found, false)).toEqual({ verdicts: new Map(), moved: true });
-    expect(conflictsIn(unit!, sent, found, true).verdicts.get('a')).toEqual({ reason: 'version' });
+    expect(conflictsIn(unit!, sent, found, false)).toEqual({ conflicts: new Map(), moved: true });
+    expect(conflictsIn(unit!, sent, found, true).conflicts.get('a')).toEqual({ reason: 'version' });
     expect(conflictsIn(unit!, sent, { ...found, ledgerRevision: () => 5 }, true)).toEqual({
-      ...{ verdicts: new Map(), moved: false },
+      ...{ conflicts: new Map(), moved: false },
     });
   });
 
   it('I6 lets nobody yield to an intent that is not open any more', () => {
     const [yielded] = unitsOf(planOf('p', { evictions: [yieldingOne('v1')] }), 128);
     const unchanged = { ...found, allocationRevision: () => 3 };
-    expect(conflictsIn(yielded!, sent, unchanged, false).verdicts).toEqual(new Map());
+    expect(conflictsIn(yielded!, sent, unchanged, false).conflicts).toEqual(new Map());
     const voided = { ...unchanged, intentRevision: () => 4 };
-    expect([...conflictsIn(yielded!, sent, voided, false).verdicts]).toEqual([
+    expect([...conflictsIn(yielded!, sent, voided, false).conflicts]).toEqual([
       ['v1', { reason: 'intent-gone' }],
     ]);
   });
@@ -267,7 +268,7 @@ describe('judging a refused unit', () => {
   it('voids the work of a job whose owner key is another or gone', () => {
     for (const revision of [0, 3])
       expect(
-        conflictsIn(unit!, sent, { ...found, ownerRevision: () => revision }, false).verdicts.get('a'),
+        conflictsIn(unit!, sent, { ...found, ownerRevision: () => revision }, false).conflicts.get('a'),
       ).toEqual({
         reason: 'not-owner',
       });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
+import type { HostSlot } from '../../../../src/core/cell-state/host-slot.ts';
 import { EMPTY_LEDGER } from '../../../../src/core/fit/ledger.ts';
 import { choosePorts } from '../../../../src/core/fit/port-choice.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
@@ -30,7 +31,7 @@ describe('which port a task gets', () => {
     const ledgers = [[20_001, 20_002, 20_003], [20_001, 20_003], [20_003], [20_002, 20_003], []];
     const seen = ledgers.map((ports, n) => {
       state.setLedger('host-a', { ...EMPTY_LEDGER, ports }, n + 1);
-      return [...(state.index.slot(state.indexOf('host-a')).freed ?? [])];
+      return [...((state.known('host-a') as HostSlot).freed ?? [])];
     });
     expect(seen).toEqual([[], [20_002], [20_002, 20_001], [20_001], [20_001, 20_002, 20_003]]);
   });
