@@ -37,13 +37,11 @@ import type { DecidedPlan } from '../state/decided-plan.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent } from '../state/state.ts';
+import { isCurrent, RELOAD_DELAY_MS } from '../state/state.ts';
 import type { Tickets } from './tickets.ts';
 
 /** Lost commits in a row before a group backs off (I11): after eight, other schedulers are faster at these hosts. */
 const CONFLICTS_MAX = 8;
-/** After a fault of the store, before the job is read again. */
-const RELOAD_DELAY_MS = 1_000;
 /** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
 const TICKET_RETRY_MS = 5_000;
 /** Before a gang is decided again whose other members changed while its tickets were asked for. */

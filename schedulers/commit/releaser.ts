@@ -7,7 +7,7 @@ import { Batches } from '../state/batches.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import { writeAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent, newId } from '../state/state.ts';
+import { isCurrent, newId, RELOAD_DELAY_MS } from '../state/state.ts';
 
 /** Releases in one plan: two or three writes each, so a few of the store's smallest transactions. */
 const RELEASES_MAX = 128;
@@ -15,8 +15,6 @@ const PLANS_MAX = 4;
 /** Tries to make a host forget a record whose outcome is durable; after them the reaper does. */
 const REMOVE_TRIES_MAX = 5;
 const REMOVE_RETRY = { firstMs: 500, maxMs: 10_000 };
-/** After a fault of the store, before the job is read again. */
-const RELOAD_DELAY_MS = 1_000;
 
 interface Waiting {
   readonly job: OwnedJob;

@@ -14,6 +14,7 @@ import type { SharedUse } from '../../src/core/cell/claim.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { claimOf } from '../../src/core/quota/ticket.ts';
 import type { Term } from '../state/state.ts';
+import { wallMs } from '../state/state.ts';
 import { chanceFor, PackingChance } from './partition.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { Entry } from '../state/owned-job.ts';
@@ -46,35 +47,21 @@ export class Placer {
    * @returns the placed ones, in the order of `fills`, shorter where no host was found
    */
   place(job: OwnedJob, group: Group, fills: readonly Fill[], planId: string): Entry[] {
-    const nowMs = Math.floor(this.#term.world.clock.nowMs());
-    const ids = new Ids(this.#term, fills.length, nowMs);
+    const { world } = this.#term;
+    const nowMs = wallMs(world);
+    // One draw for the ids of all of them.
+    const bytes = world.random.bytes(fills.length * ID_BYTES);
     const entries: Entry[] = [];
     for (const part of byAvoided(fills)) {
       const places = this.#places(job, group, part);
       for (const [i, placement] of places.entries()) {
         const fill = part[i];
         if (fill === undefined || placement === null) continue;
-        const made = { id: ids.next(), planId, nowMs, placement };
-        entries.push(this.#assume(job, group, fill, made));
+        const id = makeId(nowMs, bytes, entries.length * ID_BYTES);
+        entries.push(this.assume(job, group, fill, { id, planId, placement }));
       }
     }
     return entries;
-  }
-
-  /** Assumes a placement whose capacity victims give up. */
-  assume(
-    job: OwnedJob,
-    group: Group,
-    fill: Fill,
-    made: { readonly planId: string; readonly placement: Placement; readonly evicts: readonly string[] },
-  ): Entry {
-    const nowMs = Math.floor(this.#term.world.clock.nowMs());
-    return this.#assume(job, group, fill, { ...made, nowMs, id: new Ids(this.#term, 1, nowMs).next() });
-  }
-
-  /** The request for slots of the group; all of them on the first one's host, if it names one. */
-  request(job: OwnedJob, group: Group, count: number, fill: Fill | undefined): PlacementRequest {
-    return this.#request(job, pinned(group, fill?.host), count, fill, this.#heldBy(job, group));
   }
 
   /** The request for a slot with preemption: of the hosts that the group holds, only `distinct` counts there. */
@@ -94,23 +81,24 @@ export class Placer {
 
   /** Why one more of the group has no place now. Walks over the cell. */
   explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
-    return explain(this.#term.cell.state, this.request(job, group, 1, fill));
+    const request = this.#request(job, pinned(group, fill?.host), 1, fill, this.#heldBy(job, group));
+    return explain(this.#term.cell.state, request);
   }
 
-  #assume(
+  /** Assumes a placement in the private cell. @param made `evicts`: victims that give up its capacity */
+  assume(
     job: OwnedJob,
     group: Group,
     fill: Fill,
     made: {
       readonly id: string;
       readonly planId: string;
-      readonly nowMs: number;
       readonly placement: Placement;
       readonly evicts?: readonly string[];
     },
   ): Entry {
     const { placement, evicts } = made;
-    const { cell, incarnation, options } = this.#term;
+    const { cell, incarnation, options, world } = this.#term;
     const ask = this.#askOf(group);
     const allocation: Allocation = {
       id: made.id,
@@ -130,7 +118,7 @@ export class Placer {
       desired: 'run',
       planId: made.planId,
       epoch: { incarnation, counter: cell.book.get(placement.host).ledger.counter },
-      createdAtMs: made.nowMs,
+      createdAtMs: wallMs(world),
       ...(fill.replaces === undefined ? {} : { replaces: fill.replaces }),
       ...(evicts === undefined ? {} : { evicts }),
     };
@@ -228,22 +216,4 @@ function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly Kno
   for (const { allocation } of job.unrecorded)
     if (allocation.group === group && allocation.desired === 'run') held.push(state.known(allocation.host));
   return held;
-}
-
-/** Ids for a whole slice from one draw of random bytes. */
-class Ids {
-  readonly #bytes: Uint8Array;
-  readonly #nowMs: number;
-  #next = 0;
-
-  constructor(term: Term, count: number, nowMs: number) {
-    this.#bytes = term.world.random.bytes(count * ID_BYTES);
-    this.#nowMs = nowMs;
-  }
-
-  next(): string {
-    const from = this.#next * ID_BYTES;
-    this.#next += 1;
-    return makeId(this.#nowMs, this.#bytes, from);
-  }
 }

@@ -2,15 +2,13 @@ import type { Explanation } from '../../src/core/placement/explain.ts';
 import { unplaceableOutcome } from '../../src/core/slots/outcomes.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import { outcomeCodec } from '../../src/wire/records/records.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
-import { writeAsOwner } from '../state/owner-write.ts';
+import { createOutcomesAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { newId } from '../state/state.ts';
+import { newId, RELOAD_DELAY_MS } from '../state/state.ts';
 
 /** Outcomes written in one transaction, under the store's floor of 128 operations. */
 const OUTCOMES_MAX = 60;
-const RELOAD_DELAY_MS = 1_000;
 
 /**
  * Slots that found no host until their `waitMax` ended get an outcome `failed` with the cause `unplaceable` (I24): monitors,
@@ -52,13 +50,7 @@ async function writeOutcomes(
     const made = { id: newId(world), scheduler: options.id, why, nowMs };
     return unplaceableOutcome(job.record.job, job.record.version, fill, made);
   });
-  const puts = outcomes.map((outcome) => ({
-    kind: 'put' as const,
-    key: world.keys.outcome(job.namespace, job.name, outcome.allocation),
-    value: outcomeCodec.encode(outcome),
-  }));
-  const areNew = puts.map(({ key }) => ({ key, target: 'createRevision' as const, equals: 0 }));
-  const reply = await writeAsOwner(world, job, puts, areNew);
+  const reply = await createOutcomesAsOwner(world, job, outcomes);
   if (reply.outcome !== 'applied') {
     term.reload(job, RELOAD_DELAY_MS);
     return;

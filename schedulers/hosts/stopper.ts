@@ -5,19 +5,17 @@ import { CAUSES } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
-import { allocationCodec } from '../../src/wire/records/records.ts';
 import type { Releaser } from '../commit/releaser.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
-import { writeAsOwner } from '../state/owner-write.ts';
+import { rewriteAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent, wallMs } from '../state/state.ts';
+import { isCurrent, RELOAD_DELAY_MS, wallMs } from '../state/state.ts';
 import { ORDER_RETRY, orderStop } from './hosts.ts';
 
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
 const MARKS_MAX = 100;
 /** A host that confirmed an order and does not come to its end is ordered again after this time. */
 const ORDER_AGAIN_MS = 10_000;
-const RELOAD_DELAY_MS = 1_000;
 
 interface Mark {
   readonly entry: Entry;
@@ -74,18 +72,9 @@ export class Stopper {
 
   async #mark(job: OwnedJob, marks: readonly Mark[]): Promise<void> {
     const { world } = this.#term;
-    const writes = marks.map(({ entry: { allocation }, stopped }) => ({
-      kind: 'put' as const,
-      key: world.keys.allocation(job.namespace, job.name, allocation.id),
-      value: allocationCodec.encode(stopped),
-    }));
-    const compares = marks.map(({ entry: { allocation, revision } }) => ({
-      key: world.keys.allocation(job.namespace, job.name, allocation.id),
-      target: 'modRevision' as const,
-      equals: revision,
-    }));
+    const records = marks.map(({ entry, stopped }) => ({ allocation: stopped, revision: entry.revision }));
     try {
-      const reply = await writeAsOwner(world, job, writes, compares);
+      const reply = await rewriteAsOwner(world, job, records);
       if (reply.outcome === 'applied') this.#marked(job, marks, reply.revision);
       else this.#term.reload(job, reply.outcome === 'unknown' ? RELOAD_DELAY_MS : 0);
     } catch (error) {

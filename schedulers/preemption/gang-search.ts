@@ -237,7 +237,7 @@ export class GangSearch {
   }
 
   #assume(host: GangHost, fill: Fill, placement: Placement): true {
-    const made = { planId: this.#id, placement, evicts: [] };
+    const made = { planId: this.#id, id: newId(this.#term.world), placement, evicts: [] };
     const entry = this.#parts.placer.assume(this.#job, this.#group, fill, made);
     host.entries.push(entry);
     this.#entries.push(entry);

@@ -91,7 +91,8 @@ export class SlotPreemption {
       const evictions = choice?.victims.flatMap(({ id }) => read.get(id) ?? []);
       if (choice === undefined || evictions?.length !== choice.victims.length) continue;
       const evicts = evictions.map(({ victim }) => victim.id);
-      const made = { planId: newId(this.#term.world), placement: choice.placement, evicts };
+      const { world } = this.#term;
+      const made = { planId: newId(world), id: newId(world), placement: choice.placement, evicts };
       const entries = [this.#parts.placer.assume(job, group, fill, made)];
       return { id: made.planId, entries, evictions, hosts: [host], atomicity: this.#term.options.atomicity };
     }

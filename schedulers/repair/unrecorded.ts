@@ -7,13 +7,11 @@ import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import { claimOf } from '../../src/core/quota/ticket.ts';
-import type { Compare, Write } from '../../src/ports/cell-store.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
-import { allocationCodec, outcomeCodec } from '../../src/wire/records/records.ts';
 import { orderStop, readFromHost } from '../hosts/hosts.ts';
 import type { Reports } from '../hosts/reports.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
-import { writeAsOwner } from '../state/owner-write.ts';
+import { createOutcomesAsOwner, rewriteAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
 import { newId, wallMs } from '../state/state.ts';
 import type { StoredJob } from '../state/stored-job.ts';
@@ -157,38 +155,19 @@ export class UnrecordedAllocations {
     return stops.length + releases.length > 0;
   }
 
+  /** Whatever becomes of a write, the job is read again. */
   async #writeEnds(job: OwnedJob, ended: readonly Outcome[]): Promise<void> {
-    const writes = ended.map((outcome) => ({
-      kind: 'put' as const,
-      key: this.#term.world.keys.outcome(outcome.namespace, outcome.job, outcome.allocation),
-      value: outcomeCodec.encode(outcome),
-    }));
-    const areNew = writes.map(({ key }) => ({ key, target: 'createRevision' as const, equals: 0 }));
-    await this.#write(job, writes, areNew);
+    for (let at = 0; at < ended.length && !this.#term.signal.aborted; at += WRITES_MAX)
+      await createOutcomesAsOwner(this.#term.world, job, ended.slice(at, at + WRITES_MAX));
   }
 
   async #stop(job: OwnedJob, rows: StoredJob['allocations']): Promise<void> {
-    const { keys } = this.#term.world;
-    const keyOf = ({ id }: Allocation): string => keys.allocation(job.namespace, job.name, id);
-    const writes = rows.map(({ allocation }) => ({
-      kind: 'put' as const,
-      key: keyOf(allocation),
-      value: allocationCodec.encode({ ...allocation, desired: 'stop', cause: BEFORE_RESTORE }),
+    const stopped = rows.map(({ allocation, revision }) => ({
+      allocation: { ...allocation, desired: 'stop' as const, cause: BEFORE_RESTORE },
+      revision,
     }));
-    const unchanged = rows.map(({ allocation, revision }) => ({
-      key: keyOf(allocation),
-      target: 'modRevision' as const,
-      equals: revision,
-    }));
-    await this.#write(job, writes, unchanged);
-  }
-
-  /** @param compares one for each write. Whatever becomes of it, the job is read again */
-  async #write(job: OwnedJob, writes: readonly Write[], compares: readonly Compare[]): Promise<void> {
-    for (let at = 0; at < writes.length && !this.#term.signal.aborted; at += WRITES_MAX) {
-      const end = at + WRITES_MAX;
-      await writeAsOwner(this.#term.world, job, writes.slice(at, end), compares.slice(at, end));
-    }
+    for (let at = 0; at < stopped.length && !this.#term.signal.aborted; at += WRITES_MAX)
+      await rewriteAsOwner(this.#term.world, job, stopped.slice(at, at + WRITES_MAX));
   }
 
   /**

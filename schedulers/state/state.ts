@@ -45,6 +45,9 @@ export interface SchedulerWorld {
   readonly digest: Digest;
 }
 
+/** After a fault of the store, before the job is read again. */
+export const RELOAD_DELAY_MS = 1_000;
+
 /** The share of the hosts in which this scheduler's searches begin: number `index` of `count`, from 0. */
 export interface Partition {
   readonly index: number;
