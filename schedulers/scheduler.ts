@@ -109,7 +109,6 @@ export class Scheduler {
     return this.#term?.isBusy ?? true;
   }
 
-  /** Placements that became durable. */
   get committed(): number {
     return this.#stats.committed;
   }

@@ -265,7 +265,6 @@ export class SchedulerTerm implements Term {
     await this.#reports.complete(this.signal);
   }
 
-  /** After `run` has ended. */
   async close(): Promise<void> {
     this.#ready = false;
     this.#sweeper.close();

@@ -1,7 +1,6 @@
 /** Hosts answer within milliseconds: a call that takes longer is late, and no longer holds up others. Its answer still counts. */
 export const LATE_MS = 200;
 
-/** A call that was sent. */
 export interface OpenCall {
   /** Monotonic. */
   readonly startedMs: number;

@@ -202,7 +202,6 @@ export class HostCalls {
     here.hosts.add(queue);
   }
 
-  /** Sends the host the first call that is still wanted. */
   #serve(kind: CallKind, queue: HostQueue, permits: CallPermits, nowMs: number): void {
     const address = this.#addressFor(queue);
     if (!queue.mayTake(kind, nowMs)) return;

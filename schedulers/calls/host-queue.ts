@@ -23,12 +23,10 @@ const SILENT_MAX = 1;
 export const CALL_KINDS = ['order', 'question'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
-/** A call that was sent to a host. */
 export interface CallToHost extends OpenCall {
   readonly kind: CallKind;
 }
 
-/** A call that waits to be sent. */
 export interface WaitingCall {
   /** Asked when it is to be sent, which may be after a long time. */
   readonly isWanted: () => boolean;
@@ -44,7 +42,6 @@ export class HostQueue {
   readonly waiting = { order: new WaitQueue<WaitingCall>(), question: new WaitQueue<WaitingCall>() };
   /** Calls to the host's present address, in the order in which they were sent. */
   readonly #open = { order: new Set<CallToHost>(), question: new Set<CallToHost>() };
-  /** Its last known address. */
   #address: string | undefined;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #silentUntilMs = Number.NEGATIVE_INFINITY;
@@ -58,7 +55,6 @@ export class HostQueue {
     return CALL_KINDS.every((kind) => this.#open[kind].size === 0 && this.waiting[kind].length === 0);
   }
 
-  /** Waiting calls are not sent any more. */
   skipWaiting(): void {
     for (const kind of CALL_KINDS) {
       const waiting = this.waiting[kind];
@@ -74,12 +70,10 @@ export class HostQueue {
     return this.#silentUntilMs > nowMs;
   }
 
-  /** Until when it counts as silent, unless it answers. */
   get silentUntilMs(): number {
     return this.#silentUntilMs;
   }
 
-  /** May it be sent one more call of the kind? */
   mayTake(kind: CallKind, nowMs: number): boolean {
     const { size } = this.#open[kind];
     if (this.isSilent(nowMs)) return size < SILENT_MAX;

@@ -16,7 +16,6 @@ export class WaitQueue<T> {
     this.#items.push(one);
   }
 
-  /** The first one leaves. */
   shift(): void {
     if (this.length === 0) return;
     this.#next += 1;

@@ -50,11 +50,8 @@ const GANG_AGAIN_MS = 200;
 export interface CommitPipelineParts {
   readonly tickets: Tickets;
   readonly intents: Intents;
-  /** The allocation is committed: its host is to start it. */
   readonly start: (job: OwnedJob, entry: Entry) => void;
-  /** A plan has come to its end. */
   readonly onLaunched: () => void;
-  /** The slots of the job that are to be filled now. */
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
 }
 

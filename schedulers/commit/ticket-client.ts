@@ -7,7 +7,6 @@ import { roleCodec } from '../../src/wire/records/records.ts';
 import { Batches } from '../state/batches.ts';
 import type { SchedulerWorld } from '../state/state.ts';
 
-/** Requests under way at once. */
 const REQUESTS_MAX = 4;
 /** Arbiters asked before giving up; a grant that was made and whose answer was lost expires by itself. */
 const ARBITERS_MAX = 3;

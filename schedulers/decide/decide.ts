@@ -29,7 +29,6 @@ import { endUnplaceable, summaryOf } from './unplaceable.ts';
 /** An explanation costs a walk over the cell; one for a group is good for this long. */
 const EXPLAIN_EVERY_MS = 5_000;
 
-/** What one decision for a job came to. */
 export interface Decision {
   readonly placed: number;
   /** There is more to place at once: the job goes to the end of its queue. */
@@ -46,7 +45,6 @@ export interface DeciderParts {
   readonly parking: Parking;
   /** Makes room for unplaced slots of one group, if that may be done and could help. */
   readonly preempt: (job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean) => void;
-  /** An operator has paused all placement. */
   readonly isPaused: () => boolean;
   readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
 }
@@ -80,7 +78,6 @@ export class Decider {
     return this.#place(job, todo.fills, nowMs);
   }
 
-  /** What should change of the job now. */
   todoOf(job: OwnedJob, nowMs: number): Evaluation {
     const { cell } = this.#term;
     return evaluate({

@@ -14,7 +14,6 @@ import { FairQueue } from './fair-queue.ts';
  * them; how many may be at the commit itself depends on what the store takes, which is less where it is slow.
  */
 const UNDER_WAY_MAX = 2_048;
-/** Decisions in one time slice at most. */
 const SLICE_DECISIONS = 128;
 /** What a millisecond of deciding counts for in the queue: constrained single decisions take some 6 µs each. */
 const PLACEMENTS_PER_MS = 150;
@@ -23,7 +22,6 @@ export interface DecisionLoopParts {
   readonly decider: Pick<Decider, 'decide'>;
   readonly pipeline: Pick<CommitPipeline, 'underWay' | 'committing'>;
   readonly jobOf: (key: string) => OwnedJob | undefined;
-  /** Tickets, commit and start of a plan. */
   readonly launch: (job: OwnedJob, plan: DecidedPlan) => void;
   /** How many placements may be at the commit at once, as fast as the store is now. */
   readonly storeTakes: () => number;
@@ -63,7 +61,6 @@ export class DecisionLoop {
     this.#queue.remove(jobKey);
   }
 
-  /** Until the term is over. */
   async run(): Promise<void> {
     const { world, signal, options } = this.#term;
     const slice = new TimeSlice(world.clock, signal, SLICE_DECISIONS);
@@ -93,7 +90,6 @@ export class DecisionLoop {
     return pipeline.underWay < UNDER_WAY_MAX && pipeline.committing < storeTakes();
   }
 
-  /** A plan has come to its end: more may be decided. */
   launched(): void {
     this.#work.wake();
   }

@@ -31,7 +31,6 @@ export class FairQueue {
     else jobs.add(job);
   }
 
-  /** Takes out the next job. */
   next(): string | undefined {
     let best: NamespaceQueue | undefined;
     for (const queue of this.#namespaces.values()) {
@@ -49,7 +48,6 @@ export class FairQueue {
     return job;
   }
 
-  /** Counts what a decision for the namespace has used. */
   charge(namespace: string, amount: number): void {
     const queue = this.#namespaces.get(namespace);
     if (queue !== undefined) queue.used += amount;
@@ -73,6 +71,5 @@ export class FairQueue {
 
 interface NamespaceQueue {
   used: number;
-  /** Jobs by precedence, in the order in which they came. */
   readonly byPrecedence: Map<number, Set<string>>;
 }

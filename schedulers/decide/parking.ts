@@ -63,7 +63,6 @@ export class Parking {
     this.#jobs.delete(job);
   }
 
-  /** The host may take more than before. */
   capacityFreed(hostId: string): void {
     if (this.#jobs.size === 0) return;
     const host = this.#state.hostOf(hostId);
@@ -80,7 +79,6 @@ export class Parking {
     this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#wakeFitting());
   }
 
-  /** Wakes jobs that have been parked for too long. */
   wakeOverdue(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const job of [...this.#jobs]) {

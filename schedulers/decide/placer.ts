@@ -19,7 +19,6 @@ import { chanceFor, PackingChance } from './partition.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { Entry } from '../state/owned-job.ts';
 
-/** Random bytes that one id takes. */
 const ID_BYTES = 16;
 
 /**
@@ -196,7 +195,6 @@ function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
   return parts.values();
 }
 
-/** The group with one host as its only choice. */
 function pinned(group: Group, host: string | undefined): Group {
   if (host === undefined) return group;
   const only = { attribute: 'id', operator: '==', value: host, text: `host.id == ${host}` } as const;
@@ -205,7 +203,6 @@ function pinned(group: Group, host: string | undefined): Group {
 
 const NO_HOSTS: readonly KnownHost[] = Object.freeze([]);
 
-/** Hosts of the group's present allocations. */
 function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly KnownHost[] {
   const held: KnownHost[] = [];
   for (const entry of job.entries.values()) {

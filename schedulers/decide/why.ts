@@ -7,7 +7,6 @@ import type { Decider } from './decide.ts';
 import type { Placer } from './placer.ts';
 import { summaryOf } from './unplaceable.ts';
 
-/** What an explanation is made from. */
 export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly decider: Pick<Decider, 'todoOf'>;
   readonly placer: Pick<Placer, 'explain'>;

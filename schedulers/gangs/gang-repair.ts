@@ -13,7 +13,6 @@ export interface GangRepairParts {
   readonly place: (job: OwnedJob, group: Group, fills: readonly Fill[], planId: string) => readonly Entry[];
   /** Tickets, commit and start. @returns false: an arbiter or the store did not answer */
   readonly launch: (job: OwnedJob, plan: DecidedPlan) => Promise<boolean>;
-  /** The entry's release is durable. */
   readonly released: (job: OwnedJob, entry: Entry) => void;
   readonly stop: (job: OwnedJob, stops: readonly Stop[]) => Promise<void>;
 }

@@ -19,7 +19,6 @@ import type { StopRequest } from '../../src/wire/api/host-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Term } from '../state/state.ts';
 
-/** How orders without an answer are repeated. */
 export const ORDER_RETRY = { firstMs: 200, maxMs: 5_000 };
 
 /**
@@ -64,7 +63,6 @@ export async function readFromHost(
   }
 }
 
-/** Did a call to a host fail, and not this code? */
 export function isCallError(error: unknown): error is HttpError | ProblemError {
   return error instanceof HttpError || error instanceof ProblemError;
 }

@@ -38,9 +38,7 @@ export class Reports {
   constructor(
     world: SchedulerWorld,
     parts: {
-      /** The hosts that hold allocations of owned jobs. */
       readonly hosts: () => readonly ReportSource[];
-      /** Is the job owned, by `<namespace>/<job>`? */
       readonly isOwned: (jobKey: string) => boolean;
       /** Was the host declared lost, or is it not registered? */
       readonly isLost: (host: string) => boolean;
@@ -107,13 +105,11 @@ export class Reports {
     return isAll;
   }
 
-  /** The job is no longer owned. */
   drop(jobKey: string): void {
     this.#lacking.delete(jobKey);
     this.#merged.drop(jobKey);
   }
 
-  /** The last report of the allocation; undefined: none yet. */
   get(host: string, id: string): AllocationReport | undefined {
     return this.#view.get(host, id);
   }

@@ -21,12 +21,10 @@ const UNSENT_MAX = 4;
 const EXPIRED_MAX = 3;
 /** Refusals of a ticket for a committed allocation, before its claim is released. */
 const TICKET_TRIES_MAX = 5;
-/** How long a job avoids a host that refused it. */
 export const AVOID_MS = 60_000;
 
 type Step = 'done' | 'again';
 
-/** The attempts to start one allocation. */
 interface Attempts {
   /** The host is asked about the allocation before it is ordered anything. */
   ask: boolean;
@@ -56,7 +54,6 @@ export interface StarterParts {
 export class Starter {
   readonly #term: Term;
   readonly #parts: StarterParts;
-  /** Victims that are being ordered to stop. */
   readonly #stopping = new Set<string>();
 
   constructor(term: Term, parts: StarterParts) {
@@ -233,7 +230,6 @@ export class Starter {
     this.#parts.releaseClaim(job, entry, why);
   }
 
-  /** The allocation shall not start any more. */
   async #giveUp(job: OwnedJob, entry: Entry, host: Host, attempts: Attempts, why: string): Promise<Step> {
     const mayRun = attempts.mayBeSent || attempts.refusedOrder;
     return mayRun ? this.#callOff(job, entry, host, attempts, why) : this.#refused(job, entry, host, why);

@@ -28,7 +28,6 @@ export interface JobClaimsParts {
   readonly isAwaited: (key: string) => boolean;
   /** Creation revision of the job's owner key, where the table shows that it is this scheduler's. */
   readonly ownRevisionOf: (key: string) => number | undefined;
-  /** The job is claimed. */
   readonly adopt: (key: string, ownerRevision: number, isBare: boolean) => void;
 }
 
@@ -38,7 +37,6 @@ const CLAIMS_MAX = 4;
 const BARE_COMPARES = 3;
 /** After a fault of the store, before the next claim. */
 const CLAIM_RETRY_MS = 1_000;
-/** How often delayed jobs are checked. */
 const CHECK_MS = STEP_IN_MS / 2;
 
 /**
@@ -55,7 +53,6 @@ export class JobClaims {
   readonly #queues = new Map<string, Set<string>>();
   /** Jobs that other schedulers should claim first, or that are tried again later. */
   readonly #delayed = new Map<string, Delay>();
-  /** Jobs whose owner keys are being created. */
   readonly #pending = new Set<string>();
   /** Jobs that looked new and are not: the store holds something of them. */
   readonly #notBare = new Set<string>();
@@ -67,7 +64,6 @@ export class JobClaims {
     this.#parts = parts;
   }
 
-  /** Jobs that are being claimed at this moment. */
   get pending(): number {
     return this.#pending.size;
   }
@@ -97,7 +93,6 @@ export class JobClaims {
     }
   }
 
-  /** Another scheduler owns it. */
   withdraw(key: string): void {
     if (this.#delayed.delete(key)) return;
     const namespace = namespaceOf(key);
@@ -285,9 +280,7 @@ export class JobClaims {
   }
 }
 
-/** A job that is not to be claimed yet. */
 interface Delay {
-  /** When it is checked next (monotonic). */
   dueMs: number;
   /** From then on no other scheduler is waited for. */
   readonly lastMs: number;

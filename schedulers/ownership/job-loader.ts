@@ -10,7 +10,6 @@ import { NamespaceQueues } from '../state/namespace-queues.ts';
 
 /** Lists read in one call: a transaction of a store's smallest size. */
 const LISTS_MAX = 128;
-/** Calls under way at once. */
 const CALLS_MAX = 4;
 
 /** Which job to read, and what there may be of it. */
@@ -47,7 +46,6 @@ export class JobLoader {
     this.#world = world;
   }
 
-  /** Jobs that wait to be read. */
   get waiting(): number {
     return this.#wanted.length;
   }
@@ -60,7 +58,6 @@ export class JobLoader {
     });
   }
 
-  /** As many jobs as one call takes. */
   #nextTogether(): readonly Wanted[] {
     const together: Wanted[] = [];
     let left = LISTS_MAX;

@@ -60,7 +60,6 @@ export class OwnedJobs {
     this.#term.enqueue(job);
   }
 
-  /** The job is no longer owned, for whatever reason. */
   drop(key: string): void {
     const { table, loop, parking, reports } = this.#parts;
     const job = table.get(key);

@@ -112,7 +112,6 @@ export class Ownership {
     return this.#partition;
   }
 
-  /** Jobs that are being claimed at this moment. */
   get claimsPending(): number {
     return this.#claims.pending;
   }

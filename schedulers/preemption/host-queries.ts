@@ -34,7 +34,6 @@ export class HostQueries {
     this.#parts = parts;
   }
 
-  /** How many more hosts may be asked now. */
   get free(): number {
     return this.#late >= LATE_MAX ? 0 : AT_ONCE_MAX - this.onTime;
   }
@@ -44,12 +43,10 @@ export class HostQueries {
     return this.#open.size - this.#late;
   }
 
-  /** Queries that are open. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** Is a query to the host open? */
   isAsked(host: string): boolean {
     return this.#open.has(host);
   }

@@ -18,8 +18,6 @@ export interface SearchParts {
   readonly victims: VictimReader;
   /** Hosts with a preemption of this scheduler under way; a search adds its own. */
   readonly busyHosts: Set<string>;
-  /** An operator has paused eviction. */
   readonly isPaused: () => boolean;
-  /** The slots of the job that are to be filled now. */
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
 }

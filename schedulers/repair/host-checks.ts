@@ -18,7 +18,6 @@ const HOSTS_MAX = 64;
 export class HostChecks {
   readonly #term: Term;
   readonly #releaser: Releaser;
-  /** Hosts that are still to answer. */
   readonly #open = new Set<string>();
   /** In which sweep each host was last asked, of the hosts in the last sweep. */
   #askedIn = new Map<string, number>();

@@ -7,7 +7,6 @@ export interface OwnEntry {
   readonly entry: Entry;
 }
 
-/** The jobs that this scheduler owns, and the way from an allocation to its job. */
 export class JobTable {
   readonly #jobs = new Map<string, OwnedJob>();
   readonly #systemJobs = new Set<OwnedJob>();
@@ -38,7 +37,6 @@ export class JobTable {
     return this.#entries.values();
   }
 
-  /** Slots without a host, over all jobs. */
   get pending(): number {
     let sum = 0;
     for (const job of this.#jobs.values()) for (const group of job.groups.values()) sum += group.pending;
@@ -50,7 +48,6 @@ export class JobTable {
     if (job.record.job.type === 'system') this.#systemJobs.add(job);
   }
 
-  /** With all of its allocations. */
   remove(job: OwnedJob): void {
     this.#jobs.delete(job.key);
     this.#systemJobs.delete(job);
@@ -58,7 +55,6 @@ export class JobTable {
     job.entries.clear();
   }
 
-  /** From now on `entry` finds it. */
   index(job: OwnedJob, entry: Entry): void {
     this.#entries.set(entry.allocation.id, { job, entry });
   }
@@ -68,7 +64,6 @@ export class JobTable {
     this.#entries.delete(entry.allocation.id);
   }
 
-  /** The hosts that hold allocations of owned jobs. */
   hostsInUse(addressOf: (host: string) => string | undefined): readonly ReportSource[] {
     const urls = new Map<string, string>();
     for (const { entry } of this.#entries.values()) {

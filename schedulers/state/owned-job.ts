@@ -25,13 +25,10 @@ export class Entry {
   host: KnownHost | null = null;
   report: AllocationReport | null = null;
   ticket: { readonly text: string; readonly expiresMs: number } | null = null;
-  /** Its record is being rewritten. */
   marking = false;
-  /** An order to stop it is being sent. */
   ordering = false;
   /** When the host last confirmed the order to stop (monotonic); null: not yet. */
   orderedMs: number | null = null;
-  /** Its release is being committed. */
   releasing = false;
   /** Its release failed, or was put off: its host is asked for it again when the job has been read. */
   needsVerify = false;
@@ -107,7 +104,6 @@ export class OwnedJob {
   partlyLoaded = false;
   /** Allocations that hosts run without a record, while other claims hold their capacity. They fill their slots; `repair/unrecorded.ts` stops them. */
   unrecorded: readonly LiveAllocation[] = NOTHING_UNRECORDED;
-  /** Its owner key is being deleted. */
   finishing = false;
   /** Outcomes of unplaceable slots are being written. */
   failing = false;
@@ -171,7 +167,6 @@ export class OwnedJob {
     return this.#history === null ? NO_OUTCOMES : [...this.#history.values()].flat();
   }
 
-  /** Replaces all known outcomes. */
   setOutcomes(outcomes: Iterable<Outcome>): void {
     this.#history = null;
     for (const outcome of outcomes) this.addOutcome(outcome);
@@ -198,12 +193,10 @@ export class OwnedJob {
     return this.#history?.get(slotKey(entry.allocation)) ?? NO_OUTCOMES;
   }
 
-  /** The host refused a start: it is avoided until then (monotonic). */
   avoidHost(host: string, untilMs: number): void {
     (this.#avoid ??= new Map()).set(host, untilMs);
   }
 
-  /** Did the host refuse a start lately? */
   avoids(host: string): boolean {
     return this.#avoid?.has(host) ?? false;
   }

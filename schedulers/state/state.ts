@@ -33,7 +33,6 @@ import type { SchedulerEvents } from './events.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { SchedulerStats } from './stats.ts';
 
-/** The ports that a scheduler works with. */
 export interface SchedulerWorld {
   readonly store: CellStore;
   readonly keys: CellKeys;

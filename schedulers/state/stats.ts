@@ -1,7 +1,5 @@
-/** Commit times kept for the percentiles. */
 const SAMPLES_MAX = 512;
 
-/** Counters of a scheduler, beside the committer's own. */
 export class SchedulerStats {
   decisions = 0;
   committed = 0;

@@ -3,7 +3,6 @@ import type { Intent } from '../../src/core/cell/intent.ts';
 import type { Job } from '../../src/core/cell/job.ts';
 import type { RecordError } from '../../src/wire/codec/codec.ts';
 
-/** All that the store holds of one job. */
 export interface StoredJob {
   /** As they were before `allocations` was read: a member without its intent is effective. */
   readonly intents: readonly Intent[];

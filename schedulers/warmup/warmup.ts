@@ -26,7 +26,6 @@ export interface WarmUpParts {
   /** The settings of the real scheduler: the same kind, scores and bounds. */
   readonly settings: SchedulerSettings;
   readonly world: Pick<SchedulerWorld, 'clock' | 'random' | 'digest' | 'log' | 'metrics'>;
-  /** An empty store of its own. */
   readonly makeStore: () => CellStore;
   readonly size?: WarmUpSize;
 }
@@ -34,7 +33,6 @@ export interface WarmUpParts {
 export interface WarmUpSize {
   /** Schedulers, one after the other: code for a single one of its kind does not hold for the next. */
   readonly rounds: number;
-  /** Placed by each. */
   readonly jobs: number;
   readonly hosts: number;
 }
@@ -74,7 +72,6 @@ export async function warmUpFirst(parts: WarmUpParts): Promise<number> {
   }
 }
 
-/** One scheduler with a cell of its own. */
 class Round {
   readonly #parts: WarmUpParts;
   readonly #store: CellStore;
@@ -180,7 +177,6 @@ class Round {
 
 /** Some milliseconds of work while it is not compiled. */
 const WRITES_AT_ONCE = 100;
-/** Jobs of one submission. */
 const LIST_JOBS = 500;
 
 function typeOf(kind: SchedulerKind): string {
