@@ -1,7 +1,7 @@
 import type { Claim } from '../src/core/cell/claim.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
-import { RecordError } from '../src/wire/codec/codec.ts';
+import { RecordError } from '../src/wire/wire.ts';
 import { allocationCodec } from '../src/wire/records/records.ts';
 import { GRANT_HELD_MS } from './grant-book.ts';
 

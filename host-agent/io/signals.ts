@@ -1,4 +1,4 @@
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import type { SignalEntry } from '../../src/wire/host-files/host-files.ts';
 import { signalLine } from '../../src/wire/host-files/host-files.ts';
 import { ATTEMPT_FILES } from '../../src/wire/host-files/attempt-files.ts';

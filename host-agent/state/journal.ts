@@ -2,7 +2,7 @@ import type { Epoch } from '../../src/core/cell/epoch.ts';
 import { compareEpochs } from '../../src/core/cell/epoch.ts';
 import { CLOCK_TOLERANCE_MS } from '../../src/core/quota/ticket.ts';
 import { DiskError } from '../../src/ports/disk.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import type { JournalEntry, RefusalRecord } from '../../src/wire/host-files/host-files.ts';
 import { journalLine } from '../../src/wire/host-files/host-files.ts';
 import type { AgentPorts } from '../ports.ts';

@@ -1,5 +1,5 @@
-import type { Codec } from '../../src/wire/codec/codec.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import type { Codec } from '../../src/wire/wire.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import type { AgentPorts } from '../ports.ts';
 
 /** `unreadable`: it was there, said nothing that this version understands, and now lies in quarantine. */

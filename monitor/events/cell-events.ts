@@ -7,7 +7,7 @@ import { LEAKS_MAX, leaksOf } from '../../src/core/host/host.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
 import { SEEN_IN_STORE } from '../../src/wire/api/scheduler-api.ts';

@@ -1,7 +1,7 @@
 import type { JobRecord, SchedulerKind } from '../../src/core/cell/job.ts';
 import { JOB_TYPES, SCHEDULER_KINDS, schedulerKindOf } from '../../src/core/cell/job.ts';
 import type { CellStore, Entry, Following } from '../../src/ports/cell-store.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import { jobCodec } from '../../src/wire/records/records.ts';
 
 export interface JobIndexOptions {

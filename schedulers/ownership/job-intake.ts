@@ -2,7 +2,7 @@ import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 import { OBSERVED_RANK } from '../../src/core/host/states.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import type { Intents } from '../gangs/intents.ts';
 import type { Reports } from '../hosts/reports.ts';
 import type { Starter } from '../hosts/starter.ts';

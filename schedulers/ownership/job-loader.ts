@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../src/ports/cell-store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import type { Codec } from '../../src/wire/codec/codec.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import type { Codec } from '../../src/wire/wire.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import { allocationCodec, intentCodec, jobCodec, outcomeCodec } from '../../src/wire/records/records.ts';
 import type { SchedulerWorld } from '../state/state.ts';
 import type { StoredJob } from '../state/stored-job.ts';

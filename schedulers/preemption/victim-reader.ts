@@ -2,7 +2,7 @@ import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { OBSERVED_RANK } from '../../src/core/host/states.ts';
-import { RecordError } from '../../src/wire/codec/codec.ts';
+import { RecordError } from '../../src/wire/wire.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
 import { isCallError } from '../hosts/hosts.ts';
 import type { Term } from '../state/state.ts';

@@ -14,7 +14,7 @@ import type { Log } from '../../src/ports/telemetry.ts';
 import { PoolFeed } from '../../src/runtime/records/pool-feed.ts';
 import { LedgerFeed, readerOf } from '../../src/runtime/records/ledger-feed.ts';
 import { Table } from '../../src/runtime/records/records.ts';
-import type { Codec } from '../../src/wire/codec/codec.ts';
+import type { Codec } from '../../src/wire/wire.ts';
 import { eligibilityCodec, hostCodec } from '../../src/wire/records/records.ts';
 
 export interface CellListener {

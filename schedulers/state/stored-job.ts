@@ -1,7 +1,7 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
 import type { Job } from '../../src/core/cell/job.ts';
-import type { RecordError } from '../../src/wire/codec/codec.ts';
+import type { RecordError } from '../../src/wire/wire.ts';
 
 export interface StoredJob {
   /** As they were before `allocations` was read: a member without its intent is effective. */

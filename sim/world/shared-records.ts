@@ -1,4 +1,4 @@
-import type { Codec } from '../../src/wire/codec/codec.ts';
+import type { Codec } from '../../src/wire/wire.ts';
 import { aliveCodec } from '../../src/wire/host-files/host-files.ts';
 import { RECORD_CODECS } from '../checkers/replay/replay.ts';
 

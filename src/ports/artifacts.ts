@@ -1,3 +1,5 @@
+import { PortError } from './ports.ts';
+
 /** Fetches files that tasks need. */
 export interface ArtifactSource {
   /**
@@ -24,14 +26,10 @@ export interface Fetched {
 /** `refused`: another try will fail too. `unreachable`: a later try may succeed. `full`: it does not fit. */
 export type FetchErrorCode = 'refused' | 'unreachable' | 'full';
 
-export class FetchError extends Error {
+export class FetchError extends PortError<FetchErrorCode> {
   override readonly name = 'FetchError';
-  readonly code: FetchErrorCode;
-  readonly retryable: boolean;
 
   constructor(code: FetchErrorCode, message: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
-    this.retryable = code === 'unreachable';
+    super(code, message, { retryable: code === 'unreachable', cause });
   }
 }

@@ -1,3 +1,5 @@
+import { PortError } from './ports.ts';
+
 /**
  * The cell's shared state: a revisioned map of text to text with compare-and-swap. It offers conditional writes, not plans:
  * what a refused or unanswered write means is decided above it, once. Implemented over etcd, in memory, and
@@ -147,15 +149,7 @@ export interface Revision {
 export type StoreErrorCode =
   'unavailable' | 'timeout' | 'too-large' | 'no-space' | 'compacted' | 'closed' | 'wrong-server' | 'denied';
 
-/** An operating fault of the store. `retryable`: the same read may succeed later. */
-export class StoreError extends Error {
+/** `retryable`: the same read may succeed later. */
+export class StoreError extends PortError<StoreErrorCode> {
   override readonly name = 'StoreError';
-  readonly code: StoreErrorCode;
-  readonly retryable: boolean;
-
-  constructor(code: StoreErrorCode, message: string, options: { retryable: boolean; cause?: unknown }) {
-    super(message, { cause: options.cause });
-    this.code = code;
-    this.retryable = options.retryable;
-  }
 }

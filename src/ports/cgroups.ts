@@ -1,3 +1,5 @@
+import { PortError } from './ports.ts';
+
 /**
  * Control groups of the kernel, as files. All paths are absolute, below the path of a mount. `host-agent/limits` decides what is
  * written where.
@@ -56,13 +58,10 @@ export interface CgroupMount {
 /** `absent`: no such group or file. `denied`: not ours to change. `refused`: the kernel does not take the value. */
 export type CgroupErrorCode = 'absent' | 'denied' | 'refused';
 
-export class CgroupError extends Error {
+export class CgroupError extends PortError<CgroupErrorCode> {
   override readonly name = 'CgroupError';
-  readonly code: CgroupErrorCode;
-  readonly retryable = false;
 
   constructor(code: CgroupErrorCode, message: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
+    super(code, message, { retryable: false, cause });
   }
 }

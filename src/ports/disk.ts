@@ -1,3 +1,5 @@
+import { PortError } from './ports.ts';
+
 /**
  * Small durable records and the files of logs, under one folder. All paths are relative to it, with `/` between names.
  * Absence is a value, never an error; what the device refuses is a DiskError.
@@ -54,14 +56,10 @@ export interface WriteOptions {
 /** `full`: no space, inodes or quota left. `read-only`: the device takes no writes. `io`: all else. */
 export type DiskErrorCode = 'full' | 'read-only' | 'io';
 
-export class DiskError extends Error {
+export class DiskError extends PortError<DiskErrorCode> {
   override readonly name = 'DiskError';
-  readonly code: DiskErrorCode;
-  readonly retryable: boolean;
 
   constructor(code: DiskErrorCode, message: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
-    this.retryable = code === 'full';
+    super(code, message, { retryable: code === 'full', cause });
   }
 }

@@ -17,8 +17,8 @@ import type { Quota, Switches } from '../../../src/core/quota/quota.ts';
 import type { Owner, RoleRecord } from '../../../src/core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../../src/core/quota/shared-resource.ts';
 import type { Change } from '../../../src/ports/cell-store.ts';
-import type { Codec } from '../../../src/wire/codec/codec.ts';
-import { RecordError } from '../../../src/wire/codec/codec.ts';
+import type { Codec } from '../../../src/wire/wire.ts';
+import { RecordError } from '../../../src/wire/wire.ts';
 import type { RunRecord } from '../../../src/wire/records/records.ts';
 import {
   allocationCodec,

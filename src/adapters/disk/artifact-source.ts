@@ -9,6 +9,7 @@ import { get as getSecure } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { errorCodeOf, errorTextOf } from '../adapters.ts';
 import type { ArtifactSource, Fetched, FetchOptions } from '../../ports/artifacts.ts';
 import { FetchError } from '../../ports/artifacts.ts';
 
@@ -35,7 +36,7 @@ export function artifactSource(options: ArtifactSourceOptions): ArtifactSource {
       } catch (error) {
         await rm(path, { force: true });
         if (error instanceof FetchError) throw error;
-        throw new FetchError(codeOf(error), `${source}: ${textOf(error)}`, error);
+        throw new FetchError(codeOf(error), `${source}: ${errorTextOf(error)}`, error);
       }
     },
   };
@@ -126,11 +127,7 @@ const lookupSafely: NonNullable<RequestOptions['lookup']> = (name, options, done
 };
 
 function codeOf(error: unknown): FetchError['code'] {
-  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const code = errorCodeOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'full';
   return code === 'ENOENT' || code === 'EACCES' || code === 'ENOTFOUND' ? 'refused' : 'unreachable';
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -17,9 +17,15 @@ import {
 } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errorCodeOf } from '../adapters.ts';
 import type { Disk, DiskErrorCode, WriteOptions } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
 import { BatchRunner } from './batch-runner.ts';
+
+/**
+ * The files of a state folder: this file reads and writes them, `batch-runner.ts` joins syncs that come together,
+ * `artifact-source.ts` fetches files into the folder. `make-folder.ts` makes folders for the command line.
+ */
 
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
@@ -33,9 +39,7 @@ const PLENTY_BYTES = 1024 * 1024 * 1024;
  * A state folder on a real file system. Folders are made for their owner alone.
  *
  * What the page cache answers is done synchronously: a round trip to the thread pool costs several times what a small file
- * does, and a start takes some forty of them. A sync, which may wait for the device, goes to the pool; `batch-runner.ts`
- * joins the syncs that come together. `make-folder.ts` makes folders for the command line, `artifact-source.ts` fetches
- * files into the folder.
+ * does, and a start takes some forty of them. A sync, which may wait for the device, goes to the pool.
  */
 export function nodeDisk(root: string): Disk {
   return new NodeDisk(root);
@@ -70,7 +74,7 @@ class NodeDisk implements Disk {
       try {
         linkSync(temporary, this.absolute(path));
       } catch (error) {
-        if (codeOf(error) === 'EEXIST') return 'exists';
+        if (errorCodeOf(error) === 'EEXIST') return 'exists';
         throw error;
       } finally {
         unlinkSync(temporary);
@@ -245,15 +249,11 @@ async function readFrom(path: string, offset: number, length: number): Promise<U
   }
 }
 
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? '';
-}
-
 async function asDisk<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const code = codeOf(error);
+    const code = errorCodeOf(error);
     const kind: DiskErrorCode = FULL.has(code) ? 'full' : code === 'EROFS' ? 'read-only' : 'io';
     throw new DiskError(kind, `cannot ${what}: ${code}`, error);
   }
@@ -264,7 +264,7 @@ async function orAbsent<T>(what: string, absent: T, work: () => Promise<T>): Pro
     try {
       return await work();
     } catch (error) {
-      if (ABSENT.has(codeOf(error))) return absent;
+      if (ABSENT.has(errorCodeOf(error))) return absent;
       throw error;
     }
   });

@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { errorCodeOf } from '../adapters.ts';
 
 /**
  * Makes a folder and the missing ones above it, one by one: Node's own `recursive` never ends where a file system answers
@@ -16,7 +17,7 @@ export function makeFolder(path: string, mode = 0o777): void {
     mkdirSync(path, { mode });
   } catch (error) {
     // Another process may make it at the same time.
-    if (found !== null || (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (found !== null || errorCodeOf(error) !== 'EEXIST') throw error;
   }
 }
 
@@ -25,7 +26,7 @@ function statOrNull(path: string): ReturnType<typeof statSync> | null {
   try {
     return statSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (errorCodeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }

@@ -32,6 +32,22 @@ import type { TxnReply } from './client/txn-codec.ts';
 import { encodeTxn } from './client/txn-codec.ts';
 import { TxnLimit } from './txn-limit.ts';
 
+/**
+ * The cell store over etcd: reads, commits, follows and sessions.
+ *
+ * A commit is encoded (`client/txn-codec.ts`), sent once, and ends as applied, refused or unknown. The rest:
+ *
+ * - `client/`: the connections, the encodings and what etcd's errors mean; `server/`: finds and starts an etcd.
+ * - `ranges.ts`: reads and lists. `history.ts`: past revisions.
+ * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
+ * - `leases.ts`: sessions, all renewed over one stream.
+ * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
+ * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
+ * - `warm-up-store.ts`, `warm-up-link.ts`: a store in memory that runs this code for the warm-up of a scheduler.
+ *
+ * `docs/decisions: Cell store and etcd`
+ */
+
 export interface EtcdStoreOptions extends EtcdClientOptions {
   readonly clock: Clock;
   readonly log: Log;
@@ -56,22 +72,7 @@ const BEHIND_MAX = 20_000;
 /** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave a bounded number of them. */
 const CANARY_KEYS = 64;
 
-/**
- * The cell store over etcd: reads, commits, follows and sessions. It connects when it is first used; while etcd is away
- * calls fail one by one, and follows resume by themselves.
- *
- * A commit is encoded (`client/txn-codec.ts`), sent once, and ends as applied, refused or unknown. The rest:
- *
- * - `client/`: the connections, the encodings and what etcd's errors mean; `server/`: finds and starts an etcd.
- * - `ranges.ts`: reads and lists. `history.ts`: past revisions.
- * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
- * - `leases.ts`: sessions, all renewed over one stream.
- * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
- * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
- * - `warm-up-store.ts`, `warm-up-link.ts`: a store in memory that runs this code for the warm-up of a scheduler.
- *
- * `docs/decisions: Cell store and etcd`
- */
+/** The cell store over etcd. It connects when it is first used; while etcd is away calls fail one by one, and follows resume. */
 export class EtcdCellStore implements CellStore {
   readonly #etcd: DirectEtcd;
   /** For watches alone: neither 20,000 events a second nor a dead link may delay a commit. */

@@ -1,3 +1,4 @@
+import { errorTextOf } from '../adapters.ts';
 import type { CgroupErrorCode, Cgroups } from '../../ports/cgroups.ts';
 import { CgroupError } from '../../ports/cgroups.ts';
 import type { Disk, DiskErrorCode } from '../../ports/disk.ts';
@@ -28,7 +29,7 @@ export interface Fault {
 }
 
 export function faultOf(error: unknown): Fault {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorTextOf(error);
   if (error instanceof DiskError) return { kind: 'disk', code: error.code, message };
   if (error instanceof CgroupError) return { kind: 'cgroup', code: error.code, message };
   return { kind: 'other', code: '', message };

@@ -7,6 +7,11 @@ import { nodeDisk } from '../disk/disk.ts';
 import { linuxCgroups } from '../processes/cgroups.ts';
 import { ThreadCalls } from './thread-calls.ts';
 
+/**
+ * A thread that changes files for an agent: `thread-calls.ts` sends the calls of one turn of the event loop in one message,
+ * `worker.ts` carries them out and sends the results back, `calls.ts` has the messages.
+ */
+
 export interface FileThread {
   readonly disk: Disk;
   readonly cgroups: Cgroups;
@@ -18,9 +23,6 @@ export interface FileThread {
  * The disk of a state folder and the machine's control groups, changed by a thread of their own: ext4 makes a process that
  * creates a name wait while it commits (3 of 5 ms of each start), and a control group is made under a lock of the whole
  * kernel. Reads stay in the calling thread: the page cache answers sooner than another thread.
- *
- * `thread-calls.ts` sends the calls of one turn of the event loop in one message, `worker.ts` carries them out and sends
- * the results back, `calls.ts` has the messages.
  *
  * A program that runs from its sources before there is a build does all of it in the calling thread.
  * `docs/decisions: Shims and the state folder`

@@ -20,6 +20,15 @@ import { MemoryCell } from './cell.ts';
 import { MemoryFollowing, snapshotOf } from './following.ts';
 import { RenewedSession } from '../store/session.ts';
 
+/**
+ * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
+ *
+ * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
+ * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
+ * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
+ *   connection to its shim.
+ */
+
 export interface MemoryStoreOptions {
   readonly clock: Clock;
   /** Shared by several stores, as several clients share an etcd; without it the store has one of its own. */
@@ -34,14 +43,7 @@ export interface MemoryStoreOptions {
 /** All cells in memory have one cluster id: only a revision that goes back distinguishes them. */
 const CLUSTER = 'memory';
 
-/**
- * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
- *
- * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
- * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
- * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
- *   connection to its shim.
- */
+/** The cell store in memory: the client side. */
 export class MemoryCellStore implements CellStore {
   readonly limits: StoreLimits;
   readonly cell: MemoryCell;

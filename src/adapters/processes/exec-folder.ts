@@ -1,5 +1,6 @@
 import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCodeOf } from '../adapters.ts';
 import type { ExecOrder } from '../../core/host/shim.ts';
 import { ProcessError } from '../../ports/process.ts';
 import { ATTEMPT_FILES, execName, parseExecName, startedFile } from '../../wire/host-files/attempt-files.ts';
@@ -45,7 +46,7 @@ async function linkNew(path: string, text: string): Promise<void> {
   try {
     await link(temporary, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (errorCodeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(temporary, { force: true });
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCodeOf } from '../adapters.ts';
 import type { ProcessIdentity } from '../../ports/process.ts';
 
 export function readBootId(): string {
@@ -32,7 +33,7 @@ export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
     return start === identity.start && state !== 'Z' && state !== 'X';
   } catch (error) {
     // Only its absence proves that it ended; a lack of file descriptors, for one, does not.
-    if (GONE.has((error as NodeJS.ErrnoException).code ?? '')) return false;
+    if (GONE.has(errorCodeOf(error))) return false;
     throw error;
   }
 }

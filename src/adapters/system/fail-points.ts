@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCodeOf } from '../adapters.ts';
 
 /** What a real process does at its fail points, see `runtime/faults/orders.ts`. */
 export const systemFailures = {
@@ -46,7 +47,7 @@ function leaveMark(folder: string, name: string): boolean {
     writeFileSync(join(folder, name.replaceAll('/', '_')), `${String(process.pid)}\n`, { flag: 'wx' });
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (errorCodeOf(error) === 'EEXIST') return false;
     throw error;
   }
 }

@@ -2,6 +2,11 @@ import pino from 'pino';
 import type { Log, LogFields } from '../../ports/telemetry.ts';
 import { redact } from './redact.ts';
 
+/**
+ * The log of a role: JSON lines without secrets (`redact.ts`), written synchronously, so that the last lines of a process
+ * that dies are not lost. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
+ */
+
 export interface PinoLogOptions {
   /** The role: `scheduler`, `agent`; in every line. */
   readonly component: string;
@@ -12,10 +17,6 @@ export interface PinoLogOptions {
   readonly file?: string;
 }
 
-/**
- * The log of a role: JSON lines without secrets (`redact.ts`), written synchronously, so that the last lines of a process
- * that dies are not lost. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
- */
 export function pinoLog(options: PinoLogOptions): Log {
   const base = options.id === undefined ? {} : { id: options.id };
   const destination = pino.destination({ dest: options.file ?? 2, sync: true, append: true, mkdir: true });

@@ -2,7 +2,7 @@ import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import type { CellStore, Entry, Following } from '../../ports/cell-store.ts';
-import type { RecordError } from '../../wire/codec/codec.ts';
+import type { RecordError } from '../../wire/wire.ts';
 import { ledgerCodec } from '../../wire/records/records.ts';
 import { decodeOrSkip } from './records.ts';
 

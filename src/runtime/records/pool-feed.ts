@@ -2,7 +2,7 @@ import type { CellKeys } from '../../core/cell/keys.ts';
 import type { PoolBook } from '../../core/quota/pool-book.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
 import type { CellStore } from '../../ports/cell-store.ts';
-import type { RecordError } from '../../wire/codec/codec.ts';
+import type { RecordError } from '../../wire/wire.ts';
 import { poolCodec, sharedResourceCodec } from '../../wire/records/records.ts';
 import { Table } from './records.ts';
 

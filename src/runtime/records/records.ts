@@ -1,6 +1,6 @@
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/cell-store.ts';
-import type { Codec } from '../../wire/codec/codec.ts';
-import { RecordError } from '../../wire/codec/codec.ts';
+import type { Codec } from '../../wire/wire.ts';
+import { RecordError } from '../../wire/wire.ts';
 
 /**
  * Live copies of the store's records:

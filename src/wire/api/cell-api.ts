@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
 import type { SharedResource } from '../../core/quota/shared-resource.ts';
-import { whole } from '../codec/schema-codec.ts';
+import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
 import { mapOf, plainText, readBody } from './api.ts';
 

@@ -3,7 +3,7 @@ import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
 import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
-import { whole } from '../codec/schema-codec.ts';
+import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
 import { id, mapOf, plainText } from './api.ts';
 

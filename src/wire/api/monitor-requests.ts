@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { whole } from '../codec/schema-codec.ts';
+import { whole } from '../codec/codec.ts';
 import { TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { plainText, readBody } from './api.ts';
 import type { EligibilityRequest } from './monitor-api.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
 import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
 import type { Quota } from '../../core/quota/quota.ts';
-import { whole } from '../codec/schema-codec.ts';
+import { whole } from '../codec/codec.ts';
 import { QUOTA_AMOUNT_MAX } from '../values/bounds.ts';
 import { readBody } from './api.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StartTerms, TicketBody } from '../../core/quota/ticket.ts';
-import { whole } from '../codec/schema-codec.ts';
+import { whole } from '../codec/codec.ts';
 import { id } from './api.ts';
 import { claim, epoch } from './host-requests.ts';
 

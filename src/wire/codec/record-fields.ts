@@ -1,6 +1,6 @@
 import type { Resources } from '../../core/cell/resources.ts';
 import { NO_SCALARS } from '../../core/cell/resources.ts';
-import { RecordError } from './codec.ts';
+import { RecordError } from '../wire.ts';
 
 /**
  * Readers for the parts of ledgers and allocations, by hand: tens of thousands of these records are read in a second, and a

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Shape } from '../codec/schema-codec.ts';
-import { schemaCodec, whole } from '../codec/schema-codec.ts';
+import type { Shape } from '../codec/codec.ts';
+import { schemaCodec, whole } from '../codec/codec.ts';
 import { id } from '../api/api.ts';
 
 export type { ShimLaunch } from './shim-launch.ts';

@@ -5,8 +5,8 @@ import { OBSERVED_STATES } from '../../core/host/states.ts';
 import { id } from '../api/api.ts';
 import type { Launch } from '../api/host-api.ts';
 import { allocation, commandId, epoch, launch } from '../api/host-requests.ts';
-import type { Shape } from '../codec/schema-codec.ts';
-import { schemaCodec, whole } from '../codec/schema-codec.ts';
+import type { Shape } from '../codec/codec.ts';
+import { schemaCodec, whole } from '../codec/codec.ts';
 
 /**
  * What a host-agent keeps in its state folder:

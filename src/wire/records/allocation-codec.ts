@@ -3,7 +3,7 @@ import { DESIRED_STATES } from '../../core/cell/allocation.ts';
 import type { Epoch } from '../../core/cell/epoch.ts';
 import type { PendingPreemption } from '../../core/cell/intent.ts';
 import type { GpuShare, Resources } from '../../core/cell/resources.ts';
-import type { Codec } from '../codec/codec.ts';
+import type { Codec } from '../wire.ts';
 import {
   amountsText,
   asCount,

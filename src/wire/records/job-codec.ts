@@ -7,8 +7,8 @@ import {
   TASK_DRIVERS,
   TASK_NETWORKS,
 } from '../../core/cell/job.ts';
-import type { Codec } from '../codec/codec.ts';
-import { counts, resources, schemaCodec, whole } from '../codec/schema-codec.ts';
+import type { Codec } from '../wire.ts';
+import { counts, resources, schemaCodec, whole } from '../codec/codec.ts';
 
 const expression = z.looseObject({
   attribute: z.string(),

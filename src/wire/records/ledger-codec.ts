@@ -2,7 +2,7 @@ import { ELIGIBILITY } from '../../core/host/host.ts';
 import type { Band, Ledger } from '../../core/fit/ledger.ts';
 import { bandOf } from '../../core/fit/ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../core/cell/resources.ts';
-import type { Codec } from '../codec/codec.ts';
+import type { Codec } from '../wire.ts';
 import type { Fields } from '../codec/record-fields.ts';
 import {
   amountsText,

@@ -9,7 +9,7 @@ import type { Quota, Switches } from '../../core/quota/quota.ts';
 import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
 import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
-import { resources, schemaCodec, whole } from '../codec/schema-codec.ts';
+import { resources, schemaCodec, whole } from '../codec/codec.ts';
 
 /**
  * Every kind of record in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws RecordError,

@@ -2,6 +2,13 @@ import { noop } from 'cockatiel';
 import { DirectEtcd } from './direct-client.ts';
 import { Members } from './members.ts';
 
+/**
+ * Connections to etcd. Transactions and watches carry the load and have an encoding of their own: `direct-client.ts` sends
+ * them over the connections of `etcd3`, `txn-codec.ts` and `watch-codec.ts` write requests and read replies, `protobuf.ts`
+ * has the wire format. `watch-stream.ts` is one watch from its opening to its end. `members.ts` avoids members that do not
+ * answer; `faults.ts` tells what an error means for a write. `reply-codec.ts` is the server's side, for the warm-up.
+ */
+
 export interface EtcdClientOptions {
   /** `http://127.0.0.1:2379`; one or several members of one cluster. */
   readonly endpoints: readonly string[];
@@ -33,11 +40,6 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
  * was lost comes back as "compare failed" though it was applied; and its circuit breaker, opened by one `no space`, stops
  * reads too. Both are off: a member that does not answer is avoided for some seconds (`members.ts`), and every fault goes
  * to the caller, with what it means for a write in `faults.ts`.
- *
- * Transactions and watches carry the load and have an encoding of their own: `direct-client.ts` sends them over the
- * connections of `etcd3`, `txn-codec.ts` and `watch-codec.ts` write requests and read replies, `protobuf.ts` has the wire
- * format. `reply-codec.ts` is the server's side, for the warm-up and for tests. `watch-stream.ts` is one watch from its
- * opening to its end.
  */
 export function etcdClient(options: EtcdClientOptions): DirectEtcd {
   const members = new Members(() => performance.now());

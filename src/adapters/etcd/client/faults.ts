@@ -1,3 +1,4 @@
+import { errorTextOf } from '../../adapters.ts';
 import type { StoreErrorCode } from '../../../ports/cell-store.ts';
 import { StoreError } from '../../../ports/cell-store.ts';
 
@@ -37,7 +38,7 @@ const OUTAGE: Meaning = { code: 'unavailable', retryable: true, surelyNotApplied
 export function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const { code, retryable } = meaningOf(error);
-  return new StoreError(code, plainText(textOf(error)), { retryable, cause: error });
+  return new StoreError(code, plainText(errorTextOf(error)), { retryable, cause: error });
 }
 
 /** Whether a write with this fault may have been applied. */
@@ -47,12 +48,8 @@ export function mayBeApplied(error: unknown): boolean {
 }
 
 function meaningOf(error: unknown): Meaning {
-  const text = textOf(error);
+  const text = errorTextOf(error);
   return MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? OUTAGE;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Without the notes that gRPC appends, which are mostly empty; the whole text stays in the cause. */
@@ -62,10 +59,10 @@ function plainText(text: string): string {
 
 /** The range does not fit into one message: it must be read in smaller parts. */
 export function isMessageTooLarge(error: unknown): boolean {
-  return /message larger than max/.test(textOf(error));
+  return /message larger than max/.test(errorTextOf(error));
 }
 
 /** The server's `--max-txn-ops` is smaller. */
 export function isTooManyOperations(error: unknown): boolean {
-  return /too many operations in txn/.test(textOf(error));
+  return /too many operations in txn/.test(errorTextOf(error));
 }

@@ -8,6 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { etcdClient } from '../client/client.ts';
 import { OPERATIONS_WANTED } from '../txn-limit.ts';
 
+/**
+ * An etcd server of our own: `find-etcd.ts` finds the binary (on the machine, in Debian's package by `debian-etcd.ts`, or in
+ * the upstream release by `upstream-etcd.ts`; `executable.ts` tests a path), and this file starts it as a process.
+ */
+
 export interface StartEtcdOptions {
   readonly binary: string;
   /** Holds `data/` and `etcd.log`; made when it is not there, gone on with when it is. */
@@ -53,9 +58,6 @@ const LOG_TAIL_LINES = 3;
 /**
  * Starts an etcd as a process, by default of one member, with a data folder and ports of its own. Resolves when it answers
  * a linearizable read with what was written: an open port proves nothing.
- *
- * `find-etcd.ts` finds the binary: on the machine, in Debian's package (`debian-etcd.ts`) or in the upstream release
- * (`upstream-etcd.ts`); `executable.ts` tests a path.
  *
  * @throws Error with the last lines of the server's log
  */

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { JobRecord } from '../../../../src/core/cell/job.ts';
-import { RecordError } from '../../../../src/wire/codec/codec.ts';
+import { RecordError } from '../../../../src/wire/wire.ts';
 import { jobCodec, jobRecordSchema } from '../../../../src/wire/records/job-codec.ts';
 import { parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
 import { startRequest } from '../../../../src/wire/api/host-requests.ts';
 import { quickCheck } from '../../../../src/wire/codec/quick-check.ts';
-import { resources } from '../../../../src/wire/codec/schema-codec.ts';
+import { resources } from '../../../../src/wire/codec/codec.ts';
 import { someStart, someTask } from '../../../support/host-orders.ts';
 
 function recordOf(file: object): unknown {

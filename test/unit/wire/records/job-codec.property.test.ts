@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { JobRecord } from '../../../../src/core/cell/job.ts';
-import { RecordError } from '../../../../src/wire/codec/codec.ts';
+import { RecordError } from '../../../../src/wire/wire.ts';
 import { jobCodec } from '../../../../src/wire/records/job-codec.ts';
 import { parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
 

@@ -7,8 +7,8 @@ import type { JobRecord } from '../../../../src/core/cell/job.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { bandOf, EMPTY_LEDGER, withClaim, withoutClaim } from '../../../../src/core/fit/ledger.ts';
 import { NO_RESOURCES, NO_SCALARS } from '../../../../src/core/cell/resources.ts';
-import type { Codec } from '../../../../src/wire/codec/codec.ts';
-import { RecordError } from '../../../../src/wire/codec/codec.ts';
+import type { Codec } from '../../../../src/wire/wire.ts';
+import { RecordError } from '../../../../src/wire/wire.ts';
 import * as records from '../../../../src/wire/records/records.ts';
 import { testAllocation, testHost } from '../../../support/commit-world.ts';
 

@@ -1,0 +1,22 @@
+/**
+ * The interfaces to the world: all that roles can do beyond computing. The adapters implement them on a machine, the
+ * simulator in virtual time.
+ *
+ * - Every role: `clock.ts`, `random.ts`, `telemetry.ts` (logs, metrics), `crypto.ts` (digests, tickets).
+ * - The cell: `cell-store.ts`, and `store-upkeep.ts` for its size.
+ * - Other processes: `http.ts` (calls, streams, channels, routes); `call-queue.ts` bounds calls; `on-abort.ts` waits for a
+ *   signal.
+ * - A host's machine: `disk.ts`, `process.ts`, `cgroups.ts`, `commands.ts`, `artifacts.ts`.
+ */
+
+/** An operating fault of a port. `retryable`: the same call may succeed later. */
+export abstract class PortError<Code extends string> extends Error {
+  readonly code: Code;
+  readonly retryable: boolean;
+
+  constructor(code: Code, message: string, options: { retryable: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable;
+  }
+}
