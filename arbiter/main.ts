@@ -49,9 +49,9 @@ const SIGNING_MAX = 8;
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
   const signingKey = await readSigningKey(options.signingKeyFile);
-  const { abandon: giveUp, or } = abandonable();
+  const { abandon, or } = abandonable();
   const { store, http, server, signer } = armed('arbiter', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
     http: undiciClient(),
     server: fastifyServer({ log, ...options.reach }),
     signer: pasetoSigner(signingKey),

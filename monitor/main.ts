@@ -7,34 +7,26 @@ import { fastifyServer } from '../src/adapters/http/http.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
-import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { abandonable } from '../src/runtime/wait/abandon.ts';
+import { untilAborted } from '../src/runtime/wait/wait.ts';
+import type { MonitorDeps } from './monitor.ts';
 import { Monitor } from './monitor.ts';
 import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store/store.ts';
 
-export interface MonitorOptions {
-  /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
-  readonly cell: string;
+export interface MonitorOptions extends Pick<
+  MonitorDeps,
+  'cell' | 'id' | 'version' | 'listen' | 'log' | 'lostAfterMs' | 'silenceMs'
+> {
   /** Addresses of the etcd members. */
   readonly etcd: readonly string[];
-  /** This monitor's id, unique in the cell. */
-  readonly id: string;
-  /** Port 0: any free one. */
-  readonly listen: { readonly host: string; readonly port: number };
   readonly reach?: Reach;
-  readonly version: string;
-  readonly log: Log;
-  /** From the end of a host's session until it is declared lost. Default 30 s. */
-  readonly lostAfterMs?: number;
   /** How long a finished one-off run, with its outcome and its output, is kept. Default 1 h. */
   readonly runRetentionMs?: number;
-  /** Silence after which a host counts as stale. Default 3 s. */
-  readonly silenceMs?: number;
   /** How long the store's history is kept before it is compacted; null: for ever. Default 10 min. */
   readonly historyKeptMs?: number | null;
-  /** What the store's servers were given as their quota. Default 2 GiB, which is etcd's own. */
+  /** The quota of the store's servers. Default 2 GiB, etcd's own. */
   readonly storeQuotaBytes?: number;
 }
 
@@ -53,11 +45,10 @@ const HOSTS_PER_PEER_MAX = 65_536;
 /** Starts a monitor on this machine. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
-  let finish: () => void = () => undefined;
-  const stopped = new Promise<void>((resolve) => (finish = resolve));
-  const { abandon: giveUp, or } = abandonable();
+  const stopped = new AbortController();
+  const { abandon, or } = abandonable();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: giveUp }),
+    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd }),
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
     server: fastifyServer({ log, ...options.reach }),
@@ -85,7 +76,11 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   const stop = async (): Promise<void> => {
     await monitor.close();
     await Promise.all([store.close(), http.close()]);
-    finish();
+    stopped.abort();
   };
-  return { address: listener.address, stop: () => (stopping ??= stop()), ended: or(stopped) };
+  return {
+    address: listener.address,
+    stop: () => (stopping ??= stop()),
+    ended: or(untilAborted(stopped.signal)),
+  };
 }

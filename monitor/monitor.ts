@@ -55,9 +55,12 @@ import { SchedulerQueries } from './jobs/why.ts';
  */
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
+  /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
   readonly cell: string;
+  /** Unique in the cell. */
   readonly id: string;
   readonly version: string;
+  /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
   readonly http: HttpClient;
   readonly server: HttpServer;

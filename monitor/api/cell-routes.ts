@@ -3,20 +3,19 @@ import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { caughtUp } from './requests.ts';
-import { sharedList, SharedResources, sharedStatus } from '../limits/shared-resources.ts';
+import { removeShared, setShared, sharedList, sharedStatus } from '../limits/shared-resources.ts';
 import type { StoreKeeper } from '../store/store.ts';
 
 /** @param keeper null: another program maintains the store */
 export function cellRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
-  const shared = new SharedResources(state.store, state.keys);
   return [
     {
       method: 'GET',
       path: '/v1/cell',
       handle: async () => ({ status: 200, body: await cellStatus(state, keeper) }),
     },
-    { method: 'PUT', path: '/v1/shared/:name', handle: (request) => set(state, shared, request) },
-    { method: 'DELETE', path: '/v1/shared/:name', handle: (request) => remove(state, shared, request) },
+    { method: 'PUT', path: '/v1/shared/:name', handle: (request) => set(state, request) },
+    { method: 'DELETE', path: '/v1/shared/:name', handle: (request) => remove(state, request) },
   ];
 }
 
@@ -31,17 +30,13 @@ async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Prom
   };
 }
 
-async function set(state: MonitorState, shared: SharedResources, request: RouteRequest): Promise<RouteReply> {
+async function set(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const resource = readSharedResource(request.params['name'], request.body);
-  await caughtUp(state, request, await shared.set(resource));
+  await caughtUp(state, request, await setShared(state, resource));
   return { status: 200, body: sharedStatus(state.copy, resource.name) };
 }
 
-async function remove(
-  state: MonitorState,
-  shared: SharedResources,
-  request: RouteRequest,
-): Promise<RouteReply> {
-  await caughtUp(state, request, await shared.remove(readSharedName(request.params['name'])));
+async function remove(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  await caughtUp(state, request, await removeShared(state, readSharedName(request.params['name'])));
   return { status: 204 };
 }

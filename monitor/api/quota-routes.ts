@@ -3,19 +3,20 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
 import { readNamespace, readQuota } from '../../src/wire/api/quota-api.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { Quotas } from '../limits/quotas.ts';
+import { listQuotas, removeQuota, setQuota } from '../limits/quotas.ts';
 
 export function quotaRoutes(state: MonitorState): Route[] {
-  const quotas = new Quotas(state.store, state.keys);
-  const list = async (): Promise<QuotaListAnswer> => ({ quotas: await quotas.list(allocationsOf(state)) });
+  const list = async (): Promise<QuotaListAnswer> => ({
+    quotas: await listQuotas(state, allocationsOf(state)),
+  });
   const set = async ({ params, body }: RouteRequest): Promise<RouteReply> => {
     const quota = readQuota(params['namespace'], body);
-    await quotas.set(quota);
+    await setQuota(state, quota);
     const now = await list();
     return { status: 200, body: now.quotas.find(({ namespace }) => namespace === quota.namespace) };
   };
   const remove = async ({ params }: RouteRequest): Promise<RouteReply> => {
-    await quotas.remove(readNamespace(params['namespace']));
+    await removeQuota(state, readNamespace(params['namespace']));
     return { status: 204 };
   };
   return [

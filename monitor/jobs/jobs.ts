@@ -1,4 +1,4 @@
-import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { meets } from '../../src/core/host/attributes.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../src/core/cell/job.ts';
@@ -62,7 +62,7 @@ export class JobStatuses {
     const record = this.#copy.jobs.get(jobKey)?.value;
     const summary = this.summary(jobKey);
     if (record === undefined || summary === null) return null;
-    const outcomes = [...this.#copy.outcomesByJob.of(jobKey).values()].map((row) => row.value);
+    const outcomes = this.#outcomes(jobKey);
     outcomes.sort((a, b) => a.endedAtMs - b.endedAtMs || a.attempt - b.attempt);
     return { summary, record, allocations: this.allocations(jobKey), outcomes };
   }
@@ -90,33 +90,22 @@ export class JobStatuses {
     const summary = this.summary(jobKey);
     if (summary === null || summary.phase === 'pending' || summary.phase === 'running') return null;
     const ended = [
-      ...[...this.#copy.outcomesByJob.of(jobKey).values()].map(({ value }) => ({
-        ...value,
-        id: value.allocation,
-      })),
-      ...this.#endedReports(jobKey),
+      ...this.#outcomes(jobKey).map((outcome) => ({ ...outcome, id: outcome.allocation })),
+      ...this.#reports(jobKey).filter((report) => isTerminal(report.state)),
     ].sort((a, b) => (a.endedAtMs ?? 0) - (b.endedAtMs ?? 0));
     const wanted = summary.phase === 'complete' ? 'complete' : null;
     const last = ended.findLast((end) => wanted === null || end.state === wanted) ?? ended.at(-1);
-    if (last === undefined)
-      return {
-        state: summary.phase,
-        exit: null,
-        reason: `the job is ${summary.phase}`,
-        host: null,
-        allocation: null,
-      };
-    return {
-      state: last.state,
-      exit: last.exit ?? null,
-      reason: last.reason,
-      host: last.host === '' ? null : last.host,
-      allocation: last.host === '' ? null : last.id,
-    };
+    if (last === undefined) {
+      const reason = `the job is ${summary.phase}`;
+      return { state: summary.phase, exit: null, reason, host: null, allocation: null };
+    }
+    const { state, exit = null, reason, id } = last;
+    const host = last.host === '' ? null : last.host;
+    return { state, exit, reason, host, allocation: host === null ? null : id };
   }
 
-  #endedReports(jobKey: string) {
-    return this.#reports(jobKey).filter((report) => isTerminal(report.state));
+  #outcomes(jobKey: string): Outcome[] {
+    return Array.from(this.#copy.outcomesByJob.of(jobKey).values(), ({ value }) => value);
   }
 
   #reports(jobKey: string) {
@@ -152,7 +141,7 @@ export class JobStatuses {
       const known = ends.get(slot);
       if (known === undefined || known.attempt <= end.attempt) ends.set(slot, end);
     };
-    for (const { value } of this.#copy.outcomesByJob.of(jobKey).values()) note(value);
+    for (const outcome of this.#outcomes(jobKey)) note(outcome);
     for (const report of reports) note(report);
     const states = [...ends.values()].map((end) => end.state);
     return {
@@ -192,7 +181,7 @@ export class JobStatuses {
   }
 
   #evaluate(jobKey: string, record: JobRecord): Evaluation {
-    const outcomes = [...this.#copy.outcomesByJob.of(jobKey).values()].map((row) => row.value);
+    const outcomes = this.#outcomes(jobKey);
     outcomes.sort((a, b) => a.attempt - b.attempt || a.endedAtMs - b.endedAtMs);
     const view: JobView = {
       record,

@@ -1,12 +1,11 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { CELL_POOL, capacityOf, partsOfPool, poolOn } from '../../src/core/quota/shared-resource.ts';
-import type { CellStore } from '../../src/ports/cell-store.ts';
 import { SHARED_RESOURCES_MAX } from '../../src/wire/values/bounds.ts';
 import type { PoolStatus, SharedStatus } from '../../src/wire/api/cell-api.ts';
 import { sharedResourceCodec } from '../../src/wire/records/records.ts';
 import type { CellCopy } from '../view/view.ts';
+import type { LimitPorts } from './limits.ts';
 import { writeLimit } from './limits.ts';
 import { refuse } from '../refusals.ts';
 
@@ -60,39 +59,27 @@ function poolsOfResource(
 /** `r9` before `r10`. */
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
-/** What hosts share. */
-export class SharedResources {
-  readonly #store: CellStore;
-  readonly #keys: CellKeys;
+/**
+ * Replaces the definition of a resource. What is claimed stays claimed, also when it is more than there is now: then nothing
+ * more is given until enough has ended.
+ *
+ * @returns the revision at which it holds
+ * @throws ProblemError 409 when the cell has as many as it may have
+ */
+export async function setShared(ports: LimitPorts, resource: SharedResource): Promise<number> {
+  const { entries, revision } = await ports.store.list(ports.keys.shared);
+  const key = ports.keys.sharedResource(resource.name);
+  const known = entries.get(key);
+  if (known === undefined && entries.size >= SHARED_RESOURCES_MAX)
+    throw refuse(409, 'too-many', `a cell has at most ${String(SHARED_RESOURCES_MAX)} shared resources`, {
+      hint: 'moorage shared',
+    });
+  if (known !== undefined && isSame(known.value, resource)) return revision;
+  return writeLimit(ports, { kind: 'put', key, value: sharedResourceCodec.encode(resource) });
+}
 
-  constructor(store: CellStore, keys: CellKeys) {
-    this.#store = store;
-    this.#keys = keys;
-  }
-
-  /**
-   * Replaces the definition of a resource. What is claimed stays claimed, also when it is more than there is now: then nothing
-   * more is given until enough has ended.
-   *
-   * @returns the revision at which it holds
-   * @throws ProblemError 409 when the cell has as many as it may have
-   */
-  async set(resource: SharedResource): Promise<number> {
-    const { entries, revision } = await this.#store.list(this.#keys.shared);
-    const key = this.#keys.sharedResource(resource.name);
-    const known = entries.get(key);
-    if (known === undefined && entries.size >= SHARED_RESOURCES_MAX)
-      throw refuse(409, 'too-many', `a cell has at most ${String(SHARED_RESOURCES_MAX)} shared resources`, {
-        hint: 'moorage shared',
-      });
-    const value = sharedResourceCodec.encode(resource);
-    if (known !== undefined && isSame(known.value, resource)) return revision;
-    return writeLimit(this.#store, { kind: 'put', key, value });
-  }
-
-  async remove(name: string): Promise<number> {
-    return writeLimit(this.#store, { kind: 'delete', key: this.#keys.sharedResource(name) });
-  }
+export function removeShared(ports: LimitPorts, name: string): Promise<number> {
+  return writeLimit(ports, { kind: 'delete', key: ports.keys.sharedResource(name) });
 }
 
 function isSame(text: string, resource: SharedResource): boolean {

@@ -1,7 +1,7 @@
 import type { StartTerms } from '../core/quota/ticket.ts';
 import type { HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
-import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
+import type { TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
 import { PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import { bodyOf } from './clients.ts';
@@ -54,14 +54,6 @@ export class ArbiterClient {
     const unanswered = addresses.length === 0 ? 'no arbiter is known' : 'no arbiter answered';
     return units.map((unit) =>
       unit.map((terms) => outcomes.get(terms) ?? { id: terms.claim.id, unanswered }),
-    );
-  }
-
-  /** @throws HttpError, ProblemError */
-  async grants(address: string): Promise<GrantListing> {
-    const { timeoutMs } = this.#options;
-    return bodyOf<GrantListing>(
-      await this.#http.call({ method: 'GET', url: `${address}/v1/grants`, timeoutMs }),
     );
   }
 

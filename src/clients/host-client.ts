@@ -127,29 +127,26 @@ export class HostClient {
   }
 
   /** @throws HttpError, ProblemError */
-  async usage(address: string): Promise<HostUsage> {
-    return bodyOf<HostUsage>(await this.#call({ method: 'GET', url: `${address}/v1/usage` }));
+  usage(address: string): Promise<HostUsage> {
+    return this.#ask('GET', `${address}/v1/usage`);
   }
 
   /**
    * Runs a command inside an allocation. Safe to ask again, under the same command id.
    * @throws HttpError, ProblemError
    */
-  async exec(address: string, id: string, request: ExecRequest): Promise<CommandStatus> {
-    const url = `${address}/v1/allocations/${id}/exec`;
-    return bodyOf<CommandStatus>(await this.#call({ method: 'POST', url, body: request }));
+  exec(address: string, id: string, request: ExecRequest): Promise<CommandStatus> {
+    return this.#ask('POST', `${address}/v1/allocations/${id}/exec`, request);
   }
 
   /** @throws HttpError, ProblemError */
-  async command(address: string, id: string, commandId: string): Promise<CommandStatus> {
-    const url = `${address}/v1/allocations/${id}/exec/${commandId}`;
-    return bodyOf<CommandStatus>(await this.#call({ method: 'GET', url }));
+  command(address: string, id: string, commandId: string): Promise<CommandStatus> {
+    return this.#ask('GET', `${address}/v1/allocations/${id}/exec/${commandId}`);
   }
 
   /** Safe to ask again, under the same command id. @throws HttpError, ProblemError */
-  async signal(address: string, id: string, request: SignalRequest): Promise<SignalAnswer> {
-    const url = `${address}/v1/allocations/${id}/signal`;
-    return bodyOf<SignalAnswer>(await this.#call({ method: 'POST', url, body: request }));
+  signal(address: string, id: string, request: SignalRequest): Promise<SignalAnswer> {
+    return this.#ask('POST', `${address}/v1/allocations/${id}/signal`, request);
   }
 
   /** @throws HttpError, ProblemError */
@@ -169,6 +166,10 @@ export class HostClient {
     });
     if (!isSuccess(answer)) throw await problemErrorOfStream(answer);
     return { offset: Number(answer.headers[LOG_OFFSET_HEADER] ?? request.offset), chunks: answer.chunks };
+  }
+
+  async #ask<T>(method: HttpCall['method'], url: string, body?: unknown): Promise<T> {
+    return bodyOf<T>(await this.#call({ method, url, body }));
   }
 
   #call(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<HttpAnswer> {

@@ -131,14 +131,8 @@ export class MonitorClient {
   }
 
   /** Defines something that hosts share. */
-  async setShared(
-    name: string,
-    body: SharedResourceRequest,
-    options: CallOptions = {},
-  ): Promise<SharedStatus> {
-    return bodyOf(
-      await this.#call({ ...options, method: 'PUT', path: sharedPath(name), body, repeatable: true }),
-    );
+  setShared(name: string, body: SharedResourceRequest, options?: CallOptions): Promise<SharedStatus> {
+    return this.#put(sharedPath(name), body, options);
   }
 
   async removeShared(name: string, options: CallOptions = {}): Promise<void> {
@@ -150,10 +144,8 @@ export class MonitorClient {
     return bodyOf(await this.#get('/v1/quotas', options));
   }
 
-  async setQuota(namespace: string, body: QuotaRequest, options: CallOptions = {}): Promise<QuotaStatus> {
-    return bodyOf(
-      await this.#call({ ...options, method: 'PUT', path: quotaPath(namespace), body, repeatable: true }),
-    );
+  setQuota(namespace: string, body: QuotaRequest, options?: CallOptions): Promise<QuotaStatus> {
+    return this.#put(quotaPath(namespace), body, options);
   }
 
   async removeQuota(namespace: string, options: CallOptions = {}): Promise<void> {
@@ -205,6 +197,10 @@ export class MonitorClient {
     options: CallOptions & Partial<Pick<MonitorCall, 'body' | 'headers' | 'repeatable'>>,
   ): Promise<HttpAnswer> {
     return this.#call({ repeatable: true, ...options, method: 'POST', path });
+  }
+
+  async #put<T>(path: string, body: unknown, options?: CallOptions): Promise<T> {
+    return bodyOf(await this.#call({ ...options, method: 'PUT', path, body, repeatable: true }));
   }
 
   #call(call: Omit<MonitorCall, 'timeoutMs'> & CallOptions): Promise<HttpAnswer> {

@@ -7,8 +7,6 @@ export interface CommitterStats {
   readonly committed: number;
   readonly rebased: number;
   readonly conflicted: number;
-  readonly released: number;
-  readonly evicted: number;
   readonly transactions: number;
   readonly refused: number;
   /** Transactions whose outcome had to be read back. */
@@ -21,8 +19,6 @@ export class CommitTally {
     committed: 0,
     rebased: 0,
     conflicted: 0,
-    released: 0,
-    evicted: 0,
     transactions: 0,
     refused: 0,
     unknownResolved: 0,
@@ -54,8 +50,6 @@ export class CommitTally {
     const outcome = { kind, revision } as const;
     for (const part of pending.unit.parts) {
       this.#stats[kind] += part.places.length;
-      this.#stats.released += part.releases.length;
-      this.#stats.evicted += part.evictions.length;
       for (const place of part.places) pending.open.settle(place.id, outcome);
       for (const { victim } of part.evictions) pending.open.settle(victim.id, outcome);
       for (const { allocation } of part.releases) pending.open.settle(allocation.id, outcome);
