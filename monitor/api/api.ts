@@ -13,8 +13,8 @@ import { schemaRoutes } from './schema-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 
 /**
- * The API that people and roles use. A request goes through `problems.ts`, to one of the routes, which reads its parameters
- * with `requests.ts` and works on `monitor-state.ts`:
+ * The API that people and roles use. `problems.ts` wraps every route with the answers to a store that is away; a route reads its
+ * parameters with `requests.ts` and works on `monitor-state.ts`:
  *
  * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
  * - `host-routes.ts`: hosts, their eligibility, schedulers

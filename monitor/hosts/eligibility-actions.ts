@@ -5,7 +5,7 @@ export interface EligibilityActionsDeps extends Pick<MonitorContext, 'self' | 'l
   readonly eligibility: EligibilityWriter;
 }
 
-/** Eligibility changes that a monitor makes by itself, check after check: one at a time for a host; a failed one is repeated. */
+/** Eligibility changes without an operator: one at a time for a host; one that failed is repeated at the next check. */
 export class EligibilityActions {
   readonly #deps: EligibilityActionsDeps;
   readonly #changing = new Set<string>();

@@ -61,7 +61,7 @@ export class HostWatch {
   /** Checks all hosts, and declares those lost whose delay is over. */
   check(): void {
     this.#findMissing();
-    this.#takeBack();
+    this.#readmit();
     const suspects = this.#suspects();
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [host, sinceMs] of this.#missing) {
@@ -99,7 +99,7 @@ export class HostWatch {
     return suspects;
   }
 
-  #takeBack(): void {
+  #readmit(): void {
     for (const [host, { value }] of this.#deps.copy.eligibility.rows()) {
       if (value.state !== 'lost' || this.#missing.has(host)) continue;
       if (isReporting(this.#deps.view, host) && monitorRank(this.#deps, host) === 0)

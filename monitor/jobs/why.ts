@@ -40,23 +40,23 @@ export class SchedulerQueries {
   async why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
     const owner = this.#copy.owners.get(jobKey)?.value.scheduler;
     const finished = finishedAs(record, standing);
-    if (finished !== null) return own(record, owner ?? '', finished, standing.summary.phase, 0);
+    if (finished !== null) return explained(record, owner ?? '', finished, standing.summary.phase, 0);
     if (owner === undefined) return this.#unowned(record);
     const address = this.#copy.roles.get(`scheduler/${owner}`)?.value.address;
     if (address === undefined)
-      return own(record, owner, `its owner ${owner} is gone; another takes over`, 'unowned');
+      return explained(record, owner, `its owner ${owner} is gone; another takes over`, 'unowned');
     const { namespace, name } = record.job;
     const answer = await answerOf(this.#client.why(address, namespace, name));
-    return answer ?? own(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
+    return answer ?? explained(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
   }
 
   #unowned(record: JobRecord): Why {
     const kind = schedulerKindOf(record.job);
     const schedulers = [...this.#copy.roles.rows()].map(([, row]) => row.value);
     const able = schedulers.filter((role) => role.kind === 'scheduler' && isOfKind(role.policy, kind));
-    if (able.length === 0) return own(record, '', `no scheduler of kind ${kind} is alive`, 'unowned');
+    if (able.length === 0) return explained(record, '', `no scheduler of kind ${kind} is alive`, 'unowned');
     const names = able.map((role) => role.id).join(', ');
-    return own(record, '', `no scheduler has taken it yet; ${names} could`, 'unowned');
+    return explained(record, '', `no scheduler has taken it yet; ${names} could`, 'unowned');
   }
 }
 
@@ -95,7 +95,7 @@ function finishedAs(record: JobRecord, { summary, exit }: Standing): string | nu
   return null;
 }
 
-function own(
+function explained(
   { job }: JobRecord,
   scheduler: string,
   summary: string,

@@ -2,7 +2,7 @@
  * Finishes what has no owner, and deletes records past their time. Each sweep, for the next jobs:
  *
  * - `intent-sweeper.ts`: first ends intents of gangs that their owner left behind
- * - `reaper.ts`: goes round all jobs, and takes those of which this monitor has rank 0
+ * - `reaper.ts`: iterates over all jobs, and handles those of which this monitor has rank 0
  * - `leftovers.ts`: stops and releases allocations of stopped or deleted jobs without an owner
  * - `retention.ts`: deletes outcomes and one-off runs past their retention, on hosts first
  */

@@ -89,9 +89,9 @@ export class AttachSession {
   /** Resolves when more may be written. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#input.ended) return;
-    const room = this.#input.write(bytes);
+    const written = this.#input.write(bytes);
     this.#changed.wake();
-    await room;
+    await written;
   }
 
   endInput(): void {
@@ -155,8 +155,8 @@ export class AttachSession {
     if (base === undefined) throw new HttpError('there is no address to ask', { sent: false });
     const { allocation, ...part } = this.#target;
     const { stdout, stderr } = this.#at;
-    const own = { session: this.#session, input: this.#inputMode };
-    const query = new URLSearchParams({ ...part, ...own, stdout: String(stdout), stderr: String(stderr) });
+    const claim = { session: this.#session, input: this.#inputMode };
+    const query = new URLSearchParams({ ...part, ...claim, stdout: String(stdout), stderr: String(stderr) });
     const url = `${base}/v1/allocations/${allocation}/attach?${query.toString()}`;
     const answer = await this.#deps.channels.open({ url, timeoutMs: OPEN_TIMEOUT_MS, signal });
     if (answer.kind === 'open') return answer.channel;

@@ -18,7 +18,7 @@ export class EventCursor {
     return this.#since;
   }
 
-  /** A stream began while its monitor was at this place: whoever asked for `now` goes on from there. */
+  /** A stream began while its monitor was at this place: a follower that asked for `now` resumes from there. */
   began(place: string): void {
     if (this.#since === 'now' && eventPositionOf(place) !== null) this.#since = place;
   }

@@ -148,7 +148,7 @@ function armedPlain<P extends object>(
 interface Wrapping {
   call(method: string, args: readonly unknown[], go: () => Promise<unknown>): Promise<unknown>;
   tell(method: string, args: readonly unknown[]): Deliveries;
-  /** Methods whose last argument is called when there is news. */
+  /** Methods whose last argument is a listener. */
   readonly tells: ReadonlySet<string>;
   /** Methods that do no I/O: they are passed on as they are. */
   readonly quiet?: ReadonlySet<string>;

@@ -49,7 +49,7 @@ export function subjectOfRoute(method: string, path: string): string {
   return [method.toLowerCase(), ...words.map((word) => word.replace(':', ''))].join('.');
 }
 
-/** The route that a call goes to. A fixed word of a route wins over a parameter, as it does in the servers. */
+/** The route that a call goes to. A fixed part of a route's path wins over a parameter, as it does in the servers. */
 export function subjectOfCall(method: string, url: string): string {
   // What stands before `/v1/` is the peer's address.
   const words = (url.slice(Math.max(0, url.indexOf('/v1/'))).split('?')[0] ?? '').split('/');

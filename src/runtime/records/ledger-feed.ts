@@ -70,10 +70,10 @@ export class LedgerFeed {
 
   #read({ key, value, modRevision }: Entry): void {
     const host = key.slice(this.#prefix.length);
-    const heard = this.#book.receive(host, value, modRevision, this.#waits);
-    if (heard === 'old' || heard === 'deferred-again') return;
-    if (heard === 'deferred') this.#options.onUnread?.(host);
-    else if (heard === 'own') this.#options.onLedger(host);
+    const result = this.#book.receive(host, value, modRevision, this.#waits);
+    if (result === 'old' || result === 'deferred-again') return;
+    if (result === 'deferred') this.#options.onUnread?.(host);
+    else if (result === 'own') this.#options.onLedger(host);
     else {
       const ledger = decodeOrSkip(ledgerCodec, value, (error) => this.#options.onBadRecord?.(error, key));
       if (ledger !== null && this.#book.observe(host, ledger, modRevision)) this.#options.onLedger(host);

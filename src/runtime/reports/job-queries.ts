@@ -77,7 +77,7 @@ export class JobQueries {
     const stop = new AbortController();
     this.#stop = stop;
     const cancel = clock.after(ANSWER_MS, () => stop.abort());
-    const take = (frame: ReportFrame): void => {
+    const onFrame = (frame: ReportFrame): void => {
       cancel();
       if (frame.kind === 'part') {
         if (!merged.addPart(frame)) for (const key of jobsOf(frame)) behind.add(key);
@@ -85,7 +85,7 @@ export class JobQueries {
       else throw new SourceError(`${monitor.name} does not answer for single jobs`);
     };
     merged.beginRead();
-    await reader.read(monitor, `?jobs=${encodeURIComponent(jobKeys.join(','))}`, stop.signal, take);
+    await reader.read(monitor, `?jobs=${encodeURIComponent(jobKeys.join(','))}`, stop.signal, onFrame);
     cancel();
     merged.endRead();
     return { isComplete, behind };

@@ -109,7 +109,7 @@ export class MonitorStream {
     });
   }
 
-  /** @throws SourceError when another monitor may hear more hosts */
+  /** @throws SourceError when more hosts may report to another monitor */
   #leaveWhenCutOff({ name }: ReportSource): void {
     const parts = this.#parts;
     if (!this.#upstream.complete) return;

@@ -20,7 +20,7 @@ import { ReportReader } from './stream-reader.ts';
  * - `stream-reader.ts`: opens report streams, a bounded number at once, and reads their frames
  * - `host-streams.ts`: one stream a host, for monitors
  * - `monitor-stream.ts`: one monitor's stream with all hosts in it, for schedulers and arbiters
- * - `monitor-reachability.ts`: when that monitor hears too few hosts, and another one is tried
+ * - `monitor-reachability.ts`: when most hosts are silent to that monitor, so that another one is tried
  * - `merged-view.ts`: merges messages, and knows which hosts are reporting, silent or awaited
  * - `cell-view.ts`: the view itself, with its index by allocation and job
  * - `job-queries.ts`: asks the monitor for single jobs whose reports were not kept

@@ -41,12 +41,12 @@ export class ReportReader {
     for (const resolve of this.#waitingToConnect.splice(0)) resolve();
   }
 
-  /** Reads one stream until it ends. `take` may throw a SourceError, which ends it. Never rejects. */
+  /** Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects. */
   async read(
     source: ReportSource,
     query: string,
     signal: AbortSignal,
-    take: (frame: ReportFrame) => void,
+    onFrame: (frame: ReportFrame) => void,
   ): Promise<void> {
     let connecting = true;
     const connected = (): void => {
@@ -70,7 +70,7 @@ export class ReportReader {
         for (const value of parser.push(chunk)) {
           const frame = readReportFrame(value);
           if (frame === null) throw new SourceError(`${source.name} sent something that is no report`);
-          take(frame);
+          onFrame(frame);
           connected();
         }
       }

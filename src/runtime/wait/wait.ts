@@ -5,6 +5,7 @@
  * - `wait.ts`: waits for a time (`sleep`), for signals (`untilAborted`), with a deadline (`withDeadline`), and calls work
  *   periodically (`every`)
  * - `backoff.ts`: delays between retries
+ * - `retry.ts`: repeats a call of the store until it is answered
  * - `waker.ts`: a loop sleeps until it is woken
  * - `abandon.ts`: ends a role from below
  */

@@ -129,7 +129,7 @@ describe('Arbiter', () => {
     expect(await ask(arbiter, terms(2))).toEqual(['granted']);
   });
 
-  it('I40 what another monitor begins to tell of a silent host does not make it one that is heard', async () => {
+  it('I40 the beginning of a stream of another monitor does not make a silent host a reporting one', async () => {
     await world.setQuota({ namespace: 'default', allocations: 1 });
     const arbiter = await seasoned();
     expect(await ask(arbiter, terms(1))).toEqual(['granted']);

@@ -52,7 +52,7 @@ async function ask(addresses: readonly string[], count = 1): Promise<readonly st
 }
 
 describe('ArbiterClient', () => {
-  it('goes on to the next arbiter while the asked one cannot decide, and stops where one did', async () => {
+  it('asks the next arbiter while one cannot decide, and stops where one did', async () => {
     const [standby, keeper, last] = [
       await arbiter('standby'),
       await arbiter('ticket'),
@@ -64,7 +64,7 @@ describe('ArbiterClient', () => {
     expect(await ask([full.address, keeper.address])).toEqual(['quota']);
   });
 
-  it('of several that cannot decide, the one that says why is heard', async () => {
+  it('of several that cannot decide, the one with a reason wins', async () => {
     const [standby, starting] = [await arbiter('standby'), await arbiter('starting')];
     expect(await ask([starting.address, standby.address, GONE])).toEqual(['starting']);
     expect(await ask([standby.address, starting.address])).toEqual(['starting']);

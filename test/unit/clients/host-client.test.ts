@@ -53,7 +53,7 @@ describe('the client of a host', () => {
     });
   });
 
-  it('tells what was surely not done from what nobody knows', async () => {
+  it('tells what was surely not done from what is unknown', async () => {
     let fate: 'refuse' | 'drop-reply' = 'refuse';
     const { world, address, client } = await served(new MemoryNetwork({ fate: () => fate }));
     const order = someStart();

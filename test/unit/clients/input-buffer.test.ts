@@ -46,7 +46,7 @@ describe('input that is held', () => {
     );
   });
 
-  it('S2.5 whoever writes more than it holds waits until some was taken', async () => {
+  it('S2.5 a writer of more than it holds waits until some was confirmed', async () => {
     const buffer = new InputBuffer(10);
     await buffer.write(new Uint8Array(10));
     let written = false;
@@ -58,7 +58,7 @@ describe('input that is held', () => {
     expect(written).toBe(true);
   });
 
-  it('lets go of who waits when nobody reads any more', async () => {
+  it('releases waiting writers when the input is no longer read', async () => {
     const buffer = new InputBuffer(1);
     const waiting = buffer.write(new Uint8Array(5));
     buffer.drop();

@@ -11,7 +11,7 @@ afterEach(() => world.close());
 const RUN = { name: 'hello', type: 'batch', command: ['x'] };
 
 describe('MonitorClient', () => {
-  it('S4.32 speaks the whole API, and goes on to the next monitor when one is gone', async () => {
+  it('S4.32 speaks the whole API, and asks the next monitor when one is gone', async () => {
     await world.host('h1');
     const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
     const client = new MonitorClient(world.http, { urls: [one.address, two.address], from: 'a test' });

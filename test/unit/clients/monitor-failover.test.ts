@@ -42,7 +42,7 @@ test('a busy answer stands only when no other monitor has a better one', async (
   await expect(clientOf(none, [A, B]).jobs()).rejects.toMatchObject({ problem: { code: 'store-away' } });
 });
 
-test('nobody there: names who was asked, who named them, and whether something may have been done', async () => {
+test('no answer: names the monitors, where their addresses come from, and whether something may have been done', async () => {
   const lost = new FakeHttp({ [A]: () => 'lost', [B]: () => 'refused' });
   await expect(clientOf(lost, [A, B]).stop({ namespace: 'n', job: 'j' })).rejects.toMatchObject({
     sent: true,

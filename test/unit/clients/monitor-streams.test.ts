@@ -25,7 +25,7 @@ async function placedRun() {
 }
 
 describe('logs of a MonitorClient', () => {
-  it('I28 logs go on at another monitor from the last offset when the first is lost', async () => {
+  it('I28 logs resume at another monitor from the last offset when the first is lost', async () => {
     const { host, one, two, client, run, of } = await placedRun();
     let text = '';
     const done = (async () => {

@@ -84,7 +84,7 @@ test('S2.5 a real event stream: id, event and data, beats as comments, and on as
   await until(() => monitor.state.events.readers === 0);
 });
 
-test('whoever was away for longer than is held is told of the gap first', async () => {
+test('a reader that was away for longer than events are held gets a gap first', async () => {
   const { submit, open, leave } = await served();
   await submit('one');
   const { stream } = await open({ 'last-event-id': 'elsewhere:7' });

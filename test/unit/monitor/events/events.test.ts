@@ -77,7 +77,7 @@ describe('events', () => {
     expect(placed).toMatchObject({ kind: 'placed', id: `${String(revision)}.1` });
   });
 
-  it('I52 says with a stream where it begins, and what comes after it is there for whoever goes on', async () => {
+  it('I52 says with a stream where it begins, and a follower can resume from there', async () => {
     const { monitor, address } = await world.monitor();
     const client = new MonitorClient(world.http, { urls: [address], from: 'a test' });
     const cursor = new EventCursor('now');
@@ -133,8 +133,8 @@ describe('events', () => {
     await until(() => asked > 1);
     await world.clock.advance(10_000);
     await until(() => asked > 2);
-    const told = (await held(address)).filter((event) => event.id.startsWith('s1:'));
-    expect(told.map((event) => [event.id, event.kind])).toEqual([
+    const calls = (await held(address)).filter((event) => event.id.startsWith('s1:'));
+    expect(calls.map((event) => [event.id, event.kind])).toEqual([
       ['s1:1.7', 'conflict'],
       ['s1:2.1', 'conflict'],
     ]);
@@ -204,7 +204,7 @@ describe('EventLog', () => {
     for (const ordinal of [0, 1]) log.add({ ...event(480), id: `480.${String(ordinal)}` });
     for (const since of ['475.0', '480.0', '480.1', '480.7'])
       expect(await read(log, since)).toEqual(['gap', 'gap', '480.0', '480.1']);
-    // Whoever knows all of the revision has missed nothing.
+    // A follower that knows all of the revision has missed nothing.
     expect(await read(log, '480')).toEqual([]);
     expect(await read(log, '481')).toEqual(['gap']);
     log.close();
@@ -221,7 +221,7 @@ describe('EventLog', () => {
     log.close();
   });
 
-  it('I52 goes on after an id that is older than what it shows to newcomers, with nothing left out', async () => {
+  it('I52 resumes after an id that is older than what new readers get, with nothing left out', async () => {
     const log = new EventLog('m1', new ManualClock(), () => 2 * EVENTS_MAX);
     log.missed(1, 'start', true);
     for (let n = 2; n < EVENTS_MAX + 1_000; n++) log.add(event(n));
@@ -230,7 +230,7 @@ describe('EventLog', () => {
     log.close();
   });
 
-  it('I52 tells whoever reads before it knows anything that something may be missing', async () => {
+  it('I52 a reader from before the first snapshot gets a gap', async () => {
     const log = new EventLog('m1', new ManualClock(), () => 0);
     const leave = new AbortController();
     const stream = log.read('now', true, leave.signal)[Symbol.asyncIterator]();

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-describe('verdicts', () => {
+describe('eligibility', () => {
   it('I62 a drain and the ledger change together, so that no commit can miss it', async () => {
     await world.host('h1');
     const { address } = await world.monitor();
@@ -45,7 +45,7 @@ describe('verdicts', () => {
     expect(await world.eligibilityOf('h1')).not.toHaveProperty('drainDeadlineMs');
   });
 
-  it('I4 a commit that moves the ledger meanwhile is not lost under the verdict', async () => {
+  it('I4 a commit that moves the ledger meanwhile is not lost under the change', async () => {
     await world.host('h1');
     const store = world.newStore();
     const { address } = await world.monitor('m1', { store });
@@ -66,7 +66,7 @@ describe('verdicts', () => {
     });
   });
 
-  it('an unknown outcome is read back, and one verdict counts once', async () => {
+  it('an unknown outcome is read back, and one change counts once', async () => {
     await world.host('h1');
     const store = world.newStore();
     const { address } = await world.monitor('m1', { store });
@@ -110,7 +110,7 @@ describe('lost hosts', () => {
     await settle();
   }
 
-  /** Time passes; those who live go on saying so. */
+  /** Time passes; living hosts renew their sessions. */
   async function pass(seconds: number, living: readonly ReportingHost[]): Promise<void> {
     for (let second = 0; second < seconds; second++) {
       await world.clock.advance(1_000);
@@ -147,7 +147,7 @@ describe('lost hosts', () => {
     expect(await world.eligibilityOf('h1')).toBeNull();
   });
 
-  it('I18 when more than 30 % vanish within 10 s nobody is declared lost, and people are told', async () => {
+  it('I18 when more than 30 % vanish within 10 s no host is declared lost, and an event says so', async () => {
     const { hosts, monitor, address } = await cell(6);
     for (const host of hosts.slice(0, 2)) await kill(host);
     await pass(60, hosts.slice(2));
@@ -174,7 +174,7 @@ describe('lost hosts', () => {
     });
   });
 
-  it('S4.36 lists a silent host as stale with its last word, and says whether the view is complete', async () => {
+  it('S4.36 lists a silent host as stale since its last message, and says whether the view is complete', async () => {
     const { hosts, address } = await cell(2);
     const heardMs = world.clock.nowMs();
     const list = async () => (await world.call('GET', `${address}/v1/hosts`)).body as HostListAnswer;

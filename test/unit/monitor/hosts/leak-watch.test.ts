@@ -47,7 +47,7 @@ async function events(): Promise<readonly string[]> {
 const LONG_MS = SETTLED_MS + 30_000;
 
 describe('a leaking host', () => {
-  it('S3.14 S3.13 is drained when it has refused work for long, taken back when it has been clean for long, and people are told', async () => {
+  it('S3.14 S3.13 is drained when it has refused work for long, ready again when it has been clean for long, and events say so', async () => {
     await saysLeaks('h1', LEAKS_MAX + 1);
     await pass(SETTLED_MS - 30_000);
     expect(await world.eligibilityOf('h1')).toBeNull();
@@ -61,8 +61,8 @@ describe('a leaking host', () => {
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'draining' });
     await pass(60_000);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
-    const told = (await events()).filter((kind) => kind !== 'host-joined' && kind !== 'host-alive');
-    expect(told).toEqual(['host-leaking', 'host-draining', 'host-clean', 'host-ready']);
+    const seen = (await events()).filter((kind) => kind !== 'host-joined' && kind !== 'host-alive');
+    expect(seen).toEqual(['host-leaking', 'host-draining', 'host-clean', 'host-ready']);
     expect(await world.eligibilityOf('h2')).toBeNull();
   });
 

@@ -36,7 +36,7 @@ describe('jobs through a monitor', () => {
     expect(again).toMatchObject({ status: 200, body: { version: 1, changed: false } });
   });
 
-  it('If-Match guards against a version that somebody else has changed', async () => {
+  it('If-Match guards against a version that another request has changed', async () => {
     const { address } = await world.monitor();
     await world.call('POST', `${address}/v1/jobs`, FILE);
     const guarded = (version: string) =>
@@ -125,7 +125,7 @@ describe('jobs through a monitor', () => {
     expect(await why()).toEqual(answer);
   });
 
-  it('I57 with the store away reads go on and writes answer 503 with Retry-After', async () => {
+  it('I57 with the store away reads are answered and writes answer 503 with Retry-After', async () => {
     const store = world.newStore();
     const { monitor, address } = await world.monitor('m1', { store });
     await world.call('POST', `${address}/v1/jobs`, FILE);

@@ -104,7 +104,7 @@ describe('reaper', () => {
     expect(monitor.state.copy.allocations.size).toBe(2);
   });
 
-  it('S1.12 a lost host keeps its room until the orphan time, then it is given back and the history kept', async () => {
+  it('S1.12 a lost host keeps its capacity until the orphan time, then it is given back and the history kept', async () => {
     const host = await world.host('h1');
     const others = [await world.host('h2'), await world.host('h3')];
     const { monitor } = await world.monitor('m1', { reaper: { orphanMs: 300_000 } });
@@ -139,7 +139,7 @@ describe('reaper', () => {
     await pass(400, others);
     await until(() => monitor.state.copy.allocations.size === 1);
     const back = await world.host('h1');
-    // Nobody has heard of the third one: that no record names it says nothing.
+    // The third host has never reported: that no report names it is no evidence.
     for (const report of [reportOf('h1', 'a1'), reportOf('h1', 'a2', wanted), reportOf('h1', 'a3')])
       back.change(report);
     await pass(10, [...others, back]);
@@ -210,7 +210,7 @@ describe('reaper', () => {
     },
   );
 
-  it('says so when a host refuses a stop, and keeps the room', async () => {
+  it('says so when a host refuses a stop, and keeps the capacity', async () => {
     const host = await world.host('h1');
     const client = world.network.client('m1');
     const http: HttpClient = {
@@ -234,7 +234,7 @@ describe('reaper', () => {
     expect(monitor.state.copy.allocations.size).toBe(1);
   });
 
-  it('I18 deletes no outcome before it heard the host, and then lets the host forget first', async () => {
+  it('I18 deletes no outcome before the host reported, and then lets the host forget first', async () => {
     const host = await world.host('h1');
     host.change(reportOf('h1', 'a1', { state: 'complete', released: true }));
     await world.end(allocationOf('h1', 'a1'));
@@ -256,7 +256,7 @@ describe('reaper', () => {
     expect(host.reports.size).toBe(0);
   });
 
-  it('S1.12 the outcomes of a lost host stay until the orphan time after its verdict', async () => {
+  it('S1.12 the outcomes of a lost host stay until the orphan time after its declaration', async () => {
     const host = await world.host('h1');
     const others = [await world.host('h2'), await world.host('h3')];
     await world.end(allocationOf('h1', 'a1'));
@@ -271,7 +271,7 @@ describe('reaper', () => {
     await until(() => monitor.state.copy.outcomes.size === 0);
   });
 
-  it('the outcomes of a host that is no longer registered wait for nobody', async () => {
+  it('the outcomes of a host that is no longer registered wait for no host', async () => {
     await world.end(allocationOf('h1', 'a1'));
     const { monitor } = await world.monitor('m1', { reaper: { outcomeRetentionMs: 1_000 } });
     await pass(5, []);
@@ -279,7 +279,7 @@ describe('reaper', () => {
   });
 });
 
-/** A verdict later than the placing; of its two records only one is known to the monitor. */
+/** An eligibility change later than the placing; of its two records the monitor knows only one. */
 async function raiseCounter(where: 'eligibility' | 'ledger', counter: number): Promise<void> {
   if (where === 'eligibility') {
     const verdict = { state: 'ready', reason: '', by: 'test', sinceMs: 0, counter } as const;

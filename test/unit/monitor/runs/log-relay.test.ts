@@ -70,7 +70,7 @@ describe('log relay', () => {
     expect(state).toMatchObject({ text: 'one two', ended: true });
   });
 
-  it('I28 goes on from the offset when the stream from the host is cut: no gap, no repeat', async () => {
+  it('I28 resumes from the offset when the stream from the host is cut: no gap, no repeat', async () => {
     const { host, start, finish, url } = await running();
     await start();
     const { state, done } = collect(await open(`${url}?follow=true`));
@@ -85,7 +85,7 @@ describe('log relay', () => {
     expect(state.ended).toBe(true);
   });
 
-  it('S2.7 a client goes on at another monitor from its last offset', async () => {
+  it('S2.7 a client resumes at another monitor from its last offset', async () => {
     const { host, start, finish, url, job } = await running();
     const second = await world.monitor('m2');
     await start();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RecordCache } from '../../../../monitor/view/record-cache.ts';
 
-function roomOf() {
+function cacheOf() {
   const seen = { decoded: 0, bad: [] as string[], changes: 0 };
-  const room = new RecordCache<string>({
+  const cache = new RecordCache<string>({
     name: 'jobs',
     prefix: 'jobs/',
     lazy: true,
@@ -16,44 +16,44 @@ function roomOf() {
     onChange: () => (seen.changes += 1),
   });
   const put = (name: string, value: string, modRevision: number): void =>
-    room.put({ key: `jobs/${name}`, value, createRevision: 1, modRevision }, modRevision, 0);
-  return { room, seen, put };
+    cache.put({ key: `jobs/${name}`, value, createRevision: 1, modRevision }, modRevision, 0);
+  return { cache, seen, put };
 }
 
 describe('a cache that decodes late', () => {
   it('reads a record once, and only when it is asked for', () => {
-    const { room, seen, put } = roomOf();
+    const { cache, seen, put } = cacheOf();
     put('a', 'one', 1);
     put('b', 'two', 2);
-    expect([...room.names()]).toEqual(['a', 'b']);
-    expect(room.has('a')).toBe(true);
+    expect([...cache.names()]).toEqual(['a', 'b']);
+    expect(cache.has('a')).toBe(true);
     expect(seen).toMatchObject({ decoded: 0, changes: 2 });
-    expect(room.get('a')?.value).toBe('ONE');
-    expect(room.get('a')?.value).toBe('ONE');
+    expect(cache.get('a')?.value).toBe('ONE');
+    expect(cache.get('a')?.value).toBe('ONE');
     expect(seen.decoded).toBe(1);
-    expect([...room.rows()].map(([name, { value }]) => [name, value])).toEqual([
+    expect([...cache.rows()].map(([name, { value }]) => [name, value])).toEqual([
       ['a', 'ONE'],
       ['b', 'TWO'],
     ]);
   });
 
   it('keeps the last good value of a record that cannot be read', () => {
-    const { room, seen, put } = roomOf();
+    const { cache, seen, put } = cacheOf();
     put('a', 'one', 1);
-    expect(room.get('a')?.value).toBe('ONE');
+    expect(cache.get('a')?.value).toBe('ONE');
     put('a', 'bad', 2);
     put('a', 'bad again', 3);
-    expect(room.get('a')).toMatchObject({ value: 'ONE', modRevision: 1 });
+    expect(cache.get('a')).toMatchObject({ value: 'ONE', modRevision: 1 });
     expect(seen.bad).toEqual(['jobs/a']);
     put('a', 'two', 4);
-    expect(room.get('a')?.value).toBe('TWO');
+    expect(cache.get('a')?.value).toBe('TWO');
   });
 
   it('leaves out a record that could never be read', () => {
-    const { room, seen, put } = roomOf();
+    const { cache, seen, put } = cacheOf();
     put('a', 'bad', 1);
-    expect([...room.rows()]).toEqual([]);
-    expect(room.get('a')).toBeUndefined();
+    expect([...cache.rows()]).toEqual([]);
+    expect(cache.get('a')).toBeUndefined();
     expect(seen.bad).toEqual(['jobs/a']);
   });
 });

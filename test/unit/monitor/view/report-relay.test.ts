@@ -21,7 +21,7 @@ afterEach(async () => {
 /** @param kept jobs whose reports are kept; null: all */
 function follow(
   sources: () => readonly ReportSource[],
-  told: string[] = [],
+  seen: string[] = [],
   kept: ReadonlySet<string> | null = null,
 ): ReportFollower {
   const follower = new ReportFollower({
@@ -34,8 +34,8 @@ function follow(
     },
     handlers: {
       keeps: ({ namespace, job }) => kept?.has(`${namespace}/${job}`) ?? true,
-      onReport: (report) => told.push(`${report.id} ${report.state}`),
-      onHost: (sight, what) => told.push(`${sight.host} ${what}`),
+      onReport: (report) => seen.push(`${report.id} ${report.state}`),
+      onHost: (freshness, what) => seen.push(`${freshness.host} ${what}`),
     },
     options: { mode: 'any-one' },
   });
@@ -44,7 +44,7 @@ function follow(
   return follower;
 }
 
-/** Time passes in small steps, and all that live go on saying so. */
+/** Time passes in small steps; living hosts renew their sessions. */
 async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     await world.clock.advance(1_000);
@@ -66,7 +66,9 @@ describe('the merged view as a source', () => {
     await until(() => follower.view.size === 2);
     hosts[0]?.gone('a1');
     await until(() => follower.view.allocation('a1') === undefined);
-    expect([...follower.view.hosts()].map((sight) => [sight.host, sight.seq, sight.staleSinceMs])).toEqual([
+    expect(
+      [...follower.view.hosts()].map((freshness) => [freshness.host, freshness.seq, freshness.staleSinceMs]),
+    ).toEqual([
       ['h1', 2, null],
       ['h2', 1, null],
     ]);
@@ -93,12 +95,12 @@ describe('the merged view as a source', () => {
     host.change(reportOf('h1', 'a1'));
     const [one, two] = [await world.monitor('m1'), await world.monitor('m2')];
     for (const { monitor } of [one, two]) await until(() => monitor.state.follower.view.size === 1);
-    const told: string[] = [];
+    const seen: string[] = [];
     const sources = [
       { name: 'm1', url: one.address },
       { name: 'm2', url: two.address },
     ];
-    const follower = follow(() => sources, told);
+    const follower = follow(() => sources, seen);
     await until(() => follower.view.complete);
     const first = follower.source;
     await (first === 'm1' ? one : two).monitor.close();
@@ -107,7 +109,7 @@ describe('the merged view as a source', () => {
     await until(() => follower.view.allocation('a1')?.state === 'complete');
     await until(() => follower.view.complete);
     expect(follower.source).not.toBe(first);
-    expect(told.filter((line) => line.startsWith('a1'))).toEqual(['a1 running', 'a1 complete']);
+    expect(seen.filter((line) => line.startsWith('a1'))).toEqual(['a1 running', 'a1 complete']);
   });
 
   /** Two monitors, and a follower that is with the first of them when it loses the hosts. */
@@ -121,30 +123,30 @@ describe('the merged view as a source', () => {
       for (const { address } of cut) world.severed.add(`${name} ${address}`);
       for (const { address } of cut) world.network.cut(address);
     };
-    const heard = (): number =>
+    const reporting = (): number =>
       [...follower.view.hosts()].filter((host) => host.staleSinceMs === null).length;
-    expect(heard()).toBe(hosts.length);
-    return { follower, sever, heard };
+    expect(reporting()).toBe(hosts.length);
+    return { follower, sever, reporting };
   }
 
   it('S4.4 leaves a monitor that is cut off from most hosts, though it is up', async () => {
     const hosts = [await world.host('h1'), await world.host('h2'), await world.host('h3')];
-    const { follower, sever, heard } = await followCutOff(hosts);
+    const { follower, sever, reporting } = await followCutOff(hosts);
     sever('m1', hosts.slice(1));
     await pass(30, hosts);
     expect(follower.source).toBe('m2');
-    expect(heard()).toBe(3);
+    expect(reporting()).toBe(3);
     hosts[1]?.change(reportOf('h2', 'a1'));
     await until(() => follower.view.allocation('a1') !== undefined);
   });
 
   it('S4.4 stays with a monitor that hears half of the hosts', async () => {
     const hosts = [await world.host('h1'), await world.host('h2')];
-    const { follower, sever, heard } = await followCutOff(hosts);
+    const { follower, sever, reporting } = await followCutOff(hosts);
     sever('m1', hosts.slice(1));
     await pass(60, hosts);
     expect(follower.source).toBe('m1');
-    expect(heard()).toBe(1);
+    expect(reporting()).toBe(1);
   });
 
   it('S4.4 goes round the monitors ever more rarely when none hears the hosts', async () => {
@@ -165,17 +167,17 @@ describe('the merged view as a source', () => {
     expect(changes).toBeLessThanOrEqual(4);
   });
 
-  it('I51 passes on that a host is silent, and that it is heard again', async () => {
+  it('I51 passes on that a host is silent, and that it reports again', async () => {
     const [quiet, other] = [await world.host('h1'), await world.host('h2')];
     quiet.change(reportOf('h1', 'a1'));
     const { address } = await world.monitor();
-    const told: string[] = [];
-    const follower = follow(() => [{ name: 'm1', url: address }], told);
+    const seen: string[] = [];
+    const follower = follow(() => [{ name: 'm1', url: address }], seen);
     await until(() => follower.view.complete && follower.view.size === 1);
     const heardMs = world.clock.nowMs();
     await quiet.close();
     await pass(6, [other]);
-    expect(told).toContain('h1 silent');
+    expect(seen).toContain('h1 silent');
     expect(follower.view.host('h1')).toMatchObject({ staleSinceMs: heardMs, allocations: 1 });
     const back = await world.host('h1');
     back.incarnation = 2;
@@ -198,7 +200,7 @@ describe('the merged view as a source', () => {
     expect(follower.view.allocation('a1')?.state).toBe('running');
   });
 
-  it('I50 keeps what it is told to keep, and learns the rest when that is wanted', async () => {
+  it('I50 keeps the wanted reports, and fetches the rest when asked', async () => {
     const host = await world.host('h1');
     for (const job of ['web', 'sum']) host.change(reportOf('h1', `${job}-1`, { job }));
     const { monitor, address } = await world.monitor();

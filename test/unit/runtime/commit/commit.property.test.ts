@@ -83,12 +83,12 @@ class CountingStore extends MemoryCellStore {
 class LaggingWatch extends MemoryCellStore {
   readonly leftOut: { revision: number; isOwn: boolean }[] = [];
   readonly #own: ReadonlySet<number>;
-  readonly #last: { told: Promise<void> };
+  readonly #last: { seen: Promise<void> };
 
   constructor(own: ReadonlySet<number>, options: MemoryStoreOptions & { readonly random: Random }) {
-    const last = { told: Promise.resolve() };
+    const last = { seen: Promise.resolve() };
     const deliver = (tell: () => void): void => {
-      last.told = last.told.then(() => turns(options.random.below(4))).then(tell);
+      last.seen = last.seen.then(() => turns(options.random.below(4))).then(tell);
     };
     super({ ...options, deliver });
     this.#last = last;
@@ -114,7 +114,7 @@ class LaggingWatch extends MemoryCellStore {
   }
 
   delivered(): Promise<void> {
-    return this.#last.told;
+    return this.#last.seen;
   }
 }
 

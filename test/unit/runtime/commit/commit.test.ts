@@ -347,7 +347,7 @@ describe('committer', () => {
     const cell = await cellOf(1);
     const faulty = new FaultyStore(cell.store, cell.random);
     const world = await cell.scheduler({ store: faulty.store, rebasesMax: 8 });
-    // Somebody else is always first: between our reading of the ledger and our writing it, it moves.
+    // Another scheduler is always first: the ledger moves between our read and our write.
     faulty.next = () => {
       const key = keys.ledger('h0');
       void cell.store.attempt({
@@ -412,7 +412,7 @@ describe('committer', () => {
     cell.check();
   });
 
-  it('waits while the store is away, and goes on after', async () => {
+  it('waits while the store is away, and resumes after', async () => {
     const cell = await cellOf();
     const faulty = new FaultyStore(cell.store, cell.random);
     const world = await cell.scheduler({ store: faulty.store });

@@ -12,7 +12,7 @@ import { mortal } from '../../../support/mortal-store.ts';
 
 const FAULTS: readonly AttemptFault[] = ['reply-lost', 'request-lost', 'lands-late', 'unavailable'];
 
-it('I6 I55 I1 I3 all of a gang by intent or nothing, whoever dies or sweeps at whatever time, with a store that fails', async () => {
+it('I6 I55 I1 I3 all of a gang by intent or nothing, whichever process dies or sweeps at whatever time, with a store that fails', async () => {
   const seen = { made: 0, givenUp: 0, cutShort: 0, evicted: 0, kept: 0 };
   await fc.assert(
     fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 30 }), async (seed, faultPercent) => {

@@ -13,7 +13,7 @@ const keys = cellKeys('test');
 const POOL = keys.pool('power/cell');
 const POWER = { name: 'power', unit: 'W', by: null, capacity: 1_000, capacities: {} };
 
-/** What somebody else is faster at. */
+/** Where another process is faster. */
 type Moved = 'ledger' | 'pool' | null;
 
 /**

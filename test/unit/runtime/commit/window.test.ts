@@ -111,7 +111,7 @@ describe('how many transactions are under way', () => {
         const tookMs = contend(windows, perSecond, leastMs, 300);
         const underWay = windows.reduce((all, one) => all + one.transactions, 0);
         const fewestMs = ((2 * schedulers) / perSecond) * 1000;
-        // Nobody may go below two; the store's own time may be three times its least; a tenth for the swing.
+        // No window goes below two; the store's own time may be three times its least; a tenth for the swing.
         expect(tookMs).toBeLessThanOrEqual(Math.max(50, fewestMs, 3 * leastMs) * 1.1);
         // What it can answer in its least time is under way at any moment, or all that is allowed.
         expect(underWay).toBeGreaterThanOrEqual(
@@ -132,7 +132,7 @@ describe('how many transactions are under way', () => {
       nowMs += tookMs;
       mostMs = Math.max(mostMs, tookMs);
     }
-    // Nobody may go below two.
+    // No window goes below two.
     expect(mostMs).toBeLessThanOrEqual(Math.max(50, ((2 * schedulers) / perSecond) * 1000) * 1.1);
   });
 

@@ -69,7 +69,7 @@ describe('F1 the store', () => {
     expect(points.names.at(-1)).toBe('scheduler/store.read/allocs+ledger:after');
   });
 
-  it('tells a follower everything anew when what it was to be told failed', async () => {
+  it('sends a follower a new snapshot when a delivery failed', async () => {
     const points = new Points();
     const cell = new MemoryCell({ clock });
     const store = armedStore(points, cell);

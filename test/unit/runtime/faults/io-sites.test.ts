@@ -26,7 +26,7 @@ describe('F1 every I/O of every role has a fail-point', () => {
     expect(scan.unknownPorts).toEqual([]);
   });
 
-  it('no method of a port is handed on instead of called, where nobody would see it', () => {
+  it('no method of a port is handed on instead of called, where the scan would miss it', () => {
     expect(scan.hidden).toEqual([]);
   });
 

@@ -45,7 +45,7 @@ describe('what MOORAGE_FAILPOINT says', () => {
     expect(failPointsOf({ ...world, orders: undefined })).toBeNull();
   });
 
-  it('counts from when it is told to', () => {
+  it('counts from when the world says so', () => {
     let counts = false;
     const points = failPointsOf({
       ...{ seen: null, kill: () => Promise.resolve(), sleep: () => Promise.resolve(), fires: () => true },

@@ -17,7 +17,7 @@ const keys = cellKeys('test');
 describe('the meta record', () => {
   const maker = (name: string) => ({ nowMs: 5, makeUuid: () => name });
 
-  it('is made by whoever comes first, and read by all others', async () => {
+  it('is made by the first process, and read by all later ones', async () => {
     const store = new MemoryCellStore({ clock: new ManualClock() });
     const metas = await Promise.all(['a', 'b', 'c'].map((name) => openMeta(store, keys, maker(name))));
     expect(new Set(metas.map((meta) => meta.incarnation)).size).toBe(1);
@@ -42,13 +42,13 @@ describe('the meta record', () => {
     const clock = new ManualClock();
     const store = new MemoryCellStore({ clock });
     await openMeta(store, keys, maker('a'));
-    let told = 0;
-    const stop = watchIncarnation(store, keys, 'a', () => (told += 1));
+    let seen = 0;
+    const stop = watchIncarnation(store, keys, 'a', () => (seen += 1));
     await clock.advance(10);
-    expect(told).toBe(0);
+    expect(seen).toBe(0);
     await renewMeta(store, keys, maker('b'));
     await clock.advance(10);
-    expect(told).toBe(1);
+    expect(seen).toBe(1);
     stop();
   });
 

@@ -20,10 +20,10 @@ it('the ledger feed tells of what the book does not know yet, and of nothing twi
   const store = new MemoryCellStore({ clock, cell });
   const far = new MemoryCellStore({ clock, cell });
   const book = new LedgerBook();
-  const told: string[] = [];
+  const seen: string[] = [];
   const feed = new LedgerFeed(far, keys, book, {
-    onLedger: (host) => told.push(`${host}@${String(book.get(host).revision)}`),
-    onBadRecord: (error, key) => told.push(`bad ${key}: ${error.kind}`),
+    onLedger: (host) => seen.push(`${host}@${String(book.get(host).revision)}`),
+    onBadRecord: (error, key) => seen.push(`bad ${key}: ${error.kind}`),
   });
   const write = async (host: string, value: string | null): Promise<number> => {
     const key = keys.ledger(host);
@@ -36,14 +36,14 @@ it('the ledger feed tells of what the book does not know yet, and of nothing twi
   const used = withClaim(EMPTY_LEDGER, testAllocation('a', 'h1'));
   const first = await write('h1', ledgerCodec.encode(used));
   await settle();
-  expect(told).toEqual([`h1@${String(first)}`]);
+  expect(seen).toEqual([`h1@${String(first)}`]);
   expect(book.get('h1').ledger).toEqual(used);
 
   // Known from the reply to a commit before the watch tells it.
   book.observe('h1', EMPTY_LEDGER, first + 1);
   await write('h1', '{"v":1}');
   await settle();
-  expect(told).toHaveLength(1);
+  expect(seen).toHaveLength(1);
 
   far.cutOff();
   await write('h1', null);
@@ -51,10 +51,10 @@ it('the ledger feed tells of what the book does not know yet, and of nothing twi
   await write('h3', 'garbage');
   far.reconnect();
   await settle();
-  expect(told.slice(1)).toEqual(['h1@0', `h2@${String(second)}`, `bad ${keys.ledger('h3')}: ledger`]);
+  expect(seen.slice(1)).toEqual(['h1@0', `h2@${String(second)}`, `bad ${keys.ledger('h3')}: ledger`]);
   await write('h2', null);
   await settle();
-  expect(told.slice(4)).toEqual(['h2@0']);
+  expect(seen.slice(4)).toEqual(['h2@0']);
   feed.close();
 });
 
@@ -83,16 +83,16 @@ it('the ledger feed knows what we are writing by its text, and reads anything el
   feed.close();
 });
 
-it('the ledger feed leaves unread what nobody asked for, but no verdict', async () => {
+it('the ledger feed defers decoding, but not of a ledger with an eligibility state', async () => {
   const clock = new ManualClock();
   const store = new MemoryCellStore({ clock });
   const bad: string[] = [];
   const book = new LedgerBook(readerOf(keys, (_error, key) => bad.push(key)));
-  const told: string[] = [];
+  const seen: string[] = [];
   let mayWait = true;
   const feed = new LedgerFeed(store, keys, book, {
-    onLedger: (host) => told.push(`read ${host}`),
-    onUnread: (host) => told.push(`unread ${host}`),
+    onLedger: (host) => seen.push(`read ${host}`),
+    onUnread: (host) => seen.push(`unread ${host}`),
     mayWait: () => mayWait,
   });
   await feed.ready;
@@ -103,18 +103,18 @@ it('the ledger feed leaves unread what nobody asked for, but no verdict', async 
       readBack: [],
     });
     await settle();
-    return told.splice(0);
+    return seen.splice(0);
   };
   const one = withClaim(EMPTY_LEDGER, testAllocation('a', 'h1'));
   const two = withClaim(one, testAllocation('b', 'h1'));
   expect(await write('h1', '{"v":1}')).toEqual(['read h1']);
   expect(await write('h1', ledgerCodec.encode(one))).toEqual(['unread h1']);
   expect(book.peek('h1').ledger).toEqual(EMPTY_LEDGER);
-  // Told once: nobody has read it since.
+  // Called once: it has not been decoded since.
   expect(await write('h1', ledgerCodec.encode(two))).toEqual([]);
   expect(book.get('h1').ledger).toEqual(two);
   expect(book.revisionOf('h1')).toBe(book.get('h1').revision);
-  // A verdict, and the end of one.
+  // An eligibility state, and its end.
   expect(await write('h1', ledgerCodec.encode({ ...two, state: 'draining' }))).toEqual(['read h1']);
   expect(await write('h1', ledgerCodec.encode(two))).toEqual(['read h1']);
   mayWait = false;
@@ -132,16 +132,16 @@ it('the ledger feed leaves unread what nobody asked for, but no verdict', async 
   feed.close();
 });
 
-it('the ledger feed is not told what our own commits did, and all that others did', async () => {
+it('the ledger feed leaves out our own commits, and reports those of other processes', async () => {
   const clock = new ManualClock();
   const cell = new MemoryCell({ clock });
   const store = new MemoryCellStore({ clock, cell });
   const far = new MemoryCellStore({ clock, cell });
   const book = new LedgerBook();
-  const told: string[] = [];
+  const seen: string[] = [];
   const feed = new LedgerFeed(far, keys, book, {
-    onLedger: (host) => told.push(`${host}@${String(book.revisionOf(host))}`),
-    onBadRecord: (_error, key) => told.push(`bad ${key}`),
+    onLedger: (host) => seen.push(`${host}@${String(book.revisionOf(host))}`),
+    onBadRecord: (_error, key) => seen.push(`bad ${key}`),
   });
   await feed.ready;
   const write = async (value: string): Promise<number> => {
@@ -153,11 +153,11 @@ it('the ledger feed is not told what our own commits did, and all that others di
   const theirs = withClaim(ours, testAllocation('b', 'h1'));
   const own = cell.revision + 1;
   book.committed(own, book.listings);
-  // Had the feed been told of it, it would have said that it cannot be read.
+  // Had the feed received it, it would have reported a bad record.
   expect(await write('unread')).toBe(own);
   const foreign = await write(ledgerCodec.encode(theirs));
   await settle();
-  expect(told).toEqual([`h1@${String(foreign)}`]);
+  expect(seen).toEqual([`h1@${String(foreign)}`]);
   expect(book.get('h1').ledger).toEqual(theirs);
 
   // A store that is listed anew may be one that went back: the same number may be another commit.
@@ -172,7 +172,7 @@ it('the ledger feed is not told what our own commits did, and all that others di
   book.committed(next, listings);
   expect(await write(ledgerCodec.encode(theirs))).toBe(next);
   await settle();
-  expect(told.slice(1)).toEqual([`h1@${String(next - 1)}`, `h1@${String(next)}`]);
+  expect(seen.slice(1)).toEqual([`h1@${String(next - 1)}`, `h1@${String(next)}`]);
   feed.close();
 });
 

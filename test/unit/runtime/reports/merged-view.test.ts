@@ -57,7 +57,7 @@ describe('what is learnt of reports that went by', () => {
     expect(idsIn(view)).toEqual(['c']);
   });
 
-  it('I50 does not bring back an older word on what was heard meanwhile', () => {
+  it('I50 an older answer does not bring back what changed during the read', () => {
     const view = viewOf(new Set(['b']));
     view.beginRead();
     say(view, 5, { change: 'b' });
@@ -65,7 +65,7 @@ describe('what is learnt of reports that went by', () => {
     expect(view.view.get('h', 'b')?.state).toBe('complete');
   });
 
-  it('I50 is nothing from a view that had not come so far when it was asked, or before all that the host told anew', () => {
+  it('I50 an answer from a view that was behind, or from before the full report of the host, is not merged', () => {
     const view = viewOf(new Set(['b']));
     say(view, 4, { full: [] });
     view.beginRead();
@@ -95,7 +95,7 @@ describe('what is learnt of reports that went by', () => {
     expect([...view.view.hosts()]).toEqual([]);
   });
 
-  it('I50 what is let go by is not known by an older word of it either', () => {
+  it('I50 what is not kept is not known from an older report either', () => {
     const mine = new Set(['b']);
     const view = viewOf(mine);
     say(view, 4, { full: ['b'] });

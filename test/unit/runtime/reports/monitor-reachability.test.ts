@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import { MonitorReachability } from '../../../../src/runtime/reports/monitor-reachability.ts';
 
-/** Longest from the first look that found few hosts heard to the word that the monitor is to be left. */
+/** Longest from the first check that found most hosts silent until the monitor is to be left. */
 const BLIND_MS = 20_000;
 const HOSTS = ['h1', 'h2', 'h3'];
 
@@ -36,7 +36,7 @@ it('a monitor that hears most hosts is kept', () => {
   expect(watched.look(60_000)).toEqual([]);
 });
 
-it('a monitor that has heard few hosts for 10 to 20 s is left, and others ever more rarely', () => {
+it('a monitor to which most hosts are silent for 10 to 20 s is left, and the next ones ever more rarely', () => {
   const watched = new Watched();
   watched.all('silent');
   const [first = 0, ...more] = watched.look(3_600_000);
@@ -49,18 +49,18 @@ it('a monitor that has heard few hosts for 10 to 20 s is left, and others ever m
 
 it('not all who follow it leave it at the same time', () => {
   const leaves = Array.from({ length: 8 }, (_, seed) => {
-    const sight = new MonitorReachability(seededRandom(seed));
-    sight.begin();
-    for (const host of HOSTS) sight.silent(host);
+    const freshness = new MonitorReachability(seededRandom(seed));
+    freshness.begin();
+    for (const host of HOSTS) freshness.silent(host);
     for (let nowMs = 0; ; nowMs += 1_000) {
-      sight.observe(nowMs);
-      if (sight.isCutOff(nowMs)) return nowMs;
+      freshness.observe(nowMs);
+      if (freshness.isCutOff(nowMs)) return nowMs;
     }
   });
   expect(new Set(leaves).size).toBeGreaterThan(3);
 });
 
-it('the time begins anew when most were heard meanwhile, also where nobody looked', () => {
+it('the time begins anew when most hosts reported meanwhile, also between two checks', () => {
   const watched = new Watched();
   watched.all('silent');
   watched.look(1_000);
@@ -71,7 +71,7 @@ it('the time begins anew when most were heard meanwhile, also where nobody looke
   expect(watched.look(BLIND_MS)).toHaveLength(1);
 });
 
-it('once most hosts were heard another one is tried as soon as at first', () => {
+it('once most hosts reported another one is tried as soon as at first', () => {
   const watched = new Watched();
   watched.all('silent');
   watched.look(3_600_000);

@@ -58,11 +58,13 @@ describe('ReportFollower, all hosts', () => {
     await until(() => follower.view.size === 0);
   });
 
-  it('I51 S4.36 a silent host is stale since its last word, and keeps its allocations', async () => {
+  it('I51 S4.36 a silent host is stale since its last message, and keeps its allocations', async () => {
     const { clock, network, hosts, sources } = await world(2);
     hosts[0]?.change(reportOf('h1', 'a1'));
     const changes: string[] = [];
-    const handlers: ReportHandlers = { onHost: (sight, what) => changes.push(`${sight.host} ${what}`) };
+    const handlers: ReportHandlers = {
+      onHost: (freshness, what) => changes.push(`${freshness.host} ${what}`),
+    };
     const follower = follow(network, clock, sources, { handlers });
     await until(() => follower.view.complete);
     const heardMs = clock.nowMs();
@@ -92,7 +94,7 @@ describe('ReportFollower, all hosts', () => {
     expect(follower.view.host('h9')?.staleSinceMs).not.toBeNull();
   });
 
-  it('goes on from where it stood after a cut, and misses nothing', async () => {
+  it('resumes from where it stood after a cut, and misses nothing', async () => {
     const { clock, network, hosts, sources } = await world(1);
     const [host] = hosts;
     if (host === undefined) throw new Error('no host');
@@ -134,11 +136,11 @@ describe('ReportFollower, all hosts', () => {
     await until(() => follower.view.complete && follower.view.size === 1);
     known = known.slice(1);
     follower.refresh();
-    expect([...follower.view.hosts()].map((sight) => sight.host)).toEqual(['h2']);
+    expect([...follower.view.hosts()].map((freshness) => freshness.host)).toEqual(['h2']);
     expect(gone).toEqual(['a1']);
   });
 
-  it('F21 takes no word of a host about another', async () => {
+  it('F21 ignores what a host says about another', async () => {
     const { clock, network, hosts, sources } = await world(2);
     const follower = follow(network, clock, sources);
     await until(() => follower.view.complete);

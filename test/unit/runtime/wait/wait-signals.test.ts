@@ -1,7 +1,7 @@
 import { beforeEach, expect, it, vi } from 'vitest';
 import { untilAborted } from '../../../../src/runtime/wait/wait.ts';
 
-/** Waits that were neither told nor taken back. */
+/** Listeners that were neither called nor removed. */
 const open = vi.hoisted(() => ({ waits: 0 }));
 vi.mock('../../../../src/ports/on-abort.ts', async (load) => {
   const { onAbort } = await load<{ onAbort: (signal: AbortSignal, act: () => void) => () => void }>();
@@ -38,7 +38,7 @@ it('ends with the first signal, and leaves nothing with the one that lives on, h
   expect(open.waits).toBe(0);
 });
 
-it('goes on waiting until one is aborted', async () => {
+it('waits until one is aborted', async () => {
   const controller = new AbortController();
   let over = false;
   const waits = untilAborted(controller.signal).then(() => (over = true));
