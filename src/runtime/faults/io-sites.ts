@@ -328,12 +328,7 @@ export const IO_SITES: readonly IoSite[] = [
     io: 'store.attempt',
     subjects: { scheduler: ['allocs', 'outcomes'] },
   },
-  {
-    at: 'src/clients/arbiter-client.ts',
-    io: 'http.call',
-    calls: 2,
-    subjects: { scheduler: ['post.tickets'] },
-  },
+  { at: 'src/clients/arbiter-client.ts', io: 'http.call', subjects: { scheduler: ['post.tickets'] } },
   {
     at: 'src/clients/host-client.ts',
     io: 'http.call',
