@@ -113,7 +113,7 @@ export class CellIndex {
     slot.index = -1;
   }
 
-  /** Computes the host's row anew: its ledger changed. */
+  /** Computes the host's row again, since its ledger changed. */
   refill(slot: HostSlot): void {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, this.#rows, slot.index * ROW);

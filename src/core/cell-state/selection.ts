@@ -48,7 +48,6 @@ export interface Selection {
   readonly attributes: readonly string[];
   /** For each attribute: the number of the class's value; −1: not set. */
   readonly valueOf: readonly Int32Array[];
-  readonly valueCounts: readonly number[];
   /** The values themselves, by their numbers. */
   readonly valueNames: readonly (readonly string[])[];
   /** For each spread of the group: the shares of its values; null: even. */
@@ -128,7 +127,6 @@ export function select(
     affinityOf,
     attributes,
     valueOf: values.map(({ of }) => of),
-    valueCounts: values.map(({ names }) => names.length),
     valueNames: values.map(({ names }) => names),
     shares,
     hostConstraints,

@@ -34,7 +34,7 @@ export interface Allocation extends Claim, SlotAttempt {
   readonly intent?: string;
   /**
    * Of one such member on each host: the victims there whose preemption is pending until the intent ends, as
-   * `namespace/job/id`. Whoever ends the intent finds them by this list.
+   * `namespace/job/id`. The process that ends the intent finds them by this list.
    */
   readonly displaces?: readonly string[];
   /** Of such a victim: it is marked `evict`, and runs on while the intent is in the store. */

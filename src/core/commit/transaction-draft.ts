@@ -4,6 +4,7 @@ import type { HostPart, Unit } from './commit.ts';
 import { allOf } from './conflicts.ts';
 import { poolsIn, revertOperations } from './commit.ts';
 import { evictedBy, reverted, REVERT_OPERATIONS_MAX } from './pending-preemption.ts';
+import { jobKeyOf } from '../cell/ids.ts';
 import type { Host } from '../host/host.ts';
 import type { IntentRef } from '../cell/intent.ts';
 import { intentOf } from '../cell/intent.ts';
@@ -87,10 +88,12 @@ export class TransactionDraft {
   readonly #intents = new Map<string, IntentCompare>();
   #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
   #resources: ReadonlyMap<string, ResourceCompare> = NO_RESOURCES;
-  readonly #compared: AllocationCompare[] = [];
-  readonly #puts: Allocation[] = [];
-  readonly #deletes: Allocation[] = [];
-  readonly #outcomes: Outcome[] = [];
+  /** Victims and allocations to release: only the record that was read may be changed. Lists are read only outside. */
+  readonly compared: AllocationCompare[] = [];
+  /** New allocations, and victims in their new state. */
+  readonly puts: Allocation[] = [];
+  readonly deletes: Allocation[] = [];
+  readonly outcomes: Outcome[] = [];
   /** Allocations already changed here: a transaction may write a key only once. */
   readonly #freed = new Set<string>();
 
@@ -120,24 +123,6 @@ export class TransactionDraft {
   /** The definitions by which the pools were found to be large enough. */
   get resources(): IterableIterator<ResourceCompare> {
     return this.#resources.values();
-  }
-
-  /** Victims and allocations to release: only the record that was read may be changed. */
-  get compared(): readonly AllocationCompare[] {
-    return this.#compared;
-  }
-
-  /** New allocations, and victims in their new state. */
-  get puts(): readonly Allocation[] {
-    return this.#puts;
-  }
-
-  get deletes(): readonly Allocation[] {
-    return this.#deletes;
-  }
-
-  get outcomes(): readonly Outcome[] {
-    return this.#outcomes;
   }
 
   get isEmpty(): boolean {
@@ -179,7 +164,7 @@ export class TransactionDraft {
     }
     for (const draft of drafts) this.#ledgers.set(draft.host, draft);
     for (const owner of owners) {
-      this.#owners.set(ownerKey(owner.namespace, owner.job), owner);
+      this.#owners.set(jobKeyOf(owner.namespace, owner.job), owner);
       this.#lastOwner = owner;
     }
     for (const compare of intents) this.#intents.set(compare.intent.id, compare);
@@ -193,11 +178,11 @@ export class TransactionDraft {
 
   #compares(): number {
     const shared = this.#pools.size + this.#resources.size;
-    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.#compared.length + shared;
+    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.compared.length + shared;
   }
 
   #writes(): number {
-    const records = this.#puts.length + this.#deletes.length + this.#outcomes.length;
+    const records = this.puts.length + this.deletes.length + this.outcomes.length;
     return this.#ledgers.size + this.#pools.size + records;
   }
 
@@ -308,7 +293,7 @@ export class TransactionDraft {
   #isCompared(namespace: string, job: string, more: readonly OwnerCompare[]): boolean {
     const last = more[more.length - 1] ?? this.#lastOwner;
     if (last !== null && last.job === job && last.namespace === namespace) return true;
-    if (this.#owners.has(ownerKey(namespace, job))) return true;
+    if (this.#owners.has(jobKeyOf(namespace, job))) return true;
     return more.some((owner) => owner.job === job && owner.namespace === namespace);
   }
 
@@ -360,21 +345,21 @@ export class TransactionDraft {
     for (const { allocation, revision, outcome, reverts } of part.releases) {
       for (const back of reverts ?? []) {
         this.#freed.add(back.victim.id);
-        this.#compared.push({ allocation: back.victim, modRevision: back.revision });
-        this.#puts.push(reverted(back.victim));
+        this.compared.push({ allocation: back.victim, modRevision: back.revision });
+        this.puts.push(reverted(back.victim));
       }
       this.#freed.add(allocation.id);
-      this.#compared.push({ allocation, modRevision: revision });
-      this.#deletes.push(allocation);
-      if (outcome !== null) this.#outcomes.push(outcome);
+      this.compared.push({ allocation, modRevision: revision });
+      this.deletes.push(allocation);
+      if (outcome !== null) this.outcomes.push(outcome);
     }
     for (const eviction of part.evictions) {
       const { victim, victimRevision } = eviction;
       this.#freed.add(victim.id);
-      this.#compared.push({ allocation: victim, modRevision: victimRevision });
-      this.#puts.push(evictedBy(eviction));
+      this.compared.push({ allocation: victim, modRevision: victimRevision });
+      this.puts.push(evictedBy(eviction));
     }
-    for (const place of part.places) this.#puts.push(place);
+    for (const place of part.places) this.puts.push(place);
   }
 }
 
@@ -388,8 +373,4 @@ const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
 
 function missing(allocation: Allocation): { readonly conflicts: Conflicts; readonly missing: boolean } {
   return { conflicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
-}
-
-function ownerKey(namespace: string, job: string): string {
-  return `${namespace}/${job}`;
 }

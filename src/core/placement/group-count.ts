@@ -11,7 +11,7 @@ import { PoolCapacity } from './pool-capacity.ts';
 import type { Selection } from '../cell-state/selection.ts';
 import { filling } from '../cell-state/spread-shares.ts';
 
-const NOBODY: readonly KnownHost[] = Object.freeze([]);
+const NO_HOSTS: readonly KnownHost[] = Object.freeze([]);
 
 /**
  * At most so many held hosts, where only `distinct` on the id counts them, are compared with the host that was found:
@@ -52,14 +52,14 @@ export class GroupCount {
     this.#byHost = this.sameHostCost !== 0 || this.#onePerHost ? index.groupTally : null;
     this.#byHost?.clear();
     this.#pools = new PoolCapacity(state.pools, selection, index, request.ask);
-    this.#byValue = selection.valueCounts.map((count) => new Array<number>(count).fill(0));
+    this.#byValue = selection.valueNames.map(({ length }) => new Array<number>(length).fill(0));
     const { hostsHeld } = request;
     const isCompared =
       this.#onePerHost &&
       this.sameHostCost === 0 &&
       this.#byValue.length === 0 &&
       hostsHeld.length <= COMPARED_MAX;
-    this.#compared = isCompared ? hostsHeld : NOBODY;
+    this.#compared = isCompared ? hostsHeld : NO_HOSTS;
     if (!isCompared && this.#counts)
       for (const known of hostsHeld) if (known.index >= 0) this.#count(known.index);
   }

@@ -39,7 +39,7 @@ export class PoolCapacity {
       if (known === null) isUndefined = true;
       else {
         const at = known.by === null ? -1 : selection.attributes.indexOf(plainAttribute(known.by));
-        const values = at < 0 ? 1 : (selection.valueCounts[at] ?? 0);
+        const values = at < 0 ? 1 : (selection.valueNames[at]?.length ?? 0);
         const left = new Int32Array(values).fill(UNKNOWN);
         asked.push({ resource, amount: shared[resource] ?? 0, at, left });
       }

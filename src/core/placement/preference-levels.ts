@@ -116,8 +116,8 @@ export class PreferenceLevels {
   }
 }
 
-function sharing({ strata, valueOf, valueCounts }: Selection, { at, shares }: SpreadValues): number[][] {
-  const values = valueCounts[at] ?? 0;
+function sharing({ strata, valueOf, valueNames }: Selection, { at, shares }: SpreadValues): number[][] {
+  const values = valueNames[at]?.length ?? 0;
   const result = Array.from({ length: values + 1 }, (): number[] => []);
   for (const [number, { classes }] of strata.entries()) {
     const value = valueOf[at]?.[classes[0] ?? -1] ?? -1;

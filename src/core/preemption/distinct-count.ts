@@ -37,7 +37,7 @@ export class DistinctCount {
     const names = distinct.map(plainAttribute);
     this.#onePerHost = names.includes('id');
     this.#attributes = names.filter((name) => name !== 'id');
-    this.#atFirst = distinct.length === 0 ? NOBODY : held.slice();
+    this.#atFirst = distinct.length === 0 ? NO_HOSTS : held.slice();
   }
 
   add(known: KnownHost): void {
@@ -85,7 +85,7 @@ export class DistinctCount {
 
   #countByIndex(): Int32Array {
     const counts = new Int32Array(this.#state.index.size);
-    for (const { index } of this.#atFirst ?? NOBODY) if (index >= 0) counts[index]! += 1;
+    for (const { index } of this.#atFirst ?? NO_HOSTS) if (index >= 0) counts[index]! += 1;
     for (const [{ index }, count] of this.#byHost) if (index >= 0) counts[index]! += count;
     return counts;
   }
@@ -94,7 +94,7 @@ export class DistinctCount {
   get #hosts(): ReadonlyMap<KnownHost, number> {
     const held = this.#atFirst;
     this.#atFirst = null;
-    for (const known of held ?? NOBODY) this.#byHost.set(known, (this.#byHost.get(known) ?? 0) + 1);
+    for (const known of held ?? NO_HOSTS) this.#byHost.set(known, (this.#byHost.get(known) ?? 0) + 1);
     return this.#byHost;
   }
 
@@ -116,7 +116,7 @@ export class DistinctCount {
     this.#selection = selection;
     this.#byValue = this.#attributes.map((name) => {
       const at = selection.attributes.indexOf(name);
-      return new Int32Array(selection.valueCounts[at] ?? 0);
+      return new Int32Array(selection.valueNames[at]?.length ?? 0);
     });
     for (const [known, count] of this.#hosts) this.#shiftValues(known, count, selection);
   }
@@ -135,7 +135,7 @@ export class DistinctCount {
   }
 }
 
-const NOBODY: readonly KnownHost[] = [];
+const NO_HOSTS: readonly KnownHost[] = [];
 
 /** −1: not set. */
 function valueOfClass(name: string, hostClass: number, { attributes, valueOf }: Selection): number {

@@ -30,7 +30,7 @@ export type ExcludedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;
 
 /** What holds for all members of a gang while their hosts are chosen one after the other. */
 export interface PreemptionRules {
-  /** Hosts with a preemption under way. */
+  /** Hosts on which a preemption is pending. */
   readonly excluded: ExcludedHosts;
   /** What `distinct` counts, instead of the request's `hostsHeld`. */
   readonly held?: DistinctCount;

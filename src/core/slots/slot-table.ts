@@ -141,7 +141,7 @@ export function nextOf(
 /** Of a slot that was never filled. */
 function firstFill(view: JobView, group: Group, index: number, waitingSinceMs: number): Fill {
   const sinceMs = Math.max(view.record.submittedAtMs, waitingSinceMs);
-  return { group: group.name, index, attempt: 1, avoidHosts: NOBODY, notBeforeMs: 0, sinceMs };
+  return { group: group.name, index, attempt: 1, avoidHosts: NO_HOSTS, notBeforeMs: 0, sinceMs };
 }
 
 function hasFailedForGood(
@@ -170,4 +170,4 @@ function avoided(slot: Slot, runsForEver: boolean): readonly string[] {
   return [...new Set([...failed.slice(-AVOIDED_MAX), ...lost])].filter((host) => host !== '');
 }
 
-const NOBODY: readonly string[] = Object.freeze([]);
+const NO_HOSTS: readonly string[] = Object.freeze([]);

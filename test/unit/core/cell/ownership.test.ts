@@ -36,7 +36,7 @@ describe('the order of the schedulers of a job', () => {
     for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(150);
   });
 
-  it('lets the first act at once and nobody wait for ever', () => {
+  it('lets the first act at once and the last wait a bounded time', () => {
     expect(stepInDelayMs(0)).toBe(0);
     expect(stepInDelayMs(1)).toBeLessThan(stepInDelayMs(2));
     expect(stepInDelayMs(1_000)).toBe(STEP_IN_MAX_MS);

@@ -95,11 +95,11 @@ describe('units of a plan', () => {
     );
   });
 
-  it('S3.10 I6 land or fail whole on a host where somebody yields to a gang by intent', () => {
-    // One fits as it is, another takes the places of two: whoever gives the gang up finds them by that one only.
+  it('S3.10 I6 land or fail whole on a host with pending preemptions', () => {
+    // One member fits as it is, another takes the places of two victims, which only that one names.
     const plan = planOf('p', {
       places: [fitting, taking],
-      evictions: [yieldingOne('v1'), yieldingOne('v2')],
+      evictions: [pendingOne('v1'), pendingOne('v2')],
     });
     for (const bad of ['v1', 'v2', 'fitting', 'taking']) {
       const [unit, ...more] = unitsOf(plan, 128);
@@ -110,7 +110,7 @@ describe('units of a plan', () => {
     expect(unitsOf(plan, 4).map(idsOf)).toEqual([['fitting', 'taking', 'v1', 'v2']]);
   });
 
-  it('send nobody away when all newcomers are refused', () => {
+  it('evict nothing when all newcomers are refused', () => {
     const victim = testAllocation('victim', 'h1');
     const [unit] = unitsOf(
       planOf('p', {
@@ -132,7 +132,7 @@ const intent = { namespace: 'default', job: 'web', id: 'i' };
 const fitting = testAllocation('fitting', 'h4', { intent: 'i' });
 const taking = testAllocation('taking', 'h4', { intent: 'i', evicts: ['v1', 'v2'] });
 
-function yieldingOne(id: string, of = intent) {
+function pendingOne(id: string, of = intent) {
   const victim = testAllocation(id, 'h4', { job: 'low', precedence: 10 });
   const keeps = { resources: NO_RESOURCES, gpus: [] };
   return { victim, victimRevision: 3, cause: 'why', yields: { intent: of, keeps } };
@@ -206,11 +206,11 @@ describe('a transaction draft', () => {
     expect(draft.puts[0]).toMatchObject({ id: 'victim', desired: 'evict', cause: 'why' });
   });
 
-  it('S3.10 I6 who yields does so to an open intent, and no more on one host than one transaction takes back', () => {
-    const evictions = [yieldingOne('v1'), yieldingOne('v2')];
+  it('S3.10 I6 a pending preemption needs an open intent, and one host no more than one transaction reverts', () => {
+    const evictions = [pendingOne('v1'), pendingOne('v2')];
     const ledger = evictions.reduce((sum, { victim }) => withClaim(sum, victim), EMPTY_LEDGER);
     ledgers.set('h4', { ledger, revision: 5 });
-    const gone = yieldingOne('v1', { ...intent, id: 'gone' });
+    const gone = pendingOne('v1', { ...intent, id: 'gone' });
     const late = draftOf().add(unitOf({ evictions: [gone] }));
     expect(typeof late === 'object' && [...late.conflicts]).toEqual([['v1', { reason: 'intent-gone' }]]);
     const alone = draftOf();
@@ -255,12 +255,12 @@ describe('judging a refused unit', () => {
     });
   });
 
-  it('I6 lets nobody yield to an intent that is not open any more', () => {
-    const [yielded] = unitsOf(planOf('p', { evictions: [yieldingOne('v1')] }), 128);
+  it('I6 refuses a preemption for an intent that is no longer open', () => {
+    const [pending] = unitsOf(planOf('p', { evictions: [pendingOne('v1')] }), 128);
     const unchanged = { ...found, allocationRevision: () => 3 };
-    expect(conflictsIn(yielded!, sent, unchanged, false).conflicts).toEqual(new Map());
+    expect(conflictsIn(pending!, sent, unchanged, false).conflicts).toEqual(new Map());
     const voided = { ...unchanged, intentRevision: () => 4 };
-    expect([...conflictsIn(yielded!, sent, voided, false).conflicts]).toEqual([
+    expect([...conflictsIn(pending!, sent, voided, false).conflicts]).toEqual([
       ['v1', { reason: 'intent-gone' }],
     ]);
   });

@@ -11,7 +11,7 @@ describe('ledger book', () => {
     expect(new LedgerBook().get('h')).toEqual({ ledger: EMPTY_LEDGER, revision: 0 });
   });
 
-  it('keeps the newest, in whatever order the news come', () => {
+  it('keeps the newest, in whatever order the changes come', () => {
     const book = new LedgerBook();
     expect(book.observe('h', two, 7)).toBe(true);
     expect(book.observe('h', one, 5)).toBe(false);
@@ -20,7 +20,7 @@ describe('ledger book', () => {
     expect([...book.hosts()]).toEqual(['h']);
   });
 
-  it('forgets a deleted ledger, and late news do not bring it back', () => {
+  it('forgets a deleted ledger, and late changes do not bring it back', () => {
     const book = new LedgerBook();
     book.observe('h', one, 5);
     expect(book.observe('h', null, 9)).toBe(true);

@@ -15,7 +15,7 @@ const amounts = fc.record({
   scalars: fc.constant({}),
 });
 
-describe('a ledger while somebody yields', () => {
+describe('a ledger with a pending preemption', () => {
   const someone = fc.record({ victim: amounts, member: amounts, other: amounts }).map((of) => {
     const victim = testAllocation('v', 'h', { resources: of.victim, ports: { http: 20_001 } });
     const member = testAllocation('m', 'h', { precedence: 80, resources: of.member, evicts: ['v'] });

@@ -48,7 +48,7 @@ describe('groups that are spread over very many values', () => {
     expect([counts.length, Math.max(...counts)]).toEqual([5_000, 1]);
   });
 
-  it('of more than are told apart a sample is compared anew for each task', () => {
+  it('of more than STRATA_MAX a new sample is compared for each task', () => {
     const racks = STRATA_MAX + 100;
     const counts = spreadOver(cellOf(racks, racks), racks, racks / 2);
     expect(Math.max(...counts)).toBeLessThanOrEqual(3);
@@ -82,7 +82,7 @@ describe('groups that are spread over very many values', () => {
         );
         const affinities =
           favoured === null ? [] : [{ expression: expr('rack', '==', `r${String(favoured)}`), weight: 70 }];
-        const wishes = makeGroup({
+        const preferences = makeGroup({
           spread: spread.map((attribute, n) => ({
             ...{ attribute, weight: 100 - 30 * n },
             ...(targets ? { targets: TARGETS } : {}),
@@ -90,7 +90,7 @@ describe('groups that are spread over very many values', () => {
           ...{ affinities, distinct },
         });
         const policy = { ...BINPACK, sample: Infinity };
-        const request = makeRequest({ group: wishes, resources: amounts(1000, 100), count: 60 });
+        const request = makeRequest({ group: preferences, resources: amounts(1000, 100), count: 60 });
         const held: KnownHost[] = [];
         const { chosen, unplaced } = place(state, request, chanceOf(seed), policy);
         for (const [n, each] of chosen.entries()) {

@@ -113,10 +113,10 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     avoid: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
     refuse: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
   })
-  .map(({ cpu, memory, cache, gpu, ports, shared, count, held, avoid, refuse, ...wishes }) =>
+  .map(({ cpu, memory, cache, gpu, ports, shared, count, held, avoid, refuse, ...preferences }) =>
     makeRequest({
       ...(shared === undefined ? {} : { shared }),
-      group: makeGroup(wishes),
+      group: makeGroup(preferences),
       resources: { ...amounts(cpu, memory), scalars: cache > 0 ? { cache } : {} },
       gpu,
       ports,

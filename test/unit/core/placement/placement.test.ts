@@ -78,14 +78,14 @@ describe('place', () => {
         makeHost(`h${String(n)}`, { attributes: { zone: `z${String(n % 3)}` } }),
       ),
     );
-    const wishes = [
+    const preferences = [
       { expression: expr('host.id', '==', 'h777'), weight: 100 },
       { expression: expr('id', 'in', 'h778,h3,gone'), weight: 40 },
       { expression: expr('id', '==', 'h5'), weight: -50 },
     ];
     for (const spread of [[], [{ attribute: 'zone', weight: 10 }]])
       for (let seed = 1; seed <= 20; seed++) {
-        const group = makeGroup({ affinities: wishes, spread });
+        const group = makeGroup({ affinities: preferences, spread });
         const chosen = hostsOf(place(state, makeRequest({ group, count: 13 }), chanceOf(seed), BINPACK));
         const times = (host: string): number => chosen.filter((one) => one === host).length;
         // Four tasks fit on each.
@@ -112,7 +112,7 @@ describe('place', () => {
     for (let seed = 1; seed <= 10; seed++) {
       expect(dealt({ a: 70, b: 30 }, 10, seed)).toEqual([7, 3, 0, 0]);
       expect(dealt({ a: 50, b: 20 }, 20, seed)).toEqual([10, 4, 3, 3]);
-      // What nobody can have is shared by the others.
+      // The share of a value that no host has is divided among the others.
       expect(dealt({ a: 30, gone: 70 }, 5, seed)).toEqual([5, 0, 0, 0]);
       expect(dealt({ a: 0, b: 0 }, 6, seed)).toEqual([0, 0, 3, 3]);
     }
@@ -198,7 +198,7 @@ describe('CellState', () => {
     expect(place(state, makeRequest(), chance, BINPACK).unplaced).toBe(0);
   });
 
-  it('ends a claim by its id on its host, whoever else is there, and only once', () => {
+  it('ends a claim by its id on its host, among any others, and only once', () => {
     const host = fc.constantFrom('a', 'b');
     const step = fc.tuple(fc.constantFrom('assume', 'forget'), fc.nat(5), host, fc.boolean());
     const law = fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

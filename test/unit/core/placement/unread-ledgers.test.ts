@@ -26,13 +26,13 @@ const changes = fc.array(
     /** What the host's ledger holds from now on. */
     cpuMilli: fc.constantFrom(0, 1_000, 3_500, 4_000),
     unread: fc.boolean(),
-    /** Somebody asks for places after it. */
+    /** A search follows it. */
     places: fc.nat(4),
   }),
   { maxLength: 30 },
 );
 
-it('a cell whose news is read late takes what one takes that reads at once, from hosts as wanted, and nothing that does not fit', () => {
+it('a cell whose ledgers are read late places what one places that reads at once, on hosts as wanted, and nothing that does not fit', () => {
   fc.assert(
     fc.property(
       changes,
@@ -64,8 +64,8 @@ it('a cell whose news is read late takes what one takes that reads at once, from
             eager.setAlive(one.id, true);
             eager.setLedger(one.id, truth.get(one.id)?.ledger ?? EMPTY_LEDGER, 1);
           }
-          const wishes = avoids ? { avoidHosts: AVOIDED, refusingHosts: REFUSING } : {};
-          const request = makeRequest({ count: places, group, resources: amounts(2_000, 0), ...wishes });
+          const preferences = avoids ? { avoidHosts: AVOIDED, refusingHosts: REFUSING } : {};
+          const request = makeRequest({ count: places, group, resources: amounts(2_000, 0), ...preferences });
           const { chosen, unplaced } = place(late, request, chanceOf(seed), policy);
           const atOnce = place(eager, request, chanceOf(seed), policy);
           expect(unplaced).toBe(atOnce.unplaced);

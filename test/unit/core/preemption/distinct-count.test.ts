@@ -59,7 +59,7 @@ describe.each([
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('remove' as const), at: fc.nat() }) },
     fc.record({ kind: fc.constant('change' as const), host, rack }),
     fc.record({ kind: fc.constant('leave' as const), host }),
-    // Classes are divided anew by what somebody else asks for.
+    // Another group's request divides the classes again.
     fc.record({ kind: fc.constant('other' as const), name: fc.constantFrom('rack', 'zone', 'row') }),
   );
   const anyDistinct = fc.subarray(['id', 'rack'], { minLength: 0 });
@@ -90,7 +90,7 @@ describe.each([
             state.selections.for(
               makeRequest({ group: makeGroup({ constraints: [expr(step.name, 'exists')] }) }),
             );
-          // Now and then several come before anybody asks.
+          // Sometimes several come between two searches.
           if (at % 3 === 1) continue;
           const plain = makeRequest({ group, precedence: 50, hostsHeld: held });
           const kept = { excluded: PASSED, held: count };

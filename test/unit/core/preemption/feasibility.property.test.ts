@@ -42,7 +42,7 @@ interface Case {
   readonly excluded: ReadonlySet<string>;
 }
 
-/** Full hosts, of which `weak` hold work that would give way; the others hold only work of high precedence. */
+/** Full hosts, of which `weak` hold work that can be preempted; the others hold only work of high precedence. */
 function caseOf(rules: readonly Rule[], rare: number, weak: ReadonlySet<number> | null, at: number): Case {
   const state = makeCell(
     Array.from({ length: HOSTS }, (_, n) =>

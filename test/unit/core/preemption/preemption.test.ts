@@ -18,7 +18,7 @@ import {
   makeRequest,
 } from '../placement/placement-fixtures.ts';
 
-const NOBODY = { most: 16, excluded: new Set<string>() };
+const NO_HOSTS = { most: 16, excluded: new Set<string>() };
 
 describe('finding hosts to evict on', () => {
   const anyCell = fc.array(
@@ -37,18 +37,18 @@ describe('finding hosts to evict on', () => {
     return state;
   };
 
-  it('names every host where all below the precedence would make room, and none where it would not', () => {
+  it('names every host where freeing all below the precedence is enough, and no other', () => {
     fc.assert(
       fc.property(anyCell, anyRequest, fc.integer(), (hosts, request, seed) => {
         const state = makeState(hosts);
         // Asked once before things change, so that the index must follow.
-        preemptionHosts(state, request, chanceOf(seed), NOBODY);
+        preemptionHosts(state, request, chanceOf(seed), NO_HOSTS);
         for (const [n, { alive, changed }] of hosts.entries()) {
           const id = `h${String(n)}`;
           state.setAlive(id, alive);
           if (changed) state.setLedger(id, EMPTY_LEDGER, 2);
         }
-        const named = new Set(preemptionHosts(state, request, chanceOf(seed), NOBODY));
+        const named = new Set(preemptionHosts(state, request, chanceOf(seed), NO_HOSTS));
         for (const [n, { alive, changed, claims }] of hosts.entries()) {
           const host = makeFullHost(`h${String(n)}`);
           const { ledger, running } = changed ? filled(host, []) : filled(host, claims);

@@ -29,10 +29,10 @@ const SEARCHES = 5;
 const PARTS = [0.02, 0.05, 0.1, 0.25];
 /** Standard deviations by which a fair draw may miss: once in some million cases. */
 const DEVIATIONS = 5;
-const NOBODY = new Set<string>();
+const NO_HOSTS = new Set<string>();
 
-type Wish = (state: CellState) => Partial<PlacementRequest>;
-const WISHES: Readonly<Record<string, Wish>> = {
+type Rule = (state: CellState) => Partial<PlacementRequest>;
+const RULES: Readonly<Record<string, Rule>> = {
   'nothing special': () => ({}),
   'a constraint that leaves most': () => ({
     group: makeGroup({ constraints: [expr('zone', '==', 'usual')] }),
@@ -69,28 +69,28 @@ function fullCell(chance: Chance): CellState {
   return state;
 }
 
-/** What making room costs on every host that allows it, by the plain walk. */
+/** The cost of a preemption on every host that allows it, by the plain walk. */
 function costs(state: CellState, request: PlacementRequest): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (let n = 0; n < state.index.size; n++) {
     const slot = state.index.slot(n);
     const cost = costByLedger(slot, request);
-    if (cost !== null && mayPreemptOn(state, request, slot.id, { excluded: NOBODY }))
+    if (cost !== null && mayPreemptOn(state, request, slot.id, { excluded: NO_HOSTS }))
       found.set(slot.id, cost);
   }
   return found;
 }
 
 /** How large a part of the hosts would have been cheaper than the one that each of many searches found. */
-function cheaperThanFound(wish: Wish): number[] {
+function cheaperThanFound(rule: Rule): number[] {
   const chance = chanceOf(seed);
   return Array.from({ length: CELLS }, () => {
     const state = fullCell(chance);
-    const request = makeRequest({ ...wish(state), resources: amounts(2_000, 2_000), precedence: 50 });
+    const request = makeRequest({ ...rule(state), resources: amounts(2_000, 2_000), precedence: 50 });
     const all = costs(state, request);
     expect(all.size).toBeGreaterThan(2 * SAMPLE);
     return Array.from({ length: SEARCHES }, () => {
-      const [host = ''] = preemptionHosts(state, request, chance, { most: 1, excluded: NOBODY });
+      const [host = ''] = preemptionHosts(state, request, chance, { most: 1, excluded: NO_HOSTS });
       const cost = all.get(host) ?? Infinity;
       return [...all.values()].filter((other) => other < cost).length / all.size;
     });
@@ -98,8 +98,8 @@ function cheaperThanFound(wish: Wish): number[] {
 }
 
 describe('a sample of hosts to evict on', () => {
-  it.each(Object.entries(WISHES))('has one of the cheapest, for tasks with %s', (_name, wish) => {
-    const cheaper = cheaperThanFound(wish);
+  it.each(Object.entries(RULES))('has one of the cheapest, for tasks with %s', (_name, rule) => {
+    const cheaper = cheaperThanFound(rule);
     for (const part of PARTS) {
       const promised = (1 - part) ** SAMPLE;
       const worse = cheaper.filter((share) => share > part).length / cheaper.length;

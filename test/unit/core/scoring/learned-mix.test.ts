@@ -8,7 +8,7 @@ const total = (learned: LearnedMix): number =>
   (learned.mix ?? []).reduce((sum, { weight }) => sum + weight, 0);
 
 describe('LearnedMix', () => {
-  it('knows nothing before it has heard of a task', () => {
+  it('knows nothing before the first task', () => {
     const learned = new LearnedMix();
     learned.observe(1000, null, 0);
     expect(learned.mix).toBeUndefined();
@@ -18,15 +18,15 @@ describe('LearnedMix', () => {
   it('counts tasks alike together, by what they ask for', () => {
     const law = fc.property(
       fc.array(fc.tuple(fc.constantFrom(0, 1, 2), fc.integer({ min: 1, max: 50 })), { minLength: 1 }),
-      (heard) => {
+      (seen) => {
         const kinds = [null, one(), one('T4')];
         const learned = new LearnedMix();
         const counts = [0, 0, 0];
-        for (const [kind, count] of heard) {
+        for (const [kind, count] of seen) {
           learned.observe(1000, kinds[kind] ?? null, count);
           counts[kind]! += count;
         }
-        // What was made at the last tenth of news may lack the rest.
+        // A mix that was built at the last new tenth may lack the rest.
         for (const [kind, gpu] of kinds.entries()) {
           const found = learned.mix?.find((entry) => entry.gpu === gpu)?.weight ?? 0;
           expect(found).toBeLessThanOrEqual(counts[kind]!);
@@ -39,7 +39,7 @@ describe('LearnedMix', () => {
     fc.assert(law);
   });
 
-  it('gives the same list until a tenth of it is news, so that it is made ready seldom', () => {
+  it('gives the same list until a tenth of it is new, so that it is seldom compiled', () => {
     const learned = new LearnedMix();
     learned.observe(1000, one(), 100);
     const { mix } = learned;

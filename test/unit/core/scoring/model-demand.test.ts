@@ -111,7 +111,7 @@ describe('place, with a mix that names models', () => {
     expect(places(1)).toBe('a');
   });
 
-  it('knows what is free after any history as if it were counted anew', () => {
+  it('knows what is free after any history as if it were counted from scratch', () => {
     const anyStep = fc.record({
       host: fc.nat(4),
       what: fc.constantFrom('assume', 'forget', 'dead', 'alive', 'remove', 'join', 'ledger'),

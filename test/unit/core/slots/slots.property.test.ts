@@ -73,7 +73,7 @@ class SlotModel {
     this.checkSlots();
   }
 
-  /** One allocation goes on: as the task likes while it runs, to its end when it is to stop. */
+  /** One step of an allocation: any while it runs, towards its end when it is to stop. */
   step(pick: number, state: ObservedState): void {
     const live = this.live[pick % Math.max(1, this.live.length)];
     if (live === undefined || this.lost.has(live.allocation.host)) return;

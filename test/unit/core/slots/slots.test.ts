@@ -103,7 +103,7 @@ describe('slots', () => {
     expect(evaluate(view(job, { outcomes: twice })).finished).toBe('failed');
   });
 
-  it('I21 a job that allows no second attempt is not started again after a loss that nobody saw', () => {
+  it('I21 a job that allows no second attempt is not started again after an end that was not observed', () => {
     const job = makeJob('batch', { reschedule: { ...BACKOFF, attempts: 0 } });
     expect(evaluate(view(job, { outcomes: [outcome({ state: 'lost' })] })).finished).toBe('failed');
   });
@@ -174,7 +174,7 @@ describe('slots', () => {
     );
   });
 
-  it('a new version that changes only the count restarts nobody', () => {
+  it('a new version that changes only the count restarts nothing', () => {
     const before = makeJob('service', { count: 1 });
     const after = makeJob('service', { count: 2 });
     const record = { job: after, version: 2, desired: 'run', submittedAtMs: 0 } as const;
