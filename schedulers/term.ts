@@ -120,34 +120,9 @@ export class SchedulerTerm implements Term {
     const table = this.#table;
     this.#timers = new JobTimers(world.clock, table, (job) => this.#loop.push(job));
     const intents = new Intents(this);
-    const { store, keys, clock, random, log, metrics } = world;
-    this.cell = new PrivateCell(store, keys, log, clock, {
-      onFreed: (host) => this.capacityFreed(host),
-      onCondition: (host) => this.#timers.hostChanged(host),
-      onHost: (host) => {
-        this.hostCalls.hostChanged(host);
-        this.#timers.enqueueSystemJobs();
-      },
-      onSharedFreed: (resource) => this.#parking.sharedFreed(resource),
-      mayWait: () => this.#ready && this.#parking.size === 0 && options.conflictCheck === 'resource-fit',
-    });
-    this.committer = new Committer({
-      ...{ store, keys, clock, random, log, metrics },
-      book: this.cell.book,
-      pools: this.cell.state.pools,
-      hostOf: (id) => this.cell.state.hostOf(id),
-      ownerRevisionOf: (namespace, job) =>
-        this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
-      intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
-      session: () => this.signal,
-      onLedger: (host) => this.cell.syncLedger(host),
-      moreComing: () => this.#loop.isDeciding || this.#ownership.claimsPending >= BURST_MIN,
-      options: {
-        conflictCheck: options.conflictCheck,
-        inFlightMax: options.inFlightMax,
-        rebasesMax: REBASES_MAX,
-      },
-    });
+    const { store, keys, clock } = world;
+    this.cell = this.#newCell();
+    this.committer = this.#newCommitter(intents);
     this.#switches = new Table<Switches>(store, keys.switches, switchesCodec, {
       onChange: () => this.#timers.enqueueAll(),
     });
@@ -199,13 +174,7 @@ export class SchedulerTerm implements Term {
       isPaused: () => this.isPaused,
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
-    this.#reports = new Reports(world, {
-      hosts: () => table.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
-      isOwned: (jobKey) => table.get(jobKey) !== undefined,
-      isLost: (host) =>
-        this.cell.state.hostOf(host) === undefined || this.cell.standing(host).state === 'lost',
-      onReport: (report) => this.report(report),
-    });
+    this.#reports = this.#newReports();
     this.#intake = new JobIntake(this, {
       ...{ loader, table, reports: this.#reports, starter, intents },
       unrecorded: this.#restoredAtMs === null ? null : new UnrecordedAllocations(this, this.#reports),
@@ -225,11 +194,58 @@ export class SchedulerTerm implements Term {
       reports: this.#reports,
       giveUp: (key, recordRevision) => this.#ownership.finish(key, recordRevision),
     });
-    this.#ownership = new Ownership({
+    this.#ownership = this.#newOwnership(parts.session);
+  }
+
+  #newCell(): PrivateCell {
+    const { store, keys, log, clock } = this.world;
+    return new PrivateCell(store, keys, log, clock, {
+      onFreed: (host) => this.capacityFreed(host),
+      onCondition: (host) => this.#timers.hostChanged(host),
+      onHost: (host) => {
+        this.hostCalls.hostChanged(host);
+        this.#timers.enqueueSystemJobs();
+      },
+      onSharedFreed: (resource) => this.#parking.sharedFreed(resource),
+      mayWait: () => this.#ready && this.#parking.size === 0 && this.options.conflictCheck === 'resource-fit',
+    });
+  }
+
+  #newCommitter(intents: Intents): Committer {
+    const { store, keys, clock, random, log, metrics } = this.world;
+    const { conflictCheck, inFlightMax } = this.options;
+    return new Committer({
+      ...{ store, keys, clock, random, log, metrics },
+      book: this.cell.book,
+      pools: this.cell.state.pools,
+      hostOf: (id) => this.cell.state.hostOf(id),
+      ownerRevisionOf: (namespace, job) =>
+        this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
+      intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
+      session: () => this.signal,
+      onLedger: (host) => this.cell.syncLedger(host),
+      moreComing: () => this.#loop.isDeciding || this.#ownership.claimsPending >= BURST_MIN,
+      options: { conflictCheck, inFlightMax, rebasesMax: REBASES_MAX },
+    });
+  }
+
+  #newReports(): Reports {
+    return new Reports(this.world, {
+      hosts: () => this.#table.hostsInUse((host) => this.cell.state.hostOf(host)?.address),
+      isOwned: (jobKey) => this.#table.get(jobKey) !== undefined,
+      isLost: (host) =>
+        this.cell.state.hostOf(host) === undefined || this.cell.condition(host).state === 'lost',
+      onReport: (report) => this.report(report),
+    });
+  }
+
+  #newOwnership(session: Session): Ownership {
+    const { store, keys, clock, log } = this.world;
+    const { id, kind } = this.options;
+    return new Ownership({
       ...{ store, keys, clock, log },
-      session: parts.session,
-      signal: parts.signal,
-      self: { scheduler: options.id, kind: options.kind, sinceMs: wallMs(world) },
+      ...{ session, signal: this.signal },
+      self: { scheduler: id, kind, sinceMs: wallMs(this.world) },
       onOwned: (row, ownerRevision, isBare) => this.#jobs.own(row, ownerRevision, isBare),
       onClaimed: () => this.committer.flush(),
       onLost: (key) => this.#jobs.drop(key),

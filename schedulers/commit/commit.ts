@@ -140,7 +140,7 @@ export class CommitPipeline {
     // The store may hold marks of which nothing is known here.
     if (job.stale) return false;
     const leaving = new Set(releases.map(({ allocation }) => allocation.id));
-    const isLost = (host: string): boolean => this.#term.cell.standing(host).state === 'lost';
+    const isLost = (host: string): boolean => this.#term.cell.condition(host).state === 'lost';
     const open = (): number => this.#parts.fillsOf(job).filter((fill) => fill.group === group.name).length;
     if (completesGang(job, group, entries, { leaving, isLost, open })) return true;
     backOffGroup(this.#term, job, group.name, 'other members of its gang have left meanwhile', GANG_AGAIN_MS);

@@ -85,7 +85,7 @@ export class Decider {
       live: [...job.entries.values(), ...job.unrecorded],
       outcomes: job.outcomes(),
       versions: job.versions,
-      hostCondition: (host) => cell.standing(host),
+      hostCondition: (host) => cell.condition(host),
       matching: (group) => cell.matching(group),
       nowMs,
     });

@@ -110,7 +110,7 @@ export class UnrecordedAllocations {
   async #ask(allocation: Pick<Allocation, 'host' | 'id'>): Promise<HostAnswer> {
     const { host } = allocation;
     const { cell } = this.#term;
-    if (cell.state.hostOf(host) === undefined || cell.standing(host).state === 'lost') return 'lost';
+    if (cell.state.hostOf(host) === undefined || cell.condition(host).state === 'lost') return 'lost';
     return await readFromHost(this.#term, allocation, () => true);
   }
 

@@ -88,7 +88,7 @@ export class PrivateCell {
   }
 
   /** Commits obey the state in the ledger; the deadline of a drain stands only in the eligibility record. */
-  standing(host: string): HostCondition {
+  condition(host: string): HostCondition {
     const eligibility = this.#eligibility.get(host)?.value;
     const { state } = this.book.get(host).ledger;
     const drainDeadlineMs = eligibility?.drainDeadlineMs ?? null;

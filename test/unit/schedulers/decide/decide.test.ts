@@ -32,7 +32,7 @@ it('I53 an unrecorded allocation fills its slot, and its host counts for `distin
     state.setAlive(id, true);
   }
   const term = {
-    cell: { state, standing: () => ({ state: 'ready', drainDeadlineMs: null }) },
+    cell: { state, condition: () => ({ state: 'ready', drainDeadlineMs: null }) },
     options: compileOptions({ id: 'batch-1', kind: 'batch' }),
     world: { random: seededRandom(1) },
   } as unknown as Term;

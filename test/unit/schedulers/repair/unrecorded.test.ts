@@ -121,7 +121,7 @@ class Restored {
       incarnation: 'now',
       cell: {
         state: { hostOf: (id: string) => makeHost(id) },
-        standing: (host: string) => ({ state: this.lost.has(host) ? 'lost' : 'ready' }),
+        condition: (host: string) => ({ state: this.lost.has(host) ? 'lost' : 'ready' }),
         book: { get: () => ({ ledger: { ...EMPTY_LEDGER, counter: 3 } }) },
       },
       hosts: {
