@@ -5,7 +5,7 @@ import type { SchedulerEvent, SchedulerStatus, Why } from '../src/wire/api/sched
 /** What the API shows; the scheduler gives it. */
 export interface SchedulerView {
   status(): SchedulerStatus;
-  /** undefined: the job is not ours. */
+  /** undefined: another scheduler owns the job. */
   why(namespace: string, job: string): Why | undefined;
   events(signal: AbortSignal, unseen: boolean): AsyncIterable<SchedulerEvent>;
   isReady(): boolean;

@@ -110,7 +110,7 @@ export class Releaser {
     job.ownWrites += 1;
     if (outcome !== null) job.addOutcome(outcome);
     this.#term.dropEntry(job, entry);
-    const ended = outcome === null ? 'claim given back' : `${outcome.state}: ${outcome.reason}`;
+    const ended = outcome === null ? 'claim released' : `${outcome.state}: ${outcome.reason}`;
     this.#term.emit('released', job, ended, entry);
     // A kept outcome keeps the host's record and its logs too; the monitors' reaper ends both together.
     if (outcome === null || allocation.desired === 'remove')

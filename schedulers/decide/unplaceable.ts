@@ -64,7 +64,7 @@ export function summaryOf(explanation: Explanation): string {
   const { hosts, hostsTotal, refusals } = explanation;
   if (hostsTotal === 0) return 'there are no hosts';
   const [nearest] = hosts;
-  if (nearest === undefined) return 'a host has room again';
+  if (nearest === undefined) return 'a host has capacity again';
   const counts = refusals.map(({ check, hosts: count }) => `${String(count)} by ${check}`).join(', ');
   return `no host fits (${counts} of ${String(hostsTotal)}); nearest ${nearest.host}: ${nearest.detail}`;
 }

@@ -94,7 +94,8 @@ export class Starter {
       const target = { host, id: victim, counter: epoch.counter };
       const outcome = await orderStop(this.#term, target, order, () => true);
       if (outcome?.kind === 'stopping' || outcome?.kind === 'absent') return;
-      if (outcome?.kind === 'refused') world.log.warn({ victim, ...outcome }, 'a host refused to evict');
+      if (outcome?.kind === 'refused')
+        world.log.warn({ victim, ...outcome }, 'a host refused to stop a victim');
       await sleep(world.clock, backoff.nextMs(), signal);
     }
   }
@@ -249,7 +250,7 @@ export class Starter {
     if (outcome === undefined) return 'again';
     if (outcome.kind === 'absent') return this.#refused(job, entry, host, why);
     if (outcome.kind === 'refused') {
-      this.#term.world.log.warn({ allocation: id, ...outcome }, 'a host refused to give up a start');
+      this.#term.world.log.warn({ allocation: id, ...outcome }, 'a host refused to call off a start');
       // The host accepts neither order from this scheduler, and so no copy of the first one either.
       if (attempts.refusedOrder && outcome.code !== 'epoch-old') return this.#refused(job, entry, host, why);
     }

@@ -89,7 +89,7 @@ export class OwnedJobs {
       }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#term.world.log.warn({ job: job.key, error }, 'cannot give up a finished job');
+      this.#term.world.log.warn({ job: job.key, error }, 'cannot delete the owner key of a finished job');
     }
     job.finishing = false;
     if (!job.dropped) this.#term.enqueueAfter(job, FINISH_RETRY_MS);

@@ -87,7 +87,7 @@ export class Ownership {
       isAwaited: (key) => ownerRank(key, this.#peersClaiming(), this.#deps.self.scheduler) > 0,
       ownRevisionOf: (key) => {
         const row = this.#owners.get(key);
-        return row !== undefined && this.#isOurs(row.value) ? row.createRevision : undefined;
+        return row !== undefined && this.#isOwn(row.value) ? row.createRevision : undefined;
       },
       adopt: (key, ownerRevision, isBare) => this.#adopt(key, ownerRevision, isBare),
     });
@@ -165,7 +165,7 @@ export class Ownership {
     if (now !== undefined && this.#finished.get(key)?.ownerRevision === now.createRevision) return;
     // A late change from an earlier ownership of this scheduler: the key that it holds was created after it.
     if (now !== undefined && held !== undefined && now.createRevision < held) return;
-    if (now !== undefined && this.#isOurs(now.value)) {
+    if (now !== undefined && this.#isOwn(now.value)) {
       // The reply of the claim tells more.
       if (this.#claims.isPending(key)) return;
       if (held !== undefined && held !== now.createRevision) this.#lose(key);
@@ -224,7 +224,7 @@ export class Ownership {
     for (const key of [...this.#claims.waiting()]) this.#consider(key);
   }
 
-  #isOurs(owner: Owner): boolean {
+  #isOwn(owner: Owner): boolean {
     return owner.scheduler === this.#deps.self.scheduler && owner.sinceMs === this.#deps.self.sinceMs;
   }
 
@@ -234,7 +234,7 @@ export class Ownership {
     if (row === undefined || this.#owned.has(key)) return;
     const owner = this.#owners.get(key);
     // Owned since before its record was there, or could be read: no other scheduler can claim it.
-    if (owner !== undefined && this.#isOurs(owner.value)) this.#onOwner(key, owner, owner);
+    if (owner !== undefined && this.#isOwn(owner.value)) this.#onOwner(key, owner, owner);
     if (!this.#isOpen(key)) return;
     const delayMs = stepInDelayMs(ownerRank(key, this.#peers, this.#deps.self.scheduler));
     // The kind is read late for other schedulers' jobs: by then the job mostly has an owner, and was never read here.

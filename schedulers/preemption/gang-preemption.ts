@@ -49,7 +49,7 @@ export class GangPreemption {
     const isLate = state.isUnanswered || clock.monotonicMs() >= untilMs;
     const why = isLate
       ? 'its hosts do not say in time what could be preempted'
-      : 'no room for all of the gang';
+      : 'no capacity for all of the gang';
     backOffGroup(this.#term, job, group.name, why, isLate ? AGAIN_MS : null);
     return null;
   }

@@ -21,7 +21,7 @@ const WRITES_MAX = 50;
 /** Before a monitor is asked again that did not answer, or did not know enough. */
 const LEARN_AGAIN_MS = 500;
 const BEFORE_RESTORE = 'stopped before the store was restored';
-const TWICE = 'its slot was filled again before its host was heard';
+const TWICE = 'its slot was filled again before its host reported';
 
 /** What the host itself says now of an allocation. */
 type HostAnswer =

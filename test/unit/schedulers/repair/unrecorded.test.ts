@@ -303,7 +303,7 @@ describe('what hosts know of, and has no room for its record any more', () => {
     expect(await cell.tryAgain()).toBe(false);
     const order = {
       id: 'a',
-      request: { commandId: 'a-stop', cause: 'its slot was filled again before its host was heard' },
+      request: { commandId: 'a-stop', cause: 'its slot was filled again before its host reported' },
     };
     expect(cell.stopped).toMatchObject([order, order]);
     cell.answers.set('a', reportOf('a', { ...ENDED, state: 'killed', exit: { signal: 'SIGTERM' } }));
