@@ -71,7 +71,7 @@ describe.each(disks)('a disk: %s', (_name, make) => {
     expect(await disk.readRange('log', 6, 10)).toHaveLength(0);
   });
 
-  it('removes trees, moves, and tells of changes', async () => {
+  it('removes trees, moves, and reports changes', async () => {
     const disk = make();
     await disk.publish('tree/a/one', '1');
     await disk.publish('tree/b', '2');

@@ -3,7 +3,7 @@ import { WarmUpStore } from '../../../../src/adapters/etcd/warm-up-store.ts';
 import { systemClock } from '../../../../src/adapters/system/system.ts';
 import type { Change, Write } from '../../../../src/ports/cell-store.ts';
 
-describe('the store of a rehearsal', () => {
+describe('the store of a warm-up', () => {
   let store: WarmUpStore;
   beforeEach(() => (store = new WarmUpStore(systemClock)));
   afterEach(() => store.close());
@@ -16,7 +16,7 @@ describe('the store of a rehearsal', () => {
     const first = await store.attempt(attempt);
     expect(first.outcome).toBe('applied');
     const second = await store.attempt(attempt);
-    if (first.outcome !== 'applied' || second.outcome !== 'refused') throw new Error('told otherwise');
+    if (first.outcome !== 'applied' || second.outcome !== 'refused') throw new Error('unexpected outcome');
     const { revision } = first;
     const entry = { key: 'a/b', value: 'täxt', createRevision: revision, modRevision: revision };
     expect([...second.found.values()]).toEqual([entry]);
@@ -31,16 +31,16 @@ describe('the store of a rehearsal', () => {
     expect(session.lost.aborted).toBe(false);
   });
 
-  it('tells followers of every change, in order', async () => {
-    const heard: string[] = [];
-    let tell: () => void = () => undefined;
-    const all = new Promise<void>((resolve) => (tell = resolve));
+  it('reports every change to followers, in order', async () => {
+    const seen: string[] = [];
+    let done: () => void = () => undefined;
+    const all = new Promise<void>((resolve) => (done = resolve));
     await store.attempt({ compares: [], writes: [putting('a/0', 'x')], readBack: [] });
     const following = store.follow('a/', {
-      onSnapshot: ({ entries }) => heard.push(...entries.keys()),
+      onSnapshot: ({ entries }) => seen.push(...entries.keys()),
       onChanges: (changes: readonly Change[]) => {
-        for (const change of changes) heard.push(change.kind === 'put' ? change.entry.key : `-${change.key}`);
-        if (heard.length === 4) tell();
+        for (const change of changes) seen.push(change.kind === 'put' ? change.entry.key : `-${change.key}`);
+        if (seen.length === 4) done();
       },
     });
     await following.ready;
@@ -50,6 +50,6 @@ describe('the store of a rehearsal', () => {
     ];
     for (const writes of steps) await store.attempt({ compares: [], writes, readBack: [] });
     await all;
-    expect(heard).toEqual(['a/0', 'a/1', 'a/2', '-a/0']);
+    expect(seen).toEqual(['a/0', 'a/1', 'a/2', '-a/0']);
   });
 });

@@ -86,7 +86,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     expect([metrics.status, metrics.body]).toEqual([200, 'up 1\n']);
   });
 
-  it('makes problems of what routes throw, and tells nothing of an unknown error', async () => {
+  it('makes problems of what routes throw, without details of an unknown error', async () => {
     const refused: Problem = { status: 409, code: 'stopped', detail: 'it was stopped', path: 'a.b' };
     const routes: Route[] = [
       { method: 'GET', path: '/v1/known', handle: () => Promise.reject(new ProblemError(refused)) },
@@ -104,7 +104,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     expect(absent.body).toMatchObject({ status: 404, code: 'not-found' });
   });
 
-  it('listens beyond this machine only when told to, and tells others of the address that was named', async () => {
+  it('listens beyond this machine only when configured, and publishes the address that was named', async () => {
     const listen = { host: '0.0.0.0', port: 0, bodyBytesMax: 100 };
     await expect(fastifyServer({ log: silentLog }).listen([], listen)).rejects.toThrow(/without TLS/);
     const advertise = 'http://10.0.0.1:7000';
@@ -221,7 +221,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     await expect(call).rejects.toMatchObject({ name: 'HttpError', sent: false });
   });
 
-  it('does not send a call whose caller gave up before', async () => {
+  it('does not send a call that was aborted before', async () => {
     const { address } = await listen(makeServer(), [echo]);
     const client = opened(makeClient());
     const signal = AbortSignal.abort();
@@ -244,7 +244,7 @@ describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) 
     await expect(call).rejects.toMatchObject({ name: 'HttpError', sent: true });
   });
 
-  it('gives up a stream that stays silent', async () => {
+  it('cuts a stream that stays silent', async () => {
     async function* chunks(signal: AbortSignal): AsyncGenerator<string> {
       yield 'a';
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

@@ -65,7 +65,7 @@ describe('hollow tasks keep the rules of real shims', () => {
     expect(await link.state()).toMatchObject({ signalSequence: 2 });
   });
 
-  it('I16 stops at its deadline when nobody renews, and not while somebody does', async () => {
+  it('I16 stops at its deadline unless an agent renews it', async () => {
     const link = await begin({ stopAfterDisconnectMs: 1_000 });
     await clock.advance(900);
     await link.renew(1_000);

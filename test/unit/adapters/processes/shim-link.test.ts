@@ -49,7 +49,7 @@ describe('a link to a shim', () => {
     await new Promise<void>((done) => made.listen(join(folder, 'ctl'), done));
   };
 
-  it('there is none where nobody listens', async () => {
+  it('there is none without a listener', async () => {
     expect(await openLink(folder)).toBeNull();
     expect(await openLink(join(folder, 'no-such-folder'))).toBeNull();
   });

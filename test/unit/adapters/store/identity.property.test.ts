@@ -6,7 +6,7 @@ import type { StoreError } from '../../../../src/ports/cell-store.ts';
 const cluster = '7';
 const NOBODY = { onSnapshot: () => undefined, onChanges: () => undefined };
 
-/** A store that only goes forward, and a client of it: calls are answered late and in any order, a lagging member tells of the past. */
+/** A store that only goes forward, and a client of it: calls are answered late and in any order, a lagging member reports the past. */
 const happenings = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constantFrom('write', 'ask', 'serve') }),

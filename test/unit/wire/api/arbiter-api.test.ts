@@ -14,7 +14,7 @@ const unitsOfSizes = (of: readonly number[]) =>
   );
 
 describe('a request for tickets', () => {
-  it('tells what belongs together, through its reading', () => {
+  it('keeps what belongs together', () => {
     fc.assert(
       fc.property(sizes, (of) => {
         const units = unitsOfSizes(of);

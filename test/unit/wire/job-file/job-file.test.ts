@@ -36,7 +36,7 @@ describe('what is accepted', () => {
     expect(jobOf('name: a\ncommand: [x]\n').groups['a']?.tasks['a']).not.toHaveProperty('limits');
   });
 
-  test('a task goes only to hosts that have its driver, once however often it is read', () => {
+  test('a task runs only on hosts that have its driver; the constraint is added once', () => {
     const job = jobOf('name: a\ncommand: [x]\ndriver: sandbox\nconstraints: ["host.os == linux"]\n');
     const texts = (one: Job) => one.groups['a']?.constraints.map((expression) => expression.text);
     expect(texts(job)).toEqual(['host.os == linux', 'host.driver.sandbox exists']);
@@ -338,7 +338,7 @@ describe('what is refused, and where', () => {
       ],
     ],
     [
-      'ports that nobody could reach',
+      'ports that no client could reach',
       'name: a\ncommand: [x]\ndriver: sandbox\nports: { http: auto }\n',
       ['bad.yaml:1:1: error: has ports, and nobody could reach them: write network: host'],
     ],
@@ -390,7 +390,7 @@ describe('values that came through the API', () => {
     ]);
   });
 
-  test('are bounded before anything looks at them', () => {
+  test('are bounded before anything recursive reads them', () => {
     let deep: unknown = 1;
     for (let n = 0; n < 10_000; n++) deep = { a: deep };
     expect(parseJobObject(deep)).toEqual({

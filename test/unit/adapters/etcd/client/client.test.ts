@@ -23,7 +23,7 @@ describe('the connection to etcd', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('takes a burst of a watch whole, without a turn of ours for each 64 KiB', async () => {
+  it('takes a burst of a watch whole, without a turn of the event loop for each 64 KiB', async () => {
     const etcd = etcdClient({ endpoints: [url] });
     const opened = new Promise<ServerHttp2Stream>((resolve) => server.once('stream', resolve));
     const link = await etcd.watchLink();
@@ -49,7 +49,7 @@ describe('the connection to etcd', () => {
   });
 });
 
-/** A `WatchResponse` at revision 7 with so many bytes of a field that nobody knows. */
+/** A `WatchResponse` at revision 7 with so many bytes of an unknown field. */
 function watchReplyOf(bytes: number): Buffer {
   const header = Buffer.from([0x0a, 0x02, 0x18, 0x07]);
   const padding = Buffer.concat([Buffer.from([0x7a]), varint(bytes), Buffer.alloc(bytes)]);

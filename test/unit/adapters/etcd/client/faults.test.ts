@@ -7,14 +7,14 @@ it.each([
   `${TOLD}. Resolution note: `,
   `${TOLD}. Resolution note: Name resolution failed for target dns:h:1\nand again`,
   TOLD,
-])('the notes of gRPC are not told, the cause is kept: %j', (text) => {
+])('the notes of gRPC are left out, the cause is kept: %j', (text) => {
   const cause = new Error(text);
   const error = storeErrorOf(cause);
   expect(error).toMatchObject({ code: 'unavailable', retryable: true, message: TOLD, cause });
   expect(mayBeApplied(cause)).toBe(false);
 });
 
-it('without an address at all, what is told is that', () => {
+it('without any address, the message says so', () => {
   const error = storeErrorOf(new Error('14 UNAVAILABLE: No addresses resolved. Resolution note: nothing'));
   expect(error.message).toBe('14 UNAVAILABLE: No addresses resolved');
 });

@@ -53,7 +53,7 @@ function turnOfEvents(): Promise<void> {
 
 async function opened(knows?: (revision: number) => boolean, onRevision?: () => void) {
   const server = new ServerSide();
-  const told: string[] = [];
+  const reported: string[] = [];
   const ends: StoreError[] = [];
   const etcd = { watchLink: async () => server };
   const stream = new WatchStream({
@@ -66,20 +66,20 @@ async function opened(knows?: (revision: number) => boolean, onRevision?: () => 
     onRevision: (changes, revision) => {
       onRevision?.();
       const keys = changes.map((change) => (change.kind === 'put' ? change.entry.key : `-${change.key}`));
-      told.push(`${String(revision)}: ${keys.join(' ')}`);
+      reported.push(`${String(revision)}: ${keys.join(' ')}`);
     },
     ...(knows === undefined ? null : { knows }),
-    onCanary: (value) => told.push(`canary ${value}`),
-    onLag: (behind) => told.push(`behind ${String(behind)}`),
+    onCanary: (value) => reported.push(`canary ${value}`),
+    onLag: (behind) => reported.push(`behind ${String(behind)}`),
     onEnd: (cause) => ends.push(cause),
   });
   await settle();
-  return { server, told, ends, stream };
+  return { server, reported, ends, stream };
 }
 
 describe('watch stream', () => {
-  it('trap 6: drops what was told before, and gathers each revision in order', async () => {
-    const { server, told } = await opened();
+  it('trap 6: drops what was reported before, and gathers each revision in order', async () => {
+    const { server, reported } = await opened();
     server.send([
       [9, '/a/late', 'x'],
       [10, '/a/x', '1'],
@@ -91,11 +91,11 @@ describe('watch stream', () => {
       [12, '/a/x'],
       [13, '/a/x', '2'],
     ]);
-    expect(told).toEqual(['10: /a/x /a/y', '12: -/a/x', 'behind 38', '13: /a/x', 'behind 37']);
+    expect(reported).toEqual(['10: /a/x /a/y', '12: -/a/x', 'behind 38', '13: /a/x', 'behind 37']);
   });
 
-  it('tells a revision whole, though it comes in several fragments', async () => {
-    const { server, told } = await opened();
+  it('reports a revision whole, though it comes in several fragments', async () => {
+    const { server, reported } = await opened();
     server.send(
       [
         [10, '/a/x', '1'],
@@ -103,19 +103,19 @@ describe('watch stream', () => {
       ],
       { isFragment: true },
     );
-    expect(told).toEqual(['10: /a/x']);
+    expect(reported).toEqual(['10: /a/x']);
     server.send([[12, '/a/y', '2']], { isFragment: true });
     server.send([
       [12, '/a/z', '2'],
       [13, '/a/x', '3'],
     ]);
-    expect(told).toEqual(['10: /a/x', '12: /a/x /a/y /a/z', '13: /a/x', 'behind 37']);
+    expect(reported).toEqual(['10: /a/x', '12: /a/x /a/y /a/z', '13: /a/x', 'behind 37']);
   });
 
-  it('leaves out what is known, whole revisions of it, and asks only when all that came before was told', async () => {
+  it('leaves out whole revisions that are known, and asks only when all before them was reported', async () => {
     const known = new Set([11, 13]);
     const asked: number[] = [];
-    const { server, told } = await opened((revision) => {
+    const { server, reported } = await opened((revision) => {
       asked.push(revision);
       return known.has(revision);
     });
@@ -134,44 +134,44 @@ describe('watch stream', () => {
       [14, '/a/y', '5'],
       [11, '/a/y', '2'],
     ]);
-    // Answers that are read in the same turn are known to it.
+    // Replies of the same turn are known to it.
     known.add(14);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     await turnOfEvents();
-    expect(told).toEqual(['10: /a/x', '12: /a/x', 'behind 36']);
+    expect(reported).toEqual(['10: /a/x', '12: /a/x', 'behind 36']);
     expect(asked).toEqual([10, 11, 12, 13, 14]);
-    // Begun before it was known, it is told whole.
+    // A revision that began before it was known is reported whole.
     server.send([[15, '/a/x', '6']], { isFragment: true });
     await turnOfEvents();
     known.add(15);
     server.send([[15, '/a/y', '6']]);
     await turnOfEvents();
-    expect(told.slice(3)).toEqual(['15: /a/x /a/y', 'behind 35']);
+    expect(reported.slice(3)).toEqual(['15: /a/x /a/y', 'behind 35']);
   });
 
-  it('what came in the turn in which the stream ended is not told', async () => {
-    const { server, told, ends } = await opened(() => false);
+  it('what came in the turn in which the stream ended is not reported', async () => {
+    const { server, reported, ends } = await opened(() => false);
     server.send([[20, '/a/x', '1']]);
     server.emit('end');
     await turnOfEvents();
     expect(ends).toHaveLength(1);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
-  it('tells what another wrote to the same key right behind a known revision, and in the same message', async () => {
-    const { server, told } = await opened((revision) => revision === 10);
+  it('reports what another writer put under the same key right after a known revision, and in the same message', async () => {
+    const { server, reported } = await opened((revision) => revision === 10);
     const put = (value: string, modRevision: number): Change => ({
       ...{ kind: 'put', entry: { key: '/a/x', value, createRevision: 10, modRevision } },
     });
     const changes = [10, 11].map((revision) => ({ revision, changes: [put(String(revision), revision)] }));
     server.emit('data', decodeWatchReply(encodeWatchReply(1, changes)));
     await turnOfEvents();
-    expect(told).toEqual(['11: /a/x', 'behind 0']);
+    expect(reported).toEqual(['11: /a/x', 'behind 0']);
   });
 
-  it('ends when what it is sent cannot be read, having told what came before', async () => {
+  it('ends at an unreadable message, after reporting what came before', async () => {
     for (const knows of [undefined, (): boolean => false]) {
-      const { server, told, ends } = await opened(knows);
+      const { server, reported, ends } = await opened(knows);
       const bytes = encodeWatchReply(1, [
         { revision: 10, changes: [{ kind: 'delete', key: '/a/x' }] },
         { revision: 11, changes: [{ kind: 'delete', key: '/a/y' }] },
@@ -182,17 +182,17 @@ describe('watch stream', () => {
       const reply = decodeWatchReply(bytes);
       server.emit('data', reply);
       await turnOfEvents();
-      expect(told).toEqual(['10: -/a/x']);
+      expect(reported).toEqual(['10: -/a/x']);
       expect(ends).toMatchObject([
         { code: 'unavailable', retryable: true, cause: { name: 'MalformedMessage' } },
       ]);
       server.send([[13, '/a/x', '1']]);
       await turnOfEvents();
-      expect(told).toHaveLength(1);
+      expect(reported).toHaveLength(1);
     }
   });
 
-  it('does not take a fault of whoever listens for one of the stream', async () => {
+  it('does not take a fault of its listener for one of the stream', async () => {
     const { server, ends } = await opened(undefined, () => {
       throw new RangeError('of the listener');
     });
@@ -206,10 +206,10 @@ describe('watch stream', () => {
   });
 
   it('keeps the canary apart', async () => {
-    const { server, told } = await opened();
+    const { server, reported } = await opened();
     expect(server.requests).toHaveLength(2);
     server.send([[40, '/canary', 'n:1']], { watchId: 2 });
-    expect(told).toEqual(['canary n:1']);
+    expect(reported).toEqual(['canary n:1']);
   });
 
   for (const [name, end] of [
@@ -218,14 +218,14 @@ describe('watch stream', () => {
     ['a cancellation', (server: ServerSide) => server.send([], { canceled: true })],
     ['a compaction', (server: ServerSide) => server.send([], { canceled: true, compactRevision: 30 })],
   ] as const) {
-    it(`trap 3: ends once on ${name}, and tells nothing after it`, async () => {
-      const { server, told, ends } = await opened();
+    it(`trap 3: ends once on ${name}, and reports nothing after it`, async () => {
+      const { server, reported, ends } = await opened();
       end(server);
       end(server);
       server.send([[20, '/a/x', '1']]);
       expect(ends).toHaveLength(1);
       expect(ends[0]?.retryable).toBe(true);
-      expect(told).toEqual([]);
+      expect(reported).toEqual([]);
       expect(server.cancelled).toBe(true);
     });
   }
