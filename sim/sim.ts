@@ -67,7 +67,7 @@ export async function runSeeds(order: SeedsOrder): Promise<SeedsTally> {
     if (failure !== null) tally.failed.push({ seed, failure });
     tally.runs += 1;
     tally.events += report.events;
-    tally.started += report.work.started;
+    tally.started += report.started;
     tally.faults += report.faults;
     return onRun?.(report, failure, tally) ?? true;
   };

@@ -6,20 +6,9 @@
  * - `clock-faults.ts`: whose clocks were set; `delivery-deadline.ts`: until when a client must have been told
  * - `violations.ts`: what the checkers found
  */
-import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
-import type { CellMeta } from '../../../src/core/core.ts';
-import type { Eligibility, Host } from '../../../src/core/host/host.ts';
-import type { Intent } from '../../../src/core/cell/intent.ts';
-import type { JobRecord } from '../../../src/core/cell/job.ts';
 import type { CellKeys } from '../../../src/core/cell/keys.ts';
-import type { Ledger } from '../../../src/core/fit/ledger.ts';
-import type { Quota, Switches } from '../../../src/core/quota/quota.ts';
-import type { Owner, RoleRecord } from '../../../src/core/cell/cell.ts';
-import type { Pool, SharedResource } from '../../../src/core/quota/shared-resource.ts';
 import type { Change } from '../../../src/ports/cell-store.ts';
-import type { Codec } from '../../../src/wire/wire.ts';
 import { RecordError } from '../../../src/wire/wire.ts';
-import type { RunRecord } from '../../../src/wire/records/records.ts';
 import {
   allocationCodec,
   eligibilityCodec,
@@ -47,26 +36,29 @@ export interface Diff<T> {
   readonly after: T | undefined;
 }
 
-/** The kinds of records in a cell, each under a prefix of its own. */
-export interface Records {
-  readonly meta: CellMeta;
-  readonly hosts: Host;
-  readonly eligibility: Eligibility;
-  readonly ledgers: Ledger;
-  readonly allocations: Allocation;
-  readonly jobs: JobRecord;
-  readonly versions: JobRecord;
-  readonly owners: Owner;
-  readonly outcomes: Outcome;
-  readonly intents: Intent;
-  readonly runs: RunRecord;
-  readonly roles: RoleRecord;
-  readonly quotas: Quota;
-  readonly switches: Switches;
-  readonly shared: SharedResource;
-  readonly pools: Pool;
-}
-export type RecordKind = keyof Records;
+/** How each kind of record in a cell is encoded. The busiest first: most keys of a history are allocations and ledgers. */
+export const RECORD_CODECS = {
+  allocations: allocationCodec,
+  ledgers: ledgerCodec,
+  pools: poolCodec,
+  outcomes: outcomeCodec,
+  intents: intentCodec,
+  owners: ownerCodec,
+  jobs: jobCodec,
+  versions: jobCodec,
+  runs: runCodec,
+  hosts: hostCodec,
+  eligibility: eligibilityCodec,
+  roles: roleCodec,
+  quotas: quotaCodec,
+  switches: switchesCodec,
+  shared: sharedResourceCodec,
+  meta: metaCodec,
+};
+export type RecordKind = keyof typeof RECORD_CODECS;
+export type Records = { readonly [K in RecordKind]: ReturnType<(typeof RECORD_CODECS)[K]['decode']> };
+
+const KINDS = Object.keys(RECORD_CODECS) as readonly RecordKind[];
 
 /** All that one revision changed. */
 export interface Step {
@@ -91,7 +83,7 @@ export class CellReplay {
   };
 
   constructor(keys: CellKeys) {
-    this.#prefixes = prefixesOf(keys);
+    this.#prefixes = byKind((kind) => (kind === 'quotas' ? keys.quota('') : keys[kind]));
   }
 
   get cell(): CellAt {
@@ -127,80 +119,13 @@ export class CellReplay {
     const rows = this.#records[kind];
     const name = key.slice(this.#prefixes[kind].length);
     const before = rows.get(name);
-    const after = text === null ? undefined : RECORD_CODECS[kind].decode(text);
+    const after = text === null ? undefined : (RECORD_CODECS[kind].decode(text) as Records[R]);
     if (after === undefined) rows.delete(name);
     else rows.set(name, after);
     return before === undefined && after === undefined ? null : { key, name, before, after };
   }
 }
 
-/** The busiest first: most keys of a history are allocations and ledgers. */
-const KINDS: readonly RecordKind[] = [
-  'allocations',
-  'ledgers',
-  'pools',
-  'outcomes',
-  'intents',
-  'owners',
-  'jobs',
-  'versions',
-  'runs',
-  'hosts',
-  'eligibility',
-  'roles',
-  'quotas',
-  'switches',
-  'shared',
-  'meta',
-];
-
-/** Written out: it is made for every revision, and this way all of them have one shape. */
-function byKind<T>(make: () => T): Record<RecordKind, T> {
-  return {
-    meta: make(),
-    hosts: make(),
-    eligibility: make(),
-    ledgers: make(),
-    allocations: make(),
-    jobs: make(),
-    versions: make(),
-    owners: make(),
-    outcomes: make(),
-    intents: make(),
-    runs: make(),
-    roles: make(),
-    quotas: make(),
-    switches: make(),
-    shared: make(),
-    pools: make(),
-  };
-}
-
-/** How the records of each kind are encoded. */
-export const RECORD_CODECS: { readonly [R in RecordKind]: Codec<Records[R]> } = {
-  meta: metaCodec,
-  hosts: hostCodec,
-  eligibility: eligibilityCodec,
-  ledgers: ledgerCodec,
-  allocations: allocationCodec,
-  jobs: jobCodec,
-  versions: jobCodec,
-  owners: ownerCodec,
-  outcomes: outcomeCodec,
-  intents: intentCodec,
-  runs: runCodec,
-  roles: roleCodec,
-  quotas: quotaCodec,
-  shared: sharedResourceCodec,
-  pools: poolCodec,
-  switches: switchesCodec,
-};
-
-function prefixesOf(keys: CellKeys): Record<RecordKind, string> {
-  const { meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners } = keys;
-  const { outcomes, intents, runs, roles, shared, pools, switches } = keys;
-  return {
-    ...{ meta, hosts, eligibility, ledgers, allocations, jobs, versions, owners },
-    ...{ outcomes, intents, runs, roles, quotas: keys.quota(''), shared, pools, switches },
-  };
+function byKind<T>(make: (kind: RecordKind) => T): Record<RecordKind, T> {
+  return Object.fromEntries(KINDS.map((kind) => [kind, make(kind)])) as Record<RecordKind, T>;
 }

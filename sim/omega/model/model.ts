@@ -12,7 +12,6 @@
  *
  * This file holds what the schedulers of one run share beside the cell.
  */
-import type { SeededRandom } from '../../../src/core/random/random.ts';
 import type { GpuShare } from '../../../src/core/cell/resources.ts';
 import type { SimJob, WorkClass } from '../workload/workload.ts';
 import type { ClassMeter } from './meters.ts';
@@ -49,7 +48,6 @@ export class ModelWorld {
   readonly spec: ModelSpec;
   readonly time: VirtualTime;
   readonly cell: SharedCell;
-  readonly random: SeededRandom;
   readonly used: UseMeter;
   readonly #classes: Readonly<Record<WorkClass, ClassMeter>>;
   readonly #onFreed: FreedListener[] = [];
@@ -62,7 +60,6 @@ export class ModelWorld {
     parts: {
       readonly time: VirtualTime;
       readonly cell: SharedCell;
-      readonly random: SeededRandom;
       readonly classes: Readonly<Record<WorkClass, ClassMeter>>;
       readonly sliceSeconds: number;
     },
@@ -70,7 +67,6 @@ export class ModelWorld {
     this.spec = spec;
     this.time = parts.time;
     this.cell = parts.cell;
-    this.random = parts.random;
     this.#classes = parts.classes;
     this.used = this.meterUse(parts.sliceSeconds);
   }

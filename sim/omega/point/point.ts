@@ -117,7 +117,7 @@ function worldOf(spec: PointSpec, random: SeededRandom, classes: Record<WorkClas
   const cell = new SharedCell(spec.cell, groupOf, spec.endsMove);
   const time = new VirtualTime(spec.horizonSeconds);
   const sliceSeconds = sliceSecondsOf(spec.horizonSeconds);
-  return new ModelWorld(spec, { time, cell, random, classes, sliceSeconds });
+  return new ModelWorld(spec, { time, cell, classes, sliceSeconds });
 }
 
 interface Schedulers {
