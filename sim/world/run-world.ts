@@ -86,7 +86,8 @@ const PROBE_MS = 3_000;
 const WHOLE_EVERY = 8;
 
 /**
- * Lets the quiet period pass: at least `quietLeastMs` of it, and all of it while a liveness checker would still find something.
+ * Lets the quiet period pass: at least `quietLeastMs` of it, then every 3 s the run ends if the liveness checkers would find nothing at its
+ * end. One run of eight keeps its whole quiet period.
  * @returns what those checkers found at the time by which everything is due
  */
 async function quiet(

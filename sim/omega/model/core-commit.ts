@@ -40,7 +40,8 @@ export interface CommitOptions {
 
 /**
  * Commits what was decided on a private copy to the shared cell: the compare of each host's revision as the store makes
- * it, and what happens after a refusal (`judge`, `prune`, the fit rule of `TransactionDraft`) as the committer makes it.
+ * it, and what happens after a refusal (`conflictsIn`, `prune`, the fit rule of `TransactionDraft`) as the committer makes it. Tasks of one
+ * job on one host are committed or refused together, as in the cell.
  */
 export class CoreCommit {
   readonly #cell: SharedCell;
