@@ -284,7 +284,7 @@ describe('checkHistory on planted violations', () => {
     })),
   });
 
-  it('I13 an allocation that lives on two hosts, or where nobody committed it', async () => {
+  it('I13 an allocation that lives on two hosts, or where it was not committed', async () => {
     const twice = [listing('host-0', small), listing('host-1', { ...small, host: 'host-1' })];
     expect(await found(twice)).toEqual(['I13']);
     expect(await found([listing('host-0', another(7))])).toEqual(['I13']);

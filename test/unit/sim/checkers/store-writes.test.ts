@@ -30,7 +30,7 @@ describe('I4 and I7 by what a write compared', () => {
     expect(run.broken(quick)).toEqual(['I4', 'I7']);
   });
 
-  it('I7 room that is given back by somebody who did not look whose the job is', () => {
+  it('I7 an allocation that is released without comparing the owner of its job', () => {
     run.commit(true, one);
     run.release(one, { exit: { lost: 'never-started' } }, { guarded: false });
     expect(run.broken(quick)).toEqual(['I7']);
@@ -116,7 +116,7 @@ describe('I6 gangs', () => {
     expect(run.broken(quick)).toEqual(['I6']);
   });
 
-  it('I6 a claim that is given back while others of the gang stay', () => {
+  it('I6 a claim that is released while other members of the gang stay', () => {
     const [a, b, c] = [gang('p', 0), gang('p', 1), gang('p', 2)];
     run.commit(true, a, b, c);
     run.release(a, null);
@@ -203,7 +203,7 @@ describe('I9 quotas', () => {
     return [one, three];
   };
 
-  it('takes what comes when a host has been told to stop another before that began, and not before', () => {
+  it('accepts a new allocation after a host was ordered to stop another one that had not begun, and not before', () => {
     const [one, three] = oneWaits();
     run.orderStop(run.mark(one, 'stop'));
     run.commit(true, three);
@@ -215,9 +215,9 @@ describe('I9 quotas', () => {
   it.each([
     ['of which it knows nothing', { status: 404, code: 'no-allocation' }],
     ['that its disk does not take, and is carried out', { status: 507, code: 'disk-full' }],
-  ])('takes what comes after a stop %s', (_, said) => {
+  ])('accepts a new allocation after a stop %s', (_, answer) => {
     const [one, three] = oneWaits();
-    run.orderStop(one, {}, said);
+    run.orderStop(one, {}, answer);
     run.commit(true, three);
     expect(run.broken(quick)).toEqual([]);
   });
@@ -254,8 +254,8 @@ describe('I9 quotas', () => {
 
   it.each<[string, (one: Allocation) => void]>([
     ['is removed', (one) => run.orderRemoval(one)],
-    ['is said to be stopped to who orders it again', (one) => run.order(one, job, { refuse: 'stopped' })],
-  ])('takes what comes after a stop that was carried out unheard: it %s', (_, later) => {
+    ['is answered as stopped when it is ordered again', (one) => run.order(one, job, { refuse: 'stopped' })],
+  ])('accepts a new allocation after a stop that was carried out without an answer: it %s', (_, later) => {
     const [one, three] = oneWaits();
     run.orderStop(run.mark(one, 'stop'), {}, null);
     run.commit(true, three);
@@ -356,14 +356,14 @@ describe('I9 quotas', () => {
 });
 
 describe('I18 hosts that are declared lost', () => {
-  it('takes a verdict after a long silence', () => {
+  it('accepts a host that is declared lost after a long silence', () => {
     run.drop(null, KEYS.aliveOf('host-1'));
     run.nowMs += 30_000;
     run.verdict('host-1', 'lost', 1);
     expect(run.broken(quick)).toEqual([]);
   });
 
-  it('I18 a verdict while the session is there, and one after a blink', () => {
+  it('I18 a host declared lost during its session, and one soon after its end', () => {
     run.verdict('host-1', 'lost', 1);
     run.drop(null, KEYS.aliveOf('host-2'));
     run.nowMs += 1_000;
@@ -372,7 +372,7 @@ describe('I18 hosts that are declared lost', () => {
     expect(run.broken(quick)).toEqual(['I18']);
   });
 
-  it('I18 a verdict on one of a crowd', () => {
+  it('I18 a host of a crowd declared lost', () => {
     for (const host of ['host-1', 'host-2']) run.drop(null, KEYS.aliveOf(host));
     run.nowMs += 60_000;
     run.verdict('host-1', 'lost', 1);

@@ -22,7 +22,7 @@ const detailsOf = (wanted: string): readonly string[] =>
   run.check(quick).violations.flatMap(({ invariant, detail }) => (invariant === wanted ? [detail] : []));
 
 /** An event that a follower read. */
-function told(id: string, kind: string): void {
+function receives(id: string, kind: string): void {
   const event = { id, atMs: 1, kind, source: 'x', detail: '' };
   run.history.add('events', { client: 'client-1', stream: 1, event });
 }
@@ -83,7 +83,7 @@ describe('I48 I50 I51 views', () => {
     expect(run.broken(quick)).toEqual(['I51']);
   });
 
-  it('I51 a dead host that is shown as heard', () => {
+  it('I51 a dead host that is shown as current', () => {
     run.history.add('actors', { actor: 'host-1', role: 'agent', instance: 1, change: 'killed' });
     run.nowMs += 2_000;
     run.view('monitor-1');
@@ -109,7 +109,7 @@ describe('I48 I50 I51 views', () => {
 });
 
 describe('I52 ends in the history', () => {
-  it('I52 an event that a client is told twice', () => {
+  it('I52 an event that a client receives twice', () => {
     const event = { id: '7.0', atMs: 1, kind: 'placed', source: 'x', detail: '' };
     const gap = { ...event, id: '6.0', kind: 'gap' };
     run.history.add('events', { client: 'client-1', stream: 1, event });
@@ -121,29 +121,29 @@ describe('I52 ends in the history', () => {
     expect(run.broken(quick)).toEqual(['I52']);
   });
 
-  it('I52 an end that a follower is not told of, and one that is told after what came later', () => {
+  it('I52 an end that a follower does not receive, and one that it receives after a later event', () => {
     run.end(one, run.launch(one, job));
-    told('1.0', 'placed');
-    told('2.0', 'placed');
+    receives('1.0', 'placed');
+    receives('2.0', 'placed');
     run.release(one);
-    told('900.0', 'placed');
+    receives('900.0', 'placed');
     expect(detailsOf('I52')).toEqual(['client-1 received neither its end nor a gap']);
-    told('3.0', 'placed');
+    receives('3.0', 'placed');
     expect(detailsOf('I52')).toContain('client-1 received it after a later one');
   });
 
-  it('I52 nobody complains of an end that a gap stands for', () => {
+  it('I52 accepts a gap in place of an end', () => {
     run.end(one, run.launch(one, job));
-    told('1.0', 'placed');
+    receives('1.0', 'placed');
     run.release(one);
-    told('800.0', 'gap');
-    told('900.0', 'placed');
+    receives('800.0', 'gap');
+    receives('900.0', 'placed');
     expect(run.broken(quick)).toEqual([]);
   });
 
-  it('I52 an end after which a follower hears nothing any more, though nothing is wrong for long', () => {
-    told('1.0', 'placed');
-    told('2.0', 'placed');
+  it('I52 an end after which a follower receives nothing more, though no fault lasts', () => {
+    receives('1.0', 'placed');
+    receives('2.0', 'placed');
     run.end(one, run.launch(one, job));
     run.release(one);
     run.quiet(20_000);
@@ -154,7 +154,7 @@ describe('I52 ends in the history', () => {
     run.history.phases.pop();
     run.history.phase('end');
     expect(detailsOf('I52')).toEqual(['client-1 received neither its end nor a gap']);
-    told('900.0', 'gap');
+    receives('900.0', 'gap');
     expect(run.broken(quick)).toEqual([]);
   });
 
@@ -174,7 +174,7 @@ describe('I52 ends in the history', () => {
     );
   });
 
-  it('I52 a run in which nobody read any events', () => {
+  it('I52 a run in which no events were read', () => {
     const least = { events: 1 };
     expect(run.check({ ...quick, least })).toMatchObject({ result: 'too-little' });
     run.history.add('events', { client: 'client-1', stream: 1, began: '2' });
@@ -184,7 +184,7 @@ describe('I52 ends in the history', () => {
     expect(run.check({ ...quick, least })).toMatchObject({ result: 'holds' });
   });
 
-  it('I23 an end that a client was told and that nothing says', () => {
+  it('I23 an end that a client was told and the store does not have', () => {
     run.launch(one, job);
     const exit = { state: 'complete', exit: { code: 0 }, reason: '', host: 'host-1', allocation: one.id };
     run.history.add('exits', { client: 'client-1', namespace: 'default', job: 'job', exit });

@@ -73,7 +73,7 @@ describe('I28 what a task wrote, and what a client read of it', () => {
     expect(found()).toEqual(['client-1 was told what lies at 2 again']);
   });
 
-  it('I28 bytes that nobody wrote there, or nobody wrote yet', () => {
+  it('I28 bytes that were not written there, or not yet', () => {
     wrote(0, 'one\ntwo\n');
     read(0, 'one\ntWo\n');
     expect(found()).toEqual(['client-1 was told bytes that were not written, at 0']);
@@ -161,7 +161,7 @@ describe('I28 what a client never came to read', () => {
     }
   });
 
-  it('I28 of a host that is away nobody can tell, nor what a task wrote just now', () => {
+  it('I28 does not ask for output on a host without a session, nor for what was written just now', () => {
     run = new HandRun(['host-2']);
     run.history.add('outputs', { reader: 'client-1', allocation: ID, asks: true });
     wrote(0, 'one\n');
@@ -177,7 +177,7 @@ describe('I28 what a client never came to read', () => {
     expect(found()).toEqual([]);
   });
 
-  it('I28 who is told that it is gone is told the truth', () => {
+  it('I28 output that is reported as gone is gone', () => {
     refused('log-gone');
     expect(found()).toEqual(['client-1 was told that its output is gone, and it was there']);
     run = new HandRun();
@@ -188,7 +188,7 @@ describe('I28 what a client never came to read', () => {
     expect(found()).toEqual([]);
   });
 
-  it('I28 a run goes on while somebody has something to read that is there', () => {
+  it('I28 a run does not end while a reader has something to read', () => {
     const isRead = (): boolean => allRead(run.history, { seq: Infinity, atMs: run.nowMs });
     run.nowMs += 1_000;
     expect(isRead()).toBe(true);
@@ -199,7 +199,7 @@ describe('I28 what a client never came to read', () => {
   });
 });
 
-describe('a run in which nobody read any output to its end', () => {
+describe('a run in which no output was read to its end', () => {
   const least = { outputs: 1 };
 
   it('has tested too little', () => {

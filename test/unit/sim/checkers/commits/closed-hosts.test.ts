@@ -34,15 +34,15 @@ describe('I62 a host that is closed', () => {
   });
 });
 
-/** A verdict with a deadline, and the quiet. */
+/** A drain with a deadline, and the quiet period. */
 function drain(deadlineMs: number): void {
   run.launch(one, job);
   const drainDeadlineMs = run.nowMs + deadlineMs;
-  const verdict: Eligibility = {
+  const eligibility: Eligibility = {
     ...{ state: 'draining', reason: '', by: 'operator', sinceMs: run.nowMs, counter: 1 },
     drainDeadlineMs,
   };
-  run.put('monitor-1', KEYS.eligibilityOf('host-1'), eligibilityCodec.encode(verdict), 'same');
+  run.put('monitor-1', KEYS.eligibilityOf('host-1'), eligibilityCodec.encode(eligibility), 'same');
 }
 
 describe('I62 a host that is drained', () => {

@@ -50,11 +50,11 @@ describe('I53 I54 a store that is lost or restored', () => {
     expect(broken()).toEqual(['I53']);
   });
 
-  for (const [used, told] of [
+  for (const [used, isFound] of [
     [6, false],
     [5, true],
   ] as const)
-    it(`I54 ${told ? '' : 'not '}a task whose pool has ${told ? '' : 'no '}room for it`, () => {
+    it(`I54 ${isFound ? '' : 'not '}a task whose pool has ${isFound ? '' : 'no '}capacity for it`, () => {
       one = { ...one, shared: { 'power/cell': 5 } };
       run.launch(one, job);
       loseRecord();
@@ -67,8 +67,8 @@ describe('I53 I54 a store that is lost or restored', () => {
         ],
         [],
       );
-      // What others take of the pool is not written here, which the checker of pools objects to.
-      expect(broken().includes('I54')).toBe(told);
+      // Other allocations of the pool are not written here, which the checker of pools finds.
+      expect(broken().includes('I54')).toBe(isFound);
     });
 
   it('I54 a task that had come to its end, and runs again', () => {

@@ -39,7 +39,7 @@ describe('I13 one process tree', () => {
     expect(run.broken(quick)).toEqual(['I13']);
   });
 
-  it('I13 what nobody committed, and what was committed to another host', () => {
+  it('I13 a process that was not committed, and one that was committed to another host', () => {
     run.grant(one, job);
     run.order(one, job);
     run.begin(one);
@@ -66,7 +66,7 @@ describe('I16 I26 I30 signals', () => {
     expect(run.broken(quick)).toEqual([]);
   });
 
-  it('I16 a task that is stopped though nobody ordered it', () => {
+  it('I16 a task that is stopped without an order', () => {
     run.signal('host-1', run.launch(one, job));
     expect(run.broken(quick)).toEqual(['I16']);
   });
@@ -86,12 +86,12 @@ describe('I16 I26 I30 signals', () => {
     expect(run.check(quick).violationsTotal).toBe(1);
   });
 
-  for (const [faults, told] of [
+  for (const [faults, found] of [
     [{ store: { readFails: 0.5 } }, []],
     [{ network: { loss: 0.1 } }, []],
     [{ network: { double: 0.5 } }, ['I16']],
   ] as const)
-    it(`I16 ${told.length > 0 ? 'not ' : ''}excused by what goes wrong by chance: ${JSON.stringify(faults)}`, () => {
+    it(`I16 ${found.length > 0 ? 'not ' : ''}excused by random faults: ${JSON.stringify(faults)}`, () => {
       const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
       run.submit(leaving);
       const over = recordRandomFaults(faults, 0, run.history);
@@ -99,10 +99,10 @@ describe('I16 I26 I30 signals', () => {
       run.nowMs += 20_000;
       run.signal('host-1', started);
       over();
-      expect(run.broken(quick)).toEqual(told);
+      expect(run.broken(quick)).toEqual(found);
     });
 
-  it('I16 a fault that was over long before excuses nobody, nor one that did not last long enough', () => {
+  it('I16 a fault that was over long before excuses no kill, nor does one that did not last long enough', () => {
     const leaving = run.job('leaving', { disconnect: { stopAfter: '20s' } });
     run.submit(leaving);
     const two = run.allocation(leaving);
@@ -130,12 +130,12 @@ describe('I16 I26 I30 signals', () => {
     expect(run.check(quick).violationsTotal).toBe(2);
   });
 
-  it('I26 a task that ends by a signal that nobody sent', () => {
+  it('I26 a task that ends by a signal that was not sent', () => {
     run.end(one, run.launch(one, job), { signal: 'SIGKILL' });
     expect(run.broken(quick)).toEqual(['I26']);
   });
 
-  it('I30 a signal that reaches a process of somebody else', () => {
+  it('I30 a signal that reaches a process of another attempt', () => {
     const started = run.launch(one, job);
     run.orderStop(one);
     run.signal('host-1', started, { owner: null });
@@ -236,7 +236,7 @@ describe('I23 ends', () => {
     expect(run.broken(quick)).toEqual(['I23']);
   });
 
-  it('I23 an end that is said to be a reboot, or never to have begun, and was neither', () => {
+  it('I23 an end that is reported as a reboot or as never started, and was neither', () => {
     run.end(one, run.launch(one, job), { code: 0 });
     run.release(one, { state: 'lost', exit: { lost: 'host-reboot' } });
     const two = run.allocation(job, { index: 1 });
@@ -313,7 +313,7 @@ describe('I45 I47 rooms and ports', () => {
     ['another than its own', [1]],
     ['more than its own', [0, 1]],
     ['none', []],
-  ])('I2 a task is told of devices: %s', (_, gpus) => {
+  ])('I2 a task is given devices: %s', (_, gpus) => {
     const whole = run.job('whole', { resources: { gpu: 1 } });
     run.submit(whole);
     const two = run.allocation(whole, { gpus: [{ device: 0, milli: 1_000 }] });
@@ -324,7 +324,7 @@ describe('I45 I47 rooms and ports', () => {
     expect(run.broken(quick)).toEqual(['I2']);
   });
 
-  it('I2 a task that asked for none is told of a device', () => {
+  it('I2 a task that asked for none is given a device', () => {
     run.grant(one, job);
     run.commit(true, one);
     run.order(one, job);
@@ -368,7 +368,7 @@ describe('I27 I33 what a restarted agent finds', () => {
     expect(run.broken(quick)).toEqual(['I27']);
   });
 
-  it('I27 a task that has ended and is still said to run', () => {
+  it('I27 a task that has ended and is still reported to run', () => {
     const started = run.launch(one, job);
     const reports = run.reportsOf('host-1');
     run.nowMs += 5_000;
@@ -380,7 +380,7 @@ describe('I27 I33 what a restarted agent finds', () => {
     expect(run.broken(quick)).toEqual(['I27']);
   });
 
-  it('I33 a task of an earlier boot that is said to run', () => {
+  it('I33 a task of an earlier boot that is reported to run', () => {
     run.launch(one, job);
     const reports = run.reportsOf('host-1');
     run.nowMs += 5_000;
@@ -444,7 +444,7 @@ describe('I45 I47 addresses that a host lends', () => {
     expect(run.broken(quick)).toEqual([]);
   });
 
-  it('I47 an address that two have, and one of whom nobody gave it', () => {
+  it('I47 an address that two have, of which one was not given it', () => {
     const first = launch(0);
     bind(first, a);
     bind(launch(1), a);
