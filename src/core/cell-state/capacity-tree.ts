@@ -17,6 +17,9 @@ export const PORTS = 6;
 /** 1 for a host that takes work, else 0: in the rows of the cell only. */
 export const TAKES = 7;
 
+/** Rows of the cell's table, or of a tree. */
+export type Rows = Float64Array | Int32Array;
+
 const DIMENSIONS = 7;
 const NOTHING = -1;
 const LEAVES_MIN = 16;

@@ -1,24 +1,10 @@
+import type { Rows } from '../cell-state/capacity-tree.ts';
 import { CapacityTree, ROW } from '../cell-state/capacity-tree.ts';
 import type { Chance } from '../random/chance.ts';
+import type { HostScorer } from './host-scorer.ts';
 
 /** The hosts of a search: a tree, or a list so short that trying each is cheapest. */
 export type Source = CapacityTree | readonly number[];
-
-/** The cell's table, or a tree's. */
-export type Rows = Float64Array | Int32Array;
-
-/** Filters and scores single hosts for one decision. */
-export interface HostRules {
-  readonly need: Float64Array;
-  /** What is free now, a row a host. */
-  readonly rows: Float64Array;
-  /** May the host of the stratum, whose row shows enough, be chosen? `GroupCount.isTaken` is asked later. */
-  accepts(host: number, stratum: number): boolean;
-  /** Does the host's row show enough? */
-  shows(host: number): boolean;
-  /** The host's score without what all hosts of its stratum share. `rows` at `offset` is its row. */
-  score(host: number, rows: Rows, offset: number): number;
-}
 
 const NO_HOSTS: readonly number[] = [];
 
@@ -37,7 +23,7 @@ export class Candidates {
   #top = -1;
   readonly #source: Source;
   readonly #stratum: number;
-  readonly #judge: HostRules;
+  readonly #scorer: HostScorer;
   /** Never drawn: already added, or they do not fit. */
   readonly #preferred: readonly number[];
   readonly #start: number;
@@ -56,13 +42,13 @@ export class Candidates {
   constructor(
     source: Source,
     stratum: number,
-    judge: HostRules,
+    scorer: HostScorer,
     chance: Chance,
     preferred: readonly number[] = NO_HOSTS,
   ) {
     this.#source = source;
     this.#stratum = stratum;
-    this.#judge = judge;
+    this.#scorer = scorer;
     this.#preferred = preferred;
     const size = source instanceof CapacityTree ? source.size : source.length;
     const start = size > 1 ? (chance.start?.(size) ?? chance.below(size)) : 0;
@@ -138,7 +124,7 @@ export class Candidates {
   rescore(): void {
     for (let place = 0; place < this.hosts.length; place++) {
       const host = this.hosts[place]!;
-      this.setScore(place, this.#judge.score(host, this.#judge.rows, host * ROW));
+      this.setScore(place, this.#scorer.score(host, this.#scorer.rows, host * ROW));
     }
   }
 
@@ -148,7 +134,7 @@ export class Candidates {
   }
 
   #drawFromTree(tree: CapacityTree, count: number): void {
-    const { need } = this.#judge;
+    const { need } = this.#scorer;
     if (!tree.mayHold(need)) this.#lapped = true;
     while (!this.#lapped && this.hosts.length < count) {
       const position = tree.seek(this.#cursor, need);
@@ -159,7 +145,7 @@ export class Candidates {
       this.#cursor = position + 1;
       const host = tree.hostAt(position);
       if (this.#isPreferred(host)) continue;
-      if (this.#judge.accepts(host, this.#stratum)) this.#add(host, tree.values, tree.offsetOf(position));
+      if (this.#scorer.accepts(host, this.#stratum)) this.#add(host, tree.values, tree.offsetOf(position));
     }
   }
 
@@ -195,13 +181,13 @@ export class Candidates {
   }
 
   #addIfFits(host: number): void {
-    if (!this.#judge.shows(host) || !this.#judge.accepts(host, this.#stratum)) return;
-    this.#add(host, this.#judge.rows, host * ROW);
+    if (!this.#scorer.shows(host) || !this.#scorer.accepts(host, this.#stratum)) return;
+    this.#add(host, this.#scorer.rows, host * ROW);
   }
 
   #add(host: number, rows: Rows, offset: number): void {
     this.#top = -1;
     this.hosts.push(host);
-    this.scores.push(this.#judge.score(host, rows, offset));
+    this.scores.push(this.#scorer.score(host, rows, offset));
   }
 }

@@ -1,4 +1,4 @@
-import type { HostRules, Rows } from './candidates.ts';
+import type { Rows } from '../cell-state/capacity-tree.ts';
 import { AMOUNT_MAX, CPU, DISK, GPU_TOTAL, MEMORY, ROW } from '../cell-state/capacity-tree.ts';
 import type { CellIndex } from '../cell-state/cell-index.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
@@ -18,7 +18,7 @@ import { gpuLossScore, leftWeights, loadScore } from '../scoring/scoring.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
 /** Filters and scores single hosts for one request, from the tables alone. */
-export class HostScorer implements HostRules {
+export class HostScorer {
   readonly need: Float64Array;
   readonly #index: CellIndex;
   readonly #request: PlacementRequest;
@@ -66,6 +66,7 @@ export class HostScorer implements HostRules {
     this.#plain = isPlain && !group.forbids && !this.#isHuge;
   }
 
+  /** What is free now, a row a host. */
   get rows(): Float64Array {
     return this.#index.rows;
   }
@@ -78,6 +79,7 @@ export class HostScorer implements HostRules {
     return true;
   }
 
+  /** May the host of the stratum, whose row shows enough, be chosen? `GroupCount.isTaken` is asked later. */
   accepts(host: number, stratum: number): boolean {
     if (this.#index.unreadCount > 0 && !this.#fitsWhenRead(host)) return false;
     if (this.#plain) return true;
@@ -95,15 +97,17 @@ export class HostScorer implements HostRules {
     return this.shows(host);
   }
 
+  /** Does the host's row show enough? */
   shows(host: number): boolean {
     return rowFits(this.#index.rows, host * ROW, this.need);
   }
 
   /** After a pick: does the candidate fit another one? */
   stillFits(host: number): boolean {
-    return rowFits(this.#index.rows, host * ROW, this.need) && this.#allowed(host);
+    return this.shows(host) && this.#allowed(host);
   }
 
+  /** The host's score without what all hosts of its stratum share. `rows` at `offset` is its row. */
   score(host: number, rows: Rows, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
     let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.sameHostCostOn(host);

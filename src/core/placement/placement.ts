@@ -57,7 +57,7 @@ class Picking {
   readonly #chance: Chance;
   readonly #policy: PlacementPolicy;
   readonly #group: GroupCount;
-  readonly #judge: HostScorer;
+  readonly #scorer: HostScorer;
   #search: StrataSearch;
   /** What each pick takes, when there are no devices and ports to choose. */
   readonly #plainUse: Use | null;
@@ -70,7 +70,7 @@ class Picking {
     this.#policy = policy;
     const selection = state.selections.for(request);
     this.#group = new GroupCount(state, selection, request, policy);
-    this.#judge = new HostScorer(state, request, policy, selection, this.#group);
+    this.#scorer = new HostScorer(state, request, policy, selection, this.#group);
     const { gpu, ports, resources } = request.ask;
     this.#plainUse = gpu === null && isEmpty(ports) ? { resources, gpus: NO_SHARES, ports: NO_PORTS } : null;
     this.#search = this.#newSearch();
@@ -87,7 +87,7 @@ class Picking {
 
   /** Unread ledgers may show free capacity; they come before hosts that are to be avoided. */
   #mayHaveMore(): boolean {
-    return this.#state.readAll() || this.#judge.admitNextRank();
+    return this.#state.readAll() || this.#scorer.admitNextRank();
   }
 
   undo(): void {
@@ -97,7 +97,7 @@ class Picking {
 
   #newSearch(): StrataSearch {
     const selection = this.#state.selections.for(this.#request);
-    return new StrataSearch(this.#state, selection, this.#group, this.#judge, this.#chance, this.#policy);
+    return new StrataSearch(this.#state, selection, this.#group, this.#scorer, this.#chance, this.#policy);
   }
 
   #take(found: Found): Placement {
@@ -138,7 +138,7 @@ class Picking {
       return chooseGpus(gpuModels, gpuUsed, gpu, this.#policy.score === 'spread' ? 'emptiest' : 'fullest');
     const cpuMilli = this.#state.index.rows[index * ROW + CPU]!;
     const state = { cpuMilli, models: gpuModels, usedMilli: gpuUsed };
-    return rule.leastLoss(state, resources.cpuMilli, gpu, this.#judge.kept)?.gpus ?? null;
+    return rule.leastLoss(state, resources.cpuMilli, gpu, this.#scorer.kept)?.gpus ?? null;
   }
 }
 

@@ -38,7 +38,7 @@ export class StrataSearch {
   readonly #index: CellIndex;
   readonly #selection: Selection;
   readonly #group: GroupCount;
-  readonly #judge: HostScorer;
+  readonly #scorer: HostScorer;
   readonly #chance: Chance;
   readonly #sample: number;
   readonly #named: readonly number[] | null;
@@ -69,14 +69,14 @@ export class StrataSearch {
     state: CellState,
     selection: Selection,
     group: GroupCount,
-    judge: HostScorer,
+    scorer: HostScorer,
     chance: Chance,
     policy: PlacementPolicy,
   ) {
     this.#index = state.index;
     this.#selection = selection;
     this.#group = group;
-    this.#judge = judge;
+    this.#scorer = scorer;
     this.#chance = chance;
     this.#sample = Math.max(1, policy.sample);
     const { hostsNamed, hostsPreferred, hostAffinities, strata } = selection;
@@ -152,12 +152,12 @@ export class StrataSearch {
   picked({ candidates, place }: Found): void {
     const host = candidates.hosts[place]!;
     this.#follow(host);
-    if (!this.#judge.stillFits(host)) {
+    if (!this.#scorer.stillFits(host)) {
       candidates.drop(place);
       return;
     }
     // A host whose score falls with each pick must not keep other hosts out of the sample.
-    if (this.#keeps || candidates.dry) candidates.setScore(place, this.#judge.scoreNow(host));
+    if (this.#keeps || candidates.dry) candidates.setScore(place, this.#scorer.scoreNow(host));
     else candidates.rest(place);
   }
 
@@ -253,7 +253,7 @@ export class StrataSearch {
   #open(number: number): Candidates {
     const stratum = this.#selection.strata[number];
     if (stratum === undefined) throw new Error(`no stratum ${String(number)}`);
-    return new Candidates(this.#sourceOf(stratum), number, this.#judge, this.#chance, this.#preferred);
+    return new Candidates(this.#sourceOf(stratum), number, this.#scorer, this.#chance, this.#preferred);
   }
 
   #sourceOf({ key, classes, hosts, list }: Stratum): Source {

@@ -17,15 +17,10 @@ const DELAY_HISTORY_MAX = 10;
  */
 export function outcomeOf(allocation: Allocation, report: AllocationReport, nowMs: number): Outcome | null {
   if (report.state === 'rejected' || allocation.desired === 'remove') return null;
-  const cause = allocation.desired === 'run' ? undefined : (allocation.cause ?? allocation.desired);
   return {
-    ...slotOf(allocation),
-    host: allocation.host,
-    scheduler: allocation.scheduler,
+    ...endOf(allocation, report.reason),
     state: report.state,
     ...(report.exit === undefined ? {} : { exit: report.exit }),
-    reason: cause ?? report.reason,
-    ...(cause === undefined ? {} : { cause }),
     ...(report.startedAtMs === undefined ? {} : { startedAtMs: report.startedAtMs }),
     // A host's clock that is ahead must not delay the next attempt.
     endedAtMs: Math.min(report.endedAtMs ?? nowMs, nowMs),
@@ -36,15 +31,10 @@ export function outcomeOf(allocation: Allocation, report: AllocationReport, nowM
 /** The final record of an allocation that its host does not know. */
 export function forgottenOutcome(allocation: Allocation, reason: string, nowMs: number): Outcome | null {
   if (allocation.desired === 'remove') return null;
-  const cause = allocation.desired === 'run' ? undefined : (allocation.cause ?? allocation.desired);
   return {
-    ...slotOf(allocation),
-    host: allocation.host,
-    scheduler: allocation.scheduler,
-    state: cause === undefined ? 'lost' : 'killed',
+    ...endOf(allocation, reason),
+    state: allocation.desired === 'run' ? 'lost' : 'killed',
     exit: { lost: reason },
-    reason: cause ?? reason,
-    ...(cause === undefined ? {} : { cause }),
     endedAtMs: nowMs,
     restarts: 0,
   };
@@ -75,9 +65,13 @@ export function unplaceableOutcome(
   };
 }
 
-function slotOf(allocation: Allocation) {
-  const { id, namespace, job, jobVersion, group, index, attempt } = allocation;
-  return { allocation: id, namespace, job, jobVersion, group, index, attempt };
+/** @param reason unless a scheduler ended the allocation */
+function endOf(allocation: Allocation, reason: string) {
+  const { id, namespace, job, jobVersion, group, index, attempt, host, scheduler, desired } = allocation;
+  const slot = { allocation: id, namespace, job, jobVersion, group, index, attempt, host, scheduler };
+  if (desired === 'run') return { ...slot, reason };
+  const cause = allocation.cause ?? desired;
+  return { ...slot, reason: cause, cause };
 }
 
 /**
