@@ -4,7 +4,7 @@ import type { ExecOrder, ShimState } from '../core/host/shim.ts';
  * Processes as the host-agent sees them. A task is never the agent's child: each attempt at one has a *shim*, a process of
  * its own, that is the task's parent, writes its output and its end into the attempt's folder, and outlives the agent.
  *
- * The folder of attempt A is `attempts/A` under the agent's state folder (see `wire/shim-files.ts` for what lies in it);
+ * The folder of attempt A is `attempts/A` under the agent's state folder (see `wire/host-files/attempt-files.ts` for its files);
  * the files are the truth, and every call here is a request or a hint.
  */
 export interface Processes {

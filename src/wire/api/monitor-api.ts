@@ -168,8 +168,8 @@ export interface EligibilityRequest {
 
 export interface CellEvent {
   /**
-   * `<revision>.<n>` for what the store did (`event-place.ts`); `<role>:<seq>` for what a role said: a monitor what it found
-   * in a new listing.
+   * `<revision>.<n>` for a change of the store (`event-position.ts`); `<role>:<seq>` for an event of a role, such as what a
+   * monitor found in a new listing.
    */
   readonly id: string;
   readonly atMs: number;
