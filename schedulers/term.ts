@@ -93,15 +93,12 @@ export class SchedulerTerm implements Term {
   readonly #backlog: () => number;
   #ready = false;
 
-  constructor(parts: {
-    readonly world: SchedulerWorld;
-    readonly options: SchedulerOptions;
-    readonly session: Session;
-    readonly signal: AbortSignal;
-    readonly meta: CellMeta;
-    readonly stats: SchedulerStats;
-    readonly events: SchedulerEvents;
-  }) {
+  constructor(
+    parts: Pick<Term, 'world' | 'options' | 'signal' | 'stats' | 'events'> & {
+      readonly session: Session;
+      readonly meta: CellMeta;
+    },
+  ) {
     const { world, options } = parts;
     this.world = world;
     this.options = options;
@@ -345,12 +342,11 @@ export class SchedulerTerm implements Term {
 
   emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void {
     const { namespace, name } = job;
-    if (entry === undefined) {
-      this.events.publish({ kind, namespace, job: name, detail });
-      return;
+    let where = null;
+    if (entry !== undefined) {
+      const { id, group, index, host } = entry.allocation;
+      where = { allocation: id, slot: slotName(name, group, index), host };
     }
-    const { id, group, index, host } = entry.allocation;
-    const slot = slotName(name, group, index);
-    this.events.publish({ kind, namespace, job: name, allocation: id, slot, host, detail });
+    this.events.publish({ kind, namespace, job: name, ...where, detail });
   }
 }

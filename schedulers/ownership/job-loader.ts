@@ -62,31 +62,23 @@ export class JobLoader {
     const together: Wanted[] = [];
     let left = LISTS_MAX;
     for (;;) {
-      const next = this.#wanted.next((first) => listsOf(first) <= left);
+      const next = this.#wanted.next((first) => this.#rangesOf(first).size <= left);
       if (next === undefined) return together;
-      left -= listsOf(next);
+      left -= this.#rangesOf(next).size;
       together.push(next);
     }
   }
 
   async #read(together: readonly Wanted[]): Promise<void> {
-    const { store, keys, log } = this.#world;
+    const { store, log } = this.#world;
     try {
-      const prefixes = together.flatMap(({ namespace, job, version, hasGangs }) => [
-        ...(mayHaveIntents({ version, hasGangs }) ? [keys.intentsOf(namespace, job)] : []),
-        keys.allocationsOf(namespace, job),
-        keys.outcomesOf(namespace, job),
-        ...(version > 1 ? [`${keys.versions}${namespace}/${job}/`] : []),
-      ]);
-      const lists = await store.listMany(prefixes);
-      let next = 0;
-      for (const { version, hasGangs, resolve, reject } of together) {
-        const intents = mayHaveIntents({ version, hasGangs }) ? lists[next++] : undefined;
-        const allocations = lists[next++];
-        const outcomes = lists[next++];
-        const versions = version > 1 ? lists[next++] : undefined;
+      const ranges = together.map((wanted) => this.#rangesOf(wanted));
+      const lists = (await store.listMany(ranges.flatMap((of) => [...of.values()])))[Symbol.iterator]();
+      for (const [n, { resolve, reject }] of together.entries()) {
+        const stored: Stored = {};
+        for (const name of ranges[n]?.keys() ?? []) stored[name] = lists.next().value;
         try {
-          resolve(storedJob({ intents, allocations, outcomes, versions }, log));
+          resolve(storedJob(stored, log));
         } catch (error) {
           reject(error);
         }
@@ -95,21 +87,23 @@ export class JobLoader {
       for (const { reject } of together) reject(error);
     }
   }
+
+  /** What there may be of the job, in the order in which it is read. */
+  #rangesOf({ namespace, job, version, hasGangs }: JobToLoad): ReadonlyMap<keyof Stored, string> {
+    const { keys } = this.#world;
+    const ranges = new Map<keyof Stored, string>();
+    if (hasGangs || version > 1) ranges.set('intents', keys.intentsOf(namespace, job));
+    ranges.set('allocations', keys.allocationsOf(namespace, job));
+    ranges.set('outcomes', keys.outcomesOf(namespace, job));
+    if (version > 1) ranges.set('versions', `${keys.versions}${namespace}/${job}/`);
+    return ranges;
+  }
 }
 
-/** How many lists it takes: allocations and outcomes; earlier specs, of which the first version has none; intents, if there were gangs. */
-function listsOf(job: JobToLoad): number {
-  return 2 + (job.version > 1 ? 1 : 0) + (mayHaveIntents(job) ? 1 : 0);
-}
+/** The lists of one job, as they lie in the store. */
+type Stored = Partial<Record<'intents' | 'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>;
 
-function mayHaveIntents({ version, hasGangs }: Pick<JobToLoad, 'version' | 'hasGangs'>): boolean {
-  return hasGangs || version > 1;
-}
-
-function storedJob(
-  lists: Readonly<Record<'intents' | 'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>,
-  log: Log,
-): StoredJob {
+function storedJob(lists: Stored, log: Log): StoredJob {
   const report = (error: RecordError, key: string): void => log.error({ key, error }, 'unreadable record');
   const refuse = (error: RecordError, key: string): never => {
     report(error, key);

@@ -1,3 +1,4 @@
+import type { HostClient } from '../../src/clients/host-client.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import { forgottenOutcome } from '../../src/core/slots/outcomes.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -59,22 +60,18 @@ export class HostChecks {
     const listing = hostCalls.askNow(id, (address) => hosts.list(address));
     if (listing === null) return false;
     this.#open.add(id);
-    void this.#answered(
-      host,
-      unseen,
-      listing.then(({ allocations }) => allocations),
-    ).finally(() => this.#open.delete(id));
+    void this.#answered(host, unseen, listing).finally(() => this.#open.delete(id));
     return true;
   }
 
   async #answered(
     host: Host,
     unseen: readonly OwnEntry[],
-    listed: Promise<readonly AllocationReport[]>,
+    listing: ReturnType<HostClient['list']>,
   ): Promise<void> {
     const { hostCalls, hosts, world } = this.#term;
     try {
-      const reports = new Map((await listed).map((report) => [report.id, report]));
+      const reports = new Map((await listing).allocations.map((report) => [report.id, report]));
       for (const own of unseen) {
         if (!this.#isWaiting(own)) continue;
         const { id } = own.entry.allocation;
