@@ -47,7 +47,6 @@ export interface ArbiterDeps extends RolePorts {
   readonly signer: TicketSigner;
   /** Bounds how many tickets are being signed at once. */
   readonly signing: CallQueue;
-  /** How this arbiter is registered, but for its address. */
   readonly record: Omit<RoleRecord, 'address'>;
   readonly options: ArbiterOptions;
 }

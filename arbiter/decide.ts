@@ -3,7 +3,6 @@ import type { GrantRefusal } from '../src/wire/api/arbiter-api.ts';
 import type { Dimension, NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { addAmounts, overQuota } from '../src/core/quota/amounts.ts';
 
-/** Everything that one decision depends on. */
 export interface Situation {
   readonly switches: Switches;
   /** null: the namespace has none, so nothing need be known about it. */

@@ -90,7 +90,6 @@ export class GrantBook {
     if (grant !== undefined) this.#drop(key, grant);
   }
 
-  /** Frees what ended unused. */
   sweep(now: Instant, reachability: HostReachability): void {
     for (const [key, grant] of this.#running) {
       if (now.monotonicMs < grant.endMonotonicMs || now.wallMs < grant.endWallMs) break;

@@ -45,7 +45,6 @@ const STOP_GRACE_MS = 2_000;
 /** Signing runs on other threads, of which there are two or more; more calls at once would only wait there. */
 const SIGNING_MAX = 8;
 
-/** Starts an arbiter on the machine it runs on. */
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
   const signingKey = await readSigningKey(options.signingKeyFile);

@@ -9,7 +9,6 @@ import { Waker } from '../src/runtime/wait/waker.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
 
 export interface QuotaKeeperDeps extends Omit<RolePorts, 'metrics'> {
-  /** How this arbiter is registered, but for its address. */
   readonly record: Omit<RoleRecord, 'address'>;
   readonly sessionTtlMs: number;
   /** This arbiter keeps the quotas from now on. */

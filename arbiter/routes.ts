@@ -3,7 +3,6 @@ import type { Metrics } from '../src/ports/telemetry.ts';
 import { readTicketRequest } from '../src/wire/api/arbiter-api.ts';
 import type { Arbiter } from './arbiter.ts';
 
-/** The arbiter's API, see `wire/arbiter-api.ts`. */
 export function arbiterRoutes(arbiter: Arbiter, metrics: Metrics): readonly Route[] {
   return [
     {

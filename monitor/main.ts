@@ -19,7 +19,6 @@ export interface MonitorOptions extends Pick<
   MonitorDeps,
   'cell' | 'id' | 'version' | 'listen' | 'log' | 'lostAfterMs' | 'silenceMs'
 > {
-  /** Addresses of the etcd members. */
   readonly etcd: readonly string[];
   readonly reach?: Reach;
   /** How long a finished one-off run, with its outcome and its output, is kept. Default 1 h. */
@@ -31,7 +30,6 @@ export interface MonitorOptions extends Pick<
 }
 
 export interface RunningMonitor {
-  /** Base URL of its API. */
   readonly address: string;
   /** Ends streams, takes the registration back, closes everything; within a few seconds. */
   stop(): Promise<void>;

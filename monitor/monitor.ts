@@ -57,7 +57,6 @@ import { SchedulerQueries } from './jobs/why.ts';
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
   readonly cell: string;
-  /** Unique in the cell. */
   readonly id: string;
   readonly version: string;
   /** Port 0: any free one. */
@@ -283,7 +282,6 @@ export class Monitor {
     this.state.jobChanges.wake(jobKey);
   }
 
-  /** Once for all changes that come together. */
   #refreshSoon(): void {
     if (this.#refreshScheduled) return;
     this.#refreshScheduled = true;

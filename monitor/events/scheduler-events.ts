@@ -25,7 +25,6 @@ const LINE_LENGTH_MAX = 64 * 1024;
 /** More schedulers than live at once; of those that left, the oldest are dropped. */
 const SEEN_MAX = 256;
 
-/** The last event that was passed on. */
 interface Seen {
   readonly life: number;
   readonly seq: number;

@@ -15,7 +15,6 @@ export interface EligibilityChange {
   readonly silentMs?: number;
 }
 
-/** Is this eligibility to be replaced? */
 export type Expected = (known: Eligibility) => boolean;
 
 /** Every commit on the host moves its ledger; each lost try is one such commit. */

@@ -14,7 +14,6 @@ export interface BulkWritesDeps extends Pick<RolePorts, 'store' | 'keys' | 'cloc
 /** How one job of many ended: what a submission of its own would have returned or thrown. */
 export type Submitted = { readonly answer: SubmitAnswer } | { readonly error: unknown };
 
-/** A job of the list, with its place there. */
 interface Item {
   readonly at: number;
   readonly key: string;

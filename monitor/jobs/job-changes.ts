@@ -4,7 +4,6 @@ import { onAbort } from '../../src/ports/on-abort.ts';
 export class JobChanges {
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Something about the job changed, desired or observed. */
   wake(jobKey: string): void {
     const waiting = this.#waiting.get(jobKey);
     if (waiting === undefined) return;

@@ -38,12 +38,10 @@ export class JobStatuses {
     this.#view = view;
   }
 
-  /** Something about the job changed. */
   changed(jobKey: string): void {
     this.#summaries.delete(jobKey);
   }
 
-  /** Everything may have changed. */
   changedAll(): void {
     this.#summaries.clear();
   }

@@ -78,7 +78,6 @@ function isOfKind(policy: string, kind: string): boolean {
 /** A job's status by this monitor's own view. */
 export interface Standing {
   readonly summary: JobSummary;
-  /** How it ended; null while it has not. */
   readonly exit: RunExit | null;
 }
 

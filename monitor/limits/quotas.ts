@@ -54,7 +54,6 @@ export async function removeQuota(ports: LimitPorts, namespace: string): Promise
   await writeLimit(ports, { kind: 'delete', key: ports.keys.quota(namespace) });
 }
 
-/** The records by namespace, sorted. */
 async function readQuotas({ store, keys }: LimitPorts): Promise<ReadonlyMap<string, string>> {
   const prefix = keys.quota('');
   const { entries } = await store.list(prefix);

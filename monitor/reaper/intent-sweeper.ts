@@ -22,7 +22,6 @@ const ORPHAN_MS = 5_000;
 export class IntentSweeper {
   readonly #deps: IntentSweeperDeps;
   readonly #firstSeenMs = new Map<string, number>();
-  /** Since when their owner is gone. */
   readonly #orphanSinceMs = new Map<string, number>();
   readonly #stop = new AbortController();
 

@@ -31,7 +31,6 @@ export interface LogRelayDeps {
 export interface OpenLog {
   /** null: the job ended without ever starting; there is no output. */
   readonly target: LogTarget | null;
-  /** Of the first byte. */
   readonly offset: number;
   readonly chunks: AsyncIterable<Uint8Array>;
 }

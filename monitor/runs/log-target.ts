@@ -2,7 +2,6 @@ import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { LogStream } from '../../src/wire/api/host-api.ts';
 import type { CellCopy } from '../view/view.ts';
 
-/** What a client asks for. */
 export interface LogQuery {
   readonly jobKey: string;
   readonly group: string | null;

@@ -1,6 +1,5 @@
 import type { Entry } from '../../src/ports/cell-store.ts';
 
-/** One record as it lies in the store. */
 export interface Row<T> {
   readonly value: T;
   readonly createRevision: number;
@@ -9,7 +8,6 @@ export interface Row<T> {
 
 /** A record that came, changed or went, in the order of the store. */
 export interface RowChange<T> {
-  /** Which kind of record it is. */
   readonly kind: string;
   /** The key without the prefix of its kind. */
   readonly name: string;

@@ -10,7 +10,6 @@ import { every } from '../../src/runtime/wait/wait.ts';
 
 /** Batches that one reader may be behind before it is cut off and must begin anew. */
 export const RELAY_QUEUE_MAX = 10_000;
-/** Text sent at once while a new reader is brought up to date. */
 const BATCH_CHARS = 64 * 1024;
 
 /**

@@ -70,7 +70,6 @@ export interface CellCopyHandlers {
    * the order of revisions; of the first snapshot none.
    */
   onGap(revision: number, first: boolean): void;
-  /** The snapshot has replaced the copy. */
   onReplaced(): void;
 }
 
@@ -146,7 +145,6 @@ export class CellCopy {
     this.ready.catch(() => undefined);
   }
 
-  /** The revision up to which this copy is complete. */
   get revision(): number {
     return this.#revision;
   }

@@ -16,7 +16,6 @@ const DEFAULTS: ArbiterClientOptions = { timeoutMs: 5_000 };
 /** `unanswered`: no arbiter could be reached about it; asking again is safe. */
 export type TicketOutcome = TicketGrant | { readonly id: string; readonly unanswered: string };
 
-/** Asks arbiters for tickets. */
 export class ArbiterClient {
   readonly #http: HttpClient;
   readonly #options: ArbiterClientOptions;
@@ -76,7 +75,6 @@ export class ArbiterClient {
     return result;
   }
 
-  /** @returns the answers, or why there are none */
   async #ask(address: string, request: TicketRequest): Promise<readonly TicketGrant[] | string> {
     const { timeoutMs } = this.#options;
     const call = { method: 'POST', url: `${address}/v1/tickets`, body: request, timeoutMs } as const;

@@ -19,7 +19,6 @@ import { isPassing, problemErrorOf } from './clients.ts';
 export interface AttachTarget {
   readonly allocation: string;
   readonly task?: string;
-  /** A command inside the task. */
   readonly command?: string;
 }
 

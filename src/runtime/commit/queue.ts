@@ -7,11 +7,9 @@ import type { PendingUnit } from './open-plan.ts';
 /** Queued units that are tried for one transaction: enough to fill it past busy hosts. */
 const SCAN_MAX = 1_024;
 
-/** Units that go in one transaction. */
 export interface Batch {
   readonly draft: TransactionDraft;
   readonly units: PendingUnit[];
-  /** Units stayed in the queue. */
   readonly queueLeft: boolean;
 }
 
@@ -52,7 +50,6 @@ export class CommitQueue {
     this.#waiting.unshift(...units);
   }
 
-  /** Waiting units whose session is lost. */
   ofLostSession(): readonly PendingUnit[] {
     return this.#waiting.filter(({ open }) => open.session?.aborted === true);
   }

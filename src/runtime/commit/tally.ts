@@ -9,11 +9,9 @@ export interface CommitterStats {
   readonly conflicted: number;
   readonly transactions: number;
   readonly refused: number;
-  /** Transactions whose outcome had to be read back. */
   readonly unknownResolved: number;
 }
 
-/** Settles the parts of plans, and counts how they ended. */
 export class CommitTally {
   readonly #stats = {
     committed: 0,

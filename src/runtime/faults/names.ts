@@ -17,7 +17,6 @@ export function isFailPoint(name: string): boolean {
 
 const SERVES = ['server.listen/all', 'server.close/all', 'store.close/cell'] as const;
 
-/** What the mains of the roles do. */
 const MAINS: Readonly<Record<FailRole, readonly string[]>> = {
   scheduler: [...SERVES, 'http.close/all'],
   agent: [...SERVES, 'processes.close/all'],

@@ -92,7 +92,6 @@ export function failPointsOf(world: FailWorld): FailPoints | null {
   return orders.length === 0 && world.seen === null ? null : new OrderedFailures(orders, world);
 }
 
-/** Counts how often each point was reached, and follows the orders. */
 class OrderedFailures implements FailPoints {
   readonly #world: FailWorld;
   readonly #orders: readonly FailOrder[];

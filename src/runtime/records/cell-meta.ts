@@ -73,7 +73,6 @@ export async function renewMeta(store: CellStore, keys: CellKeys, maker: MetaMak
   throw new Error(`the cell's meta record at ${keys.meta} could not be renewed`);
 }
 
-/** The meta record of a cell after a restore. */
 export function renewedMeta(known: CellMeta | undefined, { nowMs, makeUuid }: MetaMaker): CellMeta {
   const { createdAtMs = nowMs } = known ?? {};
   return { ...known, schema: SCHEMA_VERSION, incarnation: makeUuid(), createdAtMs, restoredAtMs: nowMs };

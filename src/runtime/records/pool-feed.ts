@@ -12,7 +12,6 @@ export interface PoolFeedOptions {
   readonly onBadRecord: (error: RecordError, key: string) => void;
 }
 
-/** Keeps a pool book up to date from the store. */
 export class PoolFeed {
   readonly ready: Promise<unknown>;
   readonly #pools: Table<Pool>;

@@ -24,7 +24,6 @@ export interface CellView {
   allocation(id: string): AllocationReport | undefined;
   /** Every allocation of the job that any host reports, by `<namespace>/<job>`. */
   ofJob(jobKey: string): Iterable<AllocationReport>;
-  /** Every allocation that the host reports. */
   on(host: string): Iterable<AllocationReport>;
   host(host: string): HostFreshness | undefined;
   hosts(): IterableIterator<HostFreshness>;
@@ -43,14 +42,12 @@ export interface ReportHandlers {
   keeps?(report: AllocationReport): boolean;
   /** Is the host declared lost? A monitor may never learn more of it. Absent: no host is. */
   isLost?(host: string): boolean;
-  /** The observed half of an allocation is new or changed. */
   onReport?(report: AllocationReport, previous: AllocationReport | undefined): void;
   /** The host forgot the record (removed after its outcome was durable). `previous` is its last report. */
   onGone?(previous: AllocationReport): void;
   onHost?(freshness: HostFreshness, what: HostChange): void;
   /** A message that changed the view was merged: for relays. */
   onMessage?(message: HostReport): void;
-  /** `view.complete` became true or false. */
   onComplete?(complete: boolean): void;
 }
 
@@ -110,7 +107,6 @@ export class ViewIndex {
     return this.#byJob.get(jobKey)?.values() ?? [];
   }
 
-  /** The host's entry, made when it is new. */
   expect(host: string, now: Instant): HostEntry {
     let entry = this.#hosts.get(host);
     if (entry === undefined) {

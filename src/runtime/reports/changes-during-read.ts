@@ -27,7 +27,6 @@ export class ChangesDuringRead {
     return this.#marks.get(host);
   }
 
-  /** The host is no longer registered. */
   noteLeft(host: string): void {
     this.#left.add(host);
   }

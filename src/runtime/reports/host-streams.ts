@@ -6,7 +6,6 @@ import type { ReportReader, ReportSource } from './stream-reader.ts';
 import { SourceError } from './stream-reader.ts';
 import { sleep } from '../wait/wait.ts';
 
-/** What both kinds of stream are followed with. */
 export interface StreamParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -31,7 +30,6 @@ export class HostStreams {
     this.#parts = parts;
   }
 
-  /** The sources may have changed. */
   refresh(): void {
     const { merged } = this.#parts;
     const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));

@@ -13,7 +13,6 @@ export interface JobQueriesParts {
   readonly clock: Clock;
   readonly reader: ReportReader;
   readonly merged: MergedView;
-  /** The monitor in use; null: there is none. */
   source(): ReportSource | null;
 }
 

@@ -6,7 +6,6 @@ import type { CellView, Instant, HostEntry, HostFreshness, ReportHandlers } from
 import { ViewIndex } from './cell-view.ts';
 import { ChangesDuringRead } from './changes-during-read.ts';
 
-/** A monitor whose stream has all hosts in it. */
 export interface Upstream {
   /** Its last frame; null: none yet. */
   heardAt: Instant | null;
@@ -138,7 +137,6 @@ export class MergedView {
     if (before === null) this.#handlers.onHost?.(this.#freshnessOf(entry), 'silent');
   }
 
-  /** The host is no longer registered. */
   forget(host: string): void {
     const entry = this.#index.get(host);
     if (entry === undefined) return;

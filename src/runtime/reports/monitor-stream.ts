@@ -29,7 +29,6 @@ export class MonitorStream {
     return this.#stream?.source ?? null;
   }
 
-  /** Begins to follow; later, the sources may have changed. */
   refresh(): void {
     this.#ended ??= this.#follow();
     this.#changed.wake();

@@ -119,7 +119,6 @@ export class ReportFollower {
     this.#merged.drop(jobKey);
   }
 
-  /** Begins to follow; later, the sources may have changed. */
   refresh(): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'new') {

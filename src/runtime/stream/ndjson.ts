@@ -86,7 +86,6 @@ export async function* ndjson(
   for await (const chunk of chunks) yield* parser.push(chunk);
 }
 
-/** One message as its line. */
 export function ndjsonLine(value: unknown): string {
   return `${JSON.stringify(value)}\n`;
 }
