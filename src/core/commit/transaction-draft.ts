@@ -150,10 +150,10 @@ export class TransactionDraft {
     const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
     const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
     const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
-    const wayBackMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
-    const canReturn = unit.parts.every((part) => revertOperations(part) <= wayBackMax);
-    if (!canReturn || this.#operationsWith(unit, more) > this.#operationsMax) {
-      if (canReturn && !this.isEmpty) return 'full';
+    const revertMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
+    const canRevert = unit.parts.every((part) => revertOperations(part) <= revertMax);
+    if (!canRevert || this.#operationsWith(unit, more) > this.#operationsMax) {
+      if (canRevert && !this.isEmpty) return 'full';
       return { conflicts: allOf(unit, { reason: 'too-large' }), missing: false };
     }
     const drafts: DraftLedger[] = [];

@@ -1,3 +1,6 @@
+/**
+ * Strict parsing of JSON from outside the process. `canonical-json.ts` writes JSON with one spelling for one value.
+ */
 export interface JsonLimits {
   /** Levels of lists and objects within each other. */
   readonly depthMax: number;
@@ -15,7 +18,7 @@ export class JsonError extends Error {
 
 /**
  * Parses JSON and refuses what `JSON.parse` accepts: an object with a key twice (two readers could see two values), the
- * key `__proto__`, and more depth or width than the limits. The way back is `canonical-json.ts`.
+ * key `__proto__`, and more depth or width than the limits.
  *
  * @throws JsonError
  */
