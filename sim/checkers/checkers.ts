@@ -186,6 +186,6 @@ function reportOf(
   const done = workDoneIn(history, run);
   const short = tooLittle(done, setting.least);
   const violations = [...findings.violations].sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
-  const verdict = findings.count > 0 ? 'violated' : short.length > 0 ? 'too-little' : 'holds';
-  return { result: verdict, violations, violationsTotal: findings.count, done, tooLittle: short };
+  const result = findings.count > 0 ? 'violated' : short.length > 0 ? 'too-little' : 'holds';
+  return { result, violations, violationsTotal: findings.count, done, tooLittle: short };
 }

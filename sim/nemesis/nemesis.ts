@@ -24,18 +24,18 @@ export interface FaultTargets {
 
 type Undo = () => void;
 /** @param backup what the store is restored from */
-type Action = (fault: Fault, victims: FaultTargets, backup: () => SavedCell | null) => Undo;
+type Action = (fault: Fault, world: FaultTargets, backup: () => SavedCell | null) => Undo;
 
 /** Enters all faults of the plan into the agenda. */
-export function scheduleFaults(plan: readonly Fault[], victims: FaultTargets): void {
-  const { agenda, life, history } = victims.environment;
+export function scheduleFaults(plan: readonly Fault[], world: FaultTargets): void {
+  const { agenda, life, history } = world.environment;
   for (const [number, fault] of plan.entries()) {
     const what = wordsOf(fault);
     const targets = [fault.target, fault.other ?? ''].filter((name) => name !== '');
-    const backup = backupFor(fault, victims.environment);
+    const backup = backupFor(fault, world.environment);
     const begin = (): void => {
       history.add('nemesis', { fault: number, kind: fault.kind, phase: 'begin', targets, what });
-      const undo = ACTIONS[fault.kind](fault, victims, backup);
+      const undo = ACTIONS[fault.kind](fault, world, backup);
       const end = (): void => {
         undo();
         history.add('nemesis', { fault: number, kind: fault.kind, phase: 'end', targets, what });
@@ -49,32 +49,32 @@ export function scheduleFaults(plan: readonly Fault[], victims: FaultTargets): v
 const NOTHING: Undo = () => undefined;
 
 const ACTIONS: Readonly<Record<FaultKind, Action>> = {
-  kill: (fault, victims) => {
-    const actor = actorOf(fault, victims);
+  kill: (fault, world) => {
+    const actor = actorOf(fault, world);
     actor.kill();
     return () => actor.start();
   },
-  pause: (fault, victims) => {
-    const { store, agenda } = victims.environment;
+  pause: (fault, world) => {
+    const { store, agenda } = world.environment;
     if (fault.target === store.actor) {
       store.life.pause();
       return () => agenda.resume(store.life);
     }
-    const actor = actorOf(fault, victims);
+    const actor = actorOf(fault, world);
     actor.pause();
     return () => actor.resume();
   },
-  'freeze-host': (fault, victims) => {
-    const [actor, machine] = [actorOf(fault, victims), machineOf(fault, victims)];
+  'freeze-host': (fault, world) => {
+    const [actor, machine] = [actorOf(fault, world), machineOf(fault, world)];
     actor.pause();
     machine.life.pause();
     return () => {
-      victims.environment.agenda.resume(machine.life);
+      world.environment.agenda.resume(machine.life);
       actor.resume();
     };
   },
-  reboot: (fault, victims) => {
-    const [actor, machine] = [actorOf(fault, victims), machineOf(fault, victims)];
+  reboot: (fault, world) => {
+    const [actor, machine] = [actorOf(fault, world), machineOf(fault, world)];
     if (machine.life.ended) return NOTHING;
     actor.kill();
     machine.losePower();
@@ -147,8 +147,8 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     environment.store.loseLeases(target);
     return NOTHING;
   },
-  'disk-fails': (fault, victims) => {
-    const { disk, history, host } = machineOf(fault, victims);
+  'disk-fails': (fault, world) => {
+    const { disk, history, host } = machineOf(fault, world);
     const undo = disk.override({ fault: diskFaultOf(fault) });
     history.add('hosts', { kind: 'disk', host, fault: disk.fault });
     return () => {
@@ -156,27 +156,24 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
       history.add('hosts', { kind: 'disk', host, fault: disk.fault });
     };
   },
-  'disk-slow': (fault, victims) => machineOf(fault, victims).disk.override({ slowness: fault.amount ?? 1 }),
-  'reads-slow': (fault, victims) => machineOf(fault, victims).disk.override({ readMaxMs: fault.amount ?? 0 }),
-  'output-slow': (fault, victims) =>
-    machineOf(fault, victims).disk.override({ rangeMaxMs: fault.amount ?? 0 }),
-  'clock-step': (fault, victims) => {
-    const { time } = actorOf(fault, victims);
+  'disk-slow': (fault, world) => machineOf(fault, world).disk.override({ slowness: fault.amount ?? 1 }),
+  'reads-slow': (fault, world) => machineOf(fault, world).disk.override({ readMaxMs: fault.amount ?? 0 }),
+  'output-slow': (fault, world) => machineOf(fault, world).disk.override({ rangeMaxMs: fault.amount ?? 0 }),
+  'clock-step': (fault, world) => {
+    const { time } = actorOf(fault, world);
     time.stepWall(fault.amount ?? 0);
     return () => time.stepWall(-(fault.amount ?? 0));
   },
-  'clock-rate': (fault, victims) => {
-    const { time } = actorOf(fault, victims);
+  'clock-rate': (fault, world) => {
+    const { time } = actorOf(fault, world);
     time.setRate(fault.amount ?? 1);
     return () => time.setRate(1);
   },
-  'starts-fail': (fault, victims) =>
-    machineOf(fault, victims).starts.override({ failing: fault.amount ?? 1 }),
-  'starts-slow': (fault, victims) =>
-    machineOf(fault, victims).starts.override({ slowness: fault.amount ?? 1 }),
-  'no-processes': (fault, victims) => machineOf(fault, victims).starts.override({ refused: true }),
-  'shim-dies': (fault, victims) => {
-    const { tasks, random } = machineOf(fault, victims);
+  'starts-fail': (fault, world) => machineOf(fault, world).starts.override({ failing: fault.amount ?? 1 }),
+  'starts-slow': (fault, world) => machineOf(fault, world).starts.override({ slowness: fault.amount ?? 1 }),
+  'no-processes': (fault, world) => machineOf(fault, world).starts.override({ refused: true }),
+  'shim-dies': (fault, world) => {
+    const { tasks, random } = machineOf(fault, world);
     const running = tasks.running;
     if (running.length > 0) tasks.killShim(running[random.below(running.length)] ?? '');
     return NOTHING;

@@ -125,7 +125,7 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
   {
     name: 'slot-of-unrecorded-filled',
     theme: 'restored',
-    slip: 'after a restore a slot is filled anew while its task runs on and waits for its room',
+    slip: 'after a restore a slot is filled anew while its task runs on and waits for its capacity',
     file: 'schedulers/decide/decide.ts',
     find: 'live: [...job.entries.values(), ...job.unrecorded],',
     replace: 'live: [...job.entries.values()],',

@@ -59,7 +59,7 @@ export const ELASTIC: Figure = {
       undefined;
     const cells = [...new Set(curves.map(({ cell }) => cell))];
     return cells
-      .flatMap((cell) => verdictsOf(cell, (policy) => of(cell, policy)))
+      .flatMap((cell) => comparisonsOf(cell, (policy) => of(cell, policy)))
       .concat(cells.map((cell) => undisturbed(cell, curves)));
   },
 };
@@ -96,7 +96,10 @@ const LITTLE = 0.2;
 const nearly = (gain: number): Comparison['agrees'] =>
   gain >= NEARLY ? 'agrees' : gain >= NEARLY / 2 ? 'partly' : 'differs';
 
-function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult | undefined): Comparison[] {
+function comparisonsOf(
+  cell: CellName,
+  of: (policy: ElasticPolicy) => ElasticResult | undefined,
+): Comparison[] {
   const [asked, most, cap, relative] = ELASTIC_POLICIES.map((policy) => of(policy)).map((one, at) => ({
     ...{ result: one, at },
   }));
@@ -122,13 +125,13 @@ function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult
         : max.gainedShare >= 0.25
           ? 'partly'
           : 'differs',
-      'how many activities jobs have for each worker is our choice; with one that fills the cell fewer find room',
+      'how many activities jobs have for each worker is our choice; with one that fills the cell fewer find a place',
     ),
     comparison(
       `${THREE_FOUR} (cell ${cell})`,
       `${number(high)}, with a median of ${number(speedUpAt(max, 0.5))}`,
       high >= 2.7 && high <= 4.5 ? 'agrees' : high > 1.5 ? 'partly' : 'differs',
-      'the same choice; and large jobs find less room than they could use',
+      'the same choice; and large jobs find less free capacity than they could use',
     ),
     comparison(
       `${RELATIVE} (cell ${cell})`,
@@ -154,7 +157,7 @@ function verdictsOf(cell: CellName, of: (policy: ElasticPolicy) => ElasticResult
       `standard deviation of the cpu in use, by the minute: ${percent(base.cpuUseDeviation)} without, ${percent(max.cpuUseDeviation)} ` +
         `with: ${number(variable)} times`,
       variable > 1.1 ? 'agrees' : 'differs',
-      'growth finds too little room to be seen in the cell’s sum',
+      'growth finds too little free capacity to be seen in the cell’s sum',
     ),
   ];
 }
@@ -179,6 +182,6 @@ function undisturbed(cell: CellName, curves: readonly CurveResult[]): Comparison
     `mean wait until the first try ${number(waits[0])} s without, ${number(waits[1])} s with; ${String(abandoned)} jobs given up; ` +
       `the MapReduce scheduler is ${percent(after.elastic?.busyness ?? 0)} busy, conflict fraction ${number(after.elastic?.conflictFraction ?? null)}`,
     waits[1] <= 1.25 * waits[0] + 0.1 ? (abandoned === 0 ? 'agrees' : 'partly') : 'differs',
-    'grown jobs fill the cell, and others find no room until they end: nothing is taken back from them before',
+    'grown jobs fill the cell, and other jobs find no place until they end: nothing is taken back from them before',
   );
 }

@@ -84,7 +84,7 @@ function linear(curve: CurveResult): Comparison {
     `${LINEAR} (${curve.label})`,
     `at most ${number(most)} off the line of decision time times arrivals, over ${String(off.length)} unsaturated points`,
     most <= LINE_SLACK ? 'agrees' : 'differs',
-    `tries that found no room, which the line does not count, took up to ${number(vain)} of the time; no other cause was examined`,
+    `tries without a place, which the line does not count, took up to ${number(vain)} of the time; no other cause was examined`,
   );
 }
 

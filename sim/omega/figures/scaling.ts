@@ -65,7 +65,7 @@ function saturatesWhereItShould(curve: CurveResult): Comparison {
 const SCHEDULER_COUNTS = [1, 2, 4, 8, 16, 32];
 const SHARED_SCALES = [1, 2, 4, 6, 8, 10];
 
-/** With smaller batch tasks, so that ten times the load still finds room in the cell: it is schedulers that are to be tried. */
+/** With smaller batch tasks, so that ten times the load still fits into the cell: the figure is about schedulers. */
 function roomyLoad(cell: CellName): DrawnLoad {
   const { load } = CELLS[cell];
   return load.batch === null ? load : { ...load, batch: { ...load.batch, shapes: SMALL_BATCH_SHAPES } };
@@ -78,7 +78,7 @@ export const MANY_SCHEDULERS: Figure = {
   title: 'Figure 9: many batch schedulers',
   setUp:
     '1 to 32 batch schedulers and one for services share cell B, 0.1 s and 5 ms a task; jobs go to the batch schedulers in ' +
-    'turn, and their arrival rate is multiplied; batch tasks are half as large as elsewhere, so that the cell has room for ten times the load; the paper simulates 7 days.',
+    'turn, and their arrival rate is multiplied; batch tasks are half as large as elsewhere, so that ten times the load fits into the cell; the paper simulates 7 days.',
   paper: [
     'the conflict fraction grows with the number of schedulers',
     'each scheduler is still less busy with 32 than with fewer',
