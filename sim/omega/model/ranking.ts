@@ -9,7 +9,7 @@ const STEPS = 4_096;
 /**
  * All hosts that fit, the fullest first: what a scheduler does that scores every host. Those that are alike stand in the
  * order that it was made with: how alike two schedulers rank hosts decides how often they conflict, so figure 12 draws several rankings
- * (`docs/decisions: Omega's experiments`). One pass along the tables counts how many hosts have how much free, another puts
+ * (`docs/omega.md`). One pass along the tables counts how many hosts have how much free, another puts
  * them in place.
  */
 export class Ranking {
