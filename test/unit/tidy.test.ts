@@ -144,7 +144,9 @@ describe('the house is in order', () => {
   });
 
   it('the head of each room tells of every file and folder beside it', () => {
-    const rooms = roomsOf(sources, HEADS).filter(({ folder, others }) => folder !== 'src' && others.length > 1);
+    const rooms = roomsOf(sources, HEADS).filter(
+      ({ folder, others }) => folder !== 'src' && others.length > 1,
+    );
     expect(rooms.length).toBeGreaterThan(40);
     const untold = rooms.flatMap(({ head, others }) => {
       const comment = headCommentOf(sources.get(head) ?? '');
