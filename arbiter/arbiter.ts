@@ -1,3 +1,16 @@
+/**
+ * Grants tickets. What happens to a request, in order:
+ *
+ * - `routes.ts`: the API; a request names placements, some of which belong together
+ * - `arbiter.ts`: decides each placement, holds its grant, and signs its ticket
+ * - `decide.ts`: the decision, from what is used, granted and allowed
+ * - `limits.ts`: the operators' quotas and switches, live
+ * - `usage-book.ts`: what hosts report as in use
+ * - `grant-book.ts`: what was granted and is not yet reported as used
+ * - `quota-keeper.ts`: of several arbiters one keeps the quotas
+ * - `peer-grants.ts`: what other arbiters granted before
+ * - `main.ts`: runs an arbiter on this machine
+ */
 import { makeId } from '../src/core/cell/ids.ts';
 import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { StartTerms, TicketBody } from '../src/core/quota/ticket.ts';
@@ -28,20 +41,6 @@ import { QuotaKeeper } from './quota-keeper.ts';
 import { Limits } from './limits.ts';
 import { UsageBook } from './usage-book.ts';
 
-/**
- * Grants tickets. What happens to a request, in order:
- *
- * - `routes.ts`: the API; a request names placements, some of which belong together
- * - `arbiter.ts`: decides each placement, holds its grant, and signs its ticket
- * - `decide.ts`: the decision, from what is used, granted and allowed
- * - `limits.ts`: the operators' quotas and switches, live
- * - `usage-book.ts`: what hosts report as in use
- * - `grant-book.ts`: what was granted and is not yet reported as used
- * - `quota-keeper.ts`: of several arbiters one keeps the quotas
- * - `peer-grants.ts`: what other arbiters granted before
- * - `main.ts`: runs an arbiter on this machine
- */
-
 export interface ArbiterDeps extends RolePorts {
   readonly http: HttpClient;
   readonly signer: TicketSigner;
@@ -65,7 +64,7 @@ const SWEEP_MS = 1_000;
  *
  * Deciding and holding happen in one turn of the event loop, so two requests cannot both get the last of a quota. Placements
  * that belong together (a run's) are granted all or none. A quota is free again with the host's release, which the host
- * reports before the store has it. See docs/decisions: Tickets and quotas.
+ * reports before the store has it. See docs/decisions/tickets-and-quotas.md.
  */
 export class Arbiter {
   readonly #deps: ArbiterDeps;

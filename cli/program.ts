@@ -1,15 +1,3 @@
-import { Command } from 'commander';
-import { addCellVerbs } from './cell/cell.ts';
-import type { ProgramInput } from './command/command.ts';
-import { globalOptions } from './command/command.ts';
-import { addDevVerb } from './dev/dev.ts';
-import { addJobVerbs } from './jobs/jobs.ts';
-import { addOperatorVerbs } from './operator/operator.ts';
-import { addReplayVerb } from './replay/replay.ts';
-import { addRoleVerbs } from './roles/roles.ts';
-import { addSimVerbs } from './sim/sim.ts';
-import { addToolVerbs } from './tools/tools.ts';
-
 /**
  * The command line. `main.ts` is the process: signals, and what becomes of output that no reader takes. It calls `run-cli.ts`,
  * which runs one command line and turns every error into a message and an exit code. This file lists the verbs, room by room;
@@ -24,6 +12,18 @@ import { addToolVerbs } from './tools/tools.ts';
  * All of them use `command/` (options, context, exit codes, files), `output/` (tables, JSON and YAML) and `names/` (what job or
  * allocation a typed name means).
  */
+import { Command } from 'commander';
+import { addCellVerbs } from './cell/cell.ts';
+import type { ProgramInput } from './command/command.ts';
+import { globalOptions } from './command/command.ts';
+import { addDevVerb } from './dev/dev.ts';
+import { addJobVerbs } from './jobs/jobs.ts';
+import { addOperatorVerbs } from './operator/operator.ts';
+import { addReplayVerb } from './replay/replay.ts';
+import { addRoleVerbs } from './roles/roles.ts';
+import { addSimVerbs } from './sim/sim.ts';
+import { addToolVerbs } from './tools/tools.ts';
+
 export function buildProgram(input: ProgramInput): Command {
   const program = new Command('moorage')
     .description('A cluster scheduler with shared state and no leader.')

@@ -1,3 +1,19 @@
+/**
+ * One monitor: it merges what hosts report, and serves the API that people use. It owns nothing: losing it loses nothing.
+ *
+ * - `view/`: copies of the store and of the hosts' reports, and their relay to other roles
+ * - `hosts/`: declares hosts lost, drains leaking ones, writes eligibility
+ * - `jobs/`: job status, submissions and stops
+ * - `runs/`: one-off runs and output
+ * - `limits/`: quotas and shared resources
+ * - `events/`: what happened in the cell
+ * - `reaper/`: finishes what has no owner, deletes old records
+ * - `store/`: this monitor's registration, and upkeep of the store's database
+ * - `api/`: routes
+ *
+ * `monitor.ts` ties them together, on a `context.ts` that they share; `refusals.ts` are the API's answers to what cannot be
+ * done. `main.ts` runs a monitor on this machine.
+ */
 import { HostClient } from '../src/clients/host-client.ts';
 import type { Job } from '../src/core/cell/job.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
@@ -36,23 +52,6 @@ import type { StoreKeeperOptions } from './store/store.ts';
 import { StoreKeeper } from './store/store.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { SchedulerQueries } from './jobs/why.ts';
-
-/**
- * One monitor: it merges what hosts report, and serves the API that people use. It owns nothing: losing it loses nothing.
- *
- * - `view/`: copies of the store and of the hosts' reports, and their relay to other roles
- * - `hosts/`: declares hosts lost, drains leaking ones, writes eligibility
- * - `jobs/`: job status, submissions and stops
- * - `runs/`: one-off runs and output
- * - `limits/`: quotas and shared resources
- * - `events/`: what happened in the cell
- * - `reaper/`: finishes what has no owner, deletes old records
- * - `store/`: this monitor's registration, and upkeep of the store's database
- * - `api/`: routes
- *
- * `monitor.ts` ties them together, on a `context.ts` that they share; `refusals.ts` are the API's answers to what cannot be
- * done. `main.ts` runs a monitor on this machine.
- */
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */

@@ -1,10 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
-import type { Bed } from '../testbed/testbed.ts';
-
 /**
  * A whole cell for a bench, each role a process of its own on the test bed's etcd. This file starts the roles and reads how
  * much processor time each has used.
@@ -12,6 +5,13 @@ import type { Bed } from '../testbed/testbed.ts';
  * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it.
  * - `oneoff.ts` measures one-off runs, on a development cell as `moorage dev` makes it.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
+import type { Bed } from '../testbed/testbed.ts';
+
 export class BenchCell {
   readonly processes: ProcessGroup;
   readonly #bed: Bed;

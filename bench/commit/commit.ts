@@ -1,16 +1,3 @@
-import { parseArgs } from 'node:util';
-import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
-import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
-import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
-import { cellKeys } from '../../src/core/cell/keys.ts';
-import { makeDirectWriter } from './direct-commits.ts';
-import { startBed } from '../testbed/testbed.ts';
-import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
-import { percentile } from '../testbed/percentile.ts';
-import { makeRawWriter } from './raw-commits.ts';
-import { warmMemory } from '../testbed/warm-memory.ts';
-import { makeWholePath } from './whole-commits.ts';
-
 /**
  * How many durable placements a second one scheduler makes, beside what is written to the same etcd with no scheduling at
  * all. The three ways take turns in one run, there and back (raw, direct, whole, whole, direct, raw), since the machine drifts;
@@ -33,6 +20,19 @@ import { makeWholePath } from './whole-commits.ts';
  * `contend.ts` is the other bench of this room: several scheduler processes (`contend-worker.ts`) on one cell
  * (`contend-cell.ts`), which `half-full.ts` fills.
  */
+import { parseArgs } from 'node:util';
+import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
+import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
+import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import { makeDirectWriter } from './direct-commits.ts';
+import { startBed } from '../testbed/testbed.ts';
+import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
+import { percentile } from '../testbed/percentile.ts';
+import { makeRawWriter } from './raw-commits.ts';
+import { warmMemory } from '../testbed/warm-memory.ts';
+import { makeWholePath } from './whole-commits.ts';
+
 const { values } = parseArgs({
   options: {
     hosts: { type: 'string', default: '10000' },

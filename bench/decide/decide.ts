@@ -1,3 +1,9 @@
+/**
+ * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
+ * the host and counting its claim in the private state, as before a commit. The cell is half full at the start.
+ * Searches begin where those of a scheduler that packs do, at a few places; with `--anywhere` each draws from all hosts.
+ * `decide-cells.ts` makes the cells and the requests.
+ */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -13,13 +19,6 @@ import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { Cell, constraintsOf, FullCell, POOL_COUNTS } from './decide-cells.ts';
 import { makeGroup, makeRequest } from '../testbed/plain-request.ts';
-
-/**
- * How many placements a second a scheduler can decide, in memory alone. A decision is `place` and `assume`: choosing
- * the host and counting its claim in the private state, as before a commit. The cell is half full at the start.
- * Searches begin where those of a scheduler that packs do, at a few places; with `--anywhere` each draws from all hosts.
- * `decide-cells.ts` makes the cells and the requests.
- */
 
 const DECISIONS = 20_000;
 const IDENTICAL = 100_000;

@@ -1,3 +1,11 @@
+/**
+ * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
+ * task holds, and how soon a new agent has taken all tasks over.
+ * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
+ * `--kills` the bench runs `soak/` too: an agent that is killed again and again.
+ *
+ * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--agents 1] [--seed 1]`
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,14 +20,6 @@ import { startAgentProcess } from './host-process.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { soak } from './soak/soak.ts';
 
-/**
- * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
- * task holds, and how soon a new agent has taken all tasks over.
- * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
- * `--kills` the bench runs `soak/` too: an agent that is killed again and again.
- *
- * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--agents 1] [--seed 1]`
- */
 const { values } = parseArgs({
   options: {
     starts: { type: 'string', default: '1000' },

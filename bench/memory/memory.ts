@@ -1,3 +1,11 @@
+/**
+ * What a large cell takes, in a real etcd that holds all of it: the memory of a scheduler's private copy alone, and of a
+ * whole scheduler that reads what all hosts report besides; how long changes take to those who follow the cell; and the
+ * store's database before and after its history is compacted.
+ *
+ * `memory-worker.ts` is the process with the private copy, `scheduler-memory-worker.ts` that of the whole scheduler, and
+ * `relay-server.ts` the monitor that it reads; both report by `memory-report.ts`. `store-scale.ts` measures the store.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -13,14 +21,6 @@ import { serveRelay } from './relay-server.ts';
 import type { SchedulerMemoryOrder } from './scheduler-memory-worker.ts';
 import { measureDatabase, measureLag } from './store-scale.ts';
 
-/**
- * What a large cell takes, in a real etcd that holds all of it: the memory of a scheduler's private copy alone, and of a
- * whole scheduler that reads what all hosts report besides; how long changes take to those who follow the cell; and the
- * store's database before and after its history is compacted.
- *
- * `memory-worker.ts` is the process with the private copy, `scheduler-memory-worker.ts` that of the whole scheduler, and
- * `relay-server.ts` the monitor that it reads; both report by `memory-report.ts`. `store-scale.ts` measures the store.
- */
 const { values } = parseArgs({
   options: {
     hosts: { type: 'string', default: '100000' },

@@ -1,3 +1,15 @@
+/**
+ * How much of a real GPU cluster the policies give away: the upstream experiment of "Beware of Fragmentation" on its
+ * own hosts and pod lists, beside the published means. A list is filled up by random repeats to 130 % of the GPUs and
+ * shuffled; each pod is offered once; nothing leaves.
+ *
+ *   npm run bench -- pack --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
+ *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
+ *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
+ *                                      what keeps the rest out
+ *
+ * `openb.ts` reads the hosts, lists and published results; `pack-split.ts` deals a list out to competing schedulers.
+ */
 import { parseArgs } from 'node:util';
 import { shuffled } from '../../cli/openb/openb.ts';
 import { CellState } from '../../src/core/cell-state/cell-state.ts';
@@ -18,18 +30,6 @@ import type { Chooser as CompetitorsChooser } from './pack-split.ts';
 import { packSplit } from './pack-split.ts';
 import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
 
-/**
- * How much of a real GPU cluster the policies give away: the upstream experiment of "Beware of Fragmentation" on its
- * own hosts and pod lists, beside the published means. A list is filled up by random repeats to 130 % of the GPUs and
- * shuffled; each pod is offered once; nothing leaves.
- *
- *   npm run bench -- pack --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
- *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
- *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
- *                                      what keeps the rest out
- *
- * `openb.ts` reads the hosts, lists and published results; `pack-split.ts` deals a list out to competing schedulers.
- */
 const { values } = parseArgs({
   options: {
     traces: { type: 'string' },

@@ -1,3 +1,11 @@
+/**
+ * One real scheduler in this process, on a real etcd, without agents, monitors and arbiters. This file starts it, writes jobs
+ * as the API would, and follows what becomes durable.
+ *
+ * - `fairness.ts` measures how long a small job of one namespace waits while a large one of another is placed.
+ * - `gang-eviction.ts` measures how long a gang takes that preempts other work, and small jobs beside it.
+ * - `hosts.ts` answers for the hosts of `gang-eviction`, from memory.
+ */
 import type { RunningScheduler } from '../../schedulers/main.ts';
 import { runScheduler } from '../../schedulers/main.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
@@ -8,14 +16,6 @@ import { parseJobObject } from '../../src/wire/job-file/job-file.ts';
 import { jobCodec } from '../../src/wire/records/records.ts';
 import type { Bed } from '../testbed/testbed.ts';
 
-/**
- * One real scheduler in this process, on a real etcd, without agents, monitors and arbiters. This file starts it, writes jobs
- * as the API would, and follows what becomes durable.
- *
- * - `fairness.ts` measures how long a small job of one namespace waits while a large one of another is placed.
- * - `gang-eviction.ts` measures how long a gang takes that preempts other work, and small jobs beside it.
- * - `hosts.ts` answers for the hosts of `gang-eviction`, from memory.
- */
 const CELL = 'bench';
 export const keys = cellKeys(CELL);
 

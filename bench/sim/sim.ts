@@ -1,3 +1,7 @@
+/**
+ * How many seeded runs of the production roles a machine makes in a minute: the small cell with faults, every run of 45
+ * virtual seconds, checked against all invariants.
+ */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { runPool } from '../../sim/seeds/pool.ts';
@@ -5,10 +9,6 @@ import type { SeedReport } from '../../sim/seeds/run-seed.ts';
 import { failureIn } from '../../sim/world/failure.ts';
 import { SMALL_CELL } from '../../sim/world/scenario.ts';
 
-/**
- * How many seeded runs of the production roles a machine makes in a minute: the small cell with faults, every run of 45
- * virtual seconds, checked against all invariants.
- */
 const { values } = parseArgs({
   options: {
     runs: { type: 'string', default: '1000' },

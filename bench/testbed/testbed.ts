@@ -1,3 +1,12 @@
+/**
+ * The test bed of the benches: an etcd of its own in a temporary folder, and a client of it. Beside it lies what several
+ * benches need:
+ *
+ * - `fill.ts` writes hosts with their allocations and ledgers; `large-cell.ts` makes a large cell of them.
+ * - `plain-request.ts` makes groups and requests without constraints.
+ * - `warm-memory.ts` makes the machine's free memory equally quick to take before each measurement.
+ * - `etcd-cpu.ts` reads how much processor time etcd has used; `percentile.ts` sums the figures up.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,15 +18,6 @@ import type { StoreLimits } from '../../src/ports/cell-store.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 
-/**
- * The test bed of the benches: an etcd of its own in a temporary folder, and a client of it. Beside it lies what several
- * benches need:
- *
- * - `fill.ts` writes hosts with their allocations and ledgers; `large-cell.ts` makes a large cell of them.
- * - `plain-request.ts` makes groups and requests without constraints.
- * - `warm-memory.ts` makes the machine's free memory equally quick to take before each measurement.
- * - `etcd-cpu.ts` reads how much processor time etcd has used; `percentile.ts` sums the figures up.
- */
 export interface Bed {
   readonly etcd: EtcdProcess;
   readonly etcdVersion: string;

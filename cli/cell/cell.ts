@@ -1,3 +1,11 @@
+/**
+ * Verbs about the cell as a whole:
+ *
+ * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one.
+ * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
+ * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
+ * - `cell-status.ts` is `moorage status` without a job.
+ */
 import type { Command } from 'commander';
 import type { HostVerb, EligibilityOptions } from './host-eligibility.ts';
 import type { GlobalOptions } from '../command/context.ts';
@@ -8,14 +16,6 @@ import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
 import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
 
-/**
- * Verbs about the cell as a whole:
- *
- * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one.
- * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
- * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
- * - `cell-status.ts` is `moorage status` without a job.
- */
 export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('./hosts.ts')).hosts(context)),

@@ -1,7 +1,3 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError, Option } from 'commander';
-import type { Context, GlobalOptions } from './context.ts';
-
 /**
  * What every command works with. This file defines verbs and their common options. A verb's action gets a `context.ts`, which
  * has:
@@ -14,6 +10,9 @@ import type { Context, GlobalOptions } from './context.ts';
  * read and written with `read-text.ts` and `write-text.ts`, whose errors `file-fault.ts` words. `version.ts` is the version of
  * this program; `parent-gone.ts` reports the end of the parent process.
  */
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Context, GlobalOptions } from './context.ts';
 
 /** Runs a verb's action in a context made from the parsed options; the action returns the exit code. */
 export type Runner = (

@@ -1,9 +1,3 @@
-import type { Command } from 'commander';
-import type { GlobalOptions } from '../command/context.ts';
-import type { ProgramInput } from '../command/command.ts';
-import { verb, wholeNumber } from '../command/command.ts';
-import type { DevOptions } from './run-dev.ts';
-
 /**
  * `moorage dev`: a development cell, all roles on this machine.
  *
@@ -12,6 +6,11 @@ import type { DevOptions } from './run-dev.ts';
  * - `demonstration.ts` shows a job, a one-off run and a conflict; `collision.ts` provokes the conflict.
  * - `running-cells.ts` lists and stops the cells of this folder: `moorage dev status`, `moorage dev stop`.
  */
+import type { Command } from 'commander';
+import type { GlobalOptions } from '../command/context.ts';
+import type { ProgramInput } from '../command/command.ts';
+import { verb, wholeNumber } from '../command/command.ts';
+import type { DevOptions } from './run-dev.ts';
 
 /** More processes than these do not fit a developer's machine. */
 const HOSTS_MAX = 32;

@@ -1,12 +1,3 @@
-import type { Command } from 'commander';
-import type { RunFileOptions } from './run-file.ts';
-import type { RunOnceOptions } from './run-once.ts';
-import type { GlobalOptions } from '../command/context.ts';
-import { usageError } from '../command/exit.ts';
-import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
-import { addTaskVerbs } from '../tasks/tasks.ts';
-
 /**
  * Verbs about jobs, in the order of a job's life:
  *
@@ -17,6 +8,14 @@ import { addTaskVerbs } from '../tasks/tasks.ts';
  *
  * `logs`, `exec`, `attach` and `cp`, which stand between `why` and `stop`, are in `cli/tasks`.
  */
+import type { Command } from 'commander';
+import type { RunFileOptions } from './run-file.ts';
+import type { RunOnceOptions } from './run-once.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import { usageError } from '../command/exit.ts';
+import type { ProgramInput } from '../command/command.ts';
+import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import { addTaskVerbs } from '../tasks/tasks.ts';
 
 /** Versions count submissions of one job. */
 const VERSION_MAX = 999_999_999;

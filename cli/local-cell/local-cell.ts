@@ -1,3 +1,12 @@
+/**
+ * A whole cell on this machine, every role a process of its own on a free port. The caller starts the hosts: real ones for a
+ * development cell, hollow ones for a replay.
+ *
+ * - `data-folder.ts` locks a folder for the cell's data.
+ * - `processes.ts` starts the roles' processes and restarts those that end; `role-process.ts` is one process, from its start to
+ *   its end, and `restarts.ts` the delay before the next start.
+ * - `steps.ts` prints the steps of the start.
+ */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { EtcdProcess } from '../../src/adapters/etcd/server/server.ts';
@@ -9,16 +18,6 @@ import { takeDataFolder } from './data-folder.ts';
 import type { RunningProcess } from './processes.ts';
 import { ANY_PORT, ProcessGroup } from './processes.ts';
 import type { Steps } from './steps.ts';
-
-/**
- * A whole cell on this machine, every role a process of its own on a free port. The caller starts the hosts: real ones for a
- * development cell, hollow ones for a replay.
- *
- * - `data-folder.ts` locks a folder for the cell's data.
- * - `processes.ts` starts the roles' processes and restarts those that end; `role-process.ts` is one process, from its start to
- *   its end, and `restarts.ts` the delay before the next start.
- * - `steps.ts` prints the steps of the start.
- */
 
 export interface LocalCellOptions {
   /** Where `.moorage/` is, or will be made. */

@@ -1,14 +1,13 @@
-import type { JobRef } from '../../src/clients/monitor-paths.ts';
-import { isId } from '../../src/core/cell/ids.ts';
-import { usageError } from '../command/exit.ts';
-
 /**
  * Which job or allocation a typed name means. This file splits `namespace/job` and checks both parts; `find-job.ts` finds the
  * job by its name or by the beginning of it, `find-allocation.ts` the allocation by `web[2]`, by a job that has only one, or by
  * its id.
- *
- * @param namespace where `written` names none
  */
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
+import { isId } from '../../src/core/cell/ids.ts';
+import { usageError } from '../command/exit.ts';
+
+/** @param namespace where `written` names none */
 export function jobName(written: string, namespace: string): JobRef {
   const slash = written.indexOf('/');
   const space = slash < 0 ? namespace : written.slice(0, slash);

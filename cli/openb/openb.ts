@@ -1,3 +1,6 @@
+/**
+ * Reads the host and pod lists of the openb-2023 trace, and makes jobs of the pods. `csv.ts` reads the files.
+ */
 import { isId } from '../../src/core/cell/ids.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../src/core/cell/resources.ts';
 import type { CsvRow } from './csv.ts';
@@ -5,10 +8,6 @@ import { readCsv, wholeIn, wrong } from './csv.ts';
 
 const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'];
 const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli'];
-
-/**
- * Reads the host and pod lists of the openb-2023 trace, and makes jobs of the pods. `csv.ts` reads the files.
- */
 
 /** A host of the trace. */
 export interface TraceHost {

@@ -1,9 +1,3 @@
-import type { Command } from 'commander';
-import type { ProgramInput } from '../command/command.ts';
-import { collect, verb } from '../command/command.ts';
-import type { GlobalOptions } from '../command/context.ts';
-import type { StoreFlags } from './store-flags.ts';
-
 /**
  * Verbs with which an operator looks after the cell's store and keys. `check` and `restored` talk to etcd, not to a monitor.
  *
@@ -12,6 +6,12 @@ import type { StoreFlags } from './store-flags.ts';
  * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
  * - `keys.ts` makes the key pair of the cell's tickets.
  */
+import type { Command } from 'commander';
+import type { ProgramInput } from '../command/command.ts';
+import { collect, verb } from '../command/command.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import type { StoreFlags } from './store-flags.ts';
+
 export function addOperatorVerbs(program: Command, { run }: ProgramInput): void {
   storeVerb(
     program,

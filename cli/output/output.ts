@@ -1,7 +1,3 @@
-import type { Context } from '../command/context.ts';
-import type { Column } from './table.ts';
-import { formatTable } from './table.ts';
-
 /**
  * How a command prints its answer: in the form that `--output` asks for. JSON and YAML are the API's own answer, unchanged.
  *
@@ -10,6 +6,10 @@ import { formatTable } from './table.ts';
  * - `colour.ts` colours names and alarms on a terminal.
  * - `bar.ts` draws a progress bar on a terminal.
  */
+import type { Context } from '../command/context.ts';
+import type { Column } from './table.ts';
+import { formatTable } from './table.ts';
+
 export async function printList<T>(
   { terminal, output }: Context,
   list: {

@@ -1,10 +1,3 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
-import type { ProgramInput } from '../command/command.ts';
-import { collect, verb, wholeNumber } from '../command/command.ts';
-import type { GlobalOptions } from '../command/context.ts';
-import type { ReplayOptions } from './run-replay.ts';
-
 /**
  * `moorage replay`: a real trace (openb-2023), placed by competing schedulers on hollow hosts. The verb loads `run-replay.ts`,
  * which goes through the files in this order:
@@ -14,6 +7,12 @@ import type { ReplayOptions } from './run-replay.ts';
  * 3. `settle.ts` waits until every pod is placed or no scheduler makes progress, and asks why the others wait.
  * 4. `report.ts` computes and prints the result; then `check` of `cli/operator` verifies the history.
  */
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { ProgramInput } from '../command/command.ts';
+import { collect, verb, wholeNumber } from '../command/command.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import type { ReplayOptions } from './run-replay.ts';
 
 /** More than this many schedulers, or pods of one list, is a slip of the fingers. */
 const SCHEDULERS_MAX = 64;

@@ -1,3 +1,12 @@
+/**
+ * Each role of a cell as a verb. A role's file turns its flags into the options of its `main.ts`: `agent.ts`, `hollow.ts`
+ * (many hosts in one process, which run nothing), `scheduler.ts`, `monitor.ts`, `arbiter.ts`.
+ *
+ * 1. `options.ts` reads the flags that all roles have; `addresses.ts` reads `--addresses`.
+ * 2. `serve.ts` starts the role, prints its ready line and keeps it until it is stopped.
+ * 3. Before that, `probe-store.ts` asks the store once.
+ * 4. `faults.ts` words what keeps a role from starting.
+ */
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { AgentFlags } from './agent.ts';
@@ -8,16 +17,6 @@ import type { SchedulerFlags } from './scheduler.ts';
 import { SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { collect, wholeNumber } from '../command/command.ts';
-
-/**
- * Each role of a cell as a verb. A role's file turns its flags into the options of its `main.ts`: `agent.ts`, `hollow.ts`
- * (many hosts in one process, which run nothing), `scheduler.ts`, `monitor.ts`, `arbiter.ts`.
- *
- * 1. `options.ts` reads the flags that all roles have; `addresses.ts` reads `--addresses`.
- * 2. `serve.ts` starts the role, prints its ready line and keeps it until it is stopped.
- * 3. Before that, `probe-store.ts` asks the store once.
- * 4. `faults.ts` words what keeps a role from starting.
- */
 
 /** The largest cell that the design speaks of. */
 const HOLLOW_MAX = 100_000;

@@ -1,3 +1,12 @@
+/**
+ * Verbs that simulate in virtual time, without a cell.
+ *
+ * - `cells.ts` lists the cells of Omega's experiments; `figures.ts` runs the experiments behind its figures.
+ * - `run.ts` runs a workload under one design or several; `run-spec.ts` makes the simulator's input of the flags.
+ * - `workload/` reads workloads and traces, `sweep/` runs points on several threads and keeps their results, `report/` writes
+ *   tables and plots.
+ * - `seeds/` runs the production roles in the simulated world.
+ */
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { OmegaOptions } from './figures.ts';
@@ -8,16 +17,6 @@ import { ALL } from './workload/trace-choice.ts';
 import { addSeedVerbs } from './seeds/seeds.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { collect, verb, wholeNumber } from '../command/command.ts';
-
-/**
- * Verbs that simulate in virtual time, without a cell.
- *
- * - `cells.ts` lists the cells of Omega's experiments; `figures.ts` runs the experiments behind its figures.
- * - `run.ts` runs a workload under one design or several; `run-spec.ts` makes the simulator's input of the flags.
- * - `workload/` reads workloads and traces, `sweep/` runs points on several threads and keeps their results, `report/` writes
- *   tables and plots.
- * - `seeds/` runs the production roles in the simulated world.
- */
 
 const SEED_MAX = 2 ** 32 - 1;
 const THREADS_MAX = 64;

@@ -1,12 +1,3 @@
-import type { Command } from 'commander';
-import type { ProgramInput } from '../command/command.ts';
-import { cellVerb } from '../command/command.ts';
-import type { GlobalOptions } from '../command/context.ts';
-import { usageError } from '../command/exit.ts';
-import type { AttachFlags } from './attach.ts';
-import type { ExecOptions } from './exec.ts';
-import type { LogsOptions } from './logs.ts';
-
 /**
  * Verbs about what runs inside one allocation, which is named as a job that has only one, as `web[2]`, or by its id.
  *
@@ -16,6 +7,15 @@ import type { LogsOptions } from './logs.ts';
  * - `attach-terminal.ts` connects both of them with this terminal.
  * - `cp/` copies files and folders in and out.
  */
+import type { Command } from 'commander';
+import type { ProgramInput } from '../command/command.ts';
+import { cellVerb } from '../command/command.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import { usageError } from '../command/exit.ts';
+import type { AttachFlags } from './attach.ts';
+import type { ExecOptions } from './exec.ts';
+import type { LogsOptions } from './logs.ts';
+
 export function addTaskVerbs(program: Command, { run, command }: ProgramInput): void {
   taskOption(
     cellVerb(program, 'logs <job>', 'output of a job, all its allocations; `web[2]` for one')

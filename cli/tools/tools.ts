@@ -1,8 +1,3 @@
-import type { Command } from 'commander';
-import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, verb } from '../command/command.ts';
-import type { GlobalOptions } from '../command/context.ts';
-
 /**
  * Verbs about the program itself. Each loads its file when it is called:
  *
@@ -10,6 +5,11 @@ import type { GlobalOptions } from '../command/context.ts';
  * - `fail-points.ts` lists the names that `MOORAGE_FAILPOINT` takes.
  * - `version.ts` prints the version of this program and of the monitor.
  */
+import type { Command } from 'commander';
+import type { ProgramInput } from '../command/command.ts';
+import { cellVerb, verb } from '../command/command.ts';
+import type { GlobalOptions } from '../command/context.ts';
+
 export function addToolVerbs(program: Command, { run }: ProgramInput): void {
   verb(program, 'completion <shell>', 'a completion script for bash, zsh or fish').action(
     (shell: string, options: GlobalOptions) =>

@@ -16,7 +16,8 @@ const CONTROLLER: Readonly<Record<Limited, readonly [v1: string, v2: string]>> =
 
 /**
  * Into which a process with one thread writes itself. In v1 to move a thread needs no lock over all forks of the machine, for
- * which `cgroup.procs` waits some ten milliseconds; a shim has its task born in its group of v2 (`docs/decisions: Limits and control groups`).
+ * which `cgroup.procs` waits some ten milliseconds; a shim has its task born in its group of v2
+ * (`docs/decisions/limits-and-control-groups.md`).
  */
 const JOIN_FILE = { 1: 'tasks', 2: 'cgroup.procs' } as const;
 

@@ -1,3 +1,15 @@
+/**
+ * The API that people and roles use. `problems.ts` wraps every route with the answers to a store that is away; a route reads its
+ * parameters with `requests.ts` and works on `monitor-state.ts`:
+ *
+ * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
+ * - `host-routes.ts`: hosts, their eligibility, schedulers
+ * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use
+ * - `attach-routes.ts`: exec, signal and attach, passed on to the host
+ * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
+ *
+ * Every answer carries the store revision of this monitor's copy.
+ */
 import type { Route } from '../../src/ports/http.ts';
 import { REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
 import type { StoreKeeper } from '../store/store.ts';
@@ -12,19 +24,7 @@ import { quotaRoutes } from './quota-routes.ts';
 import { schemaRoutes } from './schema-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 
-/**
- * The API that people and roles use. `problems.ts` wraps every route with the answers to a store that is away; a route reads its
- * parameters with `requests.ts` and works on `monitor-state.ts`:
- *
- * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
- * - `host-routes.ts`: hosts, their eligibility, schedulers
- * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use
- * - `attach-routes.ts`: exec, signal and attach, passed on to the host
- * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
- *
- * Every answer carries the store revision of this monitor's copy.
- * @param keeper null: another program maintains the store
- */
+/** @param keeper null: another program maintains the store */
 export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
   const routes = [
     ...jobRoutes(state),

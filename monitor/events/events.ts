@@ -1,10 +1,3 @@
-import type { Clock } from '../../src/ports/clock.ts';
-import { Broadcast } from '../../src/runtime/stream/stream.ts';
-import type { EventPosition } from '../../src/wire/api/event-position.ts';
-import { endOfRevision, eventPositionOf, isBefore } from '../../src/wire/api/event-position.ts';
-import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
-import { every } from '../../src/runtime/wait/wait.ts';
-
 /**
  * What happened in the cell, as events.
  *
@@ -13,6 +6,12 @@ import { every } from '../../src/runtime/wait/wait.ts';
  * - `host-events.ts`: which reports and silences of hosts are events
  * - `scheduler-events.ts`: follows the schedulers' own streams
  */
+import type { Clock } from '../../src/ports/clock.ts';
+import { Broadcast } from '../../src/runtime/stream/stream.ts';
+import type { EventPosition } from '../../src/wire/api/event-position.ts';
+import { endOfRevision, eventPositionOf, isBefore } from '../../src/wire/api/event-position.ts';
+import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 
 /** Events held for readers that come later; some megabytes, and minutes of a busy cell. */
 export const EVENTS_MAX = 10_000;
@@ -33,7 +32,7 @@ export interface LazyEvent {
 
 /**
  * Events as far back as they are held. Ids of the store's events (`<revision>.<ordinal>`) are the same at every monitor, so a
- * follower resumes after the last of them; see docs/decisions: Events and offsets.
+ * follower resumes after the last of them; see docs/decisions/events-and-offsets.md.
  */
 export class EventLog {
   readonly #source: string;

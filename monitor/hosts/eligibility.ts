@@ -23,7 +23,7 @@ const TRIES_MAX = 32;
 /**
  * Changes the eligibility of hosts. One transaction writes `eligibility/<host>` and `ledger/<host>`, comparing both: every
  * commit compares the ledger, so none can place on the host without having seen the change (I62). The counter grows with each
- * change and is the second half of the fencing epoch. See docs/decisions: Host eligibility and lost hosts.
+ * change and is the second half of the fencing epoch. See docs/decisions/host-eligibility.md.
  */
 export class EligibilityWriter {
   readonly #deps: EligibilityPorts;

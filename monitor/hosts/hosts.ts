@@ -1,3 +1,11 @@
+/**
+ * What is known of hosts, and which of them take new work.
+ *
+ * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` says when too many vanish at once
+ * - `leak-watch.ts`: drains hosts on which too much leaked
+ * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the two watches
+ * - `host-status.ts`: a host as people see it
+ */
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
@@ -8,15 +16,6 @@ import { monitorRank } from '../view/rank.ts';
 import { suspectHosts } from './mass-loss.ts';
 import { EligibilityActions } from './eligibility-actions.ts';
 import type { EligibilityWriter } from './eligibility.ts';
-
-/**
- * What is known of hosts, and which of them take new work.
- *
- * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` says when too many vanish at once
- * - `leak-watch.ts`: drains hosts on which too much leaked
- * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the two watches
- * - `host-status.ts`: a host as people see it
- */
 
 /** From the end of a host's session in the store until it is declared lost: time for a restart or a short cut. */
 export const LOST_AFTER_MS = 30_000;
@@ -38,7 +37,7 @@ export interface HostWatchDeps extends MonitorContext {
  * for how long the session had been gone, so that replacements under `disconnect.stopAfter` need no clock that can be set.
  *
  * Every monitor watches every host; the one of rank 0 acts, the next a little later, and should two act, the compare lets one
- * through. See docs/decisions: Host eligibility and lost hosts.
+ * through. See docs/decisions/host-eligibility.md.
  */
 export class HostWatch {
   readonly #deps: HostWatchDeps;

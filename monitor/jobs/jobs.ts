@@ -1,3 +1,14 @@
+/**
+ * Jobs as people see and change them.
+ *
+ * - `jobs.ts`: a job's status and how it ended, from the store and the reports
+ * - `job-writes.ts`: submits and stops one job; `bulk-writes.ts`: submits many
+ * - `job-changes.ts`: wakes requests that wait for a change of a job
+ * - `why.ts`: asks the owner why a job waits
+ * - `usage.ts`: asks hosts what the allocations of a job use
+ *
+ * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), so that both show the same.
+ */
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { meets } from '../../src/core/host/attributes.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
@@ -16,17 +27,6 @@ import type {
 } from '../../src/wire/api/monitor-api.ts';
 import type { CellCopy } from '../view/view.ts';
 
-/**
- * Jobs as people see and change them.
- *
- * - `jobs.ts`: a job's status and how it ended, from the store and the reports
- * - `job-writes.ts`: submits and stops one job; `bulk-writes.ts`: submits many
- * - `job-changes.ts`: wakes requests that wait for a change of a job
- * - `why.ts`: asks the owner why a job waits
- * - `usage.ts`: asks hosts what the allocations of a job use
- *
- * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), so that both show the same.
- */
 export class JobStatuses {
   readonly #copy: CellCopy;
   readonly #view: CellView;

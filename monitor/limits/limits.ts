@@ -1,8 +1,8 @@
+/** What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. */
 import type { Write } from '../../src/ports/cell-store.ts';
 import { outcomeUnknown } from '../refusals.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 
-/** What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. */
 export type LimitPorts = Pick<RolePorts, 'store' | 'keys'>;
 
 /**

@@ -9,7 +9,7 @@ import type { LimitPorts } from './limits.ts';
 import { writeLimit } from './limits.ts';
 import { refuse } from '../refusals.ts';
 
-/** What namespaces may use, read from the store: monitors keep no copy. See docs/decisions: Tickets and quotas. */
+/** What namespaces may use, read from the store: monitors keep no copy. See docs/decisions/tickets-and-quotas.md. */
 
 /** By namespace, with what its allocations hold; needs no arbiter. */
 export async function listQuotas(

@@ -1,3 +1,8 @@
+/**
+ * One-off runs: `runs.ts` creates them, and `log-relay.ts` relays their output from the host that `log-target.ts` finds. A run
+ * is placed as any other job; its exit code is in the host's report and then in its outcome, from where `jobs/jobs.ts`
+ * (`exit`) answers `GET /v1/jobs/:namespace/:job/exit`.
+ */
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { AttemptReply } from '../../src/ports/cell-store.ts';
@@ -8,12 +13,6 @@ import { jobCodec, runCodec } from '../../src/wire/records/records.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
 
 export type RunsDeps = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'random'>;
-
-/**
- * One-off runs: `runs.ts` creates them, and `log-relay.ts` relays their output from the host that `log-target.ts` finds. A run
- * is placed as any other job; its exit code is in the host's report and then in its outcome, from where `jobs/jobs.ts`
- * (`exit`) answers `GET /v1/jobs/:namespace/:job/exit`.
- */
 
 /** What a client may choose: it becomes the last part of a key. */
 const KEY_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

@@ -1,3 +1,6 @@
+/**
+ * `store.ts` keeps the store's database small; `registration.ts` keeps this monitor registered there.
+ */
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { StoreSize, StoreUpkeep } from '../../src/ports/store-upkeep.ts';
@@ -5,10 +8,6 @@ import type { StoreStatus } from '../../src/wire/api/cell-api.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 import type { MonitorContext } from '../context.ts';
 import { monitorRank } from '../view/rank.ts';
-
-/**
- * `store.ts` keeps the store's database small; `registration.ts` keeps this monitor registered there.
- */
 
 /** How long the store's history is kept: a watch that was cut can resume, and `moorage check` can read back. */
 export const HISTORY_KEPT_MS = 10 * 60_000;
@@ -34,7 +33,7 @@ export interface StoreKeeperOptions {
  * database grows with what the cell holds and not with what was ever written. Defragmentation stops a member and is seldom of
  * use, since free space in the file is written again; so it is done only when the store is full: then the whole history is
  * compacted, the space given back and the store opened again. Until then nothing is placed, nor released with an outcome.
- * See docs/decisions: Cell store and etcd.
+ * See docs/decisions/cell-store.md.
  */
 export class StoreKeeper {
   readonly #deps: StoreKeeperDeps;

@@ -14,7 +14,7 @@ const BATCH_CHARS = 64 * 1024;
 
 /**
  * This monitor's merged view as a source for schedulers, arbiters and other monitors. A message is encoded once for all
- * readers; messages of one turn of the event loop travel as one chunk. See docs/decisions: Monitors' copies.
+ * readers; messages of one turn of the event loop travel as one chunk. See docs/decisions/monitors-copies.md.
  */
 export class ReportRelay {
   readonly #follower: ReportFollower;

@@ -1,3 +1,11 @@
+/**
+ * This monitor's copies of the cell.
+ *
+ * - `view.ts`: `CellCopy`, a live copy of the whole store, with indexes by job and host
+ * - `record-cache.ts`: one kind of record in it; `record-index.ts`: records by a group key
+ * - `report-relay.ts`: the merged reports of the hosts as a stream for schedulers, arbiters and other monitors
+ * - `rank.ts`: which of the living monitors acts on a job, a host or the store
+ */
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import type { CellMeta } from '../../src/core/core.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
@@ -29,15 +37,6 @@ import {
 import { RecordIndex } from './record-index.ts';
 import type { RowChange } from './record-cache.ts';
 import { RecordCache } from './record-cache.ts';
-
-/**
- * This monitor's copies of the cell.
- *
- * - `view.ts`: `CellCopy`, a live copy of the whole store, with indexes by job and host
- * - `record-cache.ts`: one kind of record in it; `record-index.ts`: records by a group key
- * - `report-relay.ts`: the merged reports of the hosts as a stream for schedulers, arbiters and other monitors
- * - `rank.ts`: which of the living monitors acts on a job, a host or the store
- */
 
 /** The kinds of record that a monitor keeps, with their values. */
 export interface RecordKinds {

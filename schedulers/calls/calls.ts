@@ -11,7 +11,7 @@
  * Orders (a host is to do something, or an order depends on the answer) and questions have queues and permits of their own,
  * since no order may wait for a question that a silent host leaves open for 5 s. Whether a call is still wanted is asked when
  * it is sent. Nothing is sent by a term that is over, to a host that is not registered, or to an address that the host has left.
- * `wait-queue.ts` is the queue itself. See `docs/decisions: Orders to hosts`.
+ * `wait-queue.ts` is the queue itself. See `docs/decisions/orders-to-hosts.md`.
  */
 import type { RemoveOutcome, StartOutcome, StopOutcome } from '../../src/clients/host-client.ts';
 import type { Clock } from '../../src/ports/clock.ts';

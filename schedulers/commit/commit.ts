@@ -16,7 +16,7 @@
  *
  * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations.
  *
- * See `docs/decisions: Commit and rebase`.
+ * See `docs/decisions/commit-and-rebase.md`.
  */
 import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
 import { shortText } from '../../src/core/placement/filters.ts';

@@ -24,7 +24,7 @@ interface Waiting {
 
 /**
  * Drops claims and writes outcomes, many in one commit (S1.1, S1.27: capacity returns with this commit, never before); then
- * orders the hosts to forget the records. See `docs/decisions: Stopping and release`.
+ * orders the hosts to forget the records. See `docs/decisions/stopping-and-release.md`.
  */
 export class Releaser {
   readonly #term: Term;

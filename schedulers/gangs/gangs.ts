@@ -10,7 +10,7 @@
  *    members are reserved under it host by host, and one last transaction makes all of them effective.
  * 5. When a host refuses a member, `gang-repair.ts` moves it to another host, or lets the whole gang begin again.
  *
- * This file holds the rules that decide what a gang is and whether it is whole. See `docs/decisions: Gangs`.
+ * This file holds the rules that decide what a gang is and whether it is whole. See `docs/decisions/gangs.md`.
  */
 import type { Group } from '../../src/core/cell/job.ts';
 import { isOfBrokenGang } from '../../src/core/slots/job-view.ts';

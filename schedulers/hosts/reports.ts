@@ -20,7 +20,7 @@ const COMPLETE_POLL_MS = 200;
  *
  * The stream carries all allocations of the cell. Reports of other jobs are not kept (a million take 720 MB), only the place
  * in each host's stream and its silence. When a job becomes this scheduler's, its reports are asked for (`learn`). See
- * `docs/decisions: Monitors' copies`.
+ * `docs/decisions/monitors-copies.md`.
  */
 export class Reports {
   readonly ready: Promise<void>;

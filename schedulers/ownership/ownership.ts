@@ -1,6 +1,6 @@
 /**
  * Who works on which job. A job without an owner is claimed by a scheduler of its kind, which creates its owner key under
- * its session; every commit for the job compares that key. See `docs/decisions: Job ownership`.
+ * its session; every commit for the job compares that key. See `docs/decisions/job-ownership.md`.
  *
  * 1. `job-index.ts` keeps all jobs of the cell as text.
  * 2. `Ownership` (this file) decides which jobs to claim, and when. The living schedulers of a kind have an order for each job,

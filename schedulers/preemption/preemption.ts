@@ -10,7 +10,7 @@
  * 4. The plan (`preemption-plan.ts`) goes to `commit/commit.ts`: victims and newcomers change in one commit. The host stops
  *    the victims before it starts the newcomers.
  *
- * See `docs/decisions: Eviction and preemption`.
+ * See `docs/decisions/eviction-and-preemption.md`.
  */
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';

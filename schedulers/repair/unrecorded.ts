@@ -40,7 +40,7 @@ type HostAnswer =
  * where to look; what is written is what the host itself answers now.
  *
  * An allocation whose capacity was given away meanwhile stays unrecorded, fills its slot, and is tried again until its
- * capacity is free; its job continues around it, unless it has gangs. See `docs/decisions: Restore`.
+ * capacity is free; its job continues around it, unless it has gangs. See `docs/decisions/restore.md`.
  */
 export class UnrecordedAllocations {
   readonly #term: Term;

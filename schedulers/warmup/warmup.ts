@@ -4,7 +4,7 @@
  * This file places them, with schedulers and cells of its own, before the real one serves (`warmUpFirst`); `idle-warmup.ts` does
  * it when the real scheduler is idle. V8 compiles for what it has seen (one instance of a class, a closure made once), so five
  * schedulers run one after the other: after five the code holds for any number. Not part of it: the connection to the store, starts
- * on hosts, gangs, preemption, and jobs of system schedulers. See `docs/decisions: Warm-up and compiled code`.
+ * on hosts, gangs, preemption, and jobs of system schedulers. See `docs/decisions/warm-up.md`.
  */
 import type { Host } from '../../src/core/host/host.ts';
 import type { SchedulerKind } from '../../src/core/cell/job.ts';

@@ -1,7 +1,7 @@
 /**
  * Planted bugs: a test of the simulator itself. `npm run mutants` (`scripts/mutants.mjs`) applies one edit of the sources at a time and runs the suite
  * until a checker objects. A bug counts as found only by an invariant of its `breaks`, and only if the same run holds with
- * unchanged sources; a suite that misses one is too weak (`docs/decisions: Simulator and planted bugs`).
+ * unchanged sources; a suite that misses one is too weak (`docs/decisions/simulator.md`).
  *
  * - `planted`: the bugs, by the part of the system that they are in
  * - `main.ts`: the process that runs the suite against one bug

@@ -1,7 +1,3 @@
-import type { HttpAnswer, HttpStream } from '../ports/http.ts';
-import type { Problem } from '../wire/api/problem.ts';
-import { ProblemError } from '../wire/api/problem.ts';
-
 /**
  * Typed clients of the roles' APIs. `clients.ts` has what they share: reading an answer, or the problem in it.
  *
@@ -11,6 +7,9 @@ import { ProblemError } from '../wire/api/problem.ts';
  * - `host-client.ts`, `scheduler-client.ts`, `arbiter-client.ts`: the roles' own APIs
  * - `attach-session.ts`: a terminal on a task, over any number of cuts; `input-buffer.ts` holds input until it is confirmed
  */
+import type { HttpAnswer, HttpStream } from '../ports/http.ts';
+import type { Problem } from '../wire/api/problem.ts';
+import { ProblemError } from '../wire/api/problem.ts';
 
 /** The problem in an answer's body, or one made of the status when the body is something else (a proxy's page). */
 export function problemOf(answer: HttpAnswer): Problem {

@@ -6,7 +6,7 @@ import { PortError } from './ports.ts';
  * in the simulator; one contract suite (`test/contract/cell-store.ts`) holds all of them to what is written here.
  *
  * Only the compare clause of an attempt carries safety. Reads, follows and sessions are hints: late, doubled, sometimes
- * wrong. `docs/decisions: Cell store and etcd`
+ * wrong. `docs/decisions/cell-store.md`
  */
 export interface CellStore {
   readonly limits: StoreLimits;

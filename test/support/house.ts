@@ -96,7 +96,7 @@ export function roomsOf(sources: Sources, heads: Readonly<Record<string, string>
   });
 }
 
-/** The first comment of a file, where its imports end at the latest. */
+/** The comment with which a file begins; empty when it begins with something else. */
 export function headCommentOf(text: string): string {
-  return /\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? '';
+  return /^\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? '';
 }

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { PROJECT_ROOT } from '../support/cli.ts';
 import {
   circlesOf,
   headCommentOf,
@@ -7,6 +10,7 @@ import {
   readSources,
   roomsOf,
   type Import,
+  type Room,
 } from '../support/house.ts';
 
 const AREAS = [
@@ -58,7 +62,7 @@ const TOUCHES_NOTHING =
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);
 
-/** Folders whose head has a name of its own: the class that a role is, or the place where a program begins. */
+/** Folders whose head has a name of its own: the class that a role is, a list of verbs, or the place where a program begins. */
 const HEADS: Readonly<Record<string, string>> = {
   schedulers: 'scheduler.ts',
   'host-agent': 'agent.ts',
@@ -86,6 +90,11 @@ function isAllowed({ from, to }: Import): boolean {
 /** @returns a line for each import that goes up or sideways */
 function wrongAmong(imports: readonly Import[]): string[] {
   return imports.filter((one) => !isAllowed(one)).map(({ from, to }) => `${from} imports ${to}`);
+}
+
+/** Holds folders and nothing else. */
+function isPlainFolder({ head, others }: Room): boolean {
+  return !sources.has(head) && others.every((name) => !name.endsWith('.ts'));
 }
 
 const sources = readSources(AREAS);
@@ -144,20 +153,26 @@ describe('the house is in order', () => {
     expect(circlesOf(importsBetweenSiblings(planted))).toEqual([['b/one', 'b/two']]);
   });
 
-  it('the head of each room tells of every file and folder beside it', () => {
-    // A folder of folders alone has no file that a head could stand beside.
-    const rooms = roomsOf(sources, HEADS).filter(
-      ({ head, others }) =>
-        others.length > 1 && (sources.has(head) || others.some((name) => name.endsWith('.ts'))),
-    );
-    expect(rooms.length).toBeGreaterThan(40);
+  it('the head of each room begins on its first line, and tells of every file and folder beside it', () => {
+    const rooms = roomsOf(sources, HEADS).filter((room) => !isPlainFolder(room));
+    expect(rooms.length).toBeGreaterThan(80);
     const untold = rooms.flatMap(({ head, others }) => {
       const comment = headCommentOf(sources.get(head) ?? '');
+      if (comment === '') return [`${head} does not begin with a comment`];
       return others
         .filter((name) => !comment.includes(name))
         .map((name) => `${head} does not tell of ${name}`);
     });
     expect(untold).toEqual([]);
+  });
+
+  it('a folder without files has no head: docs/architecture.md names what is in it', () => {
+    const map = readFileSync(join(PROJECT_ROOT, 'docs/architecture.md'), 'utf8');
+    const inside = roomsOf(sources, HEADS)
+      .filter(isPlainFolder)
+      .flatMap(({ folder, others }) => others.map((name) => (folder === 'src' ? `src/${name}` : name)));
+    expect(inside.length).toBeGreaterThan(10);
+    expect(inside.filter((name) => !map.includes(`\`${name}\``))).toEqual([]);
   });
 
   it('no room holds more files than a reader can keep in mind', () => {

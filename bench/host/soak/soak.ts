@@ -1,11 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { beginAgentProcess } from '../host-process.ts';
-import type { KillsResult } from './agent-kills.ts';
-import { isExact, killAgents } from './agent-kills.ts';
-import { EXIT_CODE } from './echo.ts';
-
 /**
  * How often may an agent die at any moment before a byte, a signal or an end is lost or doubled? This file runs several such
  * hosts side by side and prints what each found.
@@ -14,6 +6,14 @@ import { EXIT_CODE } from './echo.ts';
  * - `lives.ts` decides when each agent dies, and starts the next one.
  * - `echo.ts` is the task, which repeats its input, and the check of what it wrote.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beginAgentProcess } from '../host-process.ts';
+import type { KillsResult } from './agent-kills.ts';
+import { isExact, killAgents } from './agent-kills.ts';
+import { EXIT_CODE } from './echo.ts';
+
 export interface SoakOptions {
   /** Of all agents together. */
   readonly kills: number;

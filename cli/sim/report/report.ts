@@ -1,9 +1,3 @@
-import type { Comparison } from '../../../sim/omega/figures/figures.ts';
-import type { Plot } from './plot/plot.ts';
-import type { Heat } from './plot/heat.ts';
-import { heatSvg } from './plot/heat.ts';
-import { escape, plotSvg } from './plot/plot.ts';
-
 /**
  * The report of a simulation: one HTML file, without scripts. Plots are text made with d3's scales, since `sim` imports no
  * packages.
@@ -12,6 +6,11 @@ import { escape, plotSvg } from './plot/plot.ts';
  * - `named-runs.ts` labels the results, `summary.ts` makes table rows of them, `csv.ts` the CSV files.
  * - `footnotes.ts` explains the words; `plot/` draws the plots.
  */
+import type { Comparison } from '../../../sim/omega/figures/figures.ts';
+import type { Plot } from './plot/plot.ts';
+import type { Heat } from './plot/heat.ts';
+import { heatSvg } from './plot/heat.ts';
+import { escape, plotSvg } from './plot/plot.ts';
 
 /** One experiment of a report. */
 export interface Section {

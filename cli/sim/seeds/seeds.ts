@@ -1,3 +1,9 @@
+/**
+ * `moorage sim replay` and `moorage sim seeds`: the production roles in the simulated world, checked against the invariants.
+ *
+ * - `run-seeds.ts` runs a range of seeds on all cores, counts what failed and writes what each failed run leaves.
+ * - `replay-seed.ts` runs one seed again, shrinks it if asked to, and prints its timeline.
+ */
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { GlobalOptions } from '../../command/context.ts';
@@ -5,13 +11,6 @@ import type { ProgramInput } from '../../command/command.ts';
 import { verb, wholeNumber } from '../../command/command.ts';
 import type { SimReplayOptions } from './replay-seed.ts';
 import type { SimSeedsOptions } from './run-seeds.ts';
-
-/**
- * `moorage sim replay` and `moorage sim seeds`: the production roles in the simulated world, checked against the invariants.
- *
- * - `run-seeds.ts` runs a range of seeds on all cores, counts what failed and writes what each failed run leaves.
- * - `replay-seed.ts` runs one seed again, shrinks it if asked to, and prints its timeline.
- */
 
 const SEED_MAX = 2 ** 48;
 const EVERY_MAX_MS = 3_600_000;

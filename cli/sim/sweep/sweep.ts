@@ -1,11 +1,3 @@
-import { onAbort } from '../../../src/ports/on-abort.ts';
-import type { Context } from '../../command/context.ts';
-import type { OutFolder } from './out-folder.ts';
-import { runAll } from './pool.ts';
-import { Progress } from './progress.ts';
-import type { FinishedPoint, PointTask } from './task.ts';
-import { keyOf } from './task.ts';
-
 /**
  * Runs the points of an experiment:
  *
@@ -13,6 +5,13 @@ import { keyOf } from './task.ts';
  * 2. `pool.ts` gives the others to threads. Each thread is a `worker.ts`, which calls `run-task.ts`.
  * 3. `progress.ts` prints how far the sweep is; an interrupt stops the threads by a flag in shared memory.
  */
+import { onAbort } from '../../../src/ports/on-abort.ts';
+import type { Context } from '../../command/context.ts';
+import type { OutFolder } from './out-folder.ts';
+import { runAll } from './pool.ts';
+import { Progress } from './progress.ts';
+import type { FinishedPoint, PointTask } from './task.ts';
+import { keyOf } from './task.ts';
 
 /** A task and its name in messages. */
 export interface NamedTask extends PointTask {

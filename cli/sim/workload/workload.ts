@@ -1,3 +1,8 @@
+/**
+ * What a simulation runs: hosts, and where the jobs come from. A workload file is read here; for a trace, `trace.ts` reads the
+ * hosts and jobs: NDJSON by `job-lines.ts`, pods of openb-2023 by `openb-jobs.ts`, SWF logs by `sim/omega`.
+ * `trace-choice.ts` has the default lists of openb-2023, which the options of the verb need too.
+ */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CellShape, DrawnLoad } from '../../../sim/omega/workload/workload.ts';
@@ -11,11 +16,6 @@ import { ALL } from './trace-choice.ts';
 import type { TraceRef } from './trace.ts';
 import { readTrace } from './trace.ts';
 
-/**
- * What a simulation runs: hosts, and where the jobs come from. A workload file is read here; for a trace, `trace.ts` reads the
- * hosts and jobs: NDJSON by `job-lines.ts`, pods of openb-2023 by `openb-jobs.ts`, SWF logs by `sim/omega`.
- * `trace-choice.ts` has the default lists of openb-2023, which the options of the verb need too.
- */
 export interface Workload {
   readonly name: string;
   readonly cell: CellShape;

@@ -1,3 +1,8 @@
+/**
+ * Copies a file or a folder into an allocation or out of it, by commands that run there: of `sh`, `cat`, `head`, `tail`,
+ * `stat` and `sha256sum` for files (`file.ts`), `tar` and `dd` for folders (`folder.ts`). Each command is a `script.ts`. The
+ * archive of a folder is read by `tar-reader.ts` and unpacked by `unpack.ts`, which writes nothing outside the target folder.
+ */
 import { stat } from 'node:fs/promises';
 import type { Context } from '../../command/context.ts';
 import type { AllocationPath } from './script.ts';
@@ -5,11 +10,6 @@ import { askScript } from './script.ts';
 import { CliError, EXIT, usageError } from '../../command/exit.ts';
 import { findAllocation } from '../../names/find-allocation.ts';
 
-/**
- * Copies a file or a folder into an allocation or out of it, by commands that run there: of `sh`, `cat`, `head`, `tail`,
- * `stat` and `sha256sum` for files (`file.ts`), `tar` and `dd` for folders (`folder.ts`). Each command is a `script.ts`. The
- * archive of a folder is read by `tar-reader.ts` and unpacked by `unpack.ts`, which writes nothing outside the target folder.
- */
 export async function cp(
   context: Context,
   from: string,

@@ -6,8 +6,8 @@ import type { Findings } from '../replay/violations.ts';
 /** I11: so often a claim is refused, races for a pool apart, before it is planned anew: the first try, and eight more. */
 const REFUSALS_MAX = 1 + 8;
 /**
- * With races for a pool, which are counted apart, since they are lost by chance and not for want of capacity (`docs/decisions: Shared
- * resources`): 64 may be lost, and the claim is planned anew at the next one, or at its last other refusal.
+ * With races for a pool, which are counted apart, since they are lost by chance and not for want of capacity: 64 may be
+ * lost, and the claim is planned anew at the next one, or at its last other refusal. `docs/decisions/shared-resources.md`
  */
 const REFUSALS_AND_RACES_MAX = REFUSALS_MAX + 64;
 

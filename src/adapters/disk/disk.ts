@@ -1,3 +1,7 @@
+/**
+ * The files of a state folder: this file reads and writes them, `batch-runner.ts` joins syncs that come together,
+ * `artifact-source.ts` fetches files into the folder. `make-folder.ts` makes folders for the command line.
+ */
 import {
   closeSync,
   fdatasync,
@@ -21,11 +25,6 @@ import { errorCodeOf } from '../adapters.ts';
 import type { Disk, DiskErrorCode, WriteOptions } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
 import { BatchRunner } from './batch-runner.ts';
-
-/**
- * The files of a state folder: this file reads and writes them, `batch-runner.ts` joins syncs that come together,
- * `artifact-source.ts` fetches files into the folder. `make-folder.ts` makes folders for the command line.
- */
 
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);

@@ -1,3 +1,18 @@
+/**
+ * The cell store over etcd: reads, commits, follows and sessions.
+ *
+ * A commit is encoded (`client/txn-codec.ts`), sent once, and ends as applied, refused or unknown. The rest:
+ *
+ * - `client/`: the connections, the encodings and what etcd's errors mean; `server/`: finds and starts an etcd.
+ * - `ranges.ts`: reads and lists. `history.ts`: past revisions.
+ * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
+ * - `leases.ts`: sessions, all renewed over one stream.
+ * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
+ * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
+ * - `warm-up-store.ts`, `warm-up-link.ts`: a store in memory that runs this code for the warm-up of a scheduler.
+ *
+ * `docs/decisions/cell-store.md`
+ */
 import { randomBytes } from 'node:crypto';
 import type {
   Attempt,
@@ -31,22 +46,6 @@ import { versionWarning } from './server-version.ts';
 import type { TxnReply } from './client/txn-codec.ts';
 import { encodeTxn } from './client/txn-codec.ts';
 import { TxnLimit } from './txn-limit.ts';
-
-/**
- * The cell store over etcd: reads, commits, follows and sessions.
- *
- * A commit is encoded (`client/txn-codec.ts`), sent once, and ends as applied, refused or unknown. The rest:
- *
- * - `client/`: the connections, the encodings and what etcd's errors mean; `server/`: finds and starts an etcd.
- * - `ranges.ts`: reads and lists. `history.ts`: past revisions.
- * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
- * - `leases.ts`: sessions, all renewed over one stream.
- * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
- * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
- * - `warm-up-store.ts`, `warm-up-link.ts`: a store in memory that runs this code for the warm-up of a scheduler.
- *
- * `docs/decisions: Cell store and etcd`
- */
 
 export interface EtcdStoreOptions extends EtcdClientOptions {
   readonly clock: Clock;

@@ -1,3 +1,7 @@
+/**
+ * A thread that changes files for an agent: `thread-calls.ts` sends the calls of one turn of the event loop in one message,
+ * `worker.ts` carries them out and sends the results back, `calls.ts` has the messages.
+ */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -6,11 +10,6 @@ import type { Disk } from '../../ports/disk.ts';
 import { nodeDisk } from '../disk/disk.ts';
 import { linuxCgroups } from '../processes/cgroups.ts';
 import { ThreadCalls } from './thread-calls.ts';
-
-/**
- * A thread that changes files for an agent: `thread-calls.ts` sends the calls of one turn of the event loop in one message,
- * `worker.ts` carries them out and sends the results back, `calls.ts` has the messages.
- */
 
 export interface FileThread {
   readonly disk: Disk;
@@ -25,7 +24,7 @@ export interface FileThread {
  * kernel. Reads stay in the calling thread: the page cache answers sooner than another thread.
  *
  * A program that runs from its sources before there is a build does all of it in the calling thread.
- * `docs/decisions: Shims and the state folder`
+ * `docs/decisions/shims.md`
  */
 export function openFileThread(root: string): FileThread {
   const local = { disk: nodeDisk(root), cgroups: linuxCgroups() };

@@ -1,3 +1,13 @@
+/**
+ * The HTTP server of every role. A request passes: limits on its size and time → `readOnlyJson` → its route → JSON, or a
+ * stream (`stream-reply.ts`); whatever fails is answered with a problem (`problem-reply.ts`).
+ *
+ * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
+ * `channel-server.ts` takes upgrades, with `route-match.ts`; `channel-client.ts` opens
+ * channels. Calls: `client-core.ts` has the rules of a call (deadline, size, errors), over undici for roles (`client.ts`) or
+ * the built-in fetch for the command line (`fetch-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
+ * surely was not sent.
+ */
 import type {
   FastifyInstance,
   FastifyReply,
@@ -13,17 +23,6 @@ import { takeChannels } from './channel-server.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
 import { sendStream } from './stream-reply.ts';
-
-/**
- * The HTTP server of every role. A request passes: limits on its size and time → `readOnlyJson` → its route → JSON, or a
- * stream (`stream-reply.ts`); whatever fails is answered with a problem (`problem-reply.ts`).
- *
- * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
- * `channel-server.ts` takes upgrades, with `route-match.ts`; `channel-client.ts` opens
- * channels. Calls: `client-core.ts` has the rules of a call (deadline, size, errors), over undici for roles (`client.ts`) or
- * the built-in fetch for the command line (`fetch-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
- * surely was not sent.
- */
 
 /** How clients reach a server. */
 export interface Reach {

@@ -1,3 +1,11 @@
+/**
+ * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
+ *
+ * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
+ * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
+ * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
+ *   connection to its shim.
+ */
 import type {
   Attempt,
   AttemptReply,
@@ -19,15 +27,6 @@ import { StoreIdentity } from '../store/identity.ts';
 import { MemoryCell } from './cell.ts';
 import { MemoryFollowing, snapshotOf } from './following.ts';
 import { RenewedSession } from '../store/session.ts';
-
-/**
- * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
- *
- * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
- * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
- * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
- *   connection to its shim.
- */
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;

@@ -1,3 +1,13 @@
+/**
+ * The processes of a Linux machine, as the host-agent needs them; `host-agent/shim` is the other half.
+ *
+ * - Start: `spawner.ts` is the resident process that forks shims; `exec-folder.ts` prepares a command inside a task, whose
+ *   namespaces `inner-process.ts` finds.
+ * - Talk to a shim: `shim-link.ts` speaks its protocol over the socket of `shim-socket.ts`; `signals.ts` numbers signals.
+ * - Find and kill: `marked.ts` finds attempts by the marks in environments, `leftovers.ts` kills what a dead shim left,
+ *   `proc-files.ts` reads /proc, `sockets.ts` the ports and addresses in use.
+ * - The machine: `cgroups.ts` (control groups), `machine.ts` (capacity), `commands.ts` (short programs).
+ */
 import { spawn } from 'node:child_process';
 import type { FSWatcher } from 'node:fs';
 import { mkdirSync, watch, writeFileSync } from 'node:fs';
@@ -11,17 +21,6 @@ import { identityOfSelf, isRunning, readBootId } from './proc-files.ts';
 import { openLink } from './shim-link.ts';
 import { boundAddresses, listeningPorts } from './sockets.ts';
 import { Spawner } from './spawner.ts';
-
-/**
- * The processes of a Linux machine, as the host-agent needs them; `host-agent/shim` is the other half.
- *
- * - Start: `spawner.ts` is the resident process that forks shims; `exec-folder.ts` prepares a command inside a task, whose
- *   namespaces `inner-process.ts` finds.
- * - Talk to a shim: `shim-link.ts` speaks its protocol over the socket of `shim-socket.ts`; `signals.ts` numbers signals.
- * - Find and kill: `marked.ts` finds attempts by the marks in environments, `leftovers.ts` kills what a dead shim left,
- *   `proc-files.ts` reads /proc, `sockets.ts` the ports and addresses in use.
- * - The machine: `cgroups.ts` (control groups), `machine.ts` (capacity), `commands.ts` (short programs).
- */
 
 /** `native`: path of the compiled shim. `command`: a program that takes `--run STATE ATTEMPT` after its own arguments. */
 export type ShimProgram =

@@ -27,7 +27,7 @@ const REMEDY = 'restore it with a new --initial-cluster-token and say `moorage r
  * report older revisions to a watch: neither proves anything.
  *
  * Not detected: a store that was restored and then written to, before this process calls it again, until its revision has
- * passed all that this process knows. `docs/decisions: Restore`
+ * passed all that this process knows. `docs/decisions/restore.md`
  */
 export class StoreIdentity {
   readonly #onWrongServer: ((error: StoreError) => void) | undefined;

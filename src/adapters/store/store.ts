@@ -1,6 +1,3 @@
-import type { Attempt, StoreLimits } from '../../ports/cell-store.ts';
-import { StoreError } from '../../ports/cell-store.ts';
-
 /**
  * What every cell store does alike, whatever holds the data: etcd, memory, the simulated store.
  *
@@ -9,6 +6,8 @@ import { StoreError } from '../../ports/cell-store.ts';
  *    makes the store unusable.
  * 3. `session.ts` renews a lease and declares it lost before the server does.
  */
+import type { Attempt, StoreLimits } from '../../ports/cell-store.ts';
+import { StoreError } from '../../ports/cell-store.ts';
 
 /** etcd's own defaults (`--max-txn-ops`, `--max-request-bytes`), less a third of the bytes for framing. */
 export const DEFAULT_STORE_LIMITS: StoreLimits = { operationsMax: 128, bytesMax: 1024 * 1024 };

@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
-import type { Clock } from '../../ports/clock.ts';
-import type { Random } from '../../ports/random.ts';
-
 /**
  * The machine's own time and randomness. Beside them `digest.ts` has digests, `call-queue.ts` bounds concurrent calls, and
  * `fail-points.ts` is what a real process does at a fail point.
  */
+import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
 
 /** Node's timers take a longer delay for 1 ms, so longer ones are waited for in parts. */
 const DELAY_MAX_MS = 0x7fff_ffff;

@@ -1,11 +1,10 @@
-import pino from 'pino';
-import type { Log, LogFields } from '../../ports/telemetry.ts';
-import { redact } from './redact.ts';
-
 /**
  * The log of a role: JSON lines without secrets (`redact.ts`), written synchronously, so that the last lines of a process
  * that dies are not lost. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
  */
+import pino from 'pino';
+import type { Log, LogFields } from '../../ports/telemetry.ts';
+import { redact } from './redact.ts';
 
 export interface PinoLogOptions {
   /** The role: `scheduler`, `agent`; in every line. */

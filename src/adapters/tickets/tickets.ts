@@ -1,3 +1,8 @@
+/**
+ * Tickets as PASETO v4.public (Ed25519; a token cannot choose another algorithm). The footer names the key, so that several
+ * can be pinned while one is replaced; the host and its incarnation are signed outside the token (implicit assertion), so
+ * that another host cannot even verify it. `key-files.ts` makes and reads the keys.
+ */
 import { ClaimValidationError, InspectFooter, PasetoError, PublicProtocol } from 'paseto';
 import type { PublicKey, SecretKey } from 'paseto/v4/public';
 import { SignFactory, VerifyFactory } from 'paseto/v4/public';
@@ -5,12 +10,6 @@ import { canonicalJson } from '../../core/json/canonical-json.ts';
 import type { TicketBody } from '../../core/quota/ticket.ts';
 import type { TicketSigner, TicketVerifier } from '../../ports/crypto.ts';
 import { ticketBodySchema } from '../../wire/api/ticket-schema.ts';
-
-/**
- * Tickets as PASETO v4.public (Ed25519; a token cannot choose another algorithm). The footer names the key, so that several
- * can be pinned while one is replaced; the host and its incarnation are signed outside the token (implicit assertion), so
- * that another host cannot even verify it. `key-files.ts` makes and reads the keys.
- */
 
 export interface SigningKey {
   /** As it stands in the footer of tokens; see `keyIdOf` in key-files. */

@@ -1,16 +1,3 @@
-import { CellIndex } from './cell-index.ts';
-import type { Claim } from '../cell/claim.ts';
-import type { Host } from '../host/host.ts';
-import { allocatable } from '../host/host.ts';
-import type { HostSlot, KnownHost } from './host-slot.ts';
-import { newSlot, NO_CLAIMS, noteFreed, register } from './host-slot.ts';
-import type { Ledger } from '../fit/ledger.ts';
-import { EMPTY_LEDGER, withClaim } from '../fit/ledger.ts';
-import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
-import { PoolBook } from '../quota/pool-book.ts';
-import type { Scale } from '../scoring/scoring.ts';
-import { Selections } from './selections.ts';
-
 /**
  * A scheduler's private copy of the cell: hosts, their ledgers as last seen, and on top of those its own claims in flight.
  * A guess, never the truth: only the compare of a commit is. Every change of a host goes through `CellState` into the
@@ -26,8 +13,20 @@ import { Selections } from './selections.ts';
  * - `preemption-index.ts`: trees over what would be free without lower precedences; `band-table.ts`: what each precedence holds
  * - `gpu-stock.ts`: free devices by model
  *
- * `docs/decisions: Private cell state and search`
+ * `docs/decisions/private-cell-state.md`
  */
+import { CellIndex } from './cell-index.ts';
+import type { Claim } from '../cell/claim.ts';
+import type { Host } from '../host/host.ts';
+import { allocatable } from '../host/host.ts';
+import type { HostSlot, KnownHost } from './host-slot.ts';
+import { newSlot, NO_CLAIMS, noteFreed, register } from './host-slot.ts';
+import type { Ledger } from '../fit/ledger.ts';
+import { EMPTY_LEDGER, withClaim } from '../fit/ledger.ts';
+import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
+import { PoolBook } from '../quota/pool-book.ts';
+import type { Scale } from '../scoring/scoring.ts';
+import { Selections } from './selections.ts';
 
 /** One host for the filters: the ledger counts the scheduler's own claims in flight. */
 export interface HostSnapshot {

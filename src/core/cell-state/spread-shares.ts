@@ -27,7 +27,7 @@ const PERCENT = 100;
 /**
  * How far a value with `count` allocations of the group is filled: the next one belongs where this is least. Webster's
  * method, which comes as near to the shares as whole numbers can at every size. With an even share it equals `count`.
- * `docs/decisions: Spread and distinct`
+ * `docs/decisions/spread-and-distinct.md`
  */
 export function filling(count: number, share: number): number {
   return (count + 0.5) / share - 0.5;

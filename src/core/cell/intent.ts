@@ -10,7 +10,7 @@ import type { Claim } from './claim.ts';
  *       └────► void ──► members released ──► deleted
  *
  * Every transaction that adds a member compares the open intent, so none lands after it was deleted or made void.
- * `docs/decisions: Gangs`
+ * `docs/decisions/gangs.md`
  */
 export interface Intent {
   readonly id: string;

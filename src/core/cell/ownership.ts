@@ -1,7 +1,7 @@
 /**
  * Which of the live schedulers of one kind claims a job. The create-only owner key makes it safe; this order only keeps
  * all of them from writing the same key at once, and spreads the jobs evenly. A scheduler waits for those that rank before
- * it, longer while one of them claims jobs, and at most 5 s. `docs/decisions: Job ownership`
+ * it, longer while one of them claims jobs, and at most 5 s. `docs/decisions/job-ownership.md`
  */
 
 /** Delay from one rank to the next: longer than a create takes to be seen. */

@@ -1,8 +1,3 @@
-import type { Allocation } from '../cell/allocation.ts';
-import type { Claim } from '../cell/claim.ts';
-import { poolsOf } from '../quota/shared-resource.ts';
-import type { Eviction, Plan, Release } from './plan.ts';
-
 /**
  * How a plan becomes transactions. The store is called by `src/runtime/commit/`. In order:
  *
@@ -16,8 +11,14 @@ import type { Eviction, Plan, Release } from './plan.ts';
  *                ▲                    │ refused: compare what was read back
  *                └─────── rest ◄──────┴─► conflicts ──────────────► conflicted
  *
- * `pending-preemption.ts`: victims of a gang that is committed in several transactions. `docs/decisions: Commit and rebase`
+ * `pending-preemption.ts`: victims of a gang that is committed in several transactions. `docs/decisions/commit-and-rebase.md`
  */
+import type { Allocation } from '../cell/allocation.ts';
+import type { Claim } from '../cell/claim.ts';
+import { poolsOf } from '../quota/shared-resource.ts';
+import type { Eviction, Plan, Release } from './plan.ts';
+
+/** What of a plan lands or fails together. */
 export interface Unit {
   /** `all-or-nothing`: one conflict refuses all of it. */
   readonly atomic: boolean;

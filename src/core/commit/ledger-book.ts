@@ -45,7 +45,7 @@ export type Received = 'old' | 'own' | 'deferred' | 'deferred-again' | 'decode';
  *
  * The ledgers that other schedulers write stay unread until a search draws the host, a commit drafts with it, or a search
  * fails. They are read at once while a job is parked, while the host is or becomes not ready, and under
- * `conflictCheck: version`. An old ledger costs at most a rebase. `docs/decisions: Commit and rebase`
+ * `conflictCheck: version`. An old ledger costs at most a rebase. `docs/decisions/commit-and-rebase.md`
  */
 export class LedgerBook {
   readonly #read: (host: string, text: string) => Ledger | null;

@@ -10,7 +10,7 @@ import { isZero, NO_RESOURCES, NO_SCALARS } from '../cell/resources.ts';
  * How a gang that is committed in several transactions preempts. A victim is marked `evict` in the transaction that
  * reserves the members on its host, and runs on while the intent is open (`PendingPreemption` in intent.ts). What the
  * members do not take of its use stays in the ledger under its own precedence, so that the mark can be reverted.
- * `docs/decisions: Gangs`
+ * `docs/decisions/gangs.md`
  */
 
 /**

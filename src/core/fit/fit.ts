@@ -1,10 +1,3 @@
-import type { Claim } from '../cell/claim.ts';
-import type { Resources, Shortfall } from '../cell/resources.ts';
-import { GPU_MILLI_PER_DEVICE, NO_SCALARS, shortOf } from '../cell/resources.ts';
-import type { Host } from '../host/host.ts';
-import type { Ledger } from './ledger.ts';
-import { freeOf, hasPorts } from './ledger.ts';
-
 /**
  * The fit rule: does a claim fit on a host, given its ledger? A scheduler's guess, the rebase of a commit and the host's
  * admission call this one function, so they cannot disagree. Beside it:
@@ -12,9 +5,15 @@ import { freeOf, hasPorts } from './ledger.ts';
  * - `ledger.ts`: what is given away of one host, and how a claim changes that
  * - `gpu-choice.ts`: which devices serve a request
  * - `port-choice.ts`: which ports do
- *
- * @returns the first short dimension: the host's state, then cpu, memory, disk, scalars, gpu, ports; null when it fits
  */
+import type { Claim } from '../cell/claim.ts';
+import type { Resources, Shortfall } from '../cell/resources.ts';
+import { GPU_MILLI_PER_DEVICE, NO_SCALARS, shortOf } from '../cell/resources.ts';
+import type { Host } from '../host/host.ts';
+import type { Ledger } from './ledger.ts';
+import { freeOf, hasPorts } from './ledger.ts';
+
+/** @returns the first short dimension: the host's state, then cpu, memory, disk, scalars, gpu, ports; null when it fits */
 export function fitShortfall(host: Host, ledger: Ledger, claim: Claim): Shortfall | null {
   if (ledger.state !== 'ready') return { dimension: ledger.state, needed: 1, available: 0 };
   if (!plainlyFits(host, ledger, claim.resources)) {

@@ -1,6 +1,3 @@
-import type { Resources } from '../cell/resources.ts';
-import { subtractResources } from '../cell/resources.ts';
-
 /**
  * A host as its agent registers it, and whether it takes new work. Beside it:
  *
@@ -10,6 +7,9 @@ import { subtractResources } from '../cell/resources.ts';
  * - `merge.ts`: the view of one host, merged from its reports
  * - `shim.ts`: what agents and shims agree on
  */
+import type { Resources } from '../cell/resources.ts';
+import { subtractResources } from '../cell/resources.ts';
+
 export interface Host {
   readonly id: string;
   /** Base URL of the agent's API, without a slash at the end. */

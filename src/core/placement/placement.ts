@@ -1,3 +1,16 @@
+/**
+ * Which host a task gets: chooses hosts, devices and ports for `count` allocations of a group, in memory. In order:
+ *
+ * 1. `placement-request.ts`: what is asked for and what comes out
+ * 2. `cell-state/selections.ts` gives the strata of usable hosts; `group-count.ts` counts what the group holds, and
+ *    `pool-capacity.ts` what its shared resources allow
+ * 3. `strata-search.ts` searches stratum by stratum, best preference first; `preference-levels.ts` keeps that order
+ * 4. `candidates.ts` draws fitting hosts of a stratum; `needs.ts` tests what a row of free amounts must show, and
+ *    `host-scorer.ts` filters and scores each host
+ *
+ * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host. `PlacementPolicy.sample` decides
+ * how good a place is found.
+ */
 import { CPU, ROW } from '../cell-state/capacity-tree.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
 import type { Chance } from '../random/chance.ts';
@@ -15,21 +28,7 @@ import type { GpuShare } from '../cell/resources.ts';
 import type { Found } from './strata-search.ts';
 import { StrataSearch } from './strata-search.ts';
 
-/**
- * Which host a task gets: chooses hosts, devices and ports for `count` allocations of a group, in memory. In order:
- *
- * 1. `placement-request.ts`: what is asked for and what comes out
- * 2. `cell-state/selections.ts` gives the strata of usable hosts; `group-count.ts` counts what the group holds, and
- *    `pool-capacity.ts` what its shared resources allow
- * 3. `strata-search.ts` searches stratum by stratum, best preference first; `preference-levels.ts` keeps that order
- * 4. `candidates.ts` draws fitting hosts of a stratum; `needs.ts` tests what a row of free amounts must show, and
- *    `host-scorer.ts` filters and scores each host
- *
- * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host.
- *
- * `place` finds a place whenever any host has one; `PlacementPolicy.sample` decides how good a place. The state is
- * unchanged when it returns: the caller assumes the claims.
- */
+/** Finds a place whenever any host has one. The state is unchanged when it returns: the caller assumes the claims. */
 export function place(
   state: CellState,
   request: PlacementRequest,

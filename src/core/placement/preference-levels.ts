@@ -4,7 +4,7 @@ import type { Selection } from '../cell-state/selection.ts';
 /**
  * The strata of a selection in order of preference, kept from one pick to the next: a pick changes only strata that share
  * a value with its host, and those without a value, and an exhausted stratum leaves for good. Scoring all of them for each
- * pick costs a thousand times as much where there are thousands. `docs/decisions: Spread and distinct`
+ * pick costs a thousand times as much where there are thousands. `docs/decisions/spread-and-distinct.md`
  */
 export class PreferenceLevels {
   readonly #selection: Selection;

@@ -1,3 +1,14 @@
+/**
+ * Preemption by precedence, in two steps, since a cell state knows how much each precedence holds of a host, but not
+ * which allocations these are:
+ *
+ *   preemptionHosts: state, request ──► hosts where enough is held below the request's precedence, the cheapest first
+ *   chooseVictims (`victims.ts`): host, its allocations ──► the fewest and lowest that must go, and the place they make
+ *
+ * `distinct-count.ts` counts what `distinct` forbids. Ports are no reason to preempt: an evicted allocation holds its
+ * ports until its release, so only free ones are given. That nothing can be preempted is not remembered: any change of a
+ * ledger, a pool or the group would end that knowledge. `docs/decisions/eviction-and-preemption.md`
+ */
 import { preemptionCost, shareShort } from '../cell-state/band-table.ts';
 import { ROW, TAKES } from '../cell-state/capacity-tree.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
@@ -12,18 +23,6 @@ import type { PlacementRequest } from '../placement/placement-request.ts';
 import { PoolCapacity } from '../placement/pool-capacity.ts';
 import { addResources, shortOf, subtractResources } from '../cell/resources.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
-
-/**
- * Preemption by precedence, in two steps, since a cell state knows how much each precedence holds of a host, but not
- * which allocations these are:
- *
- *   preemptionHosts: state, request ──► hosts where enough is held below the request's precedence, the cheapest first
- *   chooseVictims (`victims.ts`): host, its allocations ──► the fewest and lowest that must go, and the place they make
- *
- * `distinct-count.ts` counts what `distinct` forbids. Ports are no reason to preempt: an evicted allocation holds its
- * ports until its release, so only free ones are given. That nothing can be preempted is not remembered: any change of a
- * ledger, a pool or the group would end that knowledge. `docs/decisions: Eviction and preemption`
- */
 
 /** Hosts not to name. `size` may be an upper bound, and is 0 only if there are none. */
 export type ExcludedHosts = Pick<ReadonlySet<string>, 'has' | 'size'>;

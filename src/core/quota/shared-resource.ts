@@ -4,7 +4,7 @@ import type { Host } from '../host/host.ts';
 
 /**
  * Something that hosts share: the uplink of a rack, the power of a row, the bandwidth of a file server. An operator
- * defines how much there is, and which hosts share it. `docs/decisions: Shared resources`
+ * defines how much there is, and which hosts share it. `docs/decisions/shared-resources.md`
  */
 export interface SharedResource {
   readonly name: string;

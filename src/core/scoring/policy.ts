@@ -3,7 +3,7 @@ import type { TaskMix } from './fragmentation.ts';
 /**
  * `binpack`: the fullest host that fits. `spread`: the emptiest. `random`: any that fits (randomised first fit).
  * `fgd`: the host whose GPUs become least useless for the expected mix of tasks (fragmentation gradient descent), with
- * the demand for its models counted (`ModelDemand`). `docs/decisions: GPU packing`
+ * the demand for its models counted (`ModelDemand`). `docs/decisions/gpu-packing.md`
  */
 export type ScoreName = 'binpack' | 'spread' | 'random' | 'fgd';
 

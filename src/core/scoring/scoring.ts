@@ -1,6 +1,3 @@
-import type { ScoreName } from './policy.ts';
-import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
-
 /**
  * How good a fitting host is. This file has the load's part of the score; beside it:
  *
@@ -11,6 +8,8 @@ import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
  *
  * What the group prefers (affinity, spread) is added in `placement/group-count.ts`.
  */
+import type { ScoreName } from './policy.ts';
+import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
 /**
  * The largest allocatable amounts of any host in the cell: what makes millicores, MiB and GPUs comparable. Per cell and

@@ -1,9 +1,3 @@
-import type { JobView, Evaluation, EvaluationDraft } from './job-view.ts';
-import { CAUSES } from './job-view.ts';
-import { evaluateCounted } from './counted-slots.ts';
-import { evaluateSystem } from './system-slots.ts';
-import { isTerminal } from '../host/states.ts';
-
 /**
  * What should change for one job: a pure function of what the store and the hosts say, called after every change. It
  * remembers nothing, so another owner that reads the same facts continues where the last one stopped.
@@ -18,6 +12,12 @@ import { isTerminal } from '../host/states.ts';
  * - `reschedule.ts`: failures, attempts and delays
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */
+import type { JobView, Evaluation, EvaluationDraft } from './job-view.ts';
+import { CAUSES } from './job-view.ts';
+import { evaluateCounted } from './counted-slots.ts';
+import { evaluateSystem } from './system-slots.ts';
+import { isTerminal } from '../host/states.ts';
+
 export function evaluate(view: JobView): Evaluation {
   const releases = view.live.filter(
     ({ report }) => report !== null && report.released && isTerminal(report.state),

@@ -1,3 +1,17 @@
+/**
+ * Writes plans to the cell. In this order:
+ *
+ * - `commit.ts`: takes plans, sends transactions, and handles their three outcomes: applied, refused, unknown
+ * - `open-plan.ts`: a plan under way, and the units of it that are committed together
+ * - `queue.ts`: units that wait, and which of them share the next transaction
+ * - `window.ts`: how many transactions are under way at once
+ * - `attempt.ts`: a drafted transaction as compares and writes of the store
+ * - `replies.ts`: what a reply says of ledgers and pools, into the books that the next commit compares with
+ * - `unknown-outcome.ts`: whether a transaction without an answer was applied
+ * - `read-back.ts`: the fenced read that makes this answer final, for any write
+ * - `tally.ts`: hands each place, eviction and release its outcome, and counts them
+ * - `gang-intent.ts`: gangs larger than one transaction: open, make effective, sweep
+ */
 import type { FoundRevisions } from '../../core/commit/conflicts.ts';
 import { allOf, conflictsIn } from '../../core/commit/conflicts.ts';
 import { unitsOf } from '../../core/commit/commit.ts';
@@ -24,21 +38,6 @@ import { CommitWindow } from './window.ts';
 import { Replies } from './replies.ts';
 import { OpenPlan, PendingUnit } from './open-plan.ts';
 import { sleep } from '../wait/wait.ts';
-
-/**
- * Writes plans to the cell. In this order:
- *
- * - `commit.ts`: takes plans, sends transactions, and handles their three outcomes: applied, refused, unknown
- * - `open-plan.ts`: a plan under way, and the units of it that are committed together
- * - `queue.ts`: units that wait, and which of them share the next transaction
- * - `window.ts`: how many transactions are under way at once
- * - `attempt.ts`: a drafted transaction as compares and writes of the store
- * - `replies.ts`: what a reply says of ledgers and pools, into the books that the next commit compares with
- * - `unknown-outcome.ts`: whether a transaction without an answer was applied
- * - `read-back.ts`: the fenced read that makes this answer final, for any write
- * - `tally.ts`: hands each place, eviction and release its outcome, and counts them
- * - `gang-intent.ts`: gangs larger than one transaction: open, make effective, sweep
- */
 
 /** While this many transactions are under way, more are sent only when they are full: waiting fills them. */
 const PARTIAL_IN_FLIGHT_MAX = 2;

@@ -1,7 +1,3 @@
-import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/cell-store.ts';
-import type { Codec } from '../../wire/wire.ts';
-import { RecordError } from '../../wire/wire.ts';
-
 /**
  * Live copies of the store's records:
  *
@@ -10,6 +6,9 @@ import { RecordError } from '../../wire/wire.ts';
  * - `pool-feed.ts`: keeps a pool book up to date
  * - `cell-meta.ts`: creates the cell's meta record, renews it after a restore, and watches it
  */
+import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/cell-store.ts';
+import type { Codec } from '../../wire/wire.ts';
+import { RecordError } from '../../wire/wire.ts';
 
 export interface TableRow<T> {
   readonly value: T;

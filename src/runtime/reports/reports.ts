@@ -1,3 +1,16 @@
+/**
+ * Follows what hosts report, and merges it into one view of the cell.
+ *
+ * - `reports.ts`: `ReportFollower`, which ties the rest together
+ * - `stream-reader.ts`: opens report streams, a bounded number at once, and reads their frames
+ * - `host-streams.ts`: one stream a host, for monitors
+ * - `monitor-stream.ts`: one monitor's stream with all hosts in it, for schedulers and arbiters
+ * - `monitor-reachability.ts`: when most hosts are silent to that monitor, so that another one is tried
+ * - `merged-view.ts`: merges messages, and knows which hosts are reporting, silent or awaited
+ * - `cell-view.ts`: the view itself, with its index by allocation and job
+ * - `job-queries.ts`: asks the monitor for single jobs whose reports were not kept
+ * - `changes-during-read.ts`: what changed while such an answer was on its way
+ */
 import type { HostReport } from '../../core/host/report.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { HttpClient } from '../../ports/http.ts';
@@ -12,20 +25,6 @@ import { MonitorStream } from './monitor-stream.ts';
 import type { ReportSource } from './stream-reader.ts';
 import { JobQueries } from './job-queries.ts';
 import { ReportReader } from './stream-reader.ts';
-
-/**
- * Follows what hosts report, and merges it into one view of the cell.
- *
- * - `reports.ts`: `ReportFollower`, which ties the rest together
- * - `stream-reader.ts`: opens report streams, a bounded number at once, and reads their frames
- * - `host-streams.ts`: one stream a host, for monitors
- * - `monitor-stream.ts`: one monitor's stream with all hosts in it, for schedulers and arbiters
- * - `monitor-reachability.ts`: when most hosts are silent to that monitor, so that another one is tried
- * - `merged-view.ts`: merges messages, and knows which hosts are reporting, silent or awaited
- * - `cell-view.ts`: the view itself, with its index by allocation and job
- * - `job-queries.ts`: asks the monitor for single jobs whose reports were not kept
- * - `changes-during-read.ts`: what changed while such an answer was on its way
- */
 
 export interface ReportFollowerDeps {
   readonly http: HttpClient;

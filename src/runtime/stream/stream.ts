@@ -1,11 +1,12 @@
+/**
+ * Streams of messages. `stream.ts`: one source for many readers. `ndjson.ts`: messages as lines of JSON.
+ */
 import { onAbort } from '../../ports/on-abort.ts';
 
 /**
- * Streams of messages. `stream.ts`: one source for many readers. `ndjson.ts`: messages as lines of JSON.
- *
- * A reader of a `Broadcast` has a bounded queue. One that falls behind by more than the bound is ended, and must come back
- * and say from where: a slow reader costs bounded memory, and knows that it missed something. (Node's `events.on` has no
- * bound that ends one reader alone.)
+ * A reader has a bounded queue. One that falls behind by more than the bound is ended, and must come back and say from
+ * where: a slow reader costs bounded memory, and knows that it missed something. (Node's `events.on` has no bound that ends
+ * one reader alone.)
  */
 export class Broadcast<T> {
   readonly #queueMax: number;

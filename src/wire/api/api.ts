@@ -1,9 +1,3 @@
-import { z } from 'zod';
-import { ID_PATTERN } from '../../core/cell/ids.ts';
-import { quickCheck } from '../codec/quick-check.ts';
-import { unsafeText } from '../values/safe-string.ts';
-import { ProblemError } from './problem.ts';
-
 /**
  * The bodies of the HTTP APIs, a file each: `monitor-api.ts` (the one that people use) with `cell-api.ts` (shared
  * resources), `quota-api.ts`, `usage-api.ts` and `exec-api.ts`; `host-api.ts`, `scheduler-api.ts`, `arbiter-api.ts`. The
@@ -15,6 +9,11 @@ import { ProblemError } from './problem.ts';
  * Streams: `report-frames.ts` (reports), `attach-frames.ts` (terminals), `event-position.ts` (where events resume).
  * Every error is answered with the body of `problem.ts`.
  */
+import { z } from 'zod';
+import { ID_PATTERN } from '../../core/cell/ids.ts';
+import { quickCheck } from '../codec/quick-check.ts';
+import { unsafeText } from '../values/safe-string.ts';
+import { ProblemError } from './problem.ts';
 
 export const id = z.string().regex(ID_PATTERN);
 

@@ -1,3 +1,8 @@
+/**
+ * Codecs from zod schemas. A record that this program wrote itself, as nearly all are, passes `quick-check.ts`, which turns
+ * a schema into a fast test; only the rest goes through the schema. `record-fields.ts` has readers for the two records that
+ * are read by the ten thousand and have a codec by hand.
+ */
 import { z } from 'zod';
 import type { Resources } from '../../core/cell/resources.ts';
 import { NO_SCALARS } from '../../core/cell/resources.ts';
@@ -7,12 +12,6 @@ import { RecordError } from '../wire.ts';
 import type { QuickCheck } from './quick-check.ts';
 import { quickCheck, quickCheckOf } from './quick-check.ts';
 import { RECORD_VERSION } from './record-fields.ts';
-
-/**
- * Codecs from zod schemas. A record that this program wrote itself, as nearly all are, passes `quick-check.ts`, which turns
- * a schema into a fast test; only the rest goes through the schema. `record-fields.ts` has readers for the two records that
- * are read by the ten thousand and have a codec by hand.
- */
 
 /** Canonical jobs are the largest: 60 KiB from the author, with every default of every task. */
 const SCHEMA_RECORD_CHARS_MAX = 512 * 1024;

@@ -1,13 +1,3 @@
-import { z } from 'zod';
-import type { Allocation } from '../../core/cell/allocation.ts';
-import type { ObservedState } from '../../core/host/states.ts';
-import { OBSERVED_STATES } from '../../core/host/states.ts';
-import { id } from '../api/api.ts';
-import type { Launch } from '../api/host-api.ts';
-import { allocation, commandId, epoch, launch } from '../api/host-requests.ts';
-import type { Shape } from '../codec/codec.ts';
-import { schemaCodec, whole } from '../codec/codec.ts';
-
 /**
  * What a host-agent keeps in its state folder:
  *
@@ -28,8 +18,17 @@ import { schemaCodec, whole } from '../codec/codec.ts';
  *
  * An attempt's file `launch` is the order to its shim: `shim-launch.ts` is its content, `launch-codec.ts` its text, and
  * `exec-launch.ts` derives the order for a command inside a task. `shim-frames.ts` is the protocol on a shim's socket.
- * `image-files.ts` reads the manifests of an image archive. `docs/decisions: Shims and the state folder`
+ * `image-files.ts` reads the manifests of an image archive. `docs/decisions/shims.md`
  */
+import { z } from 'zod';
+import type { Allocation } from '../../core/cell/allocation.ts';
+import type { ObservedState } from '../../core/host/states.ts';
+import { OBSERVED_STATES } from '../../core/host/states.ts';
+import { id } from '../api/api.ts';
+import type { Launch } from '../api/host-api.ts';
+import { allocation, commandId, epoch, launch } from '../api/host-requests.ts';
+import type { Shape } from '../codec/codec.ts';
+import { schemaCodec, whole } from '../codec/codec.ts';
 
 const line = z.string();
 

@@ -1,3 +1,15 @@
+/**
+ * Reads a job file, YAML 1.2 or JSON, short form or long:
+ *
+ * 1. `read-text.ts`: the text's size, then `yaml-source.ts` makes the value and keeps the place of each part;
+ * 2. `job-schema.ts`, and `task-schema.ts` for tasks, is the shape; `expression.ts` reads constraints. What the shape refuses
+ *    becomes sentences in `problems.ts`, with `unknown-keys.ts` for keys that have no place;
+ * 3. `rules.ts` checks what no single field can show;
+ * 4. `build.ts` fills in the defaults (`defaults.ts`) and makes the canonical job.
+ *
+ * `print.ts` turns a job back into a file. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
+ * list, where most jobs differ by name only.
+ */
 import type { Job } from '../../core/cell/job.ts';
 import { JOB_DEPTH_MAX, JOB_KEYS_MAX, JOB_TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { buildJob, lengthen } from './build.ts';
@@ -21,17 +33,6 @@ export type JobReading =
   { readonly ok: true; readonly job: Job } | { readonly ok: false; readonly problems: readonly JobProblem[] };
 
 /**
- * Reads a job file, YAML 1.2 or JSON, short form or long:
- *
- * 1. `read-text.ts`: the text's size, then `yaml-source.ts` makes the value and keeps the place of each part;
- * 2. `job-schema.ts`, and `task-schema.ts` for tasks, is the shape; `expression.ts` reads constraints. What the shape refuses
- *    becomes sentences in `problems.ts`, with `unknown-keys.ts` for keys that have no place;
- * 3. `rules.ts` checks what no single field can show;
- * 4. `build.ts` fills in the defaults (`defaults.ts`) and makes the canonical job.
- *
- * `print.ts` turns a job back into a file. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
- * list, where most jobs differ by name only.
- *
  * @param fileName for the problems only
  * @returns the canonical job, or every problem that was found, in the order of the text
  */

@@ -1,3 +1,10 @@
+/**
+ * Every kind of record in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws RecordError,
+ * naming the kind and the place, for what it cannot read.
+ *
+ * Small records have their schemas here. Those that are read by the ten thousand have codecs of their own:
+ * `allocation-codec.ts` and `ledger-codec.ts` by hand, `job-codec.ts` with a short cut for jobs that differ by name.
+ */
 import { z } from 'zod';
 import type { Outcome } from '../../core/cell/allocation.ts';
 import type { CellMeta } from '../../core/core.ts';
@@ -11,13 +18,6 @@ import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
 import { resources, schemaCodec, whole } from '../codec/codec.ts';
 
-/**
- * Every kind of record in the store: JSON with a `v` field, in which unknown fields survive. Each codec throws RecordError,
- * naming the kind and the place, for what it cannot read.
- *
- * Small records have their schemas here. Those that are read by the ten thousand have codecs of their own:
- * `allocation-codec.ts` and `ledger-codec.ts` by hand, `job-codec.ts` with a short cut for jobs that differ by name.
- */
 export { allocationCodec } from './allocation-codec.ts';
 export { jobCodec } from './job-codec.ts';
 export { ledgerCodec } from './ledger-codec.ts';

@@ -1,15 +1,14 @@
-import { z } from 'zod';
-import { ID_PATTERN } from '../../core/cell/ids.ts';
-import { unsafeText } from './safe-string.ts';
-import type { Reading } from './units.ts';
-import { readDuration } from './units.ts';
-
 /**
  * The kinds of value that people write, as zod shapes with messages for people: names, texts, amounts, durations, maps.
  *
  * `units.ts` reads and prints amounts with units, `bounds.ts` has the largest values, `safe-string.ts` refuses unsafe text,
  * `suggest.ts` finds what was meant by a misspelt word.
  */
+import { z } from 'zod';
+import { ID_PATTERN } from '../../core/cell/ids.ts';
+import { unsafeText } from './safe-string.ts';
+import type { Reading } from './units.ts';
+import { readDuration } from './units.ts';
 
 type Ctx = z.core.$RefinementCtx;
 

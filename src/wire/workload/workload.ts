@@ -1,13 +1,12 @@
+/**
+ * The file of a workload for `moorage sim run`: hosts, what runs at the start, and how jobs of two classes arrive. `lines.ts`
+ * has the other form of a workload, one line for each job.
+ */
 import { z } from 'zod';
 import type { JobProblem } from '../job-file/problems.ts';
 import { readShape, readText } from '../job-file/read-text.ts';
 import { amount } from '../values/values.ts';
 import { readCpu, readDuration, readMemory, readShare } from '../values/units.ts';
-
-/**
- * The file of a workload for `moorage sim run`: hosts, what runs at the start, and how jobs of two classes arrive. `lines.ts`
- * has the other form of a workload, one line for each job.
- */
 
 const HOSTS_MAX = 200_000;
 const COUNT_MAX = 1_000_000;

@@ -1,11 +1,10 @@
-import { extent } from 'd3-array';
-import { scaleLinear, scaleLog } from 'd3-scale';
-import { line } from 'd3-shape';
-
 /**
  * Plots as SVG. This file draws lines over two axes. `panels.ts` makes such plots of a figure's curves, `elastic.ts` those of the
  * elastic jobs; `heat.ts` draws a surface seen from above. Colours are classes, so that the page decides on light or dark.
  */
+import { extent } from 'd3-array';
+import { scaleLinear, scaleLog } from 'd3-scale';
+import { line } from 'd3-shape';
 
 /** One line of a plot. */
 export interface PlotSeries {

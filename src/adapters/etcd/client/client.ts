@@ -1,13 +1,12 @@
-import { noop } from 'cockatiel';
-import { DirectEtcd } from './direct-client.ts';
-import { Members } from './members.ts';
-
 /**
  * Connections to etcd. Transactions and watches carry the load and have an encoding of their own: `direct-client.ts` sends
  * them over the connections of `etcd3`, `txn-codec.ts` and `watch-codec.ts` write requests and read replies, `protobuf.ts`
  * has the wire format. `watch-stream.ts` is one watch from its opening to its end. `members.ts` avoids members that do not
  * answer; `faults.ts` tells what an error means for a write. `reply-codec.ts` is the server's side, for the warm-up.
  */
+import { noop } from 'cockatiel';
+import { DirectEtcd } from './direct-client.ts';
+import { Members } from './members.ts';
 
 export interface EtcdClientOptions {
   /** `http://127.0.0.1:2379`; one or several members of one cluster. */

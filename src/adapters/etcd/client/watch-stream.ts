@@ -28,7 +28,7 @@ const CANARY_ID = 2;
  * One watch from its opening to its end, on the raw stream. `etcd3`'s own watcher dies silently after a compaction, and
  * hides the gap when it re-opens; so `following.ts` decides what comes after the end. Events of an own commit are left out
  * by their revision, undecoded: a commit always writes a ledger, so its revision belongs to it alone
- * (`docs/decisions: Commit and rebase`).
+ * (`docs/decisions/commit-and-rebase.md`).
  */
 export class WatchStream {
   readonly #options: WatchStreamOptions;

@@ -1,3 +1,7 @@
+/**
+ * An etcd server of our own: `find-etcd.ts` finds the binary (on the machine, in Debian's package by `debian-etcd.ts`, or in
+ * the upstream release by `upstream-etcd.ts`; `executable.ts` tests a path), and this file starts it as a process.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -7,11 +11,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { etcdClient } from '../client/client.ts';
 import { OPERATIONS_WANTED } from '../txn-limit.ts';
-
-/**
- * An etcd server of our own: `find-etcd.ts` finds the binary (on the machine, in Debian's package by `debian-etcd.ts`, or in
- * the upstream release by `upstream-etcd.ts`; `executable.ts` tests a path), and this file starts it as a process.
- */
 
 export interface StartEtcdOptions {
   readonly binary: string;
