@@ -188,6 +188,20 @@ describe('the house is in order', () => {
     expect([...sources.keys()].filter((file) => !used.has(file) && !starts.test(file))).toEqual([]);
   });
 
+  it('every id of a requirement or an invariant that sources or tests name has its line in docs', () => {
+    const stated = ['requirements', 'invariants']
+      .map((name) => readFileSync(join(PROJECT_ROOT, `docs/${name}.md`), 'utf8'))
+      .flatMap((text) => [...text.matchAll(/^- ([SI][\d.]+): /gm)].map(([, id]) => id));
+    expect(stated.length).toBeGreaterThan(150);
+    const named = [...sources, ...readSources(['test'])].flatMap(([file, text]) =>
+      [...text.matchAll(/\b(?:S[0-4]\.\d+|I\d{1,2})\b/g)].map(([id]) => ({ id, file })),
+    );
+    const unstated = new Map(
+      named.filter(({ id }) => !stated.includes(id)).map(({ id, file }) => [id, file]),
+    );
+    expect([...unstated].map(([id, file]) => `${id} of ${file} is in no document`)).toEqual([]);
+  });
+
   it('leaves no unfinished mark in the sources', () => {
     const marks = new RegExp(
       ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', '@ts-' + 'ignore', '@ts-' + 'nocheck'].join('|'),
