@@ -81,7 +81,8 @@ export class Admission {
   }
 
   /**
-   * Order of the checks: signature → host and incarnation → time → equality with the request → epoch → used before.
+   * Order of the checks: is this the host → signature → the ticket's host and incarnation → time → equality with the request →
+   * epoch → fenced id → used before.
    * @returns what to record; null where no tickets are needed
    * @throws ProblemError
    */

@@ -1,8 +1,19 @@
 /**
- * Orders of schedulers. A start is checked in this order before anything is forked: is it a repeated order; ticket, epoch and
- * fenced ids (`admission.ts`); disk, leaks and ports of the machine; claim against the host's ledger; lease of ports and
- * addresses; then it is recorded durably and answered, and the allocation begins. `stop-orders.ts` stops and removes;
- * `commands.ts` runs a command in a task and sends signals.
+ * Orders of schedulers. What is checked between a start order and the fork of a process, in this order:
+ *
+ * 1. Is the order a repeated one? Then it gets the first answer; another order under the same id is refused.
+ * 2. `admission.ts`: is it for this host; is its ticket valid (signature, host and incarnation, time, equality with the order);
+ *    is its epoch not old; is its id not fenced; is the ticket not used for another start.
+ * 3. The machine: what leaked here, the disk's faults and free space, foreign processes on its ports; at most so many records.
+ * 4. Does its claim fit the host's ledger (`allocations/local-ledger.ts`), without the victims that it names?
+ * 5. Its ports and addresses are leased (`leases/`). Now the start is recorded durably and answered: accepted.
+ * 6. The allocation waits (`allocations/allocations.ts`, `#begin`) until its victims are gone and what lies on the machine
+ *    leaves room for it; then its files are fetched, or its start fails.
+ * 7. Each task's driver prepares its attempt, and may refuse it (`tasks/tasks.ts`, `#write`). Then a shim is asked for, which
+ *    forks the task.
+ *
+ * A refusal at 2 to 5 is the answer to the order (`StartRefusal`), after 5 it is how the allocation ended. `stop-orders.ts` stops
+ * and removes; `commands.ts` runs a command in a task and sends signals.
  */
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { DiskError } from '../../src/ports/disk.ts';

@@ -26,7 +26,7 @@ export interface Findings {
 /** Reads at once: enough to keep a disk busy, few enough for the file descriptors. */
 const READS_MAX = 32;
 
-/** What an earlier agent left in the state folder. Clears away what nobody was ever answered for. */
+/** What an earlier agent left in the state folder. Removes starts that were never acknowledged or whose ids are fenced. */
 export async function findAll(ports: AgentPorts, journal: Journal): Promise<Findings> {
   const attempts = await findAttempts(ports);
   const ids = (await ports.disk.list('allocations')).filter(isId);
@@ -36,11 +36,11 @@ export async function findAll(ports: AgentPorts, journal: Journal): Promise<Find
     await Promise.all(
       ids.slice(i, i + READS_MAX).map(async (id) => {
         const spec = await readRecord(ports, `allocations/${id}/spec.json`, specFile);
-        const barred = journal.isFenced(id);
-        if (spec.kind === 'found' && !barred) {
+        const isFenced = journal.isFenced(id);
+        if (spec.kind === 'found' && !isFenced) {
           allocations.push({ spec: spec.value, attempts: attempts.get(id) ?? new Map() });
           orphans.delete(id);
-        } else if (barred || (spec.kind === 'absent' && !attempts.has(id))) {
+        } else if (isFenced || (spec.kind === 'absent' && !attempts.has(id))) {
           await ports.disk.remove(`allocations/${id}`);
         }
       }),

@@ -45,7 +45,7 @@ export class Orphans {
   }
 
   /**
-   * Ends and removes what is left of an allocation that is barred. Files that the disk does not let go of are left for the
+   * Ends and removes what is left of an allocation whose id is fenced. Files that the disk does not let go of are left for the
    * search for leaks.
    * @throws ProblemError `still-running`: it must not be answered that nothing of it runs
    */

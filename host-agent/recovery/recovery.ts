@@ -1,8 +1,17 @@
 /**
- * How an agent finds its tasks after a crash, before it serves anything: `findings.ts` reads every record of the state folder
- * and clears away what was never acknowledged; this file claims in the ledger what runs already, and hands each allocation
- * to an `AllocationRun`, whose tasks find their shims by the attempts' files. Attempts whose allocation record cannot be read
- * are kept by `orphans.ts` until an order says what they are.
+ * How an agent finds its tasks after a crash, before it serves anything:
+ *
+ * 1. `findings.ts` lists the folders `attempts/<id>.<task>.<n>` and reads `allocations/<id>/spec.json` of the state folder. An
+ *    allocation folder goes away if its start was never acknowledged (no record, no attempt) or its id is fenced.
+ * 2. Attempts whose allocation record cannot be read are kept by `orphans.ts` until an order says what they are.
+ * 3. This file claims in the ledger what runs already, and hands each allocation to an `AllocationRun`, with the boot id under
+ *    which it was accepted: under another boot nothing is adopted, and its end is `host-reboot`.
+ * 4. Of the last attempt of each task the files say how far it came (`tasks/attempt.ts`): asked, claimed by a shim, started,
+ *    ended. A shim is adopted if a process with the number, start time and boot id of its claim lives; if not, what it left
+ *    is killed and the end is `shim-died`. From then on the shim's files and events are followed, as for a new task.
+ * 5. Signals that were recorded and not sent are sent; ports and addresses are leased to what still has them.
+ *
+ * `docs/host-agent.md` ("When the agent starts again") has what is done with each finding.
  */
 import { TICKET_TTL_MS } from '../../src/core/quota/ticket.ts';
 import { attemptName, execName, parseAttemptName } from '../../src/wire/host-files/attempt-files.ts';

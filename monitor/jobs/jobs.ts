@@ -7,7 +7,8 @@
  * - `why.ts`: asks the owner why a job waits
  * - `usage.ts`: asks hosts what the allocations of a job use
  *
- * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), so that both show the same.
+ * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), with one exception: a batch job counts
+ * as complete as soon as all its tasks completed, while the scheduler's rule waits until the last allocation is released.
  */
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { meets } from '../../src/core/host/attributes.ts';

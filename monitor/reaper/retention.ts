@@ -23,7 +23,10 @@ export interface RetentionDeps extends MonitorContext {
 /** Deletes in one transaction, well under every store's limit. */
 const DELETES_MAX = 50;
 
-/** Deletes outcomes and finished one-off runs past their retention. A host forgets its record before the store does. */
+/**
+ * Deletes outcomes and finished one-off runs past their retention. A host forgets its record of an ended allocation before the
+ * store forgets the outcome: what has no outcome any more could not be found to be removed there.
+ */
 export class Retention {
   readonly #deps: RetentionDeps;
 

@@ -2,16 +2,19 @@
  * From a decided plan to a durable one. The order of S4.27 holds for every placement: it is assumed in memory first, then
  * come the tickets, then the commit, and only what is committed is started. What is refused on the way is undone.
  *
- * 1. `tickets.ts` asks an arbiter for the tickets of the plan, through `ticket-client.ts`; `start-terms.ts` says what a
- *    ticket and a start order contain.
+ * 1. `tickets.ts` says when tickets are asked for: all those of a plan here, before its commit; and one again before a start
+ *    (`hosts/starter.ts`) whose ticket is missing, as after a take-over, or has less than 2 s left. `start-terms.ts` has what
+ *    is asked, and what a start order contains; `ticket-client.ts` sends it to an arbiter.
  * 2. A gang is checked once more (`gangs/gangs.ts`): it may have changed while the tickets were asked for.
- * 3. `CommitPipeline` (this file) hands the plan to `src/runtime/commit/commit.ts`. One commit contains, for each touched host,
- *    its ledger compared with the revision that the decision saw; the new allocations; victims marked to be evicted;
- *    claims returned; outcomes; and the job's owner key as a condition. A gang that is larger than one transaction goes by
- *    an intent (`gangs/intents.ts`).
- * 4. Each allocation comes back as committed, rebased (the ledger had changed, and the claim still fitted) or conflicted.
- *    A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the group
- *    backs off. A commit without an answer is settled by reading the allocation ids back.
+ * 3. `CommitPipeline` (this file) hands the plan to `src/runtime/commit/commit.ts`, which drafts one transaction or several from
+ *    the newest ledgers that are known by then, newer ones than the decision saw among them, and checks the fit against these.
+ *    A transaction compares: each touched host's ledger and each pool, the definitions of shared resources, the owner key of
+ *    each job, open intents, and the records that it changes. It writes: the ledgers and pools, the new allocations, victims
+ *    marked to be evicted, claims returned, and outcomes. A gang that is larger than one transaction goes by an intent
+ *    (`gangs/intents.ts`).
+ * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
+ *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the
+ *    group backs off. A commit without an answer is settled by reading the allocation ids back.
  * 5. Committed allocations go to `hosts/start-queue.ts`.
  *
  * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations.

@@ -23,8 +23,9 @@ interface Waiting {
 }
 
 /**
- * Drops claims and writes outcomes, many in one commit (S1.1, S1.27: capacity returns with this commit, never before); then
- * orders the hosts to forget the records. See `docs/decisions/stopping-and-release.md`.
+ * Drops claims and writes outcomes, many in one commit (S1.1, S1.27: capacity returns with this commit, never before). A host
+ * keeps its own record, and the logs, for as long as the outcome is kept: it is ordered to forget those of allocations without
+ * an outcome or with desired `remove`, and those whose outcomes are surplus. See `docs/decisions/stopping-and-release.md`.
  */
 export class Releaser {
   readonly #term: Term;

@@ -1,10 +1,10 @@
 /**
  * Decides which host each task gets. The loop is one for all kinds of scheduler; they differ in `policies/`.
  *
- * 1. `decision-loop.ts` takes one job after the other from `fair-queue.ts`, in time slices, and hands the plans to
- *    `commit/commit.ts`.
+ * 1. `decision-loop.ts` takes one job after the other from `fair-queue.ts`, returns to the event loop after each time slice,
+ *    and hands the plans to `commit/commit.ts`.
  * 2. `Decider` (this file) evaluates one job: the core says which allocations should stop, be released or be added; stops
- *    and releases begin at once, and one slice of the missing slots is placed.
+ *    and releases begin at once, and of the missing slots at most `sliceMax` are placed in one turn of the job.
  * 3. `placer.ts` finds the hosts, with `src/core`'s index and scores, and assumes the placements in the private cell.
  *    `partition.ts` says where its searches begin.
  * 4. Slots that fit nowhere: `preemption/preemption.ts` may make room for them. Meanwhile `parking.ts` holds the job until

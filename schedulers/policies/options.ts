@@ -83,7 +83,7 @@ function placementOf(name: string | undefined, learned: LearnedMix | null): Plac
   throw new Error(`there is no score policy ${name}; there are ${SCORE_POLICIES.join(', ')}`);
 }
 
-/** What a scheduler's role record says: the kind first, since only schedulers of one kind share jobs. */
+/** What a scheduler's role record says: the kind first, up to a dash, since only schedulers of one kind share jobs. */
 export function policyText(options: SchedulerOptions): string {
   return `${options.kind}-${options.placement.name}`;
 }

@@ -4,11 +4,12 @@
  * 1. `Preemption` (this file) begins one search for each group at most, and not while an operator has paused eviction.
  * 2. Hosts are chosen in memory. `host-queries.ts` then asks them what runs there, through `victim-reader.ts`, several at
  *    once; the first answer wins, and silent hosts are asked last.
- * 3. The victims on a host are chosen by `chooseVictims` of `src/core`, from what the host said: for single slots in
- *    `slot-preemption.ts`; for gangs in `gang-preemption.ts`, with one `gang-search.ts` for each try and one `gang-host.ts` for
+ * 3. The victims on a host are chosen by `chooseVictims` (`src/core/preemption/victims.ts`), from what the host said: for single
+ *    slots in `slot-preemption.ts`; for gangs in `gang-preemption.ts`, with one `gang-search.ts` for each try and one `gang-host.ts` for
  *    each host of it. The store says whether the chosen victims are still to run, and at which revision.
- * 4. The plan (`preemption-plan.ts`) goes to `commit/commit.ts`: victims and newcomers change in one commit. The host stops
- *    the victims before it starts the newcomers.
+ * 4. The plan (`preemption-plan.ts`) goes to `commit/commit.ts`: victims and newcomers change in one commit. After it the
+ *    scheduler orders the host to stop the victims (`Starter.stopVictims` of `hosts/starter.ts`) and to start the newcomers,
+ *    which the host begins only when the victims are gone.
  *
  * See `docs/decisions/eviction-and-preemption.md`.
  */

@@ -1,16 +1,19 @@
 /**
- * Writes plans to the cell. In this order:
+ * Writes plans to the cell.
  *
- * - `commit.ts`: takes plans, sends transactions, and handles their three outcomes: applied, refused, unknown
- * - `open-plan.ts`: a plan under way, and the units of it that are committed together
- * - `queue.ts`: units that wait, and which of them share the next transaction
- * - `window.ts`: how many transactions are under way at once
- * - `attempt.ts`: a drafted transaction as compares and writes of the store
- * - `replies.ts`: what a reply says of ledgers and pools, into the books that the next commit compares with
- * - `unknown-outcome.ts`: whether a transaction without an answer was applied
- * - `read-back.ts`: the fenced read that makes this answer final, for any write
- * - `tally.ts`: hands each place, eviction and release its outcome, and counts them
- * - `gang-intent.ts`: gangs larger than one transaction: open, make effective, sweep
+ * 1. `Committer` (this file) takes a plan, which `open-plan.ts` keeps, with its units: what lands together or fails together.
+ * 2. `queue.ts` has the units that wait, and drafts the next transaction of those that fit it; `window.ts` says how many
+ *    transactions may be under way. A unit that does not fit the newest known ledgers is refused here, before it is sent.
+ * 3. `attempt.ts` makes compares and writes of the draft, and the transaction is sent. It ends in one of three ways:
+ *    - applied: its units are committed, or rebased if one of them had been refused before.
+ *    - refused: the reply has the newest ledgers and pools, which `replies.ts` puts into the books that the next draft compares
+ *      with. What conflicts for good (another owner, a changed record) is conflicted at once. The rest is drafted again under
+ *      the new revisions: what still fits goes again (a rebase), what does not is a conflict. After `rebasesMax` refusals
+ *      (schedulers: 8) or 64 lost races for a pool a unit is a conflict in any case.
+ *    - unknown: `unknown-outcome.ts` finds out whether it was applied, by the fenced read of `read-back.ts`.
+ * 4. `tally.ts` hands each place, eviction and release its outcome, and counts them.
+ *
+ * `gang-intent.ts` commits gangs larger than one transaction: open, make effective, sweep.
  */
 import type { FoundRevisions } from '../../core/commit/conflicts.ts';
 import { allOf, conflictsIn } from '../../core/commit/conflicts.ts';
