@@ -88,16 +88,16 @@ export class HostAgent {
     const host = (): Host => this.#host;
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     const { addresses, leaseRestMs: restMs } = settings;
-    const lent = new Leases(ports, { addresses, restMs, portRange: () => this.#host.portRange });
+    const leases = new Leases(ports, { addresses, restMs, portRange: () => this.#host.portRange });
     const freePorts = (run: AllocationRun): void => {
-      lent
+      leases
         .release(run.allocation, run.spec.addresses ?? [])
         // The watch for leaks tries again.
         .catch((error: unknown) => ports.log.warn({ error }, 'a port is still leased'));
     };
     const counted = (records: number): void => ports.metrics.gauge('moorage_host_allocations', records);
     const table = new AllocationTable(feed, host, freePorts, counted);
-    const gate = new Admission({ journal, ...crypto, host });
+    const admission = new Admission({ journal, ...crypto, host });
     const orphans = new Orphans(ports);
     const signals = new Signals(ports);
     const isClosed = (): boolean => this.#leaks.isClosed;
@@ -107,10 +107,10 @@ export class HostAgent {
         disk,
         settings: { ...settings, stateId },
         journal,
-        admission: gate,
+        admission,
         table,
         orphans,
-        leases: lent,
+        leases,
         signals,
       },
       links: new ShimLinks(ports),
@@ -281,7 +281,7 @@ export class HostAgent {
 
   /** Looks at everything afresh: what a lost hint would otherwise hide for ever. */
   rescan(): void {
-    for (const run of this.#context.table.all()) if (!run.isReleased) run.poke(true);
+    for (const run of this.#context.table.all()) if (!run.isReleased) run.wake(true);
   }
 
   recordTime(): Promise<void> {
@@ -325,9 +325,9 @@ export class HostAgent {
     const { table, ports } = this.#context;
     const live = table.all().filter((run) => !run.isReleased);
     const atMs = Math.round(ports.clock.nowMs());
-    const verdict = { why: 'user' as const, cause, commandId: '', atMs };
+    const reason = { why: 'user' as const, cause, commandId: '', atMs };
     // One whose word could not be kept stops all the same.
-    await Promise.allSettled(live.map((run) => run.stop(verdict)));
+    await Promise.allSettled(live.map((run) => run.stop(reason)));
     await Promise.all(live.map((run) => table.whenReleased(run, ports.clock, waitMs)));
   }
 

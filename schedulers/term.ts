@@ -141,27 +141,27 @@ export class SchedulerTerm implements Term {
     const pipeline = new CommitPipeline(this, {
       ...{ tickets, intents, fillsOf },
       start: (job, entry) => this.#starts.add(job, entry),
-      onLaunched: () => {
+      onPlanEnded: () => {
         this.#reports.hostsChanged();
-        this.#loop.launched();
+        this.#loop.planEnded();
       },
     });
-    const launch = (job: OwnedJob, plan: DecidedPlan): Promise<boolean> => {
+    const runPlan = (job: OwnedJob, plan: DecidedPlan): Promise<boolean> => {
       // Reports about the entries find them from now on.
       for (const entry of plan.entries) table.index(job, entry);
-      return pipeline.launch(job, plan);
+      return pipeline.run(job, plan);
     };
     this.#observer = new Observer(this, table, releaser, this.#restoredAtMs !== null);
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.enqueue(job) });
     const preemption = new Preemption(this, {
-      ...{ placer: this.placer, parking: this.#parking, fillsOf, launch },
+      ...{ placer: this.placer, parking: this.#parking, fillsOf, runPlan },
       isPaused: () => this.#switches.get('')?.value.pauseEviction ?? false,
     });
     const stopper = new Stopper(this, releaser);
     this.#gangs = new GangRepair(this, {
       place: (job, group, fills, planId) => this.placer.place(job, group, fills, planId),
-      launch,
+      runPlan,
       released: (job, entry) => releaser.released(job, entry, null),
       stop: (job, stops) => stopper.stop(job, stops),
     });
@@ -179,7 +179,7 @@ export class SchedulerTerm implements Term {
     this.#loop = new DecisionLoop(this, {
       ...{ decider: this.decider, pipeline },
       jobOf: (key) => table.get(key),
-      launch: (job, plan) => void launch(job, plan),
+      runPlan: (job, plan) => void runPlan(job, plan),
       storeTakes: () => this.committer.placementsMax,
       onPause: () => this.committer.flush(),
     });

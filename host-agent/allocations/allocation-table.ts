@@ -11,7 +11,7 @@ export class AllocationTable implements AllocationHost {
   readonly ledger: LocalLedger;
   readonly contact = new CellContact();
   readonly #runs = new Map<string, AllocationRun>();
-  /** Accepted, and waiting for others to give way. */
+  /** Accepted, and waiting until its victims are gone. */
   readonly #waiting = new Set<AllocationRun>();
   readonly #listeners = new Map<string, Set<() => void>>();
 
@@ -104,6 +104,6 @@ export class AllocationTable implements AllocationHost {
     this.#freePorts(run);
     this.ledger.release(run.id);
     this.#waiting.delete(run);
-    for (const waiting of this.#waiting) waiting.poke();
+    for (const waiting of this.#waiting) waiting.wake();
   }
 }

@@ -22,7 +22,7 @@ import { reportOf, restartsOf, startedAtMsOf } from './report.ts';
 import { endCommands } from '../tasks/attempt-commands.ts';
 import type { CellContact } from './cell-contact.ts';
 import type { Deadline } from './deadlines.ts';
-import { deadlineOf, shimDeadlines, VERDICT_OF } from './deadlines.ts';
+import { deadlineOf, shimDeadlines, STOP_REASON_OF } from './deadlines.ts';
 import type { Ending } from './outcome.ts';
 import { endingOf, failureOf, mainsOf } from './outcome.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
@@ -34,7 +34,7 @@ import { FirstStopReason } from './stop-reason.ts';
 /** What an allocation asks of the host that it is on. */
 export interface AllocationHost {
   readonly contact: CellContact;
-  /** Are those that give way to it gone, and is there room on the machine? Then it takes the room. */
+  /** Are its victims gone, and does it fit beside what lies on the machine? Then it counts as in use. */
   mayBegin(run: AllocationRun): boolean;
   /** Its report is another one now. */
   changed(run: AllocationRun): void;
@@ -53,7 +53,7 @@ const GATHER_AGAIN_MS = 1_000;
  *
  *   accepted → preparing → starting → running → (stopping) → complete | failed | killed | lost, then released
  *
- * Level-triggered: whatever happens only `poke`s it; a step looks at what is there, does the next thing, and records it
+ * Level-triggered: whatever happens only wakes it; a step looks at what is there, does the next thing, and records it
  * before the next step. So a crash between two steps repeats at most one of them, and a missed event costs time only.
  */
 export class AllocationRun {
@@ -62,8 +62,8 @@ export class AllocationRun {
   readonly #ports: TaskPorts;
   readonly #host: AllocationHost;
   #state: ObservedState = 'accepted';
-  readonly #verdict: FirstStopReason;
-  #hurry = false;
+  readonly #stopReason: FirstStopReason;
+  #isKill = false;
   #outcome: OutcomeRecord | null = null;
   #released = false;
   #dirty = false;
@@ -86,7 +86,7 @@ export class AllocationRun {
     this.#ports = ports;
     this.#host = host;
     this.#backoff = new Backoff(RETRY, ports.random);
-    this.#verdict = new FirstStopReason(ports, this.#folder());
+    this.#stopReason = new FirstStopReason(ports, this.#folder());
     const deadlines = (): ShimDeadlines =>
       shimDeadlines(spec.launch, startedAtMsOf(this.tasks), host.contact, ports.clock);
     const { allocation, addresses = [] } = spec;
@@ -118,16 +118,16 @@ export class AllocationRun {
   }
 
   get evicted(): boolean {
-    return this.#verdict.given?.why === 'evicted';
+    return this.#stopReason.given?.why === 'evicted';
   }
 
   /** Takes over what an earlier agent recorded. @param attempts numbers of the attempts that have folders, by task */
   async recover(attempts: ReadonlyMap<string, readonly number[]>): Promise<void> {
     const folder = this.#folder();
-    await this.#verdict.recover();
+    await this.#stopReason.recover();
     const outcome = await readRecord(this.#ports, `${folder}/outcome.json`, outcomeFile);
     this.#released = (await this.#ports.disk.sizeOf(`${folder}/released`)) !== null;
-    const over = this.#verdict.given !== null || outcome.kind === 'found';
+    const over = this.#stopReason.given !== null || outcome.kind === 'found';
     if (!this.#released) this.#ports.tools.claimFiles(this.id, this.spec.launch);
     for (const run of this.tasks) {
       const numbers = attempts.get(run.task.name);
@@ -142,7 +142,7 @@ export class AllocationRun {
   }
 
   /** Looks again at what is there. @param verify also whether shims that say nothing are still alive */
-  poke(verify = false): void {
+  wake(verify = false): void {
     if (this.#closed || (this.#released && this.ended)) return;
     this.#dirty = true;
     this.#verify ||= verify;
@@ -150,24 +150,24 @@ export class AllocationRun {
   }
 
   /**
-   * Records why it is to end, durably, then begins to end it. The first verdict stands.
+   * Records why it is to end, durably, then begins to end it. The first reason stands.
    * @throws DiskError when it is not recorded: it is carried out all the same, and recorded when the disk takes it
    */
-  async stop(verdict: StopReasonRecord): Promise<void> {
+  async stop(reason: StopReasonRecord): Promise<void> {
     if (this.ended) return;
     try {
-      await this.#verdict.give(verdict);
+      await this.#stopReason.give(reason);
     } finally {
       this.#move('stopping');
       this.#tell();
-      this.poke();
+      this.wake();
     }
   }
 
   /** As `stop`, without the time that tasks have to end by themselves. @throws DiskError as `stop` does */
-  kill(verdict: StopReasonRecord): Promise<void> {
-    this.#hurry = true;
-    return this.stop(verdict);
+  kill(reason: StopReasonRecord): Promise<void> {
+    this.#isKill = true;
+    return this.stop(reason);
   }
 
   /** Forgets timers; what runs goes on. Resolves when no step is under way. */
@@ -182,7 +182,7 @@ export class AllocationRun {
       spec: this.spec,
       state: this.#state,
       released: this.#released,
-      verdict: this.#verdict.given,
+      stopReason: this.#stopReason.given,
       outcome: this.#outcome,
       tasks: this.tasks,
     });
@@ -212,7 +212,7 @@ export class AllocationRun {
       }
       this.#arm();
     } finally {
-      // At once, not a turn later: a poke in between would find somebody at work who has stopped looking.
+      // At once, not a turn later: a wake-up in between would find work under way that looks no more.
       this.#working = null;
     }
   }
@@ -238,20 +238,20 @@ export class AllocationRun {
   async #step(verify: boolean): Promise<void> {
     if (this.#outcome !== null) return this.#release();
     if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
-    if (!this.tasks.some((run) => run.begun) && this.#verdict.given === null && !(await this.#begin()))
+    if (!this.tasks.some((run) => run.begun) && this.#stopReason.given === null && !(await this.#begin()))
       return;
     try {
       for (const run of this.tasks) await run.refresh(verify);
-      if (this.#verdict.given === null) for (const run of this.tasks) if (!run.begun) await run.begin();
+      if (this.#stopReason.given === null) for (const run of this.tasks) if (!run.begun) await run.begin();
     } catch (error) {
       // A task that cannot be begun (again) holds up no deadline.
       if (!this.#isDue()) throw error;
     }
     await this.#judge();
-    if (this.#verdict.given !== null) await this.#stopTasks(this.tasks);
+    if (this.#stopReason.given !== null) await this.#stopTasks(this.tasks);
     else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
     else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
-    if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#verdict.given));
+    if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#stopReason.given));
   }
 
   /** @returns false while it must wait for its place */
@@ -278,12 +278,12 @@ export class AllocationRun {
       const over = (lacks: string | null): void => {
         this.#gathering = 'over';
         this.#lacks = lacks;
-        this.poke();
+        this.wake();
       };
       tools.gather(this.id, this.spec.launch).then(over, (error: unknown) => {
         log.error({ allocation: this.id, error }, 'cannot bring the files of an allocation, and tries again');
         this.#gathering = 'no';
-        this.#ports.clock.after(GATHER_AGAIN_MS, () => this.poke());
+        this.#ports.clock.after(GATHER_AGAIN_MS, () => this.wake());
       });
     }
     return this.#gathering === 'over';
@@ -291,9 +291,9 @@ export class AllocationRun {
 
   /** Does something that happened here end it? */
   async #judge(): Promise<void> {
-    if (this.#verdict.given !== null) return;
+    if (this.#stopReason.given !== null) return;
     const stoppedBy = this.tasks.find((run) => run.stoppedBy !== undefined)?.stoppedBy;
-    if (stoppedBy !== undefined) return this.#end(VERDICT_OF[stoppedBy], VERDICT_OF[stoppedBy]);
+    if (stoppedBy !== undefined) return this.#end(STOP_REASON_OF[stoppedBy], STOP_REASON_OF[stoppedBy]);
     if (this.tasks.every((run) => run.done)) return;
     const failed = mainsOf(this.tasks).find((run) => run.done && !run.succeeded);
     const due = this.#due();
@@ -301,11 +301,11 @@ export class AllocationRun {
     else if (due?.inMs === 0) await this.#end(due.why, due.why);
   }
 
-  /** A verdict of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
+  /** A stop reason of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
   async #end(why: StopReasonRecord['why'], cause: string): Promise<void> {
     const atMs = Math.round(this.#ports.clock.nowMs());
     try {
-      await this.#verdict.give({ why, cause, commandId: '', atMs });
+      await this.#stopReason.give({ why, cause, commandId: '', atMs });
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
     } finally {
@@ -314,13 +314,13 @@ export class AllocationRun {
   }
 
   async #stopTasks(tasks: readonly TaskRun[]): Promise<void> {
-    for (const run of tasks) if (!run.done) await run.stop(this.#hurry);
+    for (const run of tasks) if (!run.done) await run.stop(this.#isKill);
   }
 
   async #afterReboot(): Promise<void> {
     const over = mainsOf(this.tasks).every((run) => run.done);
     const lost: Ending = { state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } };
-    await this.#finish(over ? endingOf(this.tasks, this.#verdict.given) : lost);
+    await this.#finish(over ? endingOf(this.tasks, this.#stopReason.given) : lost);
   }
 
   async #finish(ending: Ending): Promise<void> {
@@ -355,14 +355,14 @@ export class AllocationRun {
     this.#host.released(this);
   }
 
-  /** Somebody still has a socket on what was lent to it. */
+  /** Some process still has a socket on what is leased to it. */
   async #isListenedTo(): Promise<boolean> {
     const { processes, log } = this.#ports;
-    const { addresses: lent = [] } = this.spec;
+    const { addresses: leased = [] } = this.spec;
     const ports = await processes.portsInUse(Object.values(this.allocation.ports));
-    const addresses = lent.length === 0 ? [] : await processes.addressesInUse(lent);
+    const addresses = leased.length === 0 ? [] : await processes.addressesInUse(leased);
     if (ports.length + addresses.length === 0) return false;
-    log.warn({ allocation: this.id, ports, addresses }, 'ended, but what it was lent is still in use');
+    log.warn({ allocation: this.id, ports, addresses }, 'ended, but what is leased to it is still in use');
     return true;
   }
 
@@ -396,7 +396,7 @@ export class AllocationRun {
       .filter((inMs) => inMs !== null)
       .map((inMs) => (inMs > 0 ? inMs : (retryMs ?? 0)));
     const due = Math.min(retryMs ?? Infinity, ...dues);
-    this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.poke());
+    this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.wake());
   }
 
   #isDue(): boolean {
@@ -404,7 +404,7 @@ export class AllocationRun {
   }
 
   #due(): Deadline | null {
-    if (this.#verdict.given !== null || this.ended) return null;
+    if (this.#stopReason.given !== null || this.ended) return null;
     return deadlineOf(this.spec.launch, startedAtMsOf(this.tasks), this.#host.contact, this.#ports.clock);
   }
 

@@ -45,7 +45,7 @@ export function shimDeadlines(
 }
 
 /** What a shim stopped its task for, in the agent's words. */
-export const VERDICT_OF: Readonly<Record<NonNullable<ExitRecord['stoppedBy']>, Deadline['why']>> = {
+export const STOP_REASON_OF: Readonly<Record<NonNullable<ExitRecord['stoppedBy']>, Deadline['why']>> = {
   'run-max': 'deadline',
   disconnect: 'disconnected',
 };

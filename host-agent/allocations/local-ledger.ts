@@ -13,31 +13,31 @@ import type { Shortfall } from '../../src/core/cell/resources.ts';
 
 interface Held {
   readonly claim: Claim;
-  givingWay: boolean;
-  begun: boolean;
+  preempted: boolean;
+  inUse: boolean;
 }
 
 /**
- * What is given away on this host, by the host's own knowledge. Two sums: `promised` counts as the cell's ledger does,
- * without the use of those that give way; `begun` counts what really lies on the machine, with them. A start is admitted
+ * What is given away on this host, by the host's own knowledge. Two sums: `admitted` counts as the cell's ledger does,
+ * without the use of preempted victims; `inUse` counts what really lies on the machine, with them. A start is admitted
  * by the first and begins by the second.
  */
 export class LocalLedger {
   readonly #host: () => Host;
   readonly #held = new Map<string, Held>();
-  #promised: Ledger = EMPTY_LEDGER;
-  #begun: Ledger = EMPTY_LEDGER;
+  #admitted: Ledger = EMPTY_LEDGER;
+  #inUse: Ledger = EMPTY_LEDGER;
 
   constructor(host: () => Host) {
     this.#host = host;
   }
 
-  /** Takes the claim, unless it does not fit beside all that does not give way. `evicts` give way to it. */
+  /** Takes the claim, unless it does not fit beside all that is not preempted. `evicts` are preempted for it. */
   admit(claim: Claim, evicts: readonly string[]): Shortfall | null {
-    const victims = evicts.filter((id) => this.#held.get(id)?.givingWay === false);
-    let promised = this.#promised;
-    for (const id of victims) promised = withoutUse(promised, this.#claimOf(id));
-    const short = fitShortfall(this.#host(), promised, claim);
+    const victims = evicts.filter((id) => this.#held.get(id)?.preempted === false);
+    let admitted = this.#admitted;
+    for (const id of victims) admitted = withoutUse(admitted, this.#claimOf(id));
+    const short = fitShortfall(this.#host(), admitted, claim);
     if (short !== null) return short;
     for (const id of victims) this.markPreempted(id);
     this.hold(claim);
@@ -46,15 +46,15 @@ export class LocalLedger {
 
   /** Takes what was admitted before, whether it fits or not: it begins when there is room. */
   hold(claim: Claim): void {
-    this.#promised = withClaim(this.#promised, claim);
-    this.#held.set(claim.id, { claim, givingWay: false, begun: false });
+    this.#admitted = withClaim(this.#admitted, claim);
+    this.#held.set(claim.id, { claim, preempted: false, inUse: false });
   }
 
   /** Takes what is there already, whether it fits or not. */
   adopt(claim: Claim): void {
-    this.#promised = withClaim(this.#promised, claim);
-    this.#begun = withClaim(this.#begun, claim);
-    this.#held.set(claim.id, { claim, givingWay: false, begun: true });
+    this.#admitted = withClaim(this.#admitted, claim);
+    this.#inUse = withClaim(this.#inUse, claim);
+    this.#held.set(claim.id, { claim, preempted: false, inUse: true });
   }
 
   /** Would it have room here if nothing else were? Not when the host was made smaller since it was admitted. */
@@ -64,19 +64,19 @@ export class LocalLedger {
 
   markPreempted(id: string): void {
     const held = this.#held.get(id);
-    if (held === undefined || held.givingWay) return;
-    held.givingWay = true;
-    this.#promised = withoutUse(this.#promised, held.claim);
+    if (held === undefined || held.preempted) return;
+    held.preempted = true;
+    this.#admitted = withoutUse(this.#admitted, held.claim);
   }
 
-  /** Is there room for it now, beside all that still lies on the machine? If so, it counts as begun from now on. */
+  /** Is there room for it now, beside all that still lies on the machine? If so, it counts as in use from now on. */
   begin(id: string): boolean {
     const held = this.#held.get(id);
     if (held === undefined) throw new Error(`allocation ${id} was not admitted`);
-    if (held.begun) return true;
-    if (fitShortfall(this.#host(), this.#begun, held.claim) !== null) return false;
-    held.begun = true;
-    this.#begun = withClaim(this.#begun, held.claim);
+    if (held.inUse) return true;
+    if (fitShortfall(this.#host(), this.#inUse, held.claim) !== null) return false;
+    held.inUse = true;
+    this.#inUse = withClaim(this.#inUse, held.claim);
     return true;
   }
 
@@ -88,10 +88,10 @@ export class LocalLedger {
     const held = this.#held.get(id);
     if (held === undefined) return;
     this.#held.delete(id);
-    this.#promised = held.givingWay
-      ? withoutPorts(this.#promised, held.claim)
-      : withoutClaim(this.#promised, held.claim);
-    if (held.begun) this.#begun = withoutClaim(this.#begun, held.claim);
+    this.#admitted = held.preempted
+      ? withoutPorts(this.#admitted, held.claim)
+      : withoutClaim(this.#admitted, held.claim);
+    if (held.inUse) this.#inUse = withoutClaim(this.#inUse, held.claim);
   }
 
   #claimOf(id: string): Claim {

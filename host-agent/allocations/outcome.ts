@@ -3,7 +3,7 @@ import type { Task } from '../../src/core/cell/job.ts';
 import type { ObservedState } from '../../src/core/host/states.ts';
 import type { StopReasonRecord } from '../../src/wire/host-files/host-files.ts';
 import { formatMib } from '../../src/wire/values/units.ts';
-import { VERDICT_OF } from './deadlines.ts';
+import { STOP_REASON_OF } from './deadlines.ts';
 import type { TaskRun } from '../tasks/tasks.ts';
 import { exitOf } from '../tasks/tasks.ts';
 
@@ -24,16 +24,16 @@ const ERRNO_TEXT: Readonly<Record<number, string>> = {
 };
 
 /** How an allocation ended, all of whose tasks are done. Sidecars do not decide it. */
-export function endingOf(tasks: readonly TaskRun[], verdict: StopReasonRecord | null): Ending {
+export function endingOf(tasks: readonly TaskRun[], stopReason: StopReasonRecord | null): Ending {
   const mains = mainsOf(tasks);
   const failed = mains.find((run) => !run.succeeded && !run.stopped) ?? mains.find((run) => !run.succeeded);
   const record = (failed ?? mains[0])?.exit ?? null;
   const exit = record === null ? {} : { exit: exitOf(record) };
   const lost = mains.find((run) => run.exit?.lost === 'host-reboot');
   if (lost !== undefined) return { state: 'lost', reason: 'host-reboot', exit: { lost: 'host-reboot' } };
-  // A verdict that nobody was stopped by came too late to be the cause.
-  if (verdict !== null && (failed !== undefined || mains.some((run) => run.stopped)))
-    return { state: STATE_OF[verdict.why], reason: verdict.cause, ...exit };
+  // A stop reason by which no task was stopped came too late to be the cause.
+  if (stopReason !== null && (failed !== undefined || mains.some((run) => run.stopped)))
+    return { state: STATE_OF[stopReason.why], reason: stopReason.cause, ...exit };
   if (failed === undefined) return { state: 'complete', reason: 'done', ...exit };
   const gone = record?.lost === 'shim-died';
   return { state: gone ? 'lost' : 'failed', reason: failureOf(failed), ...exit };
@@ -66,7 +66,7 @@ export function failureOf(run: TaskRun): string {
     const command = JSON.stringify((run.task.command[0] ?? '').slice(0, COMMAND_CHARS_MAX));
     return `${name}: cannot run ${command}: ${ERRNO_TEXT[exit.execErrno] ?? `error ${String(exit.execErrno)}`}`;
   }
-  if (exit.stoppedBy !== undefined) return VERDICT_OF[exit.stoppedBy];
+  if (exit.stoppedBy !== undefined) return STOP_REASON_OF[exit.stoppedBy];
   if (exit.lost !== undefined) return `${name}: ${exit.lost}`;
   const how =
     exit.signal === undefined ? `exited with code ${String(exit.code)}` : `was killed by ${exit.signal}`;

@@ -12,14 +12,14 @@ export interface AllocationFacts {
   readonly spec: AllocationSpec;
   readonly state: ObservedState;
   readonly released: boolean;
-  readonly verdict: StopReasonRecord | null;
+  readonly stopReason: StopReasonRecord | null;
   readonly outcome: OutcomeRecord | null;
   readonly tasks: readonly TaskRun[];
 }
 
 /** What the host says of it. */
 export function reportOf(facts: AllocationFacts): AllocationReport {
-  const { outcome, verdict } = facts;
+  const { outcome, stopReason } = facts;
   const { allocation } = facts.spec;
   const startedAtMs = outcome?.startedAtMs ?? startedAtMsOf(facts.tasks);
   const tasks: Record<string, TaskReport> = {};
@@ -41,7 +41,7 @@ export function reportOf(facts: AllocationFacts): AllocationReport {
     scheduler: allocation.scheduler,
     state: facts.state,
     released: facts.released,
-    reason: outcome?.reason ?? verdict?.cause ?? '',
+    reason: outcome?.reason ?? stopReason?.cause ?? '',
     ...(outcome?.exit === undefined ? {} : { exit: outcome.exit }),
     ...(facts.spec.addresses === undefined ? {} : { addresses: facts.spec.addresses }),
     restarts: outcome?.restarts ?? restartsOf(facts.tasks),

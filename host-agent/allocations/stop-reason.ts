@@ -31,8 +31,8 @@ export class FirstStopReason {
    * Gives it where none stands, and records the one that stands where that is not done yet.
    * @throws DiskError when it stands, and is not recorded
    */
-  async give(verdict: StopReasonRecord): Promise<void> {
-    const mine = this.#given ?? verdict;
+  async give(reason: StopReasonRecord): Promise<void> {
+    const mine = this.#given ?? reason;
     if (this.#given !== null && !this.#unrecorded) return;
     let stands = mine;
     try {
@@ -47,11 +47,11 @@ export class FirstStopReason {
   }
 
   /** @returns the one that stands: of two that come at once the first on disk */
-  async #record(verdict: StopReasonRecord): Promise<StopReasonRecord> {
-    const published = await this.#ports.disk.publish(this.#path, stopReasonFile.encode(verdict));
+  async #record(reason: StopReasonRecord): Promise<StopReasonRecord> {
+    const published = await this.#ports.disk.publish(this.#path, stopReasonFile.encode(reason));
     this.#unrecorded = false;
-    if (published === 'published') return verdict;
+    if (published === 'published') return reason;
     const there = await readRecord(this.#ports, this.#path, stopReasonFile);
-    return there.kind === 'found' ? there.value : verdict;
+    return there.kind === 'found' ? there.value : reason;
   }
 }

@@ -54,8 +54,8 @@ export async function startAllocation(
 
 /**
  * Before a final refusal is answered: its claim is given back then, and a copy of the order may come when there is room.
- * On a disk that takes no line the bar holds for as long as this agent lives, and is written with the next one.
- * What still runs of it is ended, but not on the word of one who has missed something (I17).
+ * On a disk that takes no line the fence holds for as long as this agent lives, and is written with the next one.
+ * What still runs of it is ended, unless the order was of an old epoch (I17).
  * @throws ProblemError, no final one, while something of it still runs
  */
 async function fence({ journal, orphans }: AgentContext, id: string, problem: Problem): Promise<void> {
@@ -73,8 +73,8 @@ async function startUnknown(
   request: StartRequest,
   requestDigest: string,
 ): Promise<AllocationReport> {
-  const { admission: gate, table, settings } = context;
-  const permit = await gate.check(request, requestDigest);
+  const { admission, table, settings } = context;
+  const permit = await admission.check(request, requestDigest);
   await checkMachine(context, request);
   if (table.size >= settings.allocationsMax)
     throw refusal('no-fit', `this host keeps at most ${String(settings.allocationsMax)} allocations`);
@@ -85,17 +85,17 @@ async function startUnknown(
       `${short.dimension}: ${String(short.needed)} needed, ${String(short.available)} available`,
       { short },
     );
-  const addresses = await borrow(context, request);
-  return launch(context, await accept(context, request, requestDigest, permit, addresses));
+  const addresses = await lease(context, request);
+  return begin(context, await accept(context, request, requestDigest, permit, addresses));
 }
 
 /** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns its addresses */
-async function borrow(
-  { leases: lent, table }: AgentContext,
+async function lease(
+  { leases, table }: AgentContext,
   { allocation }: StartRequest,
 ): Promise<readonly string[]> {
   try {
-    const got = await lent.lease(allocation);
+    const got = await leases.lease(allocation);
     if (!('why' in got)) return got;
     throw refusal(got.what === 'port' ? 'port-taken' : 'no-fit', got.why);
   } catch (error) {
@@ -161,12 +161,12 @@ async function accept(
   }
 }
 
-async function launch(context: AgentContext, spec: AllocationSpec): Promise<AllocationReport> {
+async function begin(context: AgentContext, spec: AllocationSpec): Promise<AllocationReport> {
   const { ports, table, settings, orphans } = context;
   const run = new AllocationRun(ports, table, settings, spec);
   const orphan = orphans.take(run.id);
   table.add(run);
   if (orphan !== undefined && table.ledger.begin(run.id)) await run.recover(orphan);
-  run.poke();
+  run.wake();
   return run.report();
 }

@@ -43,8 +43,8 @@ export async function stopAllocation(
   const why = WHY[request.mode];
   if (why === 'evicted') table.ledger.markPreempted(id);
   const atMs = Math.round(ports.clock.nowMs());
-  const verdict = { why, cause: request.cause, commandId: request.commandId, atMs };
-  orPutOff(await Promise.allSettled([journal.recordEpoch(request.epoch), run.stop(verdict)]));
+  const reason = { why, cause: request.cause, commandId: request.commandId, atMs };
+  orPutOff(await Promise.allSettled([journal.recordEpoch(request.epoch), run.stop(reason)]));
   return run.report();
 }
 

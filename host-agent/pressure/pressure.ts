@@ -25,7 +25,7 @@ const VICTIM_MS = 2_000;
 
 /**
  * Keeps a host on which tasks may use more than there is from running out: ends the lowest class first, one at a time,
- * before the kernel chooses by itself (S3.10). Each end has its verdict on disk before anything is killed.
+ * before the kernel chooses by itself (S3.10). Each end has its stop reason on disk before anything is killed.
  */
 export class MemoryGuard {
   readonly #context: AgentContext;
@@ -91,7 +91,7 @@ export class MemoryGuard {
     await run
       .kill({ why: 'memory-pressure', cause, commandId: '', atMs })
       // It is ended all the same, and recorded later.
-      .catch((error: unknown) => log.warn({ error }, 'a verdict is not recorded yet'));
+      .catch((error: unknown) => log.warn({ error }, 'a stop reason is not recorded yet'));
   }
 
   async #useOf(run: AllocationRun): Promise<MemoryUse> {

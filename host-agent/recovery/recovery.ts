@@ -34,13 +34,13 @@ export async function adoptAll(context: AgentContext): Promise<() => void> {
     await Promise.all(found.allocations.slice(i, i + RECOVERIES_MAX).map((one) => adopt(context, one)));
   return ports.processes.onEvent((attempt) => {
     const id = parseAttemptName(attempt)?.allocation;
-    if (id !== undefined) table.get(id)?.poke();
+    if (id !== undefined) table.get(id)?.wake();
   });
 }
 
 /**
- * First what lies on the machine, then what waits for it to give way, and only then does anything move. Who gives way is not
- * known yet, and may do so for somebody who is gone already: what was accepted waits, and does not begin because it does not fit.
+ * First what lies on the machine, then what was accepted and has not begun; nothing starts before both are counted. Which
+ * allocations are preempted is not known yet: what does not fit beside them waits for their release, as before the crash.
  * On a host that was made smaller since, what would not fit even alone would wait for ever: it counts like what runs there.
  */
 function holdPlaces({ table }: AgentContext, found: readonly FoundAllocation[]): void {

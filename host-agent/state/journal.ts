@@ -104,7 +104,7 @@ export class Journal {
     return this.#tickets.get(jti)?.digest;
   }
 
-  /** How a start of this id was refused for good; undefined also when it is barred for another reason. */
+  /** How a start of this id was refused for good; undefined also when it is fenced for another reason. */
   refusalOf(id: string): RefusalRecord | undefined {
     return this.#fenced.get(id)?.refusal;
   }
@@ -145,7 +145,7 @@ export class Journal {
   }
 
   /**
-   * Durable when it resolves, also for who is refused because it was barred before. Holds from the call on, whatever
+   * Durable when it resolves, also for who is refused because it was fenced before. Holds from the call on, whatever
    * becomes of the write.
    */
   async fenceRefused(id: string, refusal: RefusalRecord): Promise<void> {

@@ -82,7 +82,7 @@ export class TaskRun {
   readonly #addresses: readonly string[];
   readonly #deadlines: () => ShimDeadlines;
   #attempt: AttemptSpec | null = null;
-  #sight: AttemptState | null = null;
+  #observed: AttemptState | null = null;
   /** By this agent: what another one asked for before it died is asked for again at once. */
   #askedAtMs = -Infinity;
   #restartAtMs: number | null = null;
@@ -115,12 +115,12 @@ export class TaskRun {
   }
 
   get started(): boolean {
-    return this.#firstStartedAtMs !== null || this.#sight?.kind === 'running';
+    return this.#firstStartedAtMs !== null || this.#observed?.kind === 'running';
   }
 
   /** Of the last attempt; null while none has ended. */
   get exit(): ExitRecord | null {
-    return this.#sight?.kind === 'ended' ? this.#sight.exit : null;
+    return this.#observed?.kind === 'ended' ? this.#observed.exit : null;
   }
 
   get succeeded(): boolean {
@@ -156,10 +156,10 @@ export class TaskRun {
 
   report(): TaskReport {
     const exit = this.exit;
-    const sight = this.#sight;
+    const observed = this.#observed;
     return {
       state: this.#state(),
-      ...(sight?.kind === 'running' && sight.pid !== null ? { pid: sight.pid } : {}),
+      ...(observed?.kind === 'running' && observed.pid !== null ? { pid: observed.pid } : {}),
       ...(exit === null ? {} : { exit: exitOf(exit) }),
       restarts: this.restarts,
     };
@@ -200,18 +200,18 @@ export class TaskRun {
       await this.#restart();
   }
 
-  /** Drives it to its end: signal, grace, kill. Call again until `done`. @param hurry kill at once */
-  async stop(hurry = false): Promise<void> {
+  /** Drives it to its end: signal, grace, kill. Call again until `done`. @param isKill kill at once */
+  async stop(isKill = false): Promise<void> {
     const nowMs = this.#ports.clock.monotonicMs();
     const first = this.#stopSince === null;
     this.#stopSince ??= nowMs;
     if (this.#done) return;
     if (this.#attempt === null || this.#restartAtMs !== null) return this.#finish('stopped');
     const name = this.#name();
-    if (this.#sight === null || this.#sight.kind === 'asked') {
+    if (this.#observed === null || this.#observed.kind === 'asked') {
       await fence(this.#ports, name);
-    } else if (this.#sight.kind === 'running') {
-      const graceOver = hurry || nowMs - this.#stopSince >= this.task.stop.graceMs;
+    } else if (this.#observed.kind === 'running') {
+      const graceOver = isKill || nowMs - this.#stopSince >= this.task.stop.graceMs;
       if (graceOver) await this.#ports.processes.killTree(name);
       else if (first || !this.#signalled) {
         this.#signalled = await this.#ports.processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
@@ -225,7 +225,7 @@ export class TaskRun {
    * Puts off what its shim does when nobody is in contact. @returns false when that could not be said: it is said again
    */
   async renew(forMs: number): Promise<boolean> {
-    if (this.#done || this.#sight?.kind !== 'running') return true;
+    if (this.#done || this.#observed?.kind !== 'running') return true;
     const link = await this.#ports.processes.open(this.#name());
     const answer = (await link?.renew(forMs)) ?? null;
     link?.close();
@@ -245,26 +245,26 @@ export class TaskRun {
 
   async #look(verify: boolean): Promise<void> {
     const name = this.#name();
-    this.#sight = await readAttempt(this.#ports, name);
+    this.#observed = await readAttempt(this.#ports, name);
     if (verify) await this.#verify(name);
-    const sight = this.#sight;
-    if (sight.kind === 'running') this.#firstStartedAtMs ??= sight.startedAtMs;
-    if (sight.kind === 'ended') {
-      this.#firstStartedAtMs ??= sight.startedAtMs;
-      this.#ended(sight.exit, sight.startedAtMs);
+    const observed = this.#observed;
+    if (observed.kind === 'running') this.#firstStartedAtMs ??= observed.startedAtMs;
+    if (observed.kind === 'ended') {
+      this.#firstStartedAtMs ??= observed.startedAtMs;
+      this.#ended(observed.exit, observed.startedAtMs);
     }
   }
 
   async #verify(name: string): Promise<void> {
-    const sight = this.#sight;
-    if (sight?.kind === 'asked') {
+    const observed = this.#observed;
+    if (observed?.kind === 'asked') {
       if (this.#stopSince !== null || this.#over) await fence(this.#ports, name);
       else if (this.#ports.clock.monotonicMs() - this.#askedAtMs >= ASK_AGAIN_MS) await this.#ask(name);
       else return;
-    } else if (sight?.kind === 'claimed' || sight?.kind === 'running') {
-      if (!(await checkShim(this.#ports, name, sight.shim))) return;
+    } else if (observed?.kind === 'claimed' || observed?.kind === 'running') {
+      if (!(await checkShim(this.#ports, name, observed.shim))) return;
     } else return;
-    this.#sight = await readAttempt(this.#ports, name);
+    this.#observed = await readAttempt(this.#ports, name);
   }
 
   async #ask(name: string): Promise<void> {
@@ -329,7 +329,7 @@ export class TaskRun {
   ): Promise<void> {
     await this.#write(this.#specOf(number, restartsAtMs, doublings, this.exit ?? { out: 0, err: 0 }));
     this.#restartAtMs = null;
-    this.#sight = { kind: 'asked' };
+    this.#observed = { kind: 'asked' };
     const old = number - this.#settings.attemptsKept;
     if (old < 1) return;
     await this.#ports.disk.remove(attemptFolder(attemptName(this.#allocation.id, this.task.name, old)));

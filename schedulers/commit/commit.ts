@@ -54,7 +54,7 @@ export interface CommitPipelineParts {
   readonly tickets: Tickets;
   readonly intents: Intents;
   readonly start: (job: OwnedJob, entry: Entry) => void;
-  readonly onLaunched: () => void;
+  readonly onPlanEnded: () => void;
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
 }
 
@@ -84,7 +84,7 @@ export class CommitPipeline {
    * Takes a plan of one job to its end; the entries' revisions say what was committed.
    * @returns false: an arbiter or the store did not answer, or the gang has changed: the same may be possible later
    */
-  async launch(job: OwnedJob, plan: DecidedPlan): Promise<boolean> {
+  async run(job: OwnedJob, plan: DecidedPlan): Promise<boolean> {
     const { entries, atomicity, evictions = [], releases = [] } = plan;
     this.#underWay += entries.length;
     try {
@@ -108,7 +108,7 @@ export class CommitPipeline {
       this.#underWay -= entries.length;
       const isPlain = atomicity === 'incremental' && evictions.length === 0 && releases.length === 0;
       if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.enqueue(job);
-      this.#parts.onLaunched();
+      this.#parts.onPlanEnded();
     }
   }
 

@@ -22,14 +22,14 @@ export interface DecisionLoopParts {
   readonly decider: Pick<Decider, 'decide'>;
   readonly pipeline: Pick<CommitPipeline, 'underWay' | 'committing'>;
   readonly jobOf: (key: string) => OwnedJob | undefined;
-  readonly launch: (job: OwnedJob, plan: DecidedPlan) => void;
+  readonly runPlan: (job: OwnedJob, plan: DecidedPlan) => void;
   /** How many placements may be at the commit at once, as fast as the store is now. */
   readonly storeTakes: () => number;
   /** No more is decided for now: commits that wait to be filled should go. */
   readonly onPause: () => void;
 }
 
-/** Decides on one job after the other, and launches the plans. */
+/** Decides on one job after the other, and hands over the plans. */
 export class DecisionLoop {
   readonly #term: Term;
   readonly #parts: DecisionLoopParts;
@@ -78,7 +78,7 @@ export class DecisionLoop {
       // With a think time, plans that were decided before must not wait for it.
       this.#isDeciding = options.thinkMs === null && this.#queue.size > 0;
       if (options.thinkMs !== null) await this.#think(options.thinkMs, decision);
-      this.#launchAll(job, decision);
+      this.#runPlans(job, decision);
       if (!slice.step()) continue;
       this.#pause();
       await slice.yield();
@@ -90,7 +90,7 @@ export class DecisionLoop {
     return pipeline.underWay < UNDER_WAY_MAX && pipeline.committing < storeTakes();
   }
 
-  launched(): void {
+  planEnded(): void {
     this.#work.wake();
   }
 
@@ -118,9 +118,9 @@ export class DecisionLoop {
     await sleep(this.#term.world.clock, durationMs, this.#term.signal);
   }
 
-  #launchAll(job: OwnedJob, decision: Decision): void {
+  #runPlans(job: OwnedJob, decision: Decision): void {
     if (job.dropped) return;
-    for (const plan of decision.plans) this.#parts.launch(job, plan);
+    for (const plan of decision.plans) this.#parts.runPlan(job, plan);
     if (decision.more) this.#term.enqueue(job);
   }
 }

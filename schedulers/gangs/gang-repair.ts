@@ -12,7 +12,7 @@ export interface GangRepairParts {
   /** Places the member in memory. @returns none: no host has room for it */
   readonly place: (job: OwnedJob, group: Group, fills: readonly Fill[], planId: string) => readonly Entry[];
   /** Tickets, commit and start. @returns false: an arbiter or the store did not answer */
-  readonly launch: (job: OwnedJob, plan: DecidedPlan) => Promise<boolean>;
+  readonly runPlan: (job: OwnedJob, plan: DecidedPlan) => Promise<boolean>;
   readonly released: (job: OwnedJob, entry: Entry) => void;
   readonly stop: (job: OwnedJob, stops: readonly Stop[]) => Promise<void>;
 }
@@ -86,7 +86,7 @@ export class GangRepair {
     for (let hosts = 0; hosts < HOSTS_MAX && this.#isWanted(job, entry); hosts++) {
       const plan = this.#plan(job, group, entry);
       if (plan === null) return true;
-      const answered = await this.#parts.launch(job, plan);
+      const answered = await this.#parts.runPlan(job, plan);
       if (plan.entries.some((substitute) => substitute.revision > 0)) {
         this.#parts.released(job, entry);
         return true;

@@ -1,8 +1,8 @@
 /**
  * The kinds of scheduler, and what one is started with. A new kind: one more policy file like `batch.ts`, `service.ts` and
- * `system.ts`, its line in `POLICIES` of `options.ts`, and its name, which has no dash, in `SCHEDULER_KINDS` of `src/core/cell/job.ts`,
- * from which jobs, CLI and role records take it. A job's `scheduler: auto` means the kind of its own type (`JOB_TYPES`), so the
- * new kind gets those jobs that name it. The loop (`decide/`) is the same for all kinds.
+ * `system.ts`, its line in `POLICIES` of `options.ts`, and its name, which has no dash, in `SCHEDULER_KINDS` of
+ * `src/core/cell/job.ts`, from which jobs, CLI and role records take it. A job's `scheduler: auto` means the kind of its own
+ * type (`JOB_TYPES`), so the new kind gets those jobs that name it. The loop (`decide/`) is the same for all kinds.
  *
  * `options.ts` completes the settings of a scheduler with the policy of its kind.
  */

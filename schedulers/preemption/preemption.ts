@@ -5,8 +5,8 @@
  * 2. Hosts are chosen in memory. `host-queries.ts` then asks them what runs there, through `victim-reader.ts`, several at
  *    once; the first answer wins, and silent hosts are asked last.
  * 3. The victims on a host are chosen by `chooseVictims` (`src/core/preemption/victims.ts`), from what the host said: for single
- *    slots in `slot-preemption.ts`; for gangs in `gang-preemption.ts`, with one `gang-search.ts` for each try and one `gang-host.ts` for
- *    each host of it. The store says whether the chosen victims are still to run, and at which revision.
+ *    slots in `slot-preemption.ts`; for gangs in `gang-preemption.ts`, with one `gang-search.ts` for each try and one
+ *    `gang-host.ts` for each host of it. The store says whether the chosen victims are still to run, and at which revision.
  * 4. The plan (`preemption-plan.ts`) goes to `commit/commit.ts`: victims and newcomers change in one commit. After it the
  *    scheduler orders the host to stop the victims (`Starter.stopVictims` of `hosts/starter.ts`) and to start the newcomers,
  *    which the host begins only when the victims are gone.
@@ -30,7 +30,7 @@ const SLOTS_MAX = 16;
 export interface PreemptionParts extends Pick<SearchParts, 'placer' | 'isPaused' | 'fillsOf'> {
   readonly parking: Parking;
   /** Tickets, commit and start. @returns when the plan has come to its end */
-  readonly launch: (job: OwnedJob, plan: PreemptionPlan) => Promise<unknown>;
+  readonly runPlan: (job: OwnedJob, plan: PreemptionPlan) => Promise<unknown>;
 }
 
 /** Makes room by preemption; see the head of this file. */
@@ -69,35 +69,35 @@ export class Preemption {
     fills: readonly Fill[],
     isGang: boolean,
   ): Promise<void> {
-    const launches: Promise<unknown>[] = [];
+    const plans: Promise<unknown>[] = [];
     try {
       if (isGang) {
         const plan = await this.#gangs.find(job, group, fills);
-        if (plan !== null) launches.push(this.#launch(job, state, plan));
+        if (plan !== null) plans.push(this.#runPlan(job, state, plan));
       } else
         for (const fill of fills) {
           const plan = await this.#slots.find(job, group, state, fill);
           if (plan === null) break;
-          launches.push(this.#launch(job, state, plan));
+          plans.push(this.#runPlan(job, state, plan));
         }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#term.world.log.warn({ job: job.key, error }, 'cannot read the victims of a preemption');
     } finally {
-      await Promise.all(launches);
+      await Promise.all(plans);
       state.preempting = null;
     }
     const { skipped } = state;
     state.skipped = false;
-    if (launches.length > 0 || skipped) this.#term.enqueue(job);
+    if (plans.length > 0 || skipped) this.#term.enqueue(job);
   }
 
-  #launch(job: OwnedJob, state: GroupState, plan: PreemptionPlan): Promise<unknown> {
+  #runPlan(job: OwnedJob, state: GroupState, plan: PreemptionPlan): Promise<unknown> {
     // What is left of the group may be decided again.
     state.parked = false;
     state.parkedSinceMs = null;
     this.#parts.parking.unparked(job);
-    return this.#parts.launch(job, plan).finally(() => {
+    return this.#parts.runPlan(job, plan).finally(() => {
       for (const host of plan.hosts) this.#busyHosts.delete(host);
     });
   }

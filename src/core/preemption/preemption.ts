@@ -170,8 +170,8 @@ class HostSearch {
 
   /** @param hosts null: all */
   *#listed(hosts: Int32Array | null, chance: Chance): IterableIterator<number> {
-    const { preemption: evictable, need, size } = this.#state.index;
-    const tree = evictable.treeBelow(this.#request.precedence);
+    const { preemption, need, size } = this.#state.index;
+    const tree = preemption.treeBelow(this.#request.precedence);
     needOf(this.#request.ask, need);
     const count = hosts?.length ?? size;
     const start = count > 1 ? chance.below(count) : 0;
@@ -185,12 +185,12 @@ class HostSearch {
   /** The cost of a preemption on the host; null: all below the precedence is not enough. */
   cost(host: number): number | null {
     const { ask, precedence } = this.#request;
-    const { preemption: evictable, rows } = this.#state.index;
+    const { preemption, rows } = this.#state.index;
     // Scalars are not in the table, and `hosts` does not update it for hosts that the request names.
     const inTable = this.#selection.hostsNamed === null && isEmpty(ask.resources.scalars);
-    if (!inTable || !evictable.bands.covers(host))
+    if (!inTable || !preemption.bands.covers(host))
       return costByLedger(this.#state.index.slot(host), this.#request);
-    return evictable.bands.cost(host, ask.resources, precedence, rows, host * ROW);
+    return preemption.bands.cost(host, ask.resources, precedence, rows, host * ROW);
   }
 
   /** Everything that no preemption changes. */

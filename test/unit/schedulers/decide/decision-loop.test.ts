@@ -20,7 +20,7 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
     get underWay() {
       return this.waiting + this.committing;
     },
-    launch(_job: OwnedJob, { entries }: DecidedPlan) {
+    run(_job: OwnedJob, { entries }: DecidedPlan) {
       if (tickets === 'none') this.committing += entries.length;
       else this.waiting += entries.length;
       return Promise.resolve(true);
@@ -44,7 +44,7 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   const loop = new DecisionLoop(term as unknown as Term, {
     decider,
     pipeline,
-    launch: (job, decided) => void pipeline.launch(job, decided),
+    runPlan: (job, decided) => void pipeline.run(job, decided),
     jobOf: (key) => jobs.get(key),
     storeTakes: () => storeTakes,
     onPause: () => undefined,
@@ -73,7 +73,7 @@ describe('decision loop', () => {
     await settle();
     expect(pipeline.committing).toBe(3 * EACH);
     pipeline.committing -= 2 * EACH;
-    loop.launched();
+    loop.planEnded();
     await settle();
     expect(pipeline.committing).toBe(3 * EACH);
     await end();
@@ -86,11 +86,11 @@ describe('decision loop', () => {
     expect(pipeline.underWay).toBe(2_048);
     pipeline.withTickets();
     pipeline.committing = 4 * EACH;
-    loop.launched();
+    loop.planEnded();
     await settle();
     expect(pipeline.underWay).toBe(4 * EACH);
     pipeline.committing = 2 * EACH;
-    loop.launched();
+    loop.planEnded();
     await settle();
     expect(pipeline.waiting).toBe(2_048 - 2 * EACH);
     await end();
@@ -134,7 +134,7 @@ function pickyWorld({ searchMs, turnsMax }: { readonly searchMs: number; readonl
   const loop = new DecisionLoop(term as unknown as Term, {
     decider,
     pipeline: { underWay: 0, committing: 0 },
-    launch: () => undefined,
+    runPlan: () => undefined,
     jobOf: (key) => jobs.get(key),
     storeTakes: () => Infinity,
     onPause: () => undefined,
