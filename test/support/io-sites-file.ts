@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format } from 'prettier';
 import type { IoRoute, IoSite } from '../../src/runtime/faults/io-sites.ts';
 import { IO_ROUTES, IO_SITES } from '../../src/runtime/faults/io-sites.ts';
 import { failPoints } from '../../src/runtime/faults/names.ts';
@@ -97,37 +96,51 @@ const ONE_SUBJECT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The list as a source file. */
-export async function listText({ sites, routes }: Lists): Promise<string> {
-  const head = readFileSync(LIST, 'utf8').split('export const IO_SITES')[0] ?? '';
-  const text = `${head}export const IO_SITES: readonly IoSite[] = ${JSON.stringify(sites)};
+export function listText({ sites, routes }: Lists): string {
+  const [head = ''] = readList().split('linesOf(`\n');
+  const sitesText = sites.map(({ at, io, calls, subjects }) =>
+    [
+      at,
+      calls === undefined ? io : `${io}*${String(calls)}`,
+      ...Object.entries(subjects).map(([role, named]) => `${role}:${named.join(',')}`),
+    ].join(' '),
+  );
+  const routesText = routes.map(({ role, method, path, streams }) =>
+    [role, method, path, ...(streams === true ? ['streams'] : [])].join(' '),
+  );
+  return `${head}linesOf(\`
+${sitesText.join('\n')}
+\`).map(siteOf);
 
 /** Every route of every role. \`streams\`: it may answer with one. */
-export const IO_ROUTES: readonly IoRoute[] = ${JSON.stringify(routes)};
+export const IO_ROUTES: readonly IoRoute[] = linesOf(\`
+${routesText.join('\n')}
+\`).map(routeOf);
 `;
-  return format(text, { parser: 'typescript', ...PRETTIER });
 }
-
-const PRETTIER = { printWidth: 110, singleQuote: true, trailingComma: 'all' } as const;
 
 export function readList(): string {
   return readFileSync(LIST, 'utf8');
 }
 
-/** The list for people: a name per line, by role. */
+/** The list for people: a line for each call of each role, with what it touches. */
 export function documentText(): string {
-  const names = failPoints().filter((name) => name.endsWith(':before'));
-  const plain = names.map((name) => name.slice(0, -':before'.length));
-  const roles = [...new Set(plain.map((name) => name.split('/')[0] ?? ''))];
-  const parts = roles.map((role) => {
-    const own = plain.filter((name) => name.startsWith(`${role}/`));
-    return `## ${role}: ${String(own.length)}\n\n\`\`\`\n${own.join('\n')}\n\`\`\`\n`;
-  });
+  const touched = new Map<string, string[]>();
+  for (const name of failPoints()) {
+    const [role = '', io = '', subject = ''] = name.split('/');
+    if (!subject.endsWith(':before')) continue;
+    const call = `${role}/${io}`;
+    touched.set(call, [...(touched.get(call) ?? []), `\`${subject.slice(0, -':before'.length)}\``]);
+  }
+  const lines = [...touched].map(([call, subjects]) => `- \`${call}/\`: ${subjects.join(', ')}`);
   return `# Fail-points
 
-Every I/O of every role. Each name stands for two points, \`<name>:before\` and \`<name>:after\`; how to use them is in
-[fault-injection.md](fault-injection.md). \`npm run fail-points\` writes this list from the sources.
+Every I/O of every role, and what it touches: \`agent/disk.append/\` with \`journal\` stands for the two points \`agent/disk.append/journal:before\` and
+\`agent/disk.append/journal:after\`. How to use them is in [fault-injection.md](fault-injection.md); \`moorage fail-points\` prints the names one by
+one. \`npm run fail-points\` writes this list from the sources.
 
-${parts.join('\n')}`;
+${lines.join('\n')}
+`;
 }
 
 export function readDocument(): string {

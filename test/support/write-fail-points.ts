@@ -6,6 +6,6 @@ import { DOCUMENT, documentText, LIST, listsOf, listText } from './io-sites-file
 if (process.argv[2] === 'document') writeFileSync(DOCUMENT, documentText());
 else {
   const lists = listsOf(scanIo());
-  writeFileSync(LIST, await listText(lists));
+  writeFileSync(LIST, listText(lists));
   for (const site of lists.nameless) process.stdout.write(`says nothing yet of what it touches: ${site}\n`);
 }

@@ -20,480 +20,291 @@ export interface IoRoute {
   readonly streams?: boolean;
 }
 
+function linesOf(text: string): string[][] {
+  const lines = text.trim().split('\n');
+  return lines.map((line) => line.split(' '));
+}
+
+function siteOf([at = '', what = '', ...roles]: readonly string[]): IoSite {
+  const [io = '', calls] = what.split('*');
+  const subjects = roles.map((text) => {
+    const [role = '', named = ''] = text.split(':');
+    return [role, named === '' ? [] : named.split(',')] as const;
+  });
+  return {
+    at,
+    io,
+    ...(calls === undefined ? {} : { calls: Number(calls) }),
+    subjects: Object.fromEntries(subjects),
+  };
+}
+
+function routeOf([role, method = '', path = '', streams]: readonly string[]): IoRoute {
+  return { role: role as FailRole, method, path, ...(streams === undefined ? {} : { streams: true }) };
+}
+
 /**
- * Every I/O in the sources of the roles. `npm run fail-points` finds the places and writes this file; what a place touches
- * is written here by hand, and a test holds it to what is seen in running roles.
+ * Every I/O in the sources of the roles: the file, the call and how often it stands there, and for each role what it touches.
+ * `npm run fail-points` finds the places and writes this file; what a place touches is written here by hand, and a test holds
+ * it to what is seen in running roles.
  */
-export const IO_SITES: readonly IoSite[] = [
-  { at: 'arbiter/arbiter.ts', io: 'signer.sign', subjects: { arbiter: ['ticket'] } },
-  { at: 'arbiter/peer-grants.ts', io: 'store.list', subjects: { arbiter: ['allocs'] } },
-  {
-    at: 'arbiter/quota-keeper.ts',
-    io: 'store.attempt',
-    calls: 2,
-    subjects: { arbiter: ['keeper', 'roles'] },
-  },
-  { at: 'arbiter/quota-keeper.ts', io: 'store.closeSession', calls: 2, subjects: { arbiter: ['session'] } },
-  { at: 'arbiter/quota-keeper.ts', io: 'store.openSession', subjects: { arbiter: ['session'] } },
-  { at: 'host-agent/allocations/allocations.ts', io: 'disk.makeFolder', subjects: { agent: ['work'] } },
-  {
-    at: 'host-agent/allocations/allocations.ts',
-    io: 'disk.publish',
-    calls: 2,
-    subjects: { agent: ['outcome', 'released'] },
-  },
-  { at: 'host-agent/allocations/allocations.ts', io: 'disk.sizeOf', subjects: { agent: ['released'] } },
-  {
-    at: 'host-agent/allocations/allocations.ts',
-    io: 'processes.addressesInUse',
-    subjects: { agent: ['addresses'] },
-  },
-  {
-    at: 'host-agent/allocations/allocations.ts',
-    io: 'processes.killLeftovers',
-    subjects: { agent: ['attempt'] },
-  },
-  { at: 'host-agent/allocations/allocations.ts', io: 'processes.portsInUse', subjects: { agent: ['ports'] } },
-  { at: 'host-agent/allocations/stop-reason.ts', io: 'disk.publish', subjects: { agent: ['verdict'] } },
-  { at: 'host-agent/api/registration.ts', io: 'store.attempt', subjects: { agent: ['alive+hosts'] } },
-  { at: 'host-agent/api/registration.ts', io: 'store.closeSession', subjects: { agent: ['session'] } },
-  { at: 'host-agent/api/registration.ts', io: 'store.openSession', subjects: { agent: ['session'] } },
-  { at: 'host-agent/api/registration.ts', io: 'store.read', subjects: { agent: ['alive+hosts'] } },
-  { at: 'host-agent/drivers/artifact-cache.ts', io: 'artifacts.fetch', subjects: { agent: ['artifact'] } },
-  { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.list', calls: 2, subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.makeFolder', subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.move', subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.remove', calls: 4, subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/artifact-cache.ts', io: 'disk.sizeOf', subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/derived-folders.ts', io: 'disk.list', subjects: { agent: ['cas'] } },
-  {
-    at: 'host-agent/drivers/derived-folders.ts',
-    io: 'disk.makeFolder',
-    calls: 2,
-    subjects: { agent: ['cas'] },
-  },
-  { at: 'host-agent/drivers/derived-folders.ts', io: 'disk.move', subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/derived-folders.ts', io: 'disk.remove', calls: 3, subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/drivers.ts', io: 'cgroups.mounts', subjects: { agent: ['all'] } },
-  { at: 'host-agent/drivers/drivers.ts', io: 'commands.run', subjects: { agent: ['program'] } },
-  { at: 'host-agent/drivers/exec.ts', io: 'commands.run', subjects: { agent: ['program'] } },
-  { at: 'host-agent/drivers/exec.ts', io: 'disk.makeFolder', subjects: { agent: ['work'] } },
-  { at: 'host-agent/drivers/exec.ts', io: 'disk.remove', subjects: { agent: ['work'] } },
-  { at: 'host-agent/drivers/images.ts', io: 'disk.makeFolder', calls: 2, subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/images.ts', io: 'disk.publish', subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/images.ts', io: 'disk.read', calls: 3, subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/images.ts', io: 'disk.remove', subjects: { agent: ['cas'] } },
-  { at: 'host-agent/drivers/oci-runtime.ts', io: 'commands.run', calls: 5, subjects: { agent: ['program'] } },
-  { at: 'host-agent/drivers/oci-runtime.ts', io: 'disk.makeFolder', calls: 2, subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/oci-runtime.ts', io: 'disk.publish', subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/oci-runtime.ts', io: 'disk.remove', calls: 2, subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/oci.ts', io: 'commands.run', calls: 2, subjects: { agent: ['program'] } },
-  { at: 'host-agent/drivers/oci.ts', io: 'disk.list', calls: 4, subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/oci.ts', io: 'disk.makeFolder', subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/oci.ts', io: 'disk.publish', subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/oci.ts', io: 'disk.remove', calls: 2, subjects: { agent: ['oci'] } },
-  { at: 'host-agent/drivers/sandbox.ts', io: 'commands.run', subjects: { agent: ['program'] } },
-  { at: 'host-agent/drivers/toolbox.ts', io: 'commands.run', subjects: { agent: ['program'] } },
-  { at: 'host-agent/io/input.ts', io: 'link.endStdin', subjects: { agent: ['shim'] } },
-  { at: 'host-agent/io/input.ts', io: 'link.writeStdin', subjects: { agent: ['shim'] } },
-  { at: 'host-agent/io/io.ts', io: 'link.resize', subjects: { agent: ['shim'] } },
-  { at: 'host-agent/io/io.ts', io: 'link.state', subjects: { agent: ['shim'] } },
-  { at: 'host-agent/io/log-reader.ts', io: 'disk.list', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/io/log-reader.ts', io: 'disk.readRange', subjects: { agent: ['output'] } },
-  { at: 'host-agent/io/log-reader.ts', io: 'disk.watch', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/io/output.ts', io: 'disk.list', subjects: { agent: ['attempt', 'exec'] } },
-  { at: 'host-agent/io/output.ts', io: 'disk.readRange', subjects: { agent: ['exec', 'output'] } },
-  { at: 'host-agent/io/output.ts', io: 'disk.watch', subjects: { agent: ['attempt', 'exec'] } },
-  { at: 'host-agent/io/shim-links.ts', io: 'processes.open', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/io/signals.ts', io: 'disk.append', subjects: { agent: ['cmds.wal'] } },
-  { at: 'host-agent/io/signals.ts', io: 'disk.read', calls: 2, subjects: { agent: ['acks', 'cmds.wal'] } },
-  { at: 'host-agent/io/signals.ts', io: 'disk.replace', subjects: { agent: ['cmds.wal'] } },
-  { at: 'host-agent/io/signals.ts', io: 'link.signal', calls: 2, subjects: { agent: ['shim'] } },
-  { at: 'host-agent/io/signals.ts', io: 'link.state', subjects: { agent: ['shim'] } },
-  { at: 'host-agent/io/signals.ts', io: 'processes.open', calls: 2, subjects: { agent: ['attempt'] } },
-  {
-    at: 'host-agent/leaks/find-leaks.ts',
-    io: 'disk.list',
-    calls: 4,
-    subjects: { agent: ['all', 'allocations', 'attempts', 'events'] },
-  },
-  {
-    at: 'host-agent/leaks/find-leaks.ts',
-    io: 'disk.remove',
-    calls: 4,
-    subjects: { agent: ['allocation', 'attempt', 'events', 'temporary'] },
-  },
-  {
-    at: 'host-agent/leaks/find-leaks.ts',
-    io: 'processes.addressesInUse',
-    subjects: { agent: ['addresses'] },
-  },
-  { at: 'host-agent/leaks/find-leaks.ts', io: 'processes.killLeftovers', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/leaks/find-leaks.ts', io: 'processes.killMarked', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/leaks/find-leaks.ts', io: 'processes.killTree', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/leaks/find-leaks.ts', io: 'processes.marked', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/leaks/find-leaks.ts', io: 'processes.portsInUse', subjects: { agent: ['ports'] } },
-  { at: 'host-agent/leases/lease-store.ts', io: 'disk.list', calls: 2, subjects: { agent: ['leases'] } },
-  { at: 'host-agent/leases/lease-store.ts', io: 'disk.publish', calls: 2, subjects: { agent: ['leases'] } },
-  { at: 'host-agent/leases/lease-store.ts', io: 'disk.read', calls: 2, subjects: { agent: ['leases'] } },
-  { at: 'host-agent/leases/lease-store.ts', io: 'disk.remove', calls: 4, subjects: { agent: ['leases'] } },
-  { at: 'host-agent/leases/leases.ts', io: 'processes.addressesInUse', subjects: { agent: ['addresses'] } },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.deviceOf', subjects: { agent: ['folder'] } },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.killListed', subjects: { agent: ['group'] } },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.list', calls: 2, subjects: { agent: ['group'] } },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.make', calls: 2, subjects: { agent: ['group'] } },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.mounts', subjects: { agent: ['all'] } },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.read', calls: 7, subjects: { agent: ['file'] } },
-  {
-    at: 'host-agent/limits/control-groups.ts',
-    io: 'cgroups.remove',
-    calls: 3,
-    subjects: { agent: ['group'] },
-  },
-  { at: 'host-agent/limits/control-groups.ts', io: 'cgroups.write', calls: 3, subjects: { agent: ['file'] } },
-  { at: 'host-agent/limits/shim-groups.ts', io: 'cgroups.make', subjects: { agent: ['group'] } },
-  { at: 'host-agent/limits/shim-groups.ts', io: 'cgroups.mounts', subjects: { agent: ['all'] } },
-  { at: 'host-agent/orders/admission.ts', io: 'verifier.verify', subjects: { agent: ['ticket'] } },
-  { at: 'host-agent/orders/commands.ts', io: 'disk.sizeOf', subjects: { agent: ['exec'] } },
-  { at: 'host-agent/orders/commands.ts', io: 'processes.exec', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/orders/orders.ts', io: 'disk.freeBytes', subjects: { agent: ['all'] } },
-  { at: 'host-agent/orders/orders.ts', io: 'disk.publish', subjects: { agent: ['allocation-spec'] } },
-  { at: 'host-agent/orders/orders.ts', io: 'disk.remove', subjects: { agent: ['allocation'] } },
-  { at: 'host-agent/orders/orders.ts', io: 'processes.portsInUse', subjects: { agent: ['ports'] } },
-  { at: 'host-agent/orders/stop-orders.ts', io: 'disk.list', subjects: { agent: ['exec'] } },
-  {
-    at: 'host-agent/orders/stop-orders.ts',
-    io: 'disk.remove',
-    calls: 2,
-    subjects: { agent: ['allocation', 'attempt'] },
-  },
-  { at: 'host-agent/pressure/disk-usage.ts', io: 'commands.run', subjects: { agent: ['program'] } },
-  { at: 'host-agent/pressure/memory-pressure.ts', io: 'cgroups.pressure', subjects: { agent: ['all'] } },
-  {
-    at: 'host-agent/recovery/findings.ts',
-    io: 'disk.list',
-    calls: 2,
-    subjects: { agent: ['allocations', 'attempts'] },
-  },
-  { at: 'host-agent/recovery/findings.ts', io: 'disk.remove', subjects: { agent: ['allocation'] } },
-  {
-    at: 'host-agent/recovery/orphans.ts',
-    io: 'disk.remove',
-    calls: 2,
-    subjects: { agent: ['allocation', 'attempt'] },
-  },
-  { at: 'host-agent/recovery/orphans.ts', io: 'processes.killLeftovers', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/recovery/orphans.ts', io: 'processes.killTree', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/recovery/recovery.ts', io: 'disk.list', subjects: { agent: ['exec'] } },
-  { at: 'host-agent/recovery/recovery.ts', io: 'processes.onEvent', subjects: { agent: ['attempt'] } },
-  {
-    at: 'host-agent/state/journal.ts',
-    io: 'disk.append',
-    calls: 2,
-    subjects: { agent: ['journal', 'quarantine'] },
-  },
-  { at: 'host-agent/state/journal.ts', io: 'disk.read', subjects: { agent: ['journal'] } },
-  { at: 'host-agent/state/journal.ts', io: 'disk.replace', subjects: { agent: ['journal'] } },
-  {
-    at: 'host-agent/state/records.ts',
-    io: 'disk.move',
-    subjects: {
-      agent: ['allocation-spec', 'attempt-spec', 'exit', 'identity', 'incarnation', 'outcome', 'verdict'],
-    },
-  },
-  {
-    at: 'host-agent/state/records.ts',
-    io: 'disk.read',
-    subjects: {
-      agent: [
-        'allocation-spec',
-        'attempt-spec',
-        'claim',
-        'exit',
-        'identity',
-        'incarnation',
-        'lock',
-        'outcome',
-        'started',
-        'stopping',
-        'verdict',
-      ],
-    },
-  },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.append', subjects: { agent: [] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.freeBytes', calls: 2, subjects: { agent: ['all'] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.list', subjects: { agent: [] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.makeFolder', subjects: { agent: [] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.move', subjects: { agent: [] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.publish', calls: 2, subjects: { agent: ['probe'] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.read', subjects: { agent: [] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.readRange', subjects: { agent: [] } },
-  {
-    at: 'host-agent/state/state-disk.ts',
-    io: 'disk.remove',
-    calls: 4,
-    subjects: { agent: ['probe', 'reserve'] },
-  },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.replace', calls: 2, subjects: { agent: ['reserve'] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.sizeOf', calls: 3, subjects: { agent: ['reserve'] } },
-  { at: 'host-agent/state/state-disk.ts', io: 'disk.watch', subjects: { agent: [] } },
-  { at: 'host-agent/state/state.ts', io: 'disk.list', calls: 2, subjects: { agent: ['locks'] } },
-  {
-    at: 'host-agent/state/state.ts',
-    io: 'disk.publish',
-    calls: 3,
-    subjects: { agent: ['identity', 'lock'] },
-  },
-  { at: 'host-agent/state/state.ts', io: 'disk.remove', subjects: { agent: ['lock'] } },
-  { at: 'host-agent/state/state.ts', io: 'disk.replace', subjects: { agent: ['incarnation'] } },
-  { at: 'host-agent/state/state.ts', io: 'processes.isAlive', subjects: { agent: ['process'] } },
-  { at: 'host-agent/tasks/attempt-commands.ts', io: 'disk.list', subjects: { agent: ['exec'] } },
-  { at: 'host-agent/tasks/attempt-commands.ts', io: 'processes.killTree', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/attempt.ts', io: 'disk.list', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/attempt.ts', io: 'disk.makeFolder', calls: 2, subjects: { agent: ['attempt'] } },
-  {
-    at: 'host-agent/tasks/attempt.ts',
-    io: 'disk.publish',
-    calls: 7,
-    subjects: { agent: ['attempt-spec', 'claim', 'exit', 'launch'] },
-  },
-  { at: 'host-agent/tasks/attempt.ts', io: 'disk.sizeOf', calls: 2, subjects: { agent: ['exit', 'output'] } },
-  { at: 'host-agent/tasks/attempt.ts', io: 'processes.answers', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/attempt.ts', io: 'processes.isAlive', subjects: { agent: ['process'] } },
-  { at: 'host-agent/tasks/attempt.ts', io: 'processes.killLeftovers', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/attempt.ts', io: 'processes.startShim', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'disk.remove', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'disk.sizeOf', subjects: { agent: ['launch'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'link.renew', subjects: { agent: ['shim'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'processes.killTree', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'processes.open', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'processes.signal', subjects: { agent: ['attempt'] } },
-  { at: 'host-agent/tasks/tasks.ts', io: 'processes.startShim', subjects: { agent: ['attempt'] } },
-  { at: 'monitor/api/health-routes.ts', io: 'store.read', subjects: { monitor: ['meta'] } },
-  { at: 'monitor/api/requests.ts', io: 'store.read', subjects: { monitor: ['jobs'] } },
-  { at: 'monitor/events/scheduler-events.ts', io: 'http.stream', subjects: { monitor: ['get.events'] } },
-  { at: 'monitor/hosts/eligibility.ts', io: 'store.attempt', subjects: { monitor: ['eligibility+ledger'] } },
-  {
-    at: 'monitor/hosts/eligibility.ts',
-    io: 'store.read',
-    calls: 2,
-    subjects: { monitor: ['eligibility+ledger'] },
-  },
-  { at: 'monitor/jobs/bulk-writes.ts', io: 'store.attempt', subjects: { monitor: ['jobs+versions'] } },
-  { at: 'monitor/jobs/bulk-writes.ts', io: 'store.read', subjects: { monitor: ['jobs'] } },
-  { at: 'monitor/jobs/job-writes.ts', io: 'store.attempt', subjects: { monitor: ['jobs', 'jobs+versions'] } },
-  { at: 'monitor/jobs/job-writes.ts', io: 'store.read', subjects: { monitor: ['jobs'] } },
-  { at: 'monitor/limits/limits.ts', io: 'store.attempt', subjects: { monitor: ['quotas', 'shared'] } },
-  { at: 'monitor/limits/quotas.ts', io: 'store.list', subjects: { monitor: ['quotas'] } },
-  { at: 'monitor/limits/shared-resources.ts', io: 'store.list', subjects: { monitor: ['shared'] } },
-  { at: 'monitor/monitor.ts', io: 'server.close', subjects: { monitor: ['all'] } },
-  { at: 'monitor/monitor.ts', io: 'server.listen', subjects: { monitor: ['all'] } },
-  { at: 'monitor/reaper/leftovers.ts', io: 'store.attempt', subjects: { monitor: ['allocs'] } },
-  {
-    at: 'monitor/reaper/retention.ts',
-    io: 'store.attempt',
-    calls: 2,
-    subjects: { monitor: ['jobs', 'jobs+runs', 'outcomes'] },
-  },
-  { at: 'monitor/runs/runs.ts', io: 'store.attempt', subjects: { monitor: ['jobs+runs'] } },
-  { at: 'monitor/store/registration.ts', io: 'store.attempt', subjects: { monitor: ['roles'] } },
-  { at: 'monitor/store/registration.ts', io: 'store.closeSession', subjects: { monitor: ['session'] } },
-  { at: 'monitor/store/registration.ts', io: 'store.openSession', subjects: { monitor: ['session'] } },
-  { at: 'monitor/store/store.ts', io: 'store.oldestRevision', subjects: { monitor: ['cell'] } },
-  { at: 'monitor/store/store.ts', io: 'upkeep.close', subjects: { monitor: ['database'] } },
-  { at: 'monitor/store/store.ts', io: 'upkeep.compact', subjects: { monitor: ['database'] } },
-  { at: 'monitor/store/store.ts', io: 'upkeep.defragment', subjects: { monitor: ['database'] } },
-  { at: 'monitor/store/store.ts', io: 'upkeep.disarm', subjects: { monitor: ['database'] } },
-  { at: 'monitor/store/store.ts', io: 'upkeep.measure', calls: 3, subjects: { monitor: ['database'] } },
-  { at: 'monitor/view/view.ts', io: 'store.follow', subjects: { monitor: ['cell'] } },
-  { at: 'schedulers/ownership/job-claims.ts', io: 'store.attempt', subjects: { scheduler: ['owners'] } },
-  { at: 'schedulers/ownership/job-index.ts', io: 'store.follow', subjects: { scheduler: ['jobs'] } },
-  { at: 'schedulers/ownership/job-intake.ts', io: 'store.read', subjects: { scheduler: ['allocs+intents'] } },
-  {
-    at: 'schedulers/ownership/job-loader.ts',
-    io: 'store.listMany',
-    subjects: {
-      scheduler: ['allocs+intents+outcomes', 'allocs+intents+outcomes+versions', 'allocs+outcomes'],
-    },
-  },
-  { at: 'schedulers/ownership/ownership.ts', io: 'store.attempt', subjects: { scheduler: ['owners'] } },
-  { at: 'schedulers/preemption/victim-reader.ts', io: 'store.read', subjects: { scheduler: ['allocs'] } },
-  { at: 'schedulers/scheduler.ts', io: 'server.close', subjects: { scheduler: ['all'] } },
-  { at: 'schedulers/scheduler.ts', io: 'server.listen', subjects: { scheduler: ['all'] } },
-  { at: 'schedulers/scheduler.ts', io: 'store.attempt', subjects: { scheduler: ['roles'] } },
-  { at: 'schedulers/scheduler.ts', io: 'store.closeSession', subjects: { scheduler: ['session'] } },
-  { at: 'schedulers/scheduler.ts', io: 'store.openSession', subjects: { scheduler: ['session'] } },
-  {
-    at: 'schedulers/state/owner-write.ts',
-    io: 'store.attempt',
-    subjects: { scheduler: ['allocs', 'outcomes'] },
-  },
-  { at: 'src/clients/arbiter-client.ts', io: 'http.call', subjects: { scheduler: ['post.tickets'] } },
-  {
-    at: 'src/clients/host-client.ts',
-    io: 'http.call',
-    calls: 2,
-    subjects: {
-      scheduler: [
-        'delete.allocations.id',
-        'get.allocations',
-        'get.allocations.id',
-        'post.allocations.id.stop',
-        'put.allocations.id',
-      ],
-      monitor: [
-        'delete.allocations.id',
-        'get.allocations',
-        'get.allocations.id',
-        'get.allocations.id.exec.command',
-        'get.usage',
-        'post.allocations.id.exec',
-        'post.allocations.id.signal',
-        'post.allocations.id.stop',
-      ],
-    },
-  },
-  {
-    at: 'src/clients/host-client.ts',
-    io: 'http.stream',
-    subjects: { scheduler: [], monitor: ['get.allocations.id.logs'] },
-  },
-  {
-    at: 'src/clients/scheduler-client.ts',
-    io: 'http.call',
-    calls: 2,
-    subjects: { monitor: ['get.jobs.namespace.job.why', 'get.status'] },
-  },
-  { at: 'src/clients/scheduler-client.ts', io: 'http.stream', subjects: { monitor: [] } },
-  {
-    at: 'src/runtime/commit/attempt.ts',
-    io: 'store.history',
-    subjects: { scheduler: ['allocs'], monitor: ['allocs'] },
-  },
-  {
-    at: 'src/runtime/commit/commit.ts',
-    io: 'store.attempt',
-    subjects: {
-      scheduler: [
-        'allocs+ledger',
-        'allocs+ledger+outcomes',
-        'allocs+ledger+outcomes+pools',
-        'allocs+ledger+pools',
-      ],
-      monitor: [
-        'allocs+ledger',
-        'allocs+ledger+outcomes',
-        'allocs+ledger+outcomes+pools',
-        'allocs+ledger+pools',
-      ],
-    },
-  },
-  {
-    at: 'src/runtime/commit/commit.ts',
-    io: 'store.read',
-    subjects: { scheduler: ['ledger', 'ledger+pools'], monitor: ['ledger', 'ledger+pools'] },
-  },
-  {
-    at: 'src/runtime/commit/gang-intent.ts',
-    io: 'store.attempt',
-    calls: 2,
-    subjects: { scheduler: ['intents'], monitor: ['intents'] },
-  },
-  {
-    at: 'src/runtime/commit/gang-intent.ts',
-    io: 'store.list',
-    subjects: { scheduler: ['allocs'], monitor: ['allocs'] },
-  },
-  {
-    at: 'src/runtime/commit/gang-intent.ts',
-    io: 'store.read',
-    calls: 2,
-    subjects: { scheduler: ['intents'], monitor: ['intents'] },
-  },
-  {
-    at: 'src/runtime/commit/read-back.ts',
-    io: 'store.attempt',
-    subjects: { scheduler: ['intents', 'ledger'], monitor: ['ledger'] },
-  },
-  {
-    at: 'src/runtime/records/cell-meta.ts',
-    io: 'store.attempt',
-    calls: 2,
-    subjects: { scheduler: ['meta'] },
-  },
-  { at: 'src/runtime/records/cell-meta.ts', io: 'store.read', calls: 2, subjects: { scheduler: ['meta'] } },
-  { at: 'src/runtime/records/ledger-feed.ts', io: 'store.follow', subjects: { scheduler: ['ledger'] } },
-  {
-    at: 'src/runtime/records/records.ts',
-    io: 'store.follow',
-    subjects: {
-      scheduler: ['alive', 'eligibility', 'hosts', 'meta', 'owners', 'pools', 'roles', 'shared', 'switches'],
-      monitor: [],
-      arbiter: ['keeper', 'quotas', 'roles', 'switches'],
-    },
-  },
-  {
-    at: 'src/runtime/reports/stream-reader.ts',
-    io: 'http.stream',
-    subjects: { scheduler: ['get.reports'], agent: [], monitor: ['get.reports'], arbiter: ['get.reports'] },
-  },
-];
+export const IO_SITES: readonly IoSite[] = linesOf(`
+arbiter/arbiter.ts signer.sign arbiter:ticket
+arbiter/peer-grants.ts store.list arbiter:allocs
+arbiter/quota-keeper.ts store.attempt*2 arbiter:keeper,roles
+arbiter/quota-keeper.ts store.closeSession*2 arbiter:session
+arbiter/quota-keeper.ts store.openSession arbiter:session
+host-agent/allocations/allocations.ts disk.makeFolder agent:work
+host-agent/allocations/allocations.ts disk.publish*2 agent:outcome,released
+host-agent/allocations/allocations.ts disk.sizeOf agent:released
+host-agent/allocations/allocations.ts processes.addressesInUse agent:addresses
+host-agent/allocations/allocations.ts processes.killLeftovers agent:attempt
+host-agent/allocations/allocations.ts processes.portsInUse agent:ports
+host-agent/allocations/stop-reason.ts disk.publish agent:verdict
+host-agent/api/registration.ts store.attempt agent:alive+hosts
+host-agent/api/registration.ts store.closeSession agent:session
+host-agent/api/registration.ts store.openSession agent:session
+host-agent/api/registration.ts store.read agent:alive+hosts
+host-agent/drivers/artifact-cache.ts artifacts.fetch agent:artifact
+host-agent/drivers/artifact-cache.ts disk.list*2 agent:cas
+host-agent/drivers/artifact-cache.ts disk.makeFolder agent:cas
+host-agent/drivers/artifact-cache.ts disk.move agent:cas
+host-agent/drivers/artifact-cache.ts disk.remove*4 agent:cas
+host-agent/drivers/artifact-cache.ts disk.sizeOf agent:cas
+host-agent/drivers/derived-folders.ts disk.list agent:cas
+host-agent/drivers/derived-folders.ts disk.makeFolder*2 agent:cas
+host-agent/drivers/derived-folders.ts disk.move agent:cas
+host-agent/drivers/derived-folders.ts disk.remove*3 agent:cas
+host-agent/drivers/drivers.ts cgroups.mounts agent:all
+host-agent/drivers/drivers.ts commands.run agent:program
+host-agent/drivers/exec.ts commands.run agent:program
+host-agent/drivers/exec.ts disk.makeFolder agent:work
+host-agent/drivers/exec.ts disk.remove agent:work
+host-agent/drivers/images.ts disk.makeFolder*2 agent:cas
+host-agent/drivers/images.ts disk.publish agent:cas
+host-agent/drivers/images.ts disk.read*3 agent:cas
+host-agent/drivers/images.ts disk.remove agent:cas
+host-agent/drivers/oci-runtime.ts commands.run*5 agent:program
+host-agent/drivers/oci-runtime.ts disk.makeFolder*2 agent:oci
+host-agent/drivers/oci-runtime.ts disk.publish agent:oci
+host-agent/drivers/oci-runtime.ts disk.remove*2 agent:oci
+host-agent/drivers/oci.ts commands.run*2 agent:program
+host-agent/drivers/oci.ts disk.list*4 agent:oci
+host-agent/drivers/oci.ts disk.makeFolder agent:oci
+host-agent/drivers/oci.ts disk.publish agent:oci
+host-agent/drivers/oci.ts disk.remove*2 agent:oci
+host-agent/drivers/sandbox.ts commands.run agent:program
+host-agent/drivers/toolbox.ts commands.run agent:program
+host-agent/io/input.ts link.endStdin agent:shim
+host-agent/io/input.ts link.writeStdin agent:shim
+host-agent/io/io.ts link.resize agent:shim
+host-agent/io/io.ts link.state agent:shim
+host-agent/io/log-reader.ts disk.list agent:attempt
+host-agent/io/log-reader.ts disk.readRange agent:output
+host-agent/io/log-reader.ts disk.watch agent:attempt
+host-agent/io/output.ts disk.list agent:attempt,exec
+host-agent/io/output.ts disk.readRange agent:exec,output
+host-agent/io/output.ts disk.watch agent:attempt,exec
+host-agent/io/shim-links.ts processes.open agent:attempt
+host-agent/io/signals.ts disk.append agent:cmds.wal
+host-agent/io/signals.ts disk.read*2 agent:acks,cmds.wal
+host-agent/io/signals.ts disk.replace agent:cmds.wal
+host-agent/io/signals.ts link.signal*2 agent:shim
+host-agent/io/signals.ts link.state agent:shim
+host-agent/io/signals.ts processes.open*2 agent:attempt
+host-agent/leaks/find-leaks.ts disk.list*4 agent:all,allocations,attempts,events
+host-agent/leaks/find-leaks.ts disk.remove*4 agent:allocation,attempt,events,temporary
+host-agent/leaks/find-leaks.ts processes.addressesInUse agent:addresses
+host-agent/leaks/find-leaks.ts processes.killLeftovers agent:attempt
+host-agent/leaks/find-leaks.ts processes.killMarked agent:attempt
+host-agent/leaks/find-leaks.ts processes.killTree agent:attempt
+host-agent/leaks/find-leaks.ts processes.marked agent:attempt
+host-agent/leaks/find-leaks.ts processes.portsInUse agent:ports
+host-agent/leases/lease-store.ts disk.list*2 agent:leases
+host-agent/leases/lease-store.ts disk.publish*2 agent:leases
+host-agent/leases/lease-store.ts disk.read*2 agent:leases
+host-agent/leases/lease-store.ts disk.remove*4 agent:leases
+host-agent/leases/leases.ts processes.addressesInUse agent:addresses
+host-agent/limits/control-groups.ts cgroups.deviceOf agent:folder
+host-agent/limits/control-groups.ts cgroups.killListed agent:group
+host-agent/limits/control-groups.ts cgroups.list*2 agent:group
+host-agent/limits/control-groups.ts cgroups.make*2 agent:group
+host-agent/limits/control-groups.ts cgroups.mounts agent:all
+host-agent/limits/control-groups.ts cgroups.read*7 agent:file
+host-agent/limits/control-groups.ts cgroups.remove*3 agent:group
+host-agent/limits/control-groups.ts cgroups.write*3 agent:file
+host-agent/limits/shim-groups.ts cgroups.make agent:group
+host-agent/limits/shim-groups.ts cgroups.mounts agent:all
+host-agent/orders/admission.ts verifier.verify agent:ticket
+host-agent/orders/commands.ts disk.sizeOf agent:exec
+host-agent/orders/commands.ts processes.exec agent:attempt
+host-agent/orders/orders.ts disk.freeBytes agent:all
+host-agent/orders/orders.ts disk.publish agent:allocation-spec
+host-agent/orders/orders.ts disk.remove agent:allocation
+host-agent/orders/orders.ts processes.portsInUse agent:ports
+host-agent/orders/stop-orders.ts disk.list agent:exec
+host-agent/orders/stop-orders.ts disk.remove*2 agent:allocation,attempt
+host-agent/pressure/disk-usage.ts commands.run agent:program
+host-agent/pressure/memory-pressure.ts cgroups.pressure agent:all
+host-agent/recovery/findings.ts disk.list*2 agent:allocations,attempts
+host-agent/recovery/findings.ts disk.remove agent:allocation
+host-agent/recovery/orphans.ts disk.remove*2 agent:allocation,attempt
+host-agent/recovery/orphans.ts processes.killLeftovers agent:attempt
+host-agent/recovery/orphans.ts processes.killTree agent:attempt
+host-agent/recovery/recovery.ts disk.list agent:exec
+host-agent/recovery/recovery.ts processes.onEvent agent:attempt
+host-agent/state/journal.ts disk.append*2 agent:journal,quarantine
+host-agent/state/journal.ts disk.read agent:journal
+host-agent/state/journal.ts disk.replace agent:journal
+host-agent/state/records.ts disk.move agent:allocation-spec,attempt-spec,exit,identity,incarnation,outcome,verdict
+host-agent/state/records.ts disk.read agent:allocation-spec,attempt-spec,claim,exit,identity,incarnation,lock,outcome,started,stopping,verdict
+host-agent/state/state-disk.ts disk.append agent:
+host-agent/state/state-disk.ts disk.freeBytes*2 agent:all
+host-agent/state/state-disk.ts disk.list agent:
+host-agent/state/state-disk.ts disk.makeFolder agent:
+host-agent/state/state-disk.ts disk.move agent:
+host-agent/state/state-disk.ts disk.publish*2 agent:probe
+host-agent/state/state-disk.ts disk.read agent:
+host-agent/state/state-disk.ts disk.readRange agent:
+host-agent/state/state-disk.ts disk.remove*4 agent:probe,reserve
+host-agent/state/state-disk.ts disk.replace*2 agent:reserve
+host-agent/state/state-disk.ts disk.sizeOf*3 agent:reserve
+host-agent/state/state-disk.ts disk.watch agent:
+host-agent/state/state.ts disk.list*2 agent:locks
+host-agent/state/state.ts disk.publish*3 agent:identity,lock
+host-agent/state/state.ts disk.remove agent:lock
+host-agent/state/state.ts disk.replace agent:incarnation
+host-agent/state/state.ts processes.isAlive agent:process
+host-agent/tasks/attempt-commands.ts disk.list agent:exec
+host-agent/tasks/attempt-commands.ts processes.killTree agent:attempt
+host-agent/tasks/attempt.ts disk.list agent:attempt
+host-agent/tasks/attempt.ts disk.makeFolder*2 agent:attempt
+host-agent/tasks/attempt.ts disk.publish*7 agent:attempt-spec,claim,exit,launch
+host-agent/tasks/attempt.ts disk.sizeOf*2 agent:exit,output
+host-agent/tasks/attempt.ts processes.answers agent:attempt
+host-agent/tasks/attempt.ts processes.isAlive agent:process
+host-agent/tasks/attempt.ts processes.killLeftovers agent:attempt
+host-agent/tasks/attempt.ts processes.startShim agent:attempt
+host-agent/tasks/tasks.ts disk.remove agent:attempt
+host-agent/tasks/tasks.ts disk.sizeOf agent:launch
+host-agent/tasks/tasks.ts link.renew agent:shim
+host-agent/tasks/tasks.ts processes.killTree agent:attempt
+host-agent/tasks/tasks.ts processes.open agent:attempt
+host-agent/tasks/tasks.ts processes.signal agent:attempt
+host-agent/tasks/tasks.ts processes.startShim agent:attempt
+monitor/api/health-routes.ts store.read monitor:meta
+monitor/api/requests.ts store.read monitor:jobs
+monitor/events/scheduler-events.ts http.stream monitor:get.events
+monitor/hosts/eligibility.ts store.attempt monitor:eligibility+ledger
+monitor/hosts/eligibility.ts store.read*2 monitor:eligibility+ledger
+monitor/jobs/bulk-writes.ts store.attempt monitor:jobs+versions
+monitor/jobs/bulk-writes.ts store.read monitor:jobs
+monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
+monitor/jobs/job-writes.ts store.read monitor:jobs
+monitor/limits/limits.ts store.attempt monitor:quotas,shared
+monitor/limits/quotas.ts store.list monitor:quotas
+monitor/limits/shared-resources.ts store.list monitor:shared
+monitor/monitor.ts server.close monitor:all
+monitor/monitor.ts server.listen monitor:all
+monitor/reaper/leftovers.ts store.attempt monitor:allocs
+monitor/reaper/retention.ts store.attempt*2 monitor:jobs,jobs+runs,outcomes
+monitor/runs/runs.ts store.attempt monitor:jobs+runs
+monitor/store/registration.ts store.attempt monitor:roles
+monitor/store/registration.ts store.closeSession monitor:session
+monitor/store/registration.ts store.openSession monitor:session
+monitor/store/store.ts store.oldestRevision monitor:cell
+monitor/store/store.ts upkeep.close monitor:database
+monitor/store/store.ts upkeep.compact monitor:database
+monitor/store/store.ts upkeep.defragment monitor:database
+monitor/store/store.ts upkeep.disarm monitor:database
+monitor/store/store.ts upkeep.measure*3 monitor:database
+monitor/view/view.ts store.follow monitor:cell
+schedulers/ownership/job-claims.ts store.attempt scheduler:owners
+schedulers/ownership/job-index.ts store.follow scheduler:jobs
+schedulers/ownership/job-intake.ts store.read scheduler:allocs+intents
+schedulers/ownership/job-loader.ts store.listMany scheduler:allocs+intents+outcomes,allocs+intents+outcomes+versions,allocs+outcomes
+schedulers/ownership/ownership.ts store.attempt scheduler:owners
+schedulers/preemption/victim-reader.ts store.read scheduler:allocs
+schedulers/scheduler.ts server.close scheduler:all
+schedulers/scheduler.ts server.listen scheduler:all
+schedulers/scheduler.ts store.attempt scheduler:roles
+schedulers/scheduler.ts store.closeSession scheduler:session
+schedulers/scheduler.ts store.openSession scheduler:session
+schedulers/state/owner-write.ts store.attempt scheduler:allocs,outcomes
+src/clients/arbiter-client.ts http.call scheduler:post.tickets
+src/clients/host-client.ts http.call*2 scheduler:delete.allocations.id,get.allocations,get.allocations.id,post.allocations.id.stop,put.allocations.id monitor:delete.allocations.id,get.allocations,get.allocations.id,get.allocations.id.exec.command,get.usage,post.allocations.id.exec,post.allocations.id.signal,post.allocations.id.stop
+src/clients/host-client.ts http.stream scheduler: monitor:get.allocations.id.logs
+src/clients/scheduler-client.ts http.call*2 monitor:get.jobs.namespace.job.why,get.status
+src/clients/scheduler-client.ts http.stream monitor:
+src/runtime/commit/attempt.ts store.history scheduler:allocs monitor:allocs
+src/runtime/commit/commit.ts store.attempt scheduler:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools monitor:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools
+src/runtime/commit/commit.ts store.read scheduler:ledger,ledger+pools monitor:ledger,ledger+pools
+src/runtime/commit/gang-intent.ts store.attempt*2 scheduler:intents monitor:intents
+src/runtime/commit/gang-intent.ts store.list scheduler:allocs monitor:allocs
+src/runtime/commit/gang-intent.ts store.read*2 scheduler:intents monitor:intents
+src/runtime/commit/read-back.ts store.attempt scheduler:intents,ledger monitor:ledger
+src/runtime/records/cell-meta.ts store.attempt*2 scheduler:meta
+src/runtime/records/cell-meta.ts store.read*2 scheduler:meta
+src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
+src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pools,roles,shared,switches monitor: arbiter:keeper,quotas,roles,switches
+src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
+`).map(siteOf);
 
 /** Every route of every role. `streams`: it may answer with one. */
-export const IO_ROUTES: readonly IoRoute[] = [
-  { role: 'agent', method: 'DELETE', path: '/v1/allocations/:id' },
-  { role: 'agent', method: 'GET', path: '/livez' },
-  { role: 'agent', method: 'GET', path: '/metrics' },
-  { role: 'agent', method: 'GET', path: '/readyz' },
-  { role: 'agent', method: 'GET', path: '/v1/allocations' },
-  { role: 'agent', method: 'GET', path: '/v1/allocations/:id' },
-  { role: 'agent', method: 'GET', path: '/v1/allocations/:id/exec/:command' },
-  { role: 'agent', method: 'GET', path: '/v1/allocations/:id/logs', streams: true },
-  { role: 'agent', method: 'GET', path: '/v1/reports', streams: true },
-  { role: 'agent', method: 'GET', path: '/v1/usage' },
-  { role: 'agent', method: 'POST', path: '/v1/allocations/:id/exec' },
-  { role: 'agent', method: 'POST', path: '/v1/allocations/:id/signal' },
-  { role: 'agent', method: 'POST', path: '/v1/allocations/:id/stop' },
-  { role: 'agent', method: 'PUT', path: '/v1/allocations/:id' },
-  { role: 'arbiter', method: 'GET', path: '/livez' },
-  { role: 'arbiter', method: 'GET', path: '/metrics' },
-  { role: 'arbiter', method: 'GET', path: '/readyz' },
-  { role: 'arbiter', method: 'GET', path: '/v1/grants' },
-  { role: 'arbiter', method: 'POST', path: '/v1/tickets' },
-  { role: 'monitor', method: 'DELETE', path: '/v1/quotas/:namespace' },
-  { role: 'monitor', method: 'DELETE', path: '/v1/shared/:name' },
-  { role: 'monitor', method: 'GET', path: '/livez' },
-  { role: 'monitor', method: 'GET', path: '/metrics' },
-  { role: 'monitor', method: 'GET', path: '/readyz' },
-  { role: 'monitor', method: 'GET', path: '/v1/allocations' },
-  { role: 'monitor', method: 'GET', path: '/v1/allocations/:id/exec/:command' },
-  { role: 'monitor', method: 'GET', path: '/v1/cell' },
-  { role: 'monitor', method: 'GET', path: '/v1/events', streams: true },
-  { role: 'monitor', method: 'GET', path: '/v1/hosts' },
-  { role: 'monitor', method: 'GET', path: '/v1/jobs' },
-  { role: 'monitor', method: 'GET', path: '/v1/jobs/:namespace/:job' },
-  { role: 'monitor', method: 'GET', path: '/v1/jobs/:namespace/:job/exit' },
-  { role: 'monitor', method: 'GET', path: '/v1/jobs/:namespace/:job/logs', streams: true },
-  { role: 'monitor', method: 'GET', path: '/v1/jobs/:namespace/:job/why' },
-  { role: 'monitor', method: 'GET', path: '/v1/quotas' },
-  { role: 'monitor', method: 'GET', path: '/v1/reports', streams: true },
-  { role: 'monitor', method: 'GET', path: '/v1/schedulers' },
-  { role: 'monitor', method: 'GET', path: '/v1/schema/job.json' },
-  { role: 'monitor', method: 'GET', path: '/v1/usage' },
-  { role: 'monitor', method: 'GET', path: '/version' },
-  { role: 'monitor', method: 'POST', path: '/v1/allocations/:id/exec' },
-  { role: 'monitor', method: 'POST', path: '/v1/allocations/:id/signal' },
-  { role: 'monitor', method: 'POST', path: '/v1/hosts/:host/eligibility' },
-  { role: 'monitor', method: 'POST', path: '/v1/jobs' },
-  { role: 'monitor', method: 'POST', path: '/v1/jobs/:namespace/:job/stop' },
-  { role: 'monitor', method: 'POST', path: '/v1/jobs/bulk' },
-  { role: 'monitor', method: 'POST', path: '/v1/runs' },
-  { role: 'monitor', method: 'PUT', path: '/v1/quotas/:namespace' },
-  { role: 'monitor', method: 'PUT', path: '/v1/shared/:name' },
-  { role: 'scheduler', method: 'GET', path: '/livez' },
-  { role: 'scheduler', method: 'GET', path: '/metrics', streams: true },
-  { role: 'scheduler', method: 'GET', path: '/readyz' },
-  { role: 'scheduler', method: 'GET', path: '/v1/events', streams: true },
-  { role: 'scheduler', method: 'GET', path: '/v1/jobs/:namespace/:job/why' },
-  { role: 'scheduler', method: 'GET', path: '/v1/status' },
-];
+export const IO_ROUTES: readonly IoRoute[] = linesOf(`
+agent DELETE /v1/allocations/:id
+agent GET /livez
+agent GET /metrics
+agent GET /readyz
+agent GET /v1/allocations
+agent GET /v1/allocations/:id
+agent GET /v1/allocations/:id/exec/:command
+agent GET /v1/allocations/:id/logs streams
+agent GET /v1/reports streams
+agent GET /v1/usage
+agent POST /v1/allocations/:id/exec
+agent POST /v1/allocations/:id/signal
+agent POST /v1/allocations/:id/stop
+agent PUT /v1/allocations/:id
+arbiter GET /livez
+arbiter GET /metrics
+arbiter GET /readyz
+arbiter GET /v1/grants
+arbiter POST /v1/tickets
+monitor DELETE /v1/quotas/:namespace
+monitor DELETE /v1/shared/:name
+monitor GET /livez
+monitor GET /metrics
+monitor GET /readyz
+monitor GET /v1/allocations
+monitor GET /v1/allocations/:id/exec/:command
+monitor GET /v1/cell
+monitor GET /v1/events streams
+monitor GET /v1/hosts
+monitor GET /v1/jobs
+monitor GET /v1/jobs/:namespace/:job
+monitor GET /v1/jobs/:namespace/:job/exit
+monitor GET /v1/jobs/:namespace/:job/logs streams
+monitor GET /v1/jobs/:namespace/:job/why
+monitor GET /v1/quotas
+monitor GET /v1/reports streams
+monitor GET /v1/schedulers
+monitor GET /v1/schema/job.json
+monitor GET /v1/usage
+monitor GET /version
+monitor POST /v1/allocations/:id/exec
+monitor POST /v1/allocations/:id/signal
+monitor POST /v1/hosts/:host/eligibility
+monitor POST /v1/jobs
+monitor POST /v1/jobs/:namespace/:job/stop
+monitor POST /v1/jobs/bulk
+monitor POST /v1/runs
+monitor PUT /v1/quotas/:namespace
+monitor PUT /v1/shared/:name
+scheduler GET /livez
+scheduler GET /metrics streams
+scheduler GET /readyz
+scheduler GET /v1/events streams
+scheduler GET /v1/jobs/:namespace/:job/why
+scheduler GET /v1/status
+`).map(routeOf);
