@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
@@ -11,6 +10,7 @@ import { artifactSource } from '../src/adapters/disk/artifact-source.ts';
 import { NO_CGROUPS } from '../src/adapters/processes/cgroups.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/processes/machine.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { builtFile } from '../src/adapters/system/package-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
@@ -276,17 +276,11 @@ function ownOomScore(): number {
   }
 }
 
-/** Beside the compiled agent, or in the build's folder when the agent runs from its sources. */
+/** In the build's folder, also when the agent runs from its sources. */
 function findShim(): ShimProgram {
-  const native = ['./native/moorage-shim', '../dist/host-agent/native/moorage-shim']
-    .map(pathOf)
-    .find(existsSync);
-  if (native !== undefined) return { kind: 'native', path: native };
-  const plain = ['./shim/main.js', '../dist/host-agent/shim/main.js'].map(pathOf).find(existsSync);
-  if (plain === undefined) throw new Error('there is no shim: build the project first');
+  const native = builtFile('host-agent/native/moorage-shim');
+  if (existsSync(native)) return { kind: 'native', path: native };
+  const plain = builtFile('host-agent/shim/main.js');
+  if (!existsSync(plain)) throw new Error('there is no shim: build the project first');
   return { kind: 'command', argv: [process.execPath, plain] };
-}
-
-function pathOf(relative: string): string {
-  return fileURLToPath(new URL(relative, import.meta.url));
 }

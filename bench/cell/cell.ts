@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
 import type { Bed } from '../testbed/testbed.ts';
 
@@ -21,7 +21,7 @@ export class BenchCell {
     this.#bed = bed;
     this.#name = name;
     this.processes = new ProcessGroup({
-      cliPath: fileURLToPath(new URL('../../cli/main.js', import.meta.url)),
+      cliPath: builtFile('cli/main.js'),
       logFolder: join(bed.folder, 'logs'),
       onEvent: (line) => process.stderr.write(`${line}\n`),
     });

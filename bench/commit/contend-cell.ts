@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { allocationCodec, sharedResourceCodec } from '../../src/wire/records/records.ts';
@@ -148,8 +148,7 @@ class Worker {
   readonly #gone: Promise<never>;
 
   constructor(order: WorkerOrder) {
-    const file = fileURLToPath(new URL('./contend-worker.js', import.meta.url));
-    this.#child = fork(file, [JSON.stringify(order)]);
+    this.#child = fork(builtFile('bench/commit/contend-worker.js'), [JSON.stringify(order)]);
     this.#gone = new Promise((_, reject) => {
       this.#child.once('exit', (code) => reject(new Error(`${order.name} ended with ${String(code)}`)));
     });

@@ -5,9 +5,9 @@
  * `decide-cells.ts` makes the cells and the requests.
  */
 import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
@@ -251,7 +251,7 @@ function settingOf(size: number): Setting {
  * the next.
  */
 function measureApart(what: string): Promise<readonly Figure[]> {
-  const child = fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--only', what]);
+  const child = fork(builtFile('bench/decide/decide.js'), [...process.argv.slice(2), '--only', what]);
   return new Promise((resolve, reject) => {
     let figures: readonly Figure[] = [];
     child.on('message', (message) => (figures = message as readonly Figure[]));

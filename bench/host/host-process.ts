@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import type { WorkerReady, WorkerUsage } from './host-worker.ts';
 
 /** A host-agent that can be killed and started again on the same folder. */
@@ -20,7 +20,7 @@ export interface WorkerProgram {
 }
 
 const BUILT: WorkerProgram = {
-  argv: [fileURLToPath(new URL('./host-worker.js', import.meta.url))],
+  argv: [builtFile('bench/host/host-worker.js')],
   shim: '',
 };
 

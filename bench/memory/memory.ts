@@ -8,8 +8,8 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 import { startBed } from '../testbed/testbed.ts';
@@ -85,8 +85,9 @@ async function measureScheduler(): Promise<MemoryReport> {
 }
 
 function start(worker: string, order: MemoryOrder | SchedulerMemoryOrder): ChildProcess {
-  const file = fileURLToPath(new URL(`./${worker}.js`, import.meta.url));
-  return fork(file, [JSON.stringify(order)], { execArgv: [...process.execArgv, '--expose-gc'] });
+  return fork(builtFile(`bench/memory/${worker}.js`), [JSON.stringify(order)], {
+    execArgv: [...process.execArgv, '--expose-gc'],
+  });
 }
 
 function reportOf(child: ChildProcess): Promise<MemoryReport> {

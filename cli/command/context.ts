@@ -45,11 +45,11 @@ async function connect(
   option: readonly string[],
   interrupted: AbortSignal,
 ): Promise<MonitorClient> {
-  const [{ fetchClient }, { MonitorClient }, { monitorAddresses }] = await Promise.all([
-    import('../../src/adapters/http/fetch-client.ts'),
+  const [{ nodeClient }, { MonitorClient }, { monitorAddresses }] = await Promise.all([
+    import('../../src/adapters/http/node-client.ts'),
     import('../../src/clients/monitor-client.ts'),
     import('./cell-address.ts'),
   ]);
   const addresses = monitorAddresses({ option, env: terminal.env, cwd: terminal.cwd });
-  return new MonitorClient(fetchClient(), addresses, interrupted);
+  return new MonitorClient(nodeClient(), addresses, interrupted);
 }

@@ -1,18 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PACKAGE_FOLDER } from '../../src/adapters/system/package-files.ts';
 
-/** From the package's own description, which lies two folders up in the sources and three in the build. */
+/** From the package's own description. */
 export const VERSION = readVersion();
 
 function readVersion(): string {
-  for (const place of ['../../package.json', '../../../package.json']) {
-    try {
-      const description = JSON.parse(readFileSync(new URL(place, import.meta.url), 'utf8')) as {
-        version?: string;
-      };
-      if (description.version !== undefined) return description.version;
-    } catch {
-      // The other place has it.
-    }
-  }
-  return 'unknown';
+  const text = readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }

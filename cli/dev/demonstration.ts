@@ -1,14 +1,15 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { builtFile, PACKAGE_FOLDER } from '../../src/adapters/system/package-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { collide } from './collision.ts';
 import type { Steps } from '../local-cell/steps.ts';
 
-const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
-const EXAMPLE = fileURLToPath(new URL('../../../examples/hello.yaml', import.meta.url));
+const CLI_PATH = builtFile('cli/main.js');
+const EXAMPLE = join(PACKAGE_FOLDER, 'examples', 'hello.yaml');
 
 /**
  * What a newcomer should see in the first minute: a job, a one-off run, and two schedulers that want the same place. Each

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { LocalCellOptions } from '../local-cell/local-cell.ts';
 import { idsOf, LocalCell } from '../local-cell/local-cell.ts';
 
@@ -30,19 +31,17 @@ export function devCell(
   interrupted: AbortSignal,
 ): { cell: LocalCell; start: () => Promise<void> } {
   const cell = new LocalCell({ ...options, compaction: 'as-served' });
-  const parts = [
-    () => cell.startEtcd(cell.isNew ? '' : ', on the data of the last start'),
-    () => cell.startArbiter(),
-    () => options.steps.step('hosts', () => startHosts(cell, options.hosts), idsOf),
-    () => cell.startMonitors(options.monitors),
-    () => cell.startSchedulers(SCHEDULERS),
-  ];
   const start = async (): Promise<void> => {
-    for (const part of parts) {
-      if (interrupted.aborted) return;
-      await part();
-    }
-    cell.announce();
+    await cell.startStore(cell.isNew ? '' : ', on the data of the last start');
+    if (interrupted.aborted) return;
+    const started = cell.startRoles({
+      hosts: () => options.steps.step('hosts', () => startHosts(cell, options.hosts), idsOf),
+      monitors: options.monitors,
+      schedulers: SCHEDULERS,
+    });
+    // Those that are still starting when it is interrupted are stopped with the others.
+    await Promise.race([started, once(interrupted, 'abort')]);
+    if (!interrupted.aborted) cell.announce();
   };
   return { cell, start };
 }

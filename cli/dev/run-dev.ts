@@ -82,9 +82,7 @@ async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Pr
 async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
   steps.line(`monitors:  ${cell.monitors.join('  ')}`);
   steps.line(`etcd:      ${cell.etcd}`);
-  steps.line(
-    'processes: ' + cell.processes.members.map(({ name, pid }) => `${name} ${String(pid)}`).join(', '),
-  );
+  steps.line('processes: ' + cell.members.map(({ name, pid }) => `${name} ${String(pid)}`).join(', '));
   steps.line(
     'From another terminal, in this folder: npx moorage ps · hosts · schedulers · events -f · run -- COMMAND',
   );

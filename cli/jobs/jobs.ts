@@ -2,7 +2,8 @@
  * Verbs about jobs, in the order of a job's life:
  *
  * - `validate.ts` checks job files; `explain.ts` prints what their fields mean.
- * - `run-file.ts` submits a file and follows the job; `run-once.ts` runs one command as if it ran here.
+ * - `run-file.ts` submits a file and follows the job; `run-once.ts` runs one command as if it ran here. Both submit
+ *   through `while-store-away.ts`, which waits for a store that is away.
  * - `ps.ts` lists jobs and allocations, `top.ts` what they use; `status.ts` shows one job, `why.ts` why it is not placed.
  * - `stop.ts` stops jobs, `wait.ts` waits for a phase.
  *

@@ -9,6 +9,7 @@ import { printAnswer } from '../output/output.ts';
 import { clockTime } from '../output/words.ts';
 import { followLogs } from '../tasks/logs.ts';
 import { readJobFile } from './validate.ts';
+import { whileStoreAway } from './while-store-away.ts';
 
 export interface RunFileOptions {
   readonly name?: string;
@@ -27,10 +28,12 @@ export async function runFile(context: Context, file: string, options: RunFileOp
   const timeoutMs = options.timeout === undefined ? null : readTimeout('run', options.timeout);
   const api = await context.api();
   const namespace = job.namespace === 'default' ? context.namespace : job.namespace;
-  const answer = await api.submit(
-    { ...jobToFile(job), namespace, name: options.name ?? job.name },
-    options.checkVersion === undefined ? {} : { ifMatch: options.checkVersion },
-  );
+  const submitted = { ...jobToFile(job), namespace, name: options.name ?? job.name };
+  const { checkVersion } = options;
+  const answer = await (checkVersion === undefined
+    ? whileStoreAway(context, () => api.submit(submitted))
+    : // A second delivery would find the version of the first, and be refused.
+      api.submit(submitted, { ifMatch: checkVersion }));
   const name = { namespace: answer.namespace, job: answer.name };
   if (options.detach) {
     await printAnswer(context, answer, { text: () => `${answer.name}\n` });

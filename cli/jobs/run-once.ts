@@ -11,6 +11,7 @@ import type { Context } from '../command/context.ts';
 import { CliError, EXIT, signalCode } from '../command/exit.ts';
 import type { LogPlace, LogSource, RelayOptions } from '../tasks/relay.ts';
 import { relay, relayRest } from '../tasks/relay.ts';
+import { whileStoreAway } from './while-store-away.ts';
 
 export interface RunOnceOptions {
   readonly name?: string;
@@ -50,7 +51,9 @@ export async function runOnce(
 ): Promise<number> {
   const job = oneOffJob(context, command, options);
   const api = await context.api();
-  const answer = await api.run(jobToFile(job), randomUUID());
+  // With the same key a second delivery finds the run of the first one.
+  const key = randomUUID();
+  const answer = await whileStoreAway(context, () => api.run(jobToFile(job), key));
   if (options.detach) {
     context.terminal.out(`${answer.job}\n`);
     return EXIT.ok;

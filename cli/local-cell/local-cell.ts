@@ -1,23 +1,23 @@
 /**
- * A whole cell on this machine, every role a process of its own on a free port. The caller starts the hosts: real ones for a
- * development cell, hollow ones for a replay.
+ * A whole cell on this machine, every role a process of its own on a free port. First the keys and the store; as soon as that
+ * answers, all roles side by side. The caller starts the hosts: real ones for a development cell, hollow ones for a replay.
  *
  * - `data-folder.ts` locks a folder for the cell's data.
- * - `processes.ts` starts the roles' processes and restarts those that end; `role-process.ts` is one process, from its start to
- *   its end, and `restarts.ts` the delay before the next start.
+ * - `processes.ts` starts the roles' processes, and `store-process.ts` the store's. `kept-process.ts` restarts those that end,
+ *   after the delay of `restarts.ts`; `role-process.ts` is one process of a role, from its start to its end.
  * - `steps.ts` prints the steps of the start.
  */
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type { EtcdProcess } from '../../src/adapters/etcd/server/server.ts';
-import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import type { DataFolder } from './data-folder.ts';
 import { takeDataFolder } from './data-folder.ts';
 import type { RunningProcess } from './processes.ts';
 import { ANY_PORT, ProcessGroup } from './processes.ts';
 import type { Steps } from './steps.ts';
+import type { StoreProcess } from './store-process.ts';
+import { storeProcess } from './store-process.ts';
 
 export interface LocalCellOptions {
   /** Where `.moorage/` is, or will be made. */
@@ -28,7 +28,7 @@ export interface LocalCellOptions {
   /** `off` keeps the store's history from its first revision, for a check at the end. */
   readonly compaction: 'as-served' | 'off';
   readonly steps: Steps;
-  /** A role ended by itself, or was started again. */
+  /** The store or a role ended by itself, or was started again. */
   readonly onEvent: (line: string) => void;
 }
 
@@ -39,7 +39,7 @@ export interface SchedulerStart {
 }
 
 /** The built command line that every role process is started with. */
-const CLI_PATH = fileURLToPath(new URL('../main.js', import.meta.url));
+const CLI_PATH = builtFile('cli/main.js');
 
 export class LocalCell {
   readonly folder: DataFolder;
@@ -47,8 +47,9 @@ export class LocalCell {
   readonly isNew: boolean;
   readonly processes: ProcessGroup;
   readonly #options: LocalCellOptions;
-  #etcd: EtcdProcess | null = null;
+  #store: StoreProcess | null = null;
   #monitors: readonly RunningProcess[] = [];
+  #schedulers: ReadonlySet<string> = new Set();
 
   constructor(options: LocalCellOptions) {
     this.#options = options;
@@ -65,8 +66,13 @@ export class LocalCell {
 
   /** The store's client address. */
   get etcd(): string {
-    if (this.#etcd === null) throw new Error('etcd is not up');
-    return this.#etcd.clientUrl;
+    if (this.#store === null) throw new Error('etcd is not up');
+    return this.#store.ready.clientUrl;
+  }
+
+  /** Every process of the cell, the store first. */
+  get members(): readonly { readonly name: string; readonly pid: number }[] {
+    return [...(this.#store === null ? [] : [this.#store]), ...this.processes.members];
   }
 
   get monitors(): readonly string[] {
@@ -79,34 +85,51 @@ export class LocalCell {
     return this.processes.start(id, [kind, ...common, ...more], { keepUp: true });
   }
 
-  async startEtcd(note = ''): Promise<void> {
-    await this.#options.steps.step(
-      'etcd',
-      async () => {
-        const found = await findEtcd({ env: process.env });
-        const off = this.#options.compaction === 'off' ? { autoCompaction: 'off' as const } : {};
-        this.#etcd = await startEtcd({ binary: found.path, dataFolder: this.folder.etcd, ...off });
-        return `${this.#etcd.clientUrl} (${found.version}, ${found.path})${note}`;
-      },
-      (text) => text,
-    );
-  }
-
-  async startArbiter(): Promise<void> {
-    const { steps } = this.#options;
+  /** The keys of the arbiter, then the store. */
+  async startStore(note = ''): Promise<void> {
+    const { steps, compaction, onEvent } = this.#options;
     await steps.step(
       'keys',
       () => makeKeyFiles(this.folder.keys),
       () => 'ticket keys, pinned by file',
     );
     await steps.step(
+      'etcd',
+      async () => {
+        const found = await findEtcd({ env: process.env });
+        const off = compaction === 'off' ? { autoCompaction: 'off' as const } : {};
+        const options = { binary: found.path, dataFolder: this.folder.etcd, ...off };
+        this.#store = storeProcess(options, onEvent);
+        await this.#store.start();
+        return `${this.etcd} (${found.version}, ${found.path})${note}`;
+      },
+      (text) => text,
+    );
+  }
+
+  /** Everything that needs nothing but the store: the arbiter, the monitors, these schedulers, and what `hosts` starts. */
+  async startRoles(roles: {
+    readonly hosts: () => Promise<unknown>;
+    readonly monitors: number;
+    readonly schedulers: readonly SchedulerStart[];
+  }): Promise<void> {
+    await Promise.all([
+      this.#startArbiter(),
+      roles.hosts(),
+      this.#startMonitors(roles.monitors),
+      this.#startSchedulers(roles.schedulers),
+    ]);
+  }
+
+  async #startArbiter(): Promise<void> {
+    await this.#options.steps.step(
       'arbiter',
       () => this.role('arbiter', 'arbiter-1', ['--keys', this.folder.keys]),
       (arbiter) => arbiter.ready.address,
     );
   }
 
-  async startMonitors(count: number): Promise<void> {
+  async #startMonitors(count: number): Promise<void> {
     const ids = Array.from({ length: count }, (_, index) => `monitor-${String(index + 1)}`);
     const kept = this.#options.compaction === 'off' ? ['--history-kept', 'all'] : [];
     this.#monitors = await this.#options.steps.step(
@@ -116,7 +139,8 @@ export class LocalCell {
     );
   }
 
-  async startSchedulers(schedulers: readonly SchedulerStart[]): Promise<void> {
+  async #startSchedulers(schedulers: readonly SchedulerStart[]): Promise<void> {
+    this.#schedulers = new Set(schedulers.map(({ id }) => id));
     await this.#options.steps.step(
       'schedulers',
       () =>
@@ -138,10 +162,13 @@ export class LocalCell {
     });
   }
 
-  /** Stops the roles, the last started first, then etcd. Also after a start that failed half way. */
+  /**
+   * Stops the schedulers, which would look for other places for what the hosts stop, then all other roles, then the store.
+   * Also after a start that failed half way.
+   */
   async stop(options: { readonly erase: boolean }): Promise<void> {
-    await this.processes.stopAll();
-    await this.#etcd?.stop();
+    await this.processes.stopAll(({ name }) => this.#schedulers.has(name));
+    await this.#store?.stop();
     this.folder.release(options.erase);
   }
 }

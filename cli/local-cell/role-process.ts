@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
+import type { ProcessEnd, ProcessLife } from './kept-process.ts';
 
 /** What a role prints on standard output when it serves. */
 export interface ReadyLine {
@@ -20,13 +21,6 @@ export interface RoleProcessOptions {
   readonly logFile: string;
 }
 
-/** How a process ended. */
-export interface RoleEnd {
-  /** A signal's name, an exit code, or why it could not be started. */
-  readonly how: string;
-  readonly livedMs: number;
-}
-
 const READY_TIMEOUT_MS = 30_000;
 /** Its output is read by then; only processes that it left running hold the pipes for longer, and they are logged too. */
 const LAST_OUTPUT_MS = 500;
@@ -38,11 +32,9 @@ const LINES_TOLD = 5;
  * only us and the order is ours; its standard input is a pipe from us, and it stops when that closes, so that it does not
  * outlive us even if we are killed.
  */
-export class RoleProcess {
-  /** Rejects when it ends or stays silent before its ready line; the message ends with the last lines of its log. */
+export class RoleProcess implements ProcessLife<ReadyLine> {
   readonly ready: Promise<ReadyLine>;
-  /** Never rejects. */
-  readonly ended: Promise<RoleEnd>;
+  readonly ended: Promise<ProcessEnd>;
   readonly #child: ChildProcess;
   #lastLines: readonly string[] = [];
 
@@ -78,12 +70,10 @@ export class RoleProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** What it logged last. */
   get lastLines(): readonly string[] {
     return this.#lastLines;
   }
 
-  /** SIGTERM, then SIGKILL after `graceMs`. Resolves when it is gone. */
   async stop(graceMs: number): Promise<void> {
     this.#child.kill('SIGTERM');
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);

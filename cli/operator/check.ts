@@ -3,7 +3,7 @@ import { checkHistory } from '../../sim/checkers/check-history.ts';
 import { VIOLATIONS_MAX } from '../../sim/checkers/replay/violations.ts';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
-import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
@@ -71,7 +71,7 @@ async function askHosts(
 ): Promise<{ listings: HostListing[]; silentHosts: string[] }> {
   const { entries } = await store.list(keys.hosts);
   const hosts = [...entries.values()].map((entry) => hostCodec.decode(entry.value));
-  const client = new HostClient(fetchClient());
+  const client = new HostClient(nodeClient());
   const listings: HostListing[] = [];
   const silentHosts: string[] = [];
   let next = 0;

@@ -26,15 +26,17 @@ export function ownCell(options: OwnCellOptions): { cell: LocalCell; start: () =
     args: ['--kind', 'batch', ...conflictCheck],
   }));
   const start = async (): Promise<void> => {
-    await cell.startEtcd();
-    await cell.startArbiter();
-    await options.steps.step(
-      'hosts',
-      () => startHosts(cell, options.hosts),
-      () => `${String(options.hosts.length)} hollow hosts in one process`,
-    );
-    await cell.startMonitors(MONITORS);
-    await cell.startSchedulers(schedulers);
+    await cell.startStore();
+    await cell.startRoles({
+      hosts: () =>
+        options.steps.step(
+          'hosts',
+          () => startHosts(cell, options.hosts),
+          () => `${String(options.hosts.length)} hollow hosts in one process`,
+        ),
+      monitors: MONITORS,
+      schedulers,
+    });
     cell.announce();
   };
   return { cell, start };

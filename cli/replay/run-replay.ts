@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { checkCell, exitOf, renderCheck } from '../operator/check.ts';
@@ -55,7 +55,7 @@ export async function replay(context: Context, folder: string, options: ReplayOp
   try {
     steps.line(`cell "${cell.folder.name}" for ${String(pods.length)} pods`);
     await start();
-    const api = new MonitorClient(fetchClient(), { urls: cell.monitors, from: 'the replay' });
+    const api = new MonitorClient(nodeClient(), { urls: cell.monitors, from: 'the replay' });
     let code = await run(context, api, { folder, pods, options, namespace: 'replay' });
     if (options.check && !context.interrupted.aborted) code = Math.max(code, await verify(context, cell));
     if (options.keep) await stay(context, cell, steps);

@@ -1,6 +1,5 @@
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
 import type { SeedReport } from './run-seed.ts';
 import type { SeedSetting } from './seeds.ts';
 
@@ -42,12 +41,15 @@ function runWorker(
   next: () => number | null,
   onReport: (report: SeedReport) => void,
 ): Promise<void> {
-  // Compiled or not, the worker lies beside this file and has its extension.
-  const file = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url));
-  const worker = new Worker(file, {
-    workerData: setting,
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-  });
+  // From its sources when this file is.
+  const isSource = import.meta.url.endsWith('.ts');
+  const worker = new Worker(
+    isSource ? new URL('./worker.ts', import.meta.url) : builtFile('sim/seeds/worker.js'),
+    {
+      workerData: setting,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    },
+  );
   return new Promise((resolve, reject) => {
     let open = 0;
     const feed = (): void => {

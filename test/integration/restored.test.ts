@@ -8,7 +8,7 @@ import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
 import type { EtcdProcess } from '../../src/adapters/etcd/server/server.ts';
 import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
-import { fetchClient } from '../../src/adapters/http/fetch-client.ts';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { HttpError } from '../../src/ports/http.ts';
@@ -22,7 +22,7 @@ const CELL = 'again';
 
 describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snapshot', () => {
   const folder = testFolder();
-  const http = fetchClient();
+  const http = nodeClient();
   const roles = new ProcessGroup({ cliPath: CLI, logFolder: join(folder.path, 'logs') });
   let etcd: EtcdProcess | null = null;
   let proxy: TcpProxy | null = null;

@@ -54,11 +54,12 @@ it('a role that dies again and again is started again, and why it cannot is told
   await isTold(/is up again after/);
   expect(readFileSync(starts, 'utf8')).toHaveLength(6);
   expect(role.pid).not.toBe(first);
-  expect(told[0]).toMatch(
+  expect(told[0]).toBe('role-1 ended (SIGKILL); it is started again');
+  expect(told[1]).toMatch(
     /^role-1 ended \(exit code 3\), 2 times in a row soon after its start; it is started/,
   );
-  expect(told[0]).toMatch(/logs\/role-1\.log, ends with:\n {2}no 2: the key file is not there/);
-  expect(told).toHaveLength(5);
+  expect(told[1]).toMatch(/logs\/role-1\.log, ends with:\n {2}no 2: the key file is not there/);
+  expect(told).toHaveLength(6);
   await group.stopAll();
   expect(() => process.kill(role.pid, 0)).toThrow();
   expect(readFileSync(starts, 'utf8')).toHaveLength(6);

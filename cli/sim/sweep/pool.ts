@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { builtFile } from '../../../src/adapters/system/package-files.ts';
 import { onAbort } from '../../../src/ports/on-abort.ts';
 import type { FinishedPoint, PointTask, ThreadOrder } from './task.ts';
 
@@ -62,8 +63,11 @@ class Thread {
   #running: Running | null = null;
 
   constructor() {
-    const built = import.meta.url.endsWith('.js');
-    this.#worker = new Worker(new URL(built ? './worker.js' : './worker.ts', import.meta.url));
+    // From its sources when this file is.
+    const isSource = import.meta.url.endsWith('.ts');
+    this.#worker = new Worker(
+      isSource ? new URL('./worker.ts', import.meta.url) : builtFile('cli/sim/sweep/worker.js'),
+    );
     this.#worker.on('message', (message: Message) => this.#receive(message));
     this.#worker.on('error', (error) => this.#running?.fail(error));
     this.#worker.on('exit', () => this.#running?.fail(new Error('the thread of a run ended before the run')));

@@ -3,12 +3,12 @@
  * `worker.ts` carries them out and sends the results back, `calls.ts` has the messages.
  */
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Cgroups } from '../../ports/cgroups.ts';
 import type { Disk } from '../../ports/disk.ts';
 import { nodeDisk } from '../disk/disk.ts';
 import { linuxCgroups } from '../processes/cgroups.ts';
+import { builtFile } from '../system/package-files.ts';
 import { ThreadCalls } from './thread-calls.ts';
 
 export interface FileThread {
@@ -28,8 +28,8 @@ export interface FileThread {
  */
 export function openFileThread(root: string): FileThread {
   const local = { disk: nodeDisk(root), cgroups: linuxCgroups() };
-  const program = findWorker();
-  if (program === undefined) return { ...local, close: () => Promise.resolve() };
+  const program = builtFile('src/adapters/file-thread/worker.js');
+  if (!existsSync(program)) return { ...local, close: () => Promise.resolve() };
   // Without the process's own `--import`s: the thread needs none of them.
   const worker = new Worker(program, { workerData: { root }, execArgv: [] });
   const calls = new ThreadCalls(worker, local);
@@ -38,13 +38,6 @@ export function openFileThread(root: string): FileThread {
     cgroups: cgroupsThrough(calls, local.cgroups),
     close: calls.close,
   };
-}
-
-/** Beside this file when that is compiled, else in the build's folder. */
-function findWorker(): URL | undefined {
-  return ['./worker.js', '../../../dist/src/adapters/file-thread/worker.js']
-    .map((path) => new URL(path, import.meta.url))
-    .find((url) => existsSync(fileURLToPath(url)));
 }
 
 function diskThrough(calls: ThreadCalls, local: Disk): Disk {

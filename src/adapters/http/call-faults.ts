@@ -1,8 +1,5 @@
 import { HttpError } from '../../ports/http.ts';
 
-/** `fetch` refuses the ports of some old services, with a message and no code. */
-const BAD_PORT = 'bad port';
-
 /** Failures that come before any byte of the request could have left. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
@@ -16,7 +13,7 @@ const NEVER_SENT = new Set([
   'UND_ERR_CLOSED',
   'ERR_INVALID_URL',
   'ERR_INVALID_ARG_TYPE',
-  BAD_PORT,
+  'ERR_INVALID_PROTOCOL',
 ]);
 
 /**
@@ -26,12 +23,12 @@ const NEVER_SENT = new Set([
  */
 export function httpErrorOf(error: unknown, url: string, sentAnyway: boolean): HttpError {
   if (error instanceof HttpError) return error;
-  const code = codeOf(error) ?? (causeOf(error) === BAD_PORT ? BAD_PORT : null);
+  const code = codeOf(error);
   const sent = sentAnyway || code === null || !NEVER_SENT.has(code);
   return new HttpError(`${originOf(url)}: ${code ?? causeOf(error)}`, { sent, cause: error });
 }
 
-/** The code of the error, of its cause (`fetch failed`), or of the first of those it gathers (one per address tried). */
+/** The code of the error, of its cause, or of the first of those it gathers (one per address tried). */
 function codeOf(error: unknown, depth = 0): string | null {
   if (typeof error !== 'object' || error === null || depth > 3) return null;
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
@@ -39,7 +36,7 @@ function codeOf(error: unknown, depth = 0): string | null {
   return codeOf(cause, depth + 1) ?? codeOf(Array.isArray(errors) ? errors[0] : null, depth + 1);
 }
 
-/** The message of the cause, where there is one: `fetch failed` says nothing. */
+/** The message of the cause, where there is one. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;

@@ -5,7 +5,7 @@
  * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
  * `channel-server.ts` takes upgrades, with `route-match.ts`; `channel-client.ts` opens
  * channels. Calls: `client-core.ts` has the rules of a call (deadline, size, errors), over undici for roles (`client.ts`) or
- * the built-in fetch for the command line (`fetch-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
+ * Node's own module for the command line (`node-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
  * surely was not sent.
  */
 import type {

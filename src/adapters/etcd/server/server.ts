@@ -27,6 +27,8 @@ export interface StartEtcdOptions {
   /** Further flags of the server. */
   readonly flags?: readonly string[];
   readonly readyTimeoutMs?: number;
+  /** Ends a start that is under way. */
+  readonly signal?: AbortSignal;
 }
 
 export interface EtcdMember {
@@ -39,6 +41,8 @@ export interface EtcdMember {
 export interface EtcdProcess {
   /** `http://127.0.0.1:<port>` */
   readonly clientUrl: string;
+  /** To start it again as the same member, on the same ports. */
+  readonly member: EtcdMember;
   readonly pid: number;
   /** Resolves when the process has ended, for whatever reason. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
@@ -69,11 +73,14 @@ export async function startEtcd(options: StartEtcdOptions): Promise<EtcdProcess>
     const { name } = member;
     const child = launch(options, clientUrl, member);
     const ended = endOf(child);
-    const process_: EtcdProcess = { clientUrl, pid: child.pid ?? 0, ended, stop: () => stop(child, ended) };
+    const process_: EtcdProcess = {
+      ...{ clientUrl, member, pid: child.pid ?? 0, ended },
+      stop: () => stop(child, ended),
+    };
     const problem = await waitReady(options, process_, name);
     if (problem === null) return process_;
     await process_.stop();
-    const tail = logTail(options.dataFolder);
+    const tail = etcdLogTail(options.dataFolder).join('\n');
     const isPortTaken = /address already in use/.test(tail) && options.clientPort === undefined;
     if (!isPortTaken || start === STARTS_MAX) throw new Error(`etcd did not start: ${problem}\n${tail}`);
   }
@@ -160,6 +167,7 @@ async function waitReady(options: StartEtcdOptions, etcd: EtcdProcess, name: str
   try {
     while (performance.now() < deadline) {
       if (exited) return 'it ended at once';
+      if (options.signal?.aborted === true) return 'it was told to end';
       if (await answers(client, name)) return null;
       await Promise.race([sleep(PROBE_PAUSE_MS), etcd.ended]);
     }
@@ -216,7 +224,8 @@ async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-function logTail(dataFolder: string): string {
+/** The last lines of the log of the server with this data. */
+export function etcdLogTail(dataFolder: string): readonly string[] {
   const lines = readFileSync(join(dataFolder, 'etcd.log'), 'utf8').trimEnd().split('\n');
-  return lines.slice(-LOG_TAIL_LINES).join('\n');
+  return lines.slice(-LOG_TAIL_LINES);
 }

@@ -2,7 +2,7 @@ import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fastifyServer } from '../../../../src/adapters/http/http.ts';
 import { undiciClient } from '../../../../src/adapters/http/client.ts';
-import { fetchClient } from '../../../../src/adapters/http/fetch-client.ts';
+import { nodeClient } from '../../../../src/adapters/http/node-client.ts';
 import { MemoryNetwork } from '../../../support/memory-network.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import type { HttpClient, HttpListener, HttpServer, Route } from '../../../../src/ports/http.ts';
@@ -13,7 +13,7 @@ import type { Problem } from '../../../../src/wire/api/problem.ts';
 const network = new MemoryNetwork();
 const pairs: readonly [name: string, server: () => HttpServer, client: () => HttpClient][] = [
   ['fastify and undici', () => fastifyServer({ log: silentLog }), () => undiciClient()],
-  ['fastify and fetch', () => fastifyServer({ log: silentLog }), () => fetchClient()],
+  ["fastify and Node's own client", () => fastifyServer({ log: silentLog }), () => nodeClient()],
   ['memory', () => network.server(), () => network.client()],
 ];
 

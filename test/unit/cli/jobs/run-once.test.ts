@@ -56,6 +56,42 @@ test('I20 the same key goes to the next monitor when the first one may have take
   expect(posts[0]?.body).toEqual(posts[1]?.body);
 });
 
+const AWAY = { status: 503, body: { status: 503, code: 'store-unavailable', detail: 'the store is away' } };
+
+test('S3.50 a run that is submitted while the store is away is sent again with its key until the store is back', async () => {
+  let posts = 0;
+  const { code, http, terminal } = await outcome({
+    [A]: (call, path) =>
+      call.method === 'POST' && (posts += 1) < 4 ? AWAY : monitor(ENDED, 'hello\n', 'oops\n')(call, path),
+  });
+  expect(code).toBe(7);
+  const keys = http.calls.filter(({ method }) => method === 'POST').map(({ headers }) => headers);
+  expect(keys).toHaveLength(4);
+  expect(new Set(keys.map((headers) => headers?.['idempotency-key'])).size).toBe(1);
+  // Said once, however often it is tried.
+  expect(terminal.stderr).toBe('moorage: the store is away; trying again for 30 s\noops\n');
+});
+
+test('S3.50 a run is given up after 30 s without the store, with what to do', async () => {
+  const http = new FakeHttp({ [A]: () => AWAY });
+  const { context, terminal } = fakeContext(http, [A]);
+  const startMs = terminal.nowMs();
+  await expect(runOnce(context, ['true'], options)).rejects.toMatchObject({
+    exitCode: EXIT.unreachable,
+    message: expect.stringContaining('still not submitted after 30 s') as string,
+    hint: expect.stringContaining('moorage ps') as string,
+  });
+  expect(terminal.nowMs() - startMs).toBe(30_000);
+});
+
+test('a store that refuses for good is not asked again', async () => {
+  const body = { status: 503, code: 'store-no-space', detail: 'the store is full' };
+  const http = new FakeHttp({ [A]: () => ({ status: 503, body }) });
+  const { context } = fakeContext(http, [A]);
+  await expect(runOnce(context, ['true'], options)).rejects.toThrow('the store is full');
+  expect(http.asked).toHaveLength(1);
+});
+
 test('a monitor that dies in the middle costs no byte and repeats none', async () => {
   let alive = true;
   const dying: Handler = (call, path) => {
