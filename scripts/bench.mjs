@@ -9,7 +9,7 @@ const [name, ...rest] = process.argv.slice(2);
 // Each room holds some benches and what they share; only a bench reads options.
 const benches = new Map(
   readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith('.js') && readFileSync(join(folder, file), 'utf8').includes('parseArgs'))
+    .filter((file) => file.endsWith('.js') && readFileSync(join(folder, file), 'utf8').includes('= flagsOf('))
     .map((file) => [basename(file, '.js'), join(folder, file)])
     .sort(),
 );

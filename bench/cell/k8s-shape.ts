@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
@@ -11,6 +10,7 @@ import { BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import { startBed } from '../testbed/testbed.ts';
 import { makeRawWriter } from '../commit/raw-commits.ts';
 import { BenchCell } from './cell.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
 /**
  * The shape of the Kubernetes scheduler's own benchmark (`SchedulingBasic/5000Nodes_10000Pods` of its scheduler_perf): a
@@ -18,29 +18,24 @@ import { BenchCell } from './cell.ts';
  * through the API to one scheduler, on thousands of equal hosts. Counted from the first submission to the last commit;
  * starts on the hosts go on meanwhile and after. Every role is a process of its own, all on this machine, etcd included.
  */
-const { values } = parseArgs({
-  options: {
-    hosts: { type: 'string', default: '5000' },
-    tasks: { type: 'string', default: '10000' },
-    /** Placed and started before the time is taken. */
-    init: { type: 'string', default: '1000' },
-    together: { type: 'string', default: '1000' },
-    /** So many share the jobs: with more than one, what they cost each other. */
-    schedulers: { type: 'string', default: '1' },
-    tickets: { type: 'boolean', default: false },
-    /** Without a warm-up: the schedulers' code is compiled while it is measured. */
-    cold: { type: 'boolean', default: false },
-    seed: { type: 'string', default: '1' },
-    timeout: { type: 'string', default: '300' },
-    /** Ends with the last commit: the tasks placed are not waited for until they run. */
-    'placed-only': { type: 'boolean', default: false },
-  },
+const flags = flagsOf({
+  hosts: 5_000,
+  tasks: 10_000,
+  /** Placed and started before the time is taken. */
+  init: 1_000,
+  together: 1_000,
+  /** So many share the jobs: with more than one, what they cost each other. */
+  schedulers: 1,
+  tickets: false,
+  /** Without a warm-up: the schedulers' code is compiled while it is measured. */
+  cold: false,
+  seed: 1,
+  timeout: 300,
+  /** Ends with the last commit: the tasks placed are not waited for until they run. */
+  'placed-only': false,
 });
-const tasks = Number(values.tasks);
-const init = Number(values.init);
-const together = Math.min(Number(values.together), BULK_JOBS_MAX);
-const schedulers = Number(values.schedulers);
-const { tickets } = values;
+const { hosts, tasks, init, schedulers, tickets, cold, seed } = flags;
+const together = Math.min(flags.together, BULK_JOBS_MAX);
 /** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
 const KUBERNETES_PER_SECOND = 201;
 const WANTED_RATIO = 30;
@@ -51,7 +46,7 @@ const BEAT = '10s';
 const SILENCE = '40s';
 const POLL_MS = 500;
 /** Starts are no part of the figure; they are looked at for so long. */
-const STARTS_MAX_MS = values['placed-only'] ? 0 : 30_000;
+const STARTS_MAX_MS = flags['placed-only'] ? 0 : 30_000;
 
 const bed = await startBed();
 const { etcd, store } = bed;
@@ -87,7 +82,7 @@ const CALLS_AT_ONCE = 2;
 
 /** So many jobs of one task each. */
 async function submit(client: MonitorClient, namespace: string, jobs: number): Promise<void> {
-  const tag = String(seededRandom(Number(values.seed)).below(1_000_000));
+  const tag = String(seededRandom(seed).below(1_000_000));
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < jobs) {
@@ -139,37 +134,34 @@ try {
   await makeKeyFiles(keys);
   if (tickets) await cell.role('arbiter', ['--keys', keys]);
   const signed = tickets ? ['--keys', keys] : ['--no-tickets'];
-  const size = ['--count', values.hosts, '--cpu', '4', '--memory', '32Gi'];
+  const size = ['--count', String(hosts), '--cpu', '4', '--memory', '32Gi'];
   await cell.role('hollow', [...size, '--beat', BEAT, ...signed]);
   const monitor = await cell.role('monitor', ['--silence', SILENCE]);
   const batch = [
     '--kind',
     'batch',
     ...(tickets ? [] : ['--no-tickets']),
-    ...(values.cold ? ['--rehearse', 'never'] : []),
+    ...(cold ? ['--rehearse', 'never'] : []),
   ];
   for (let number = 1; number <= schedulers; number++) await cell.role('scheduler', batch, number);
   const client = new MonitorClient(http, { urls: [monitor.ready.address], from: 'the bench' });
-  const deadlineMs = performance.now() + Number(values.timeout) * 1_000;
+  const deadlineMs = performance.now() + flags.timeout * 1_000;
   // A job beforehand: every connection is open, and every path has been taken once.
   const commits = watchCommits(MEASURED);
   await runFirstJob(client, deadlineMs);
   await untilHostsReport(client, deadlineMs);
   await submit(client, 'init', init);
   await untilRunning(client, 'init', init);
-  if (!values.cold) await cell.untilSchedulersRest(deadlineMs);
+  if (!cold) await cell.untilSchedulersRest(deadlineMs);
   const startMs = performance.now();
   const startRevision = (await store.read([])).revision;
   const startCpu = cell.cpuSeconds();
   await submit(client, MEASURED, tasks);
   const submittedMs = performance.now();
-  const late = setTimeout(
-    () => {
-      process.stderr.write(`only ${String(commits.count())} of the tasks were placed in time\n`);
-      process.exit(1);
-    },
-    Number(values.timeout) * 1_000,
-  );
+  const late = setTimeout(() => {
+    process.stderr.write(`only ${String(commits.count())} of the tasks were placed in time\n`);
+    process.exit(1);
+  }, flags.timeout * 1_000);
   const committedMs = await commits.done;
   const committedCpu = cell.cpuSeconds();
   const transactions = (await store.read([])).revision - startRevision;
@@ -185,8 +177,8 @@ try {
   const committed = statuses.map((one) => one.committed);
   const raw = await rawPerSecond();
   console.log(
-    `k8s-shape hosts=${values.hosts} tasks=${values.tasks} init=${values.init} together=${String(together)} schedulers=${values.schedulers} tickets=${tickets ? 'on' : 'off'} rehearsed=${values.cold ? 'no' : 'yes'}` +
-      ` etcd=${bed.etcdVersion} seed=${values.seed} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
+    `k8s-shape hosts=${String(hosts)} tasks=${String(tasks)} init=${String(init)} together=${String(together)} schedulers=${String(schedulers)} tickets=${tickets ? 'on' : 'off'} rehearsed=${cold ? 'no' : 'yes'}` +
+      ` etcd=${bed.etcdVersion} seed=${String(seed)} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
       ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
       ` ratio_to_${String(KUBERNETES_PER_SECOND)}=${(perSecond / KUBERNETES_PER_SECOND).toFixed(1)} wanted=>=${String(WANTED_RATIO)}`,
@@ -229,8 +221,8 @@ async function untilHostsReport(client: MonitorClient, deadlineMs: number): Prom
 
 async function rawPerSecond(): Promise<number> {
   const raw = makeRawWriter({
-    ...{ endpoints: [etcd.clientUrl], keys: cellKeys('raw'), hosts: Number(values.hosts) },
-    ...{ together: 64, inFlight: 8, seed: Number(values.seed) },
+    ...{ endpoints: [etcd.clientUrl], keys: cellKeys('raw'), hosts },
+    ...{ together: 64, inFlight: 8, seed: seed },
   });
   try {
     const startMs = performance.now();

@@ -1,21 +1,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { devCell } from '../../cli/dev/dev-cell.ts';
 import { Steps } from '../../cli/local-cell/steps.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { RunAnswer } from '../../src/wire/api/monitor-api.ts';
 import { percentile } from '../testbed/percentile.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
 /**
  * One-off runs on an idle cell of separate processes: from just before the submission to the first byte of output, one
  * after the other. `npm run bench -- oneoff --runs 300`
  */
-const { values } = parseArgs({
-  options: { runs: { type: 'string', default: '300' }, warmup: { type: 'string', default: '30' } },
-});
+const { runs, warmup } = flagsOf({ runs: 300, warmup: 30 });
 
 const CALL_TIMEOUT_MS = 10_000;
 
@@ -63,9 +61,8 @@ async function measure(): Promise<void> {
   try {
     await start();
     const monitor = cell.monitors[0] ?? '';
-    const warmup = Number(values.warmup);
     const timesMs: number[] = [];
-    for (let n = 0; n < warmup + Number(values.runs); n++) {
+    for (let n = 0; n < warmup + runs; n++) {
       const elapsedMs = await firstByteMs(http, monitor, n);
       if (n >= warmup) timesMs.push(elapsedMs);
     }

@@ -20,7 +20,6 @@
  * `contend.ts` is the other bench of this room: several scheduler processes (`contend-worker.ts`) on one cell
  * (`contend-cell.ts`), which `half-full.ts` fills.
  */
-import { parseArgs } from 'node:util';
 import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
 import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
@@ -32,29 +31,23 @@ import { percentile } from '../testbed/percentile.ts';
 import { makeRawWriter } from './raw-commits.ts';
 import { warmMemory } from '../testbed/warm-memory.ts';
 import { makeWholePath } from './whole-commits.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
-const { values } = parseArgs({
-  options: {
-    hosts: { type: 'string', default: '10000' },
-    placements: { type: 'string', default: '25600' },
-    together: { type: 'string', default: '64' },
-    inFlight: { type: 'string', default: '8' },
-    rounds: { type: 'string', default: '10' },
-    seed: { type: 'string', default: '1' },
-  },
+const { hosts, placements, together, inFlight, seed, ...flags } = flagsOf({
+  hosts: 10_000,
+  placements: 25_600,
+  /** Of one transaction: each on a host of its own. */
+  together: 64,
+  inFlight: 8,
+  rounds: 10,
+  seed: 1,
 });
-const hosts = Number(values.hosts);
-const placements = Number(values.placements);
 /** Of all three ways alike, not counted: in the first the engine still compiles what the client does for each placement. */
 const WARM_UP_ROUNDS = 1;
 /** More than the server's heap grows by in one turn. */
 const MEMORY_MIB = 512;
 const WAYS = ['raw', 'direct', 'whole'] as const;
 type Way = (typeof WAYS)[number];
-/** Placements of one transaction: each on a host of its own. */
-const together = Number(values.together);
-const inFlight = Number(values.inFlight);
-const seed = Number(values.seed);
 
 /** The same transactions in all three ways: what the server takes beyond its default is not used. */
 const bed = await startBed({ limits: DEFAULT_STORE_LIMITS });
@@ -74,7 +67,7 @@ const write: Readonly<Record<Way, () => Promise<void>>> = {
 
 try {
   const rounds: Readonly<Record<Way, readonly Turn[]>>[] = [];
-  for (let round = 1 - WARM_UP_ROUNDS; round <= Number(values.rounds); round++) {
+  for (let round = 1 - WARM_UP_ROUNDS; round <= flags.rounds; round++) {
     const turns: Record<Way, Turn[]> = { raw: [], direct: [], whole: [] };
     for (const way of [...WAYS, ...WAYS.toReversed()]) turns[way].push(await turnOf(write[way]));
     if (round > 0) rounds.push(turns);

@@ -1,9 +1,9 @@
-import { parseArgs } from 'node:util';
 import type { Bed } from '../testbed/testbed.ts';
 import { startBed } from '../testbed/testbed.ts';
-import type { CellEnd, ContendOptions, Slice } from './contend-cell.ts';
+import type { CellEnd, Slice } from './contend-cell.ts';
 import { ContendCell } from './contend-cell.ts';
 import { percentile } from '../testbed/percentile.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
 /**
  * Several scheduler processes on one half-full cell: the rate of all together against that of one, how often they were in
@@ -14,32 +14,21 @@ import { percentile } from '../testbed/percentile.ts';
  * measured. Then they take turns of a second, there and back (1 4 4 1): so each is slowed alike when the
  * machine or the server becomes slower within a round.
  */
-const { values } = parseArgs({
-  options: {
-    hosts: { type: 'string', default: '10000' },
-    processes: { type: 'string', default: '1,2,4,8' },
-    together: { type: 'string', default: '64' },
-    inFlight: { type: 'string', default: '8' },
-    seconds: { type: 'string', default: '1' },
-    rounds: { type: 'string', default: '3' },
-    /** How often they take their turns in a round, there and back. */
-    turns: { type: 'string', default: '3' },
-    seed: { type: 'string', default: '1' },
-    strangers: { type: 'boolean', default: false },
-    pool: { type: 'boolean', default: false },
-    warmUp: { type: 'string', default: '50000' },
-  },
+const options = flagsOf({
+  hosts: 10_000,
+  processes: '1,2,4,8',
+  together: 64,
+  inFlight: 8,
+  seconds: 1,
+  rounds: 3,
+  /** How often they take their turns in a round, there and back. */
+  turns: 3,
+  seed: 1,
+  strangers: false,
+  pool: false,
+  warmUp: 50_000,
 });
-const options: ContendOptions = {
-  hosts: Number(values.hosts),
-  together: Number(values.together),
-  inFlight: Number(values.inFlight),
-  seed: Number(values.seed),
-  seconds: Number(values.seconds),
-  warmUp: Number(values.warmUp),
-  ...{ strangers: values.strangers, pool: values.pool },
-};
-const counts = values.processes.split(',').map(Number);
+const counts = options.processes.split(',').map(Number);
 
 /** One round's slices and ends, by number of processes. */
 interface Round {
@@ -49,7 +38,7 @@ interface Round {
 }
 
 const rounds: Round[] = [];
-for (let n = 1; n <= Number(values.rounds); n++) rounds.push(await runRound());
+for (let n = 1; n <= options.rounds; n++) rounds.push(await runRound());
 for (const count of counts) reportOn(count);
 for (const count of counts) if (count !== 1) reportRatio(count);
 
@@ -67,7 +56,7 @@ async function runRoundOn(bed: Bed): Promise<Round> {
   const cells = new Map<number, ContendCell>();
   for (const count of counts) cells.set(count, await ContendCell.start(bed, count, options));
   const slices = new Map<number, Slice[]>(counts.map((count) => [count, []]));
-  for (let turn = 1; turn <= Number(values.turns); turn++)
+  for (let turn = 1; turn <= options.turns; turn++)
     for (const count of [...counts, ...counts.toReversed()])
       slices.get(count)?.push(await (cells.get(count) as ContendCell).slice());
   for (const [count, of] of slices)
@@ -103,8 +92,8 @@ function reportOn(count: number): void {
     sum(ends.map(part)) / sum(ends.map(whole));
   const durations = slices.flatMap((slice) => slice.durationsMs);
   console.log(
-    `contend processes=${String(count)} hosts=${values.hosts} together=${values.together} in_flight=${values.inFlight} ` +
-      `strangers=${String(values.strangers)} pool=${String(values.pool)} etcd=${rounds[0]?.etcdVersion ?? ''} seed=${values.seed} ` +
+    `contend processes=${String(count)} hosts=${String(options.hosts)} together=${String(options.together)} in_flight=${String(options.inFlight)} ` +
+      `strangers=${String(options.strangers)} pool=${String(options.pool)} etcd=${rounds[0]?.etcdVersion ?? ''} seed=${String(options.seed)} ` +
       `per_second=${of((one) => one.perSecond).toFixed(0)} ` +
       `slices=${spread(slices.map((one) => one.perSecond))} ` +
       `cpu_us_each=${of((one) => one.cpuUsEach).toFixed(1)} ` +
@@ -133,7 +122,7 @@ function reportRatio(count: number): void {
   const ratios = rounds.map((round) => rate(round, count) / rate(round, 1));
   const [low, high] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
   console.log(
-    `contend ratio processes-${String(count)}-to-1 seed=${values.seed} value=${median(ratios).toFixed(2)} ` +
+    `contend ratio processes-${String(count)}-to-1 seed=${String(options.seed)} value=${median(ratios).toFixed(2)} ` +
       `rounds=${low}..${high}${count === 4 ? ' wanted=>=0.90' : ''}`,
   );
 }

@@ -5,7 +5,6 @@
  * `decide-cells.ts` makes the cells and the requests.
  */
 import { fork } from 'node:child_process';
-import { parseArgs } from 'node:util';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import type { Group } from '../../src/core/cell/job.ts';
@@ -19,6 +18,7 @@ import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { Cell, constraintsOf, FullCell, POOL_COUNTS } from './decide-cells.ts';
 import { makeGroup, makeRequest } from '../testbed/plain-request.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
 const DECISIONS = 20_000;
 const IDENTICAL = 100_000;
@@ -36,15 +36,8 @@ interface Figure {
   readonly rate: Rate;
 }
 
-const { values } = parseArgs({
-  options: {
-    hosts: { type: 'string', default: '1000,10000,100000' },
-    seed: { type: 'string', default: '1' },
-    only: { type: 'string', default: '' },
-    anywhere: { type: 'boolean', default: false },
-  },
-});
-const seed = Number(values.seed);
+const values = flagsOf({ hosts: '1000,10000,100000', seed: 1, only: '', anywhere: false });
+const { seed } = values;
 const FROM = values.anywhere ? 'anywhere' : 'few-places';
 const sizes = values.hosts.split(',').map(Number);
 

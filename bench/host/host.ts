@@ -9,7 +9,6 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
 import type { StopRequest } from '../../src/wire/api/host-api.ts';
@@ -19,16 +18,11 @@ import { startOf } from './host-orders.ts';
 import { startAgentProcess } from './host-process.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { soak } from './soak/soak.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
-const { values } = parseArgs({
-  options: {
-    starts: { type: 'string', default: '1000' },
-    flight: { type: 'string', default: '16' },
-    running: { type: 'string', default: '500' },
-    kills: { type: 'string', default: '50' },
-    agents: { type: 'string', default: '1' },
-    seed: { type: 'string', default: '1' },
-  },
+const { starts, flight, running, ...soakFlags } = flagsOf({
+  ...{ starts: 1_000, flight: 16, running: 500 },
+  ...{ kills: 50, agents: 1, seed: 1 },
 });
 
 /** Each listing of a thousand allocations keeps the agent busy, too. */
@@ -73,7 +67,6 @@ async function untilAll(
 }
 
 async function measureStarts(client: HostClient, agent: AgentProcess): Promise<void> {
-  const [starts, flight] = [Number(values.starts), Number(values.flight)];
   const ids = Array.from({ length: starts }, (_, n) => `s${String(n)}`);
   await inFlight(['warm1', 'warm2'], 1, (id) => begin(client, agent, id, ['true']));
   const before = await agent.usage();
@@ -133,10 +126,9 @@ async function measureRunning(
   first: AgentProcess,
   folder: string,
 ): Promise<AgentProcess> {
-  const running = Number(values.running);
   const ids = Array.from({ length: running }, (_, n) => `r${String(n)}`);
   const before = await first.usage();
-  await inFlight(ids, Number(values.flight), (id) => begin(client, first, id, ['sleep', '10000']));
+  await inFlight(ids, flight, (id) => begin(client, first, id, ['sleep', '10000']));
   await untilAll(client, first, running, 'running');
   sayBlocked('start-to-running', running, before, await first.usage());
   const pss = shimPids(folder).map(pssKib);
@@ -153,7 +145,7 @@ async function measureRunning(
     `host readopt from-open=${agent.openMs.toFixed(0)}ms from-process=${agent.readyMs.toFixed(0)}ms ` +
       `all-reported=${wholeMs.toFixed(0)}ms tasks=${String(running)}`,
   );
-  await inFlight(ids, Number(values.flight), async (id) => {
+  await inFlight(ids, flight, async (id) => {
     await client.stop(agent.address, id, STOP);
   });
   await untilAll(client, agent, running, 'killed');
@@ -179,9 +171,8 @@ async function measure(): Promise<void> {
   }
 }
 
-if (Number(values.starts) > 0) await measure();
-if (Number(values.kills) > 0) {
-  const [kills, agents, seed] = [Number(values.kills), Number(values.agents), Number(values.seed)];
+if (starts > 0) await measure();
+if (soakFlags.kills > 0) {
   const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
-  if (!(await soak({ kills, agents, seed, print, onProgress }))) process.exitCode = 1;
+  if (!(await soak({ ...soakFlags, print, onProgress }))) process.exitCode = 1;
 }

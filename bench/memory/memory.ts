@@ -8,7 +8,6 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { parseArgs } from 'node:util';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
@@ -20,18 +19,11 @@ import { percentile } from '../testbed/percentile.ts';
 import { serveRelay } from './relay-server.ts';
 import type { SchedulerMemoryOrder } from './scheduler-memory-worker.ts';
 import { measureDatabase, measureLag } from './store-scale.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
-const { values } = parseArgs({
-  options: {
-    hosts: { type: 'string', default: '100000' },
-    allocations: { type: 'string', default: '1000000' },
-    commits: { type: 'string', default: '5000' },
-    seed: { type: 'string', default: '1' },
-  },
+const { hosts, allocations, commits, seed } = flagsOf({
+  ...{ hosts: 100_000, allocations: 1_000_000, commits: 5_000, seed: 1 },
 });
-const { hosts, allocations, commits, seed } = Object.fromEntries(
-  Object.entries(values).map(([name, value]) => [name, Number(value)]),
-) as Record<keyof typeof values, number>;
 const CELL = 'large';
 const keys = cellKeys(CELL);
 

@@ -29,8 +29,8 @@ export class OpenbFolder {
    * @param wanted lists that must be there
    * @throws Error that says what is missing, where, and what to do
    */
-  constructor(path: string | undefined, wanted: readonly string[] = []) {
-    if (path === undefined) throw new Error(`no folder of traces; ${REMEDY}`);
+  constructor(path: string, wanted: readonly string[] = []) {
+    if (path === '') throw new Error(`no folder of traces; ${REMEDY}`);
     this.#path = resolve(path);
     if (!existsSync(this.#path)) throw new Error(`there is no ${this.#path}; ${REMEDY}`);
     this.lists = readdirSync(this.#path).flatMap((file) => POD_LIST.exec(file)?.[1] ?? []);

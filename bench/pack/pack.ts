@@ -10,7 +10,6 @@
  *
  * `openb.ts` reads the hosts, lists and published results; `pack-split.ts` deals a list out to competing schedulers.
  */
-import { parseArgs } from 'node:util';
 import { shuffled } from '../../cli/openb/openb.ts';
 import { CellState } from '../../src/core/cell-state/cell-state.ts';
 import type { TaskMix } from '../../src/core/scoring/fragmentation.ts';
@@ -29,18 +28,10 @@ import { OpenbFolder } from './openb.ts';
 import type { Chooser as CompetitorsChooser } from './pack-split.ts';
 import { packSplit } from './pack-split.ts';
 import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
-const { values } = parseArgs({
-  options: {
-    traces: { type: 'string' },
-    lists: { type: 'string', default: '' },
-    policies: { type: 'string', default: '' },
-    seeds: { type: 'string', default: '5' },
-    schedulers: { type: 'string', default: '' },
-    once: { type: 'boolean', default: false },
-  },
-});
-const folder = openFolder(values.traces);
+const flags = flagsOf({ traces: '', lists: '', policies: '', seeds: 5, schedulers: '', once: false });
+const folder = openFolder();
 
 type Chooser = CompetitorsChooser<Pod>;
 
@@ -219,10 +210,9 @@ function published(list: string, policy: string): { at100: number; at130: number
 }
 
 /** A folder that cannot be read ends the program with one line. */
-function openFolder(path: string | undefined): OpenbFolder {
-  const lists = values.lists.split(',').filter(Boolean);
+function openFolder(): OpenbFolder {
   try {
-    return new OpenbFolder(path, lists);
+    return new OpenbFolder(flags.traces, flags.lists.split(',').filter(Boolean));
   } catch (error) {
     process.stderr.write(`pack: ${(error as Error).message}\n`);
     process.exit(64);
@@ -233,9 +223,9 @@ const mean = (numbers: readonly number[]): number => numbers.reduce((sum, n) => 
 
 const hosts = folder.hosts('gpu');
 const gpuMilli = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
-const lists = values.lists === '' ? folder.lists : values.lists.split(',');
-const names = (values.policies === '' ? DEFAULT_POLICIES : values.policies).split(',');
-const seeds = Array.from({ length: Number(values.seeds) }, (_, n) => n + 1);
+const lists = flags.lists === '' ? folder.lists : flags.lists.split(',');
+const names = (flags.policies === '' ? DEFAULT_POLICIES : flags.policies).split(',');
+const seeds = Array.from({ length: flags.seeds }, (_, n) => n + 1);
 for (const list of lists) {
   const pods = folder.pods(list);
   const mix = mixOf(pods);
@@ -244,7 +234,7 @@ for (const list of lists) {
     if (make === undefined)
       throw new Error(`no policy ${name}; there are ${Object.keys(policies).join(' ')}`);
     const chooser = (): Chooser => make(mix);
-    if (values.once) {
+    if (flags.once) {
       const all = folder.hosts('all');
       for (const order of [0, ...seeds]) {
         const what = order === 0 ? 'file' : `seed-${String(order)}`;
@@ -265,7 +255,7 @@ for (const list of lists) {
         `seeds=1-${String(seeds.length)} gpu_percent_at_100=${at100.toFixed(2)} at_130=${at130.toFixed(2)}${beside} ` +
         `cpu_ms_each_run=${mean(runs.map((run) => run.cpuMs)).toFixed(0)}`,
     );
-    for (const count of values.schedulers.split(',').filter(Boolean).map(Number)) {
+    for (const count of flags.schedulers.split(',').filter(Boolean).map(Number)) {
       const split = seeds.map((seed) =>
         packBy(count, hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), chooser, seed),
       );

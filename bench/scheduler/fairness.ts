@@ -1,31 +1,24 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
-import { parseArgs } from 'node:util';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { hostCodec } from '../../src/wire/records/records.ts';
 import { startBed } from '../testbed/testbed.ts';
 import { largeHost } from '../testbed/large-cell.ts';
 import { Durable, keys, SMALL, smallJobMs, startScheduler, submit } from './scheduler.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
 /**
  * How long ten tasks of one namespace wait until they are durable: in an idle cell, and while the scheduler places 15,000
  * tasks of another namespace. The hosts are records only, and answer no call.
  */
-const { values } = parseArgs({
-  options: {
-    hosts: { type: 'string', default: '2000' },
-    large: { type: 'string', default: '15000' },
-    seed: { type: 'string', default: '1' },
-  },
-});
-const [hosts, large] = [Number(values.hosts), Number(values.large)];
+const { hosts, large, seed } = flagsOf({ hosts: 2_000, large: 15_000, seed: 1 });
 const bed = await startBed();
 const { store } = bed;
 const silentHost = createServer(() => undefined);
 await new Promise<void>((resolve) => silentHost.listen(0, '127.0.0.1', resolve));
 
 async function writeHosts(): Promise<void> {
-  const random = seededRandom(Number(values.seed));
+  const random = seededRandom(seed);
   const address = `http://127.0.0.1:${String((silentHost.address() as AddressInfo).port)}`;
   for (let n = 0; n < hosts;) {
     const writes = [];
@@ -57,7 +50,7 @@ try {
   const rest = performance.now() - startedMs;
   process.stdout.write(
     `fairness hosts=${String(hosts)} small=${String(SMALL)} large=${String(large)} alone-ms=${alone.toFixed(1)} ` +
-      `beside-ms=${beside.toFixed(1)} large-placed-then=${String(then)} rest-of-large-ms=${rest.toFixed(0)} seed=${values.seed}\n`,
+      `beside-ms=${beside.toFixed(1)} large-placed-then=${String(then)} rest-of-large-ms=${rest.toFixed(0)} seed=${String(seed)}\n`,
   );
 } finally {
   durable.close();

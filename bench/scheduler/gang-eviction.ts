@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import type { Host } from '../../src/core/host/host.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import type { CellStore, Write } from '../../src/ports/cell-store.ts';
@@ -8,6 +7,7 @@ import { amounts } from '../testbed/plain-request.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { Hosts } from './hosts.ts';
 import { Durable, keys, smallJobMs, startScheduler, submit } from './scheduler.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
 /**
  * How long a gang takes that preempts half as many allocations, from its submission until all of it is effective; and how long
@@ -18,12 +18,7 @@ import { Durable, keys, smallJobMs, startScheduler, submit } from './scheduler.t
  *
  * `distinct`: each member on a host of its own, so that there are as many hosts; `spread`: over a hundred racks. Both are batch jobs.
  */
-const { values } = parseArgs({
-  options: {
-    members: { type: 'string', default: '1000,10000' },
-    kinds: { type: 'string', default: 'batch' },
-  },
-});
+const flags = flagsOf({ members: '1000,10000', kinds: 'batch' });
 /** What the gang asks for beside its resources, and how many of its members a host takes. */
 const KINDS = {
   batch: { preferences: {}, membersAHost: 5 },
@@ -134,7 +129,7 @@ function isKind(name: string): name is Kind {
   return Object.hasOwn(KINDS, name);
 }
 
-const kinds = values.kinds.split(',');
+const kinds = flags.kinds.split(',');
 if (!kinds.every(isKind)) throw new Error(`--kinds takes ${Object.keys(KINDS).join(', ')}`);
-for (const members of values.members.split(',').map(Number))
+for (const members of flags.members.split(',').map(Number))
   for (const kind of kinds) await measure(members, kind);

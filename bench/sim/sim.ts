@@ -3,24 +3,14 @@
  * virtual seconds, checked against all invariants.
  */
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { runPool } from '../../sim/seeds/pool.ts';
 import type { SeedReport } from '../../sim/seeds/run-seed.ts';
 import { failureIn } from '../../sim/world/failure.ts';
 import { SMALL_CELL } from '../../sim/world/scenario.ts';
+import { flagsOf } from '../testbed/flags.ts';
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '1000' },
-    warm: { type: 'string', default: '200' },
-    seed: { type: 'string', default: '1' },
-    every: { type: 'string', default: '2500' },
-    workers: { type: 'string', default: String(availableParallelism()) },
-  },
-});
-const [runs, warm, first] = [Number(values.runs), Number(values.warm), Number(values.seed)];
-const workers = Number(values.workers);
-const everyMs = Number(values.every);
+const flags = flagsOf({ runs: 1_000, warm: 200, seed: 1, every: 2_500, workers: availableParallelism() });
+const { runs, warm, seed: first, every: everyMs, workers } = flags;
 const reports: SeedReport[] = [];
 let startMs = 0;
 let startCpu = process.cpuUsage();
@@ -53,8 +43,8 @@ const least = Math.min(...reports.map((report) => report.events));
 const failed = reports.filter((report) => failureIn(report) !== null).map((report) => report.seed);
 console.log(
   [
-    `sim hosts=${String(SMALL_CELL.hosts)} jobs=${String(SMALL_CELL.jobs)} faults-every-ms=${values.every}`,
-    `seed=${values.seed} runs=${String(reports.length)} workers=${String(workers)}`,
+    `sim hosts=${String(SMALL_CELL.hosts)} jobs=${String(SMALL_CELL.jobs)} faults-every-ms=${String(everyMs)}`,
+    `seed=${String(first)} runs=${String(reports.length)} workers=${String(workers)}`,
     `runs/min=${((reports.length / seconds) * 60).toFixed(0)}`,
     `runs/cpu-min=${((reports.length / cpuSeconds) * 60).toFixed(0)}`,
     `events/run=${(events / reports.length).toFixed(0)} events/s=${(events / seconds).toFixed(0)}`,

@@ -29,7 +29,6 @@ export const ELASTIC: Figure = {
     'MapReduce jobs, configured with 5, 11, 200 or 1,000 workers; speed-up is linear up to one worker for each activity of a phase, and ' +
     'what a phase cannot use is given back. Cells A and C, and a small one with little load (D); a day, 0.1 s and 5 ms a worker. ' +
     'How many activities jobs have for each worker is our choice (1/16 to 32 for map, 1/16 to 4 for reduce, so that about two thirds could gain in an empty cell), so the height of the curves is no finding; the differences between policies and cells are.',
-  paper: [BENEFIT, THREE_FOUR, RELATIVE, CAP_BUSY, CAP_IDLE, VARIABLE],
   axis: { label: 'speed-up (times)', logarithmic: true },
   classes: ['batch', 'service'],
   shows: 'speed-ups',

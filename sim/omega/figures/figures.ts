@@ -31,8 +31,6 @@ export interface Figure {
   readonly aliases: readonly string[];
   readonly title: string;
   readonly setUp: string;
-  /** What the paper says, in words. */
-  readonly paper: readonly string[];
   readonly axis: Axis;
   /** The second axis, of a figure that is a surface. */
   readonly rows?: Axis;

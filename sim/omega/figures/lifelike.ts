@@ -30,7 +30,6 @@ export const THREE_SCHEDULERS: Figure = {
   setUp:
     'Cell C, 24 hours in the paper, decision time of batch jobs swept, one batch scheduler against three that take jobs in turn. ' +
     STAND_IN,
-  paper: [THREE_TIMES, TENTH],
   axis: { label: 'decision time for each batch job (s)', logarithmic: true },
   classes: ['batch'],
   curves: (settings) =>
@@ -107,7 +106,6 @@ export const CONFLICT_MODES: Figure = {
   setUp:
     `Cell C, one batch and one service scheduler, service decision time swept; 7 days unless said otherwise. Fine: a conflict is what no longer ` +
     `fits. Coarse: a host that moved at all; with “ends count too” also when a task on it ended, as in our own store. ${STAND_IN}`,
-  paper: [GANG_TWICE, COARSE_MORE, COARSE_BUSIER],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['service', 'batch'],
   curves: (settings) =>

@@ -47,7 +47,6 @@ export const LONG_DECISIONS: Figure = {
     'so four readings are drawn: every host scored by fullness and ranked alike by all schedulers, with a job’s tasks on as few hosts ' +
     'as possible or each on its own; the same where each scheduler has its own order of equally full hosts; and the fullest of four drawn by chance, ' +
     'as our batch scheduler does.',
-  paper: [GROWS, OVER_ONE, FORTY],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['service', 'batch'],
   curves: (settings) =>

@@ -33,7 +33,6 @@ export const SINGLE_PATH: Figure = {
   setUp:
     'One scheduler with one queue for everything; the decision time of both classes is swept together. ' +
     'Light cells, 5 ms a task; the paper simulates 7 days.',
-  paper: [LINEAR, EXPLODES],
   axis: { label: 'decision time for each job, both classes (s)', logarithmic: true },
   classes: ['batch', 'service'],
   curves: (settings) =>
@@ -54,7 +53,6 @@ export const MULTI_PATH: Figure = {
   setUp:
     'One scheduler with one queue; batch decisions take 0.1 s, those for service jobs are swept. Light cells, 5 ms a task; the ' +
     'paper simulates 7 days.',
-  paper: [BETTER, HEAD_OF_LINE],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['batch', 'service'],
   curves: (settings) =>

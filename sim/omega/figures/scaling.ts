@@ -32,7 +32,6 @@ export const BATCH_LOAD: Figure = {
     'One batch and one service scheduler on shared state at 0.1 s and 5 ms a task; the arrival rate of batch jobs is ' +
     'multiplied; light cells, the paper simulates 7 days. Our cells are calibrated to these saturation points, so that they come out is no ' +
     'finding; how busyness, wait and conflicts go there is.',
-  paper: ['one batch scheduler saturates at 2.5 times the load in cell A, 6 times in B, 9.5 times in C'],
   axis: { label: 'batch arrival rate (times the original)', logarithmic: false },
   classes: ['batch', 'service'],
   curves: (settings) =>
@@ -79,10 +78,6 @@ export const MANY_SCHEDULERS: Figure = {
   setUp:
     '1 to 32 batch schedulers and one for services share cell B, 0.1 s and 5 ms a task; jobs go to the batch schedulers in ' +
     'turn, and their arrival rate is multiplied; batch tasks are half as large as elsewhere, so that ten times the load fits into the cell; the paper simulates 7 days.',
-  paper: [
-    'the conflict fraction grows with the number of schedulers',
-    'each scheduler is still less busy with 32 than with fewer',
-  ],
   axis: { label: 'batch arrival rate (times the original)', logarithmic: false },
   classes: ['batch'],
   curves: (settings) =>

@@ -33,7 +33,6 @@ export const SHARED_STATE: Figure = {
   setUp:
     'One batch and one service scheduler on private copies, optimistic commits (resource-fit, incremental); batch ' +
     'decisions take 0.1 s, those for service jobs are swept. Light cells, 5 ms a task; the paper simulates 7 days.',
-  paper: [INDEPENDENT, ALL_PLACED, CONFLICTS_GROW],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['batch', 'service'],
   curves: (settings) =>

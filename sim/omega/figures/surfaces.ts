@@ -22,7 +22,6 @@ export const SURFACES: Figure = {
   setUp:
     'Cell B under each design, light; both parts of the service decision time are swept (single path: of both classes), ' +
     'batch decisions take 0.1 s and 5 ms a task. Colour and number: busyness of the scheduler of services.',
-  paper: [SCALES],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   rows: { label: 'decision time for each task (s)', logarithmic: true },
   classes: ['service'],

@@ -19,7 +19,6 @@ export const TWO_LEVEL: Figure = {
   setUp:
     'An allocator offers all that is free to the framework furthest below its dominant share, 1 ms an offer, and locks ' +
     'it until it is answered; batch decisions take 0.1 s, those for service jobs are swept. Light cells, 5 ms a task; the paper simulates 1 day.',
-  paper: [BUSIER, ABANDONED],
   axis: { label: 'decision time for each service job (s)', logarithmic: true },
   classes: ['batch', 'service'],
   curves: (settings) =>
