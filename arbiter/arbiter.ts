@@ -2,7 +2,7 @@
  * Grants tickets. What happens to a request, in order:
  *
  * - `routes.ts`: the API; a request names placements, some of which belong together
- * - `arbiter.ts`: decides each placement, holds its grant, and signs its ticket
+ * - `arbiter.ts`: decides each placement, holds its grant, and signs the tickets of all together
  * - `decide.ts`: the decision, from what is used, granted and allowed
  * - `limits.ts`: the operators' quotas and switches, live
  * - `usage-book.ts`: what hosts report as in use
@@ -15,7 +15,6 @@ import { makeId } from '../src/core/cell/ids.ts';
 import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { StartTerms, TicketBody } from '../src/core/quota/ticket.ts';
 import { TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
-import type { CallQueue } from '../src/ports/call-queue.ts';
 import type { TicketSigner } from '../src/ports/crypto.ts';
 import type { HttpClient } from '../src/ports/http.ts';
 import { every } from '../src/runtime/wait/wait.ts';
@@ -44,8 +43,6 @@ import { UsageBook } from './usage-book.ts';
 export interface ArbiterDeps extends RolePorts {
   readonly http: HttpClient;
   readonly signer: TicketSigner;
-  /** Bounds how many tickets are being signed at once. */
-  readonly signing: CallQueue;
   readonly record: Omit<RoleRecord, 'address'>;
   readonly options: ArbiterOptions;
 }
@@ -57,6 +54,14 @@ export interface ArbiterOptions {
 }
 
 const SWEEP_MS = 1_000;
+/** Chance that the id of one ticket takes. */
+const ID_BYTES = 16;
+
+interface Decision {
+  readonly terms: StartTerms;
+  /** null: it is granted, and held. */
+  readonly refusal: GrantRefusal | null;
+}
 
 /**
  * A ticket is the permission to start one allocation on one host, soon. A namespace has what the hosts report, merged by the
@@ -134,8 +139,10 @@ export class Arbiter {
   }
 
   async tickets(request: TicketRequest): Promise<TicketAnswer> {
-    const answers = unitsOf(request).flatMap((unit) => this.#answer(unit));
-    return { answers: await Promise.all(answers) };
+    // Decided and held before the first wait.
+    const decisions = unitsOf(request).flatMap((unit) => this.#decide(unit));
+    this.#countDecisions(decisions);
+    return { answers: await this.#answer(decisions) };
   }
 
   grants(): GrantListing {
@@ -161,12 +168,20 @@ export class Arbiter {
     return Object.fromEntries(limits.filter(([, limit]) => limit !== null));
   }
 
-  /** Decides and holds before its first wait: all of the unit, or nothing of it. */
-  #answer(unit: readonly StartTerms[]): readonly Promise<TicketGrant>[] {
+  /** Holds all of the unit, or nothing of it. */
+  #decide(unit: readonly StartTerms[]): readonly Decision[] {
     const refusal = this.#holdAll(unit);
-    this.#deps.metrics.count('moorage_tickets_total', { decision: refusal?.code ?? 'granted' }, unit.length);
-    if (refusal === null) return unit.map((terms) => this.#sign(terms));
-    return unit.map(({ claim: { id } }) => Promise.resolve({ id, refusal }));
+    return unit.map((terms) => ({ terms, refusal }));
+  }
+
+  #countDecisions(decisions: readonly Decision[]): void {
+    const counts = new Map<string, number>();
+    for (const { refusal } of decisions) {
+      const decision = refusal?.code ?? 'granted';
+      counts.set(decision, (counts.get(decision) ?? 0) + 1);
+    }
+    for (const [decision, count] of counts)
+      this.#deps.metrics.count('moorage_tickets_total', { decision }, count);
   }
 
   #holdAll(unit: readonly StartTerms[]): GrantRefusal | null {
@@ -208,18 +223,26 @@ export class Arbiter {
     });
   }
 
-  async #sign(terms: StartTerms): Promise<TicketGrant> {
-    const { clock, random, signer, signing } = this.#deps;
+  /** Signs all that is granted at once. */
+  async #answer(decisions: readonly Decision[]): Promise<readonly TicketGrant[]> {
+    const { clock, random, signer } = this.#deps;
     const nowMs = clock.nowMs();
-    const body: TicketBody = {
+    const expiresMs = nowMs + TICKET_TTL_MS;
+    const granted = decisions.filter(({ refusal }) => refusal === null);
+    const chance = random.bytes(ID_BYTES * granted.length);
+    const bodies = granted.map(({ terms }, at): TicketBody => ({
       ...terms,
-      jti: makeId(nowMs, random.bytes(16)),
+      jti: makeId(nowMs, chance, ID_BYTES * at),
       notBeforeMs: nowMs,
-      expiresMs: nowMs + TICKET_TTL_MS,
-    };
-    // When signing fails the grant is held until its end: an earlier ticket of the same allocation may be out.
-    const ticket = await signing.add(() => signer.sign(body));
-    return { id: terms.claim.id, ticket, expiresMs: body.expiresMs };
+      expiresMs,
+    }));
+    // When signing fails the grants are held until their end: an earlier ticket of the same allocation may be out.
+    const tickets = (await signer.sign(bodies)).values();
+    return decisions.map(({ terms: { claim }, refusal }) =>
+      refusal === null
+        ? { id: claim.id, ticket: tickets.next().value ?? '', expiresMs }
+        : { id: claim.id, refusal },
+    );
   }
 
   /** A namespace got its first quota: until now every arbiter could grant in it. */

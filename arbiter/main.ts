@@ -2,12 +2,11 @@ import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
-import { callQueue } from '../src/adapters/system/call-queue.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readSigningKey } from '../src/adapters/tickets/key-files.ts';
-import { pasetoSigner } from '../src/adapters/tickets/tickets.ts';
+import { ticketSigner } from '../src/adapters/tickets/tickets.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
@@ -42,8 +41,6 @@ export interface RunningArbiter {
 
 const SESSION_TTL_MS = 10_000;
 const STOP_GRACE_MS = 2_000;
-/** Signing runs on other threads, of which there are two or more; more calls at once would only wait there. */
-const SIGNING_MAX = 8;
 
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
@@ -53,7 +50,7 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
     store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
     http: undiciClient(),
     server: fastifyServer({ log, ...options.reach }),
-    signer: pasetoSigner(signingKey),
+    signer: ticketSigner(signingKey),
   });
   const metrics = promMetrics({ processMetrics: true });
   const arbiter = new Arbiter({
@@ -65,7 +62,6 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
     log,
     metrics,
     signer,
-    signing: callQueue(SIGNING_MAX),
     record: { kind: 'arbiter', id, version, policy: '', startedAtMs: systemClock.nowMs() },
     options: { sessionTtlMs: options.sessionTtlMs ?? SESSION_TTL_MS },
   });

@@ -15,7 +15,7 @@ import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
-import { pasetoVerifier } from '../src/adapters/tickets/tickets.ts';
+import { ticketVerifier } from '../src/adapters/tickets/tickets.ts';
 import type { PortRange } from '../src/core/host/host.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
@@ -228,7 +228,7 @@ export async function verifierOf(
   if (options.requireTickets === false) return null;
   if (options.pinnedKeysFile === undefined)
     throw new Error('a host that requires tickets needs the file of pinned arbiter keys');
-  return pasetoVerifier(await readPinnedKeys(options.pinnedKeysFile));
+  return ticketVerifier(await readPinnedKeys(options.pinnedKeysFile));
 }
 
 async function factsOf(options: AgentOptions): Promise<HostFacts> {

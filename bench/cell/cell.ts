@@ -3,6 +3,7 @@
  * much processor time each has used.
  *
  * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it.
+ * - `tickets.ts` measures what a ticket costs its arbiter and its host.
  * - `oneoff.ts` measures one-off runs, on a development cell as `moorage dev` makes it.
  */
 import { readFileSync } from 'node:fs';

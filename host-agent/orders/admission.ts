@@ -61,6 +61,8 @@ const REFUSAL_OF: Readonly<Record<TicketRefusal, StartRefusal>> = {
 /** Whether a start is permitted at all; whether there is room for it is the ledger's business. */
 export class Admission {
   readonly #deps: AdmissionDeps;
+  /** Of launches being checked: both what tells an order from another one and what its ticket must say depend on it. */
+  readonly #commandDigests = new WeakMap<Launch, string>();
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -142,6 +144,9 @@ export class Admission {
   }
 
   #commandDigest(launch: Launch): string {
-    return this.#deps.digest(canonicalJson(launch));
+    let known = this.#commandDigests.get(launch);
+    if (known === undefined)
+      this.#commandDigests.set(launch, (known = this.#deps.digest(canonicalJson(launch))));
+    return known;
   }
 }

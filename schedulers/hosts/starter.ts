@@ -209,6 +209,8 @@ export class Starter {
     }
     if (isAllStarted(job, entry)) job.group(entry.allocation.group).blocks = 0;
     if (isFirst) this.#term.emit('started', job, `on ${entry.allocation.host}: ${report.state}`, entry);
+    // It is used up, and would be kept as long as the allocation.
+    entry.ticket = null;
     this.#term.report(report);
     return 'done';
   }

@@ -5,7 +5,7 @@
  * - `environment.ts`: what all actors of a world share
  * - `role-ports.ts`: the ports of a role for one life
  * - `control-roles.ts`: schedulers, monitors and arbiters; `host-role.ts`: a host-agent on its machine
- * - `tickets.ts`: signing and verifying without keys; `digest.ts`: the digest of a launch; `call-queue.ts`: a queue of promises
+ * - `tickets.ts`: signing and verifying without keys; `digest.ts`: the digest of a launch
  * - `order-recorder.ts`: writes the orders to an agent and its answers into the history
  * - `client.ts`: submits jobs, runs and stops, and acts as the cell's operator
  * - `event-follower.ts` follows the cell's events; `output-reader.ts` reads what tasks write

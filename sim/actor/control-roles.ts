@@ -7,7 +7,6 @@ import { Scheduler } from '../../schedulers/scheduler.ts';
 import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import { TICKET_REQUEST_BYTES_MAX } from '../../src/wire/api/arbiter-api.ts';
 import { Actor } from './actor.ts';
-import { plainQueue } from './call-queue.ts';
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { rolePorts } from './role-ports.ts';
@@ -17,7 +16,6 @@ import { simSigner } from './tickets.ts';
 
 const LISTEN = { host: '127.0.0.1', port: 0 };
 const SCHEDULER_BODY_BYTES_MAX = 16 * 1024;
-const SIGNING_MAX = 8;
 export const CELL = 'sim';
 const VERSION = '0';
 
@@ -66,7 +64,6 @@ export function arbiterActor(environment: Environment, id: string, sessionTtlMs:
       const arbiter = new Arbiter({
         ...{ store, keys: environment.keys, http, clock, random, log, metrics: silentMetrics },
         signer: simSigner(id, environment.history, () => clock.nowMs()),
-        signing: plainQueue(SIGNING_MAX),
         record: { kind: 'arbiter', id, version: VERSION, policy: '', startedAtMs: clock.nowMs() },
         options: { sessionTtlMs },
       });

@@ -4,16 +4,22 @@ import type { TicketBody } from '../core/quota/ticket.ts';
 export type Digest = (text: string) => string;
 
 export interface TicketSigner {
-  /** @returns the token, bound to the host and its incarnation outside the body too */
-  sign(body: TicketBody): Promise<string>;
+  /**
+   * With one signature for all of them.
+   * @returns a ticket for each, in their order, bound to its host and the host's incarnation outside the body too
+   */
+  sign(bodies: readonly TicketBody[]): Promise<readonly string[]>;
 }
 
-/** Trusts only keys pinned by file, never a key from a token or the store. */
+/** Trusts only keys pinned by file, never a key from a ticket or the store. */
 export interface TicketVerifier {
-  /** @returns the body, or why the token is refused */
-  verify(token: string, host: string, hostIncarnation: number): Promise<VerifiedTicket>;
+  /** @returns the body, or why the ticket is refused */
+  verify(ticket: string, host: string, hostIncarnation: number): Promise<VerifiedTicket>;
 }
 
 export type VerifiedTicket =
   | { readonly valid: true; readonly body: TicketBody }
-  | { readonly valid: false; readonly reason: 'malformed' | 'unknown-key' | 'bad-signature' };
+  | {
+      readonly valid: false;
+      readonly reason: 'unknown-format' | 'malformed' | 'unknown-key' | 'bad-signature';
+    };

@@ -3,7 +3,6 @@ import { arbiterRoutes } from '../../arbiter/routes.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
 import { MemoryNetwork } from './memory-network.ts';
-import { callQueue } from '../../src/adapters/system/call-queue.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
@@ -137,8 +136,7 @@ export class ArbiterWorld {
       random: seededRandom(7),
       log: silentLog,
       metrics: silentMetrics,
-      signer: { sign: (body) => Promise.resolve(JSON.stringify(body)) },
-      signing: callQueue(4),
+      signer: { sign: async (bodies) => bodies.map((body) => JSON.stringify(body)) },
       record: roleRecord('arbiter', id, ''),
       options: { sessionTtlMs: 10_000 },
     });

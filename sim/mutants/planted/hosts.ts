@@ -233,8 +233,8 @@ export const IN_HOSTS: readonly Mutant[] = [
     also: [
       {
         file: 'arbiter/arbiter.ts',
-        find: '      ...terms,\n      jti: makeId(nowMs, random.bytes(16)),\n',
-        replace: "      ...{ ...terms, commandDigest: '' },\n      jti: makeId(nowMs, random.bytes(16)),\n",
+        find: '      ...terms,\n      jti: makeId(nowMs, chance, ID_BYTES * at),\n',
+        replace: "      ...{ ...terms, commandDigest: '' },\n      jti: makeId(nowMs, chance, ID_BYTES * at),\n",
       },
     ],
     breaks: ['I39'],
@@ -249,8 +249,8 @@ export const IN_HOSTS: readonly Mutant[] = [
     also: [
       {
         file: 'arbiter/arbiter.ts',
-        find: '      jti: makeId(nowMs, random.bytes(16)),\n',
-        replace: '      jti: makeId(nowMs, random.bytes(16)) && terms.job,\n',
+        find: '      jti: makeId(nowMs, chance, ID_BYTES * at),\n',
+        replace: '      jti: makeId(nowMs, chance, ID_BYTES * at) && terms.job,\n',
       },
     ],
     breaks: ['I38'],

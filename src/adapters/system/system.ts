@@ -1,6 +1,6 @@
 /**
- * The machine's own time and randomness. Beside them `digest.ts` has digests, `call-queue.ts` bounds concurrent calls,
- * `fail-points.ts` is what a real process does at a fail point, and `package-files.ts` finds the files of this package.
+ * The machine's own time and randomness. Beside them `digest.ts` has digests, `fail-points.ts` is what a real process does
+ * at a fail point, and `package-files.ts` finds the files of this package.
  */
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';

@@ -15,8 +15,8 @@ const SECRET_NAMES = new Set([
 /** Deeper values are cut: a log line is no dump. */
 const DEPTH_MAX = 8;
 
-/** A signed token anywhere in a text, such as the message of an error. */
-const TOKEN = /\bv4\.(?:public|local)\.[\w-]+(?:\.[\w-]+)?/g;
+/** A signed token anywhere in a text, such as the message of an error, and a ticket with the token of its root. */
+const TOKEN = /\b(?:moorage-ticket-\d+\.[\w.-]*|v4\.(?:public|local)\.[\w-]+(?:\.[\w-]+)?)/g;
 
 /**
  * A copy of a log field without secrets: environment values, tickets and tokens (I65). Errors become plain objects. (pino's
@@ -25,7 +25,7 @@ const TOKEN = /\bv4\.(?:public|local)\.[\w-]+(?:\.[\w-]+)?/g;
  * @param depth how deep the value lies in the logged object
  */
 export function redact(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return value.replace(TOKEN, `v4.${HIDDEN}`);
+  if (typeof value === 'string') return value.replace(TOKEN, HIDDEN);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= DEPTH_MAX) return '…';
   if (value instanceof Error) return redactError(value, depth);

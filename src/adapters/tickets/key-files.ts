@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, KeyObject } from 'node:crypto';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PublicProtocol } from 'paseto';
@@ -9,8 +9,10 @@ import {
   GetPublicKeyFactory,
   ImportPublicKeyFactory,
   ImportSecretKeyFactory,
+  PublicKeyToCryptoKey,
+  SecretKeyToCryptoKey,
 } from 'paseto/v4/public';
-import type { PublicKey } from 'paseto/v4/public';
+import type { PublicKey, SecretKey } from 'paseto/v4/public';
 import { makeFolder } from '../disk/make-folder.ts';
 import type { PinnedKey, SigningKey } from './tickets.ts';
 
@@ -55,23 +57,26 @@ export async function makeKeyFiles(folder: string): Promise<KeyFiles> {
     await writeWhole(files.signingKeyFile, `${await protocol.ExportSecretKey(secretKey)}\n`);
   }
   // A crash between the two files leaves a secret without its public half, which can be made again.
-  const { secret } = await readSigningKey(files.signingKeyFile);
-  const publicKey = await protocol.GetPublicKey(secret);
+  const publicKey = await protocol.GetPublicKey(await readSecretKey(files.signingKeyFile));
   await writeWhole(files.pinnedKeysFile, `${await protocol.ExportPublicKey(publicKey)}\n`);
   return files;
 }
 
 /** @throws KeyFileError when it is no key, or when users other than its owner may read it */
 export async function readSigningKey(file: string): Promise<SigningKey> {
+  const secret = await readSecretKey(file);
+  const id = await keyIdOf(await protocol.GetPublicKey(secret));
+  return { id, secret: KeyObject.from(SecretKeyToCryptoKey(secret)) };
+}
+
+/** It can be exported, and so its public half be made again. */
+async function readSecretKey(file: string): Promise<SecretKey> {
   const { mode } = await stat(file);
   if ((mode & 0o077) !== 0) throw new KeyFileError(`${file} can be read by others: chmod 600 ${file}`);
   const text = (await readFile(file, 'utf8')).trim();
-  const secret = await protocol
-    .ImportSecretKey(text as `k4.secret.${string}`, { extractable: true })
-    .catch(() => {
-      throw new KeyFileError(`${file} holds no key of the form k4.secret.…`);
-    });
-  return { id: await keyIdOf(await protocol.GetPublicKey(secret)), secret };
+  return protocol.ImportSecretKey(text as `k4.secret.${string}`, { extractable: true }).catch(() => {
+    throw new KeyFileError(`${file} holds no key of the form k4.secret.…`);
+  });
 }
 
 /** @throws KeyFileError when a line is no key, or when there is none */
@@ -88,7 +93,7 @@ async function readPinnedKey(text: string, file: string): Promise<PinnedKey> {
   const key = await protocol.ImportPublicKey(text as `k4.public.${string}`).catch(() => {
     throw new KeyFileError(`${file} has a line that is no key of the form k4.public.…`);
   });
-  return { id: await keyIdOf(key), public: key };
+  return { id: await keyIdOf(key), public: KeyObject.from(PublicKeyToCryptoKey(key)) };
 }
 
 /** Names a key by its content, so that two files cannot disagree about what a name means. */

@@ -1,96 +1,144 @@
 /**
- * Tickets as PASETO v4.public (Ed25519; a token cannot choose another algorithm). The footer names the key, so that several
- * can be pinned while one is replaced; the host and its incarnation are signed outside the token (implicit assertion), so
- * that another host cannot even verify it. `key-files.ts` makes and reads the keys.
+ * Tickets that are signed many at a time. What an arbiter grants in one request are the leaves of a tree (`hash-tree.ts`);
+ * its root is signed once, as a PASETO v4.public token (`paseto.ts`). A ticket is one text, and all that a host needs:
+ *
+ *     moorage-ticket-2 . <position> . <path to the root> . <body> . <token of the root>
+ *
+ * The token's footer names the key, so that several can be pinned while one is replaced. The host and its incarnation are
+ * part of the leaf and not of the text: another host comes to another root, and so cannot even verify the ticket.
+ * `key-files.ts` makes and reads the keys.
  */
-import { ClaimValidationError, InspectFooter, PasetoError, PublicProtocol } from 'paseto';
-import type { PublicKey, SecretKey } from 'paseto/v4/public';
-import { SignFactory, VerifyFactory } from 'paseto/v4/public';
+import type { KeyObject } from 'node:crypto';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import type { TicketBody } from '../../core/quota/ticket.ts';
-import type { TicketSigner, TicketVerifier } from '../../ports/crypto.ts';
-import { ticketBodySchema } from '../../wire/api/ticket-schema.ts';
+import type { TicketSigner, TicketVerifier, VerifiedTicket } from '../../ports/crypto.ts';
+import type { TicketRoot } from '../../wire/api/ticket-schema.ts';
+import { readTicketBody, readTicketRoot } from '../../wire/api/ticket-schema.ts';
+import { HashTree, leafOf, rootOver } from './hash-tree.ts';
+import { bytesOf, footerOf, openToken, signToken } from './paseto.ts';
 
 export interface SigningKey {
   /** As it stands in the footer of tokens; see `keyIdOf` in key-files. */
   readonly id: string;
-  readonly secret: SecretKey;
+  readonly secret: KeyObject;
 }
 
 export interface PinnedKey {
   readonly id: string;
-  readonly public: PublicKey;
+  readonly public: KeyObject;
 }
 
+const HEAD = 'moorage-ticket-2';
 /** A ticket for one host with many GPUs and ports is some 4 KB; more is not read. */
-const TOKEN_CHARS_MAX = 16 * 1024;
+const TICKET_CHARS_MAX = 16 * 1024;
+/** Parts of a ticket, of which the token has the last four. */
+const PARTS = 8;
+/** A root is of one request, whose tickets are used within seconds. */
+const ROOTS_KEPT_MAX = 512;
 
-const protocol = new PublicProtocol(SignFactory, VerifyFactory);
+/** Outside the token: a token that this key signed for anything else is no root of tickets. */
+const ROOT_ASSERTION = canonicalJson(['moorage-ticket-root']);
 
-/** A ticket's time is in its body; `ticketRefusal` checks it by the host's own clock port. */
-const NO_TIMES = { addIssuedAt: false, nonExpiring: true } as const;
-
-export function pasetoSigner(key: SigningKey): TicketSigner {
-  const footer = new TextEncoder().encode(key.id);
+export function ticketSigner(key: SigningKey): TicketSigner {
   return {
-    sign: (body) =>
-      protocol.Sign(
-        key.secret,
-        { ...body },
-        {
-          ...NO_TIMES,
-          footer,
-          implicitAssertion: assertionFor(body.aud, body.hostIncarnation),
-        },
-      ),
-  };
-}
-
-/** @param pinned the only keys that are trusted */
-export function pasetoVerifier(pinned: readonly PinnedKey[]): TicketVerifier {
-  const keys = new Map(pinned.map((key) => [key.id, key.public]));
-  return {
-    async verify(token, host, hostIncarnation) {
-      const keyId = token.length > TOKEN_CHARS_MAX ? null : keyIdIn(token);
-      if (keyId === null) return { valid: false, reason: 'malformed' };
-      const key = keys.get(keyId);
-      if (key === undefined) return { valid: false, reason: 'unknown-key' };
-      try {
-        const { claims } = await protocol.Verify(key, token, {
-          allowNonExpiring: true,
-          footer: new TextEncoder().encode(keyId),
-          implicitAssertion: assertionFor(host, hostIncarnation),
-        });
-        const body = bodyOf(claims);
-        return body === null ? { valid: false, reason: 'malformed' } : { valid: true, body };
-      } catch (error) {
-        if (!(error instanceof PasetoError)) throw error;
-        // The library checks claims after the signature: this one was signed, but is no ticket.
-        return {
-          valid: false,
-          reason: error instanceof ClaimValidationError ? 'malformed' : 'bad-signature',
-        };
-      }
+    sign: async (bodies) => {
+      if (bodies.length === 0) return [];
+      const texts = bodies.map((body) => Buffer.from(JSON.stringify(body)).toString('base64url'));
+      const leaves = bodies.map(({ aud, hostIncarnation }, position) =>
+        leafFor(aud, hostIncarnation, texts[position]!),
+      );
+      const tree = new HashTree(leaves);
+      const root: TicketRoot = { root: tree.root.toString('base64url'), tickets: bodies.length };
+      const token = signToken(key.secret, { message: JSON.stringify(root), footer: key.id }, ROOT_ASSERTION);
+      return texts.map((text, position) =>
+        [HEAD, String(position), tree.path(position).toString('base64url'), text, token].join('.'),
+      );
     },
   };
 }
 
-/** The implicit assertion, which both ends compute: the token's host. */
-function assertionFor(host: string, hostIncarnation: number): Uint8Array {
-  return new TextEncoder().encode(canonicalJson(['moorage-ticket', host, hostIncarnation]));
+/** @param pinned the only keys that are trusted */
+export function ticketVerifier(pinned: readonly PinnedKey[]): TicketVerifier {
+  const roots = new VerifiedRoots(pinned);
+  return {
+    verify: async (ticket, host, hostIncarnation) => {
+      if (!ticket.startsWith(`${HEAD}.`)) return refused('unknown-format');
+      const parts = ticket.length > TICKET_CHARS_MAX ? [] : ticket.split('.', PARTS + 1);
+      if (parts.length !== PARTS) return refused('malformed');
+      const [, positionText = '', pathText = '', text = '', ...token] = parts;
+      const position = positionOf(positionText);
+      const path = bytesOf(pathText);
+      if (position === null || path === null) return refused('malformed');
+      const root = roots.verified(token.join('.'));
+      if (typeof root === 'string') return refused(root);
+      const reached = rootOver(leafFor(host, hostIncarnation, text), position, root.tickets, path);
+      if (reached?.toString('base64url') !== root.root) return refused('bad-signature');
+      const body = bodyIn(text);
+      return body === null ? refused('malformed') : { valid: true, body };
+    },
+  };
 }
 
-/** The key's name in the unverified footer: it only chooses among the pinned keys. */
-function keyIdIn(token: string): string | null {
-  try {
-    if (!token.startsWith('v4.public.')) return null;
-    return new TextDecoder('utf-8', { fatal: true }).decode(InspectFooter(token));
-  } catch {
-    return null;
+type Refusal = Extract<VerifiedTicket, { readonly valid: false }>;
+
+function refused(reason: Refusal['reason']): Refusal {
+  return { valid: false, reason };
+}
+
+/** Roots whose signature was good, so that each is verified once. Of those that are not good nothing is kept. */
+class VerifiedRoots {
+  readonly #keys: ReadonlyMap<string, KeyObject>;
+  /** By their token, the oldest first. */
+  readonly #known = new Map<string, TicketRoot>();
+
+  constructor(pinned: readonly PinnedKey[]) {
+    this.#keys = new Map(pinned.map((key) => [key.id, key.public]));
+  }
+
+  verified(token: string): TicketRoot | Refusal['reason'] {
+    const known = this.#known.get(token);
+    if (known !== undefined) return known;
+    // The name of the key is not verified yet: it only chooses among the pinned ones.
+    const keyId = footerOf(token);
+    if (keyId === null) return 'malformed';
+    const key = this.#keys.get(keyId);
+    if (key === undefined) return 'unknown-key';
+    const opened = openToken(key, token, ROOT_ASSERTION);
+    if (opened === null) return 'bad-signature';
+    const root = readTicketRoot(jsonIn(opened.message));
+    if (root === null) return 'malformed';
+    this.#keep(token, root);
+    return root;
+  }
+
+  #keep(token: string, root: TicketRoot): void {
+    if (this.#known.size >= ROOTS_KEPT_MAX) {
+      const [oldest = ''] = this.#known.keys();
+      this.#known.delete(oldest);
+    }
+    this.#known.set(token, root);
   }
 }
 
-function bodyOf(claims: unknown): TicketBody | null {
-  const parsed = ticketBodySchema.safeParse(claims);
-  return parsed.success ? parsed.data : null;
+/** The leaf is of the text as it is carried, so that a body has one spelling. No JSON has a line end in it. */
+function leafFor(host: string, hostIncarnation: number, text: string): Buffer {
+  return leafOf(`${canonicalJson(['moorage-ticket', host, hostIncarnation])}\n${text}`);
+}
+
+/** A whole number in its one spelling. */
+function positionOf(text: string): number | null {
+  return /^(?:0|[1-9][0-9]{0,5})$/.test(text) ? Number(text) : null;
+}
+
+function bodyIn(text: string): TicketBody | null {
+  return readTicketBody(jsonIn(Buffer.from(text, 'base64url').toString('utf8')));
+}
+
+/** What the text says; undefined: it is no JSON. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -127,8 +127,8 @@ export const launch: z.ZodType<Launch> = z.strictObject({
   stopAfterDisconnectMs: z.exactOptional(durationMs.min(1)),
 });
 
-/** A signed ticket of ours is under 2 KiB. */
-const TICKET_CHARS_MAX = 8 * 1024;
+/** A ticket of ours is under 2 KiB; one with many ports and devices some 4. */
+const TICKET_CHARS_MAX = 16 * 1024;
 export const commandId = plainText(bounds.TEXT_BYTES_MAX).refine((value) => value.length > 0, {
   error: 'is empty',
 });

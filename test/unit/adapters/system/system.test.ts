@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { callQueue } from '../../../../src/adapters/system/call-queue.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/system/system.ts';
 
@@ -33,28 +32,5 @@ describe('system adapters', () => {
   it('chance stays within its bounds', () => {
     for (let n = 0; n < 1_000; n++) expect([0, 1, 2]).toContain(systemRandom.below(3));
     expect(systemRandom.bytes(16)).toHaveLength(16);
-  });
-
-  it('the queue runs as many calls at once as it may, in order, and passes on what they throw', async () => {
-    const queue = callQueue(2);
-    const begun: number[] = [];
-    const opens: (() => void)[] = [];
-    const calls = [0, 1, 2].map((n) =>
-      queue.add(() => {
-        begun.push(n);
-        return new Promise<number>((resolve) => opens.push(() => resolve(n)));
-      }),
-    );
-    await new Promise((resolve) => setImmediate(resolve));
-    expect([begun, queue.depth]).toEqual([[0, 1], 3]);
-    opens[1]?.();
-    await calls[1];
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(begun).toEqual([0, 1, 2]);
-    opens[0]?.();
-    opens[2]?.();
-    expect(await Promise.all(calls)).toEqual([0, 1, 2]);
-    await expect(queue.add(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect(queue.depth).toBe(0);
   });
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pinoLog } from '../../../../src/adapters/telemetry/telemetry.ts';
 
 const TOKEN = 'v4.public.eyJhIjoxfQ-_abc.a2V5';
+const TICKET = `moorage-ticket-2.17.cGF0aA.Ym9keQ.${TOKEN}`;
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'moorage-log-'));
@@ -43,11 +44,11 @@ describe('pinoLog', () => {
         list: [{ token: 'secret-token' }],
         error: new Error('failed', { cause }),
       },
-      `refused ${TOKEN}`,
+      `refused ${TOKEN} and ${TICKET} too`,
     );
-    for (const secret of ['eyJhIjoxfQ', 'hunter2', '/root', 'x1y2', 'secret-token'])
+    for (const secret of ['eyJhIjoxfQ', 'cGF0aA', 'Ym9keQ', 'hunter2', '/root', 'x1y2', 'secret-token'])
       expect(text).not.toContain(secret);
-    for (const kept of ['PASSWORD', 'HOME', 'cannot verify', 'failed', 'refused'])
+    for (const kept of ['PASSWORD', 'HOME', 'cannot verify', 'failed', 'refused', ' too'])
       expect(text).toContain(kept);
   });
 

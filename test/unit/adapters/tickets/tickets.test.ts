@@ -1,205 +1,216 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { makeKeyFiles, readPinnedKeys, readSigningKey } from '../../../../src/adapters/tickets/key-files.ts';
-import type { PinnedKey, SigningKey } from '../../../../src/adapters/tickets/tickets.ts';
-import { pasetoSigner, pasetoVerifier } from '../../../../src/adapters/tickets/tickets.ts';
+import { HashTree, leafOf } from '../../../../src/adapters/tickets/hash-tree.ts';
+import { signToken } from '../../../../src/adapters/tickets/paseto.ts';
+import { ticketSigner, ticketVerifier } from '../../../../src/adapters/tickets/tickets.ts';
+import type { TicketBody } from '../../../../src/core/quota/ticket.ts';
+import { ticketContract } from '../../../contract/tickets.ts';
+import { OTHER_KEYS, TICKET_KEYS } from '../../../support/ticket-keys.ts';
 import { someTicket } from '../../../support/tickets.ts';
 
-/** v4.public by the specification, on node:crypto alone: what our tokens are held against. */
-function pae(pieces: readonly Buffer[]): Buffer {
-  const count = (n: number): Buffer => {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigUInt64LE(BigInt(n));
-    return bytes;
-  };
-  return Buffer.concat([count(pieces.length), ...pieces.flatMap((piece) => [count(piece.length), piece])]);
+const signer = ticketSigner(TICKET_KEYS.signing);
+const verifierOf = () => ticketVerifier([TICKET_KEYS.pinned]);
+
+ticketContract('Ed25519 and a hash tree', () => ({ signer, verifier: verifierOf() }));
+
+const bodies = (count: number, first = 0): TicketBody[] =>
+  Array.from({ length: count }, (_, n) => someTicket({ jti: `t${String(first + n)}` }));
+
+/** The parts of a ticket: head, position, path, body, and the token of the root. */
+const partsOf = (ticket: string): string[] => {
+  const [head = '', position = '', path = '', body = '', ...token] = ticket.split('.');
+  return [head, position, path, body, token.join('.')];
+};
+const withPart = (ticket: string, part: number, text: string): string =>
+  partsOf(ticket)
+    .map((own, at) => (at === part ? text : own))
+    .join('.');
+const [POSITION, PATH, BODY, ROOT] = [1, 2, 3, 4];
+
+const isValid = async (ticket: string, host = 'host-a', incarnation = 3): Promise<boolean> =>
+  (await verifierOf().verify(ticket, host, incarnation)).valid;
+
+/** A ticket whose only leaf is this text, signed as an arbiter signs. */
+function signedAlone(text: string, changes: { message?: unknown; assertion?: string } = {}): string {
+  const body = Buffer.from(text).toString('base64url');
+  const { root } = new HashTree([leafOf(`["moorage-ticket","host-a",3]\n${body}`)]);
+  const message = changes.message ?? { root: root.toString('base64url'), tickets: 1 };
+  const { id, secret } = TICKET_KEYS.signing;
+  const token = signToken(
+    secret,
+    { message: JSON.stringify(message), footer: id },
+    changes.assertion ?? '["moorage-ticket-root"]',
+  );
+  return ['moorage-ticket-2', '0', '', body, token].join('.');
 }
 
-const HEADER = 'v4.public.';
-
-function signAlone(key: KeyObject, message: string, footer: string, implicit: string): string {
-  const pieces = [HEADER, message, footer, implicit].map((text) => Buffer.from(text));
-  const signature = sign(null, pae(pieces), key);
-  const payload = Buffer.concat([Buffer.from(message), signature]).toString('base64url');
-  return `${HEADER}${payload}.${Buffer.from(footer).toString('base64url')}`;
-}
-
-function verifyAlone(key: KeyObject, token: string, implicit: string): unknown {
-  const [, , payload = '', footer = ''] = token.split('.');
-  const bytes = Buffer.from(payload, 'base64url');
-  const message = bytes.subarray(0, -64);
-  const pieces = [Buffer.from(HEADER), message, Buffer.from(footer, 'base64url'), Buffer.from(implicit)];
-  if (!verify(null, pae(pieces), key, bytes.subarray(-64))) return null;
-  return JSON.parse(message.toString('utf8'));
-}
-
-function publicKeyOf(rawHex: string): KeyObject {
-  const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(rawHex, 'hex')]);
-  return createPublicKey({ key: der, format: 'der', type: 'spki' });
-}
-
-function secretKeyOf(seed: Buffer): KeyObject {
-  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);
-  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-}
-
-let folder: string;
-let signing: SigningKey;
-let pinned: readonly PinnedKey[];
-let secretAlone: KeyObject;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'moorage-keys-'));
-  const files = await makeKeyFiles(folder);
-  signing = await readSigningKey(files.signingKeyFile);
-  pinned = await readPinnedKeys(files.pinnedKeysFile);
-  const paserk = (await readFile(files.signingKeyFile, 'utf8')).trim().replace('k4.secret.', '');
-  secretAlone = secretKeyOf(Buffer.from(paserk, 'base64url').subarray(0, 32));
-});
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-const ASSERTION = '["moorage-ticket","host-a",3]';
-
-describe('tickets as PASETO v4.public', () => {
-  it('an accepted ticket comes back as it was signed', async () => {
-    const token = await pasetoSigner(signing).sign(someTicket());
-    expect(await pasetoVerifier(pinned).verify(token, 'host-a', 3)).toEqual({
-      valid: true,
-      body: someTicket(),
-    });
+describe('tickets signed many at a time', () => {
+  it('are as documented, so that another implementation can write and read them', async () => {
+    const [ticket = ''] = await signer.sign([someTicket()]);
+    expect(signedAlone(JSON.stringify(someTicket()))).toBe(ticket);
+    const [head, position, path, body, token] = partsOf(ticket);
+    expect([head, position, path]).toEqual(['moorage-ticket-2', '0', '']);
+    expect(JSON.parse(Buffer.from(body!, 'base64url').toString())).toEqual(someTicket());
+    expect(token).toMatch(/^v4\.public\./);
   });
 
-  it('an implementation on node:crypto alone reads our tokens, and we read its', async () => {
-    const ours = await pasetoSigner(signing).sign(someTicket());
-    expect(verifyAlone(createPublicKey(secretAlone), ours, ASSERTION)).toEqual(someTicket());
-    const theirs = signAlone(secretAlone, JSON.stringify(someTicket()), signing.id, ASSERTION);
-    expect(theirs).toBe(ours);
-    expect(await pasetoVerifier(pinned).verify(theirs, 'host-a', 3)).toMatchObject({ valid: true });
-  });
-
-  it('the node:crypto implementation reads the published vector 4-S-1', () => {
-    const key = publicKeyOf('1eb9dbbbbc047c03fd70604e0071f0987e16b28b757225c11f00415d0e20b1a2');
-    const token =
-      'v4.public.eyJkYXRhIjoidGhpcyBpcyBhIHNpZ25lZCBtZXNzYWdlIiwiZXhwIjoiMjAyMi0wMS0wMVQwMDowMDowMCswMDowMCJ9' +
-      'bg_XBBzds8lTZShVlwwKSgeKpLT3yukTw6JUz3W4h_ExsQV-P0V54zemZDcAxFaSeef1QlXEFtkqxT1ciiQEDA';
-    const claims = { data: 'this is a signed message', exp: '2022-01-01T00:00:00+00:00' };
-    expect(verifyAlone(key, token, '')).toEqual(claims);
-  });
-
-  it('I37 S4.16 a ticket for one host and incarnation verifies for no other', async () => {
-    const token = await pasetoSigner(signing).sign(someTicket());
-    const verifier = pasetoVerifier(pinned);
-    for (const [host, incarnation] of [
-      ['host-b', 3],
-      ['host-a', 4],
-      ['host-a', 2],
-      ['host-', 3],
-    ] as const)
-      expect(await verifier.verify(token, host, incarnation)).toEqual({
-        valid: false,
-        reason: 'bad-signature',
-      });
-  });
-
-  it('I42 a key that is not pinned is unknown, whatever it signed', async () => {
-    const stranger = generateKeyPairSync('ed25519').privateKey;
-    const body = JSON.stringify(someTicket());
-    const named = signAlone(stranger, body, 'ffffffffffffffff', ASSERTION);
-    expect(await pasetoVerifier(pinned).verify(named, 'host-a', 3)).toEqual({
-      valid: false,
-      reason: 'unknown-key',
-    });
-    const disguised = signAlone(stranger, body, signing.id, ASSERTION);
-    expect(await pasetoVerifier(pinned).verify(disguised, 'host-a', 3)).toMatchObject({
-      reason: 'bad-signature',
-    });
-  });
-
-  it('I42 during a rotation both keys are good, and afterwards only the new one', async () => {
-    const next = join(folder, 'next');
-    const files = await makeKeyFiles(next);
-    const newSigning = await readSigningKey(files.signingKeyFile);
-    const both = join(next, 'both');
-    const texts = [join(folder, 'arbiters.public'), files.pinnedKeysFile].map((file) =>
-      readFile(file, 'utf8'),
+  it('carry one signature for all of a request, and a path of a hash for each level', async () => {
+    const tickets = await signer.sign(bodies(256));
+    expect(new Set(tickets.map((ticket) => partsOf(ticket)[ROOT])).size).toBe(1);
+    expect(new Set(tickets.map((ticket) => Buffer.from(partsOf(ticket)[PATH]!, 'base64url').length))).toEqual(
+      new Set([8 * 32]),
     );
-    await writeFile(both, `# old, then new\n${(await Promise.all(texts)).join('')}`);
-    const during = pasetoVerifier(await readPinnedKeys(both));
-    const after = pasetoVerifier(await readPinnedKeys(files.pinnedKeysFile));
-    const oldToken = await pasetoSigner(signing).sign(someTicket());
-    const newToken = await pasetoSigner(newSigning).sign(someTicket());
-    expect(await during.verify(oldToken, 'host-a', 3)).toMatchObject({ valid: true });
-    expect(await during.verify(newToken, 'host-a', 3)).toMatchObject({ valid: true });
-    expect(await after.verify(oldToken, 'host-a', 3)).toEqual({ valid: false, reason: 'unknown-key' });
   });
 
-  it('I38 I44 no other spelling of a token verifies: any altered character is refused', async () => {
-    const token = await pasetoSigner(signing).sign(someTicket());
-    const verifier = pasetoVerifier(pinned);
+  it('I37 I38 I44 an altered, truncated, extended or exchanged part makes a ticket worthless', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.nat(token.length - 1), fc.constantFrom(...'AZaz09-_.=+/ \n'), async (at, char) => {
-        fc.pre(token[at] !== char);
-        const altered = token.slice(0, at) + char + token.slice(at + 1);
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 40 }).chain((count) =>
+          fc.record({
+            count: fc.constant(count),
+            at: fc.nat(count - 1),
+            other: fc.nat(count - 1),
+            part: fc.constantFrom(POSITION, PATH, BODY, ROOT),
+            place: fc.nat(),
+            char: fc.constantFrom(...'AZaz09-_.=+/ \n'),
+            cut: fc.integer({ min: 1, max: 90 }),
+          }),
+        ),
+        async ({ count, at, other, part, place, char, cut }) => {
+          const tickets = await signer.sign(bodies(count));
+          const [foreign = ''] = (await signer.sign(bodies(count, 100))).slice(at);
+          const ticket = tickets[at]!;
+          const own = partsOf(ticket)[part!]!;
+          expect(await isValid(ticket)).toBe(true);
+          const wrong = [
+            own.slice(0, Math.max(0, own.length - cut)),
+            own.slice(cut),
+            own + char,
+            char + own,
+            own + own,
+            own.slice(0, place % (own.length + 1)) + char + own.slice((place % (own.length + 1)) + 1),
+            partsOf(tickets[other]!)[part!]!,
+            partsOf(foreign)[part!]!,
+          ].filter((text) => text !== own);
+          for (const text of wrong) expect(await isValid(withPart(ticket, part!, text)), text).toBe(false);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it('I38 no other spelling of a ticket verifies: any altered character is refused', async () => {
+    const ticket = (await signer.sign(bodies(5)))[3]!;
+    const verifier = verifierOf();
+    // Its root is known by now, which must make nothing else good.
+    expect((await verifier.verify(ticket, 'host-a', 3)).valid).toBe(true);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(ticket.length - 1), fc.constantFrom(...'AZaz09-_.=+/ \n'), async (at, char) => {
+        fc.pre(ticket[at] !== char);
+        const altered = ticket.slice(0, at) + char + ticket.slice(at + 1);
         expect((await verifier.verify(altered, 'host-a', 3)).valid).toBe(false);
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
     for (const other of [
-      `${token}=`,
-      `${token}.`,
-      ` ${token}`,
-      token.toUpperCase(),
-      `${token}\n`,
-      '',
-      'v4.public.',
+      `${ticket}=`,
+      `${ticket}.`,
+      `${ticket}.AA`,
+      ` ${ticket}`,
+      `${ticket}\n`,
+      ticket.toUpperCase(),
     ])
       expect((await verifier.verify(other, 'host-a', 3)).valid).toBe(false);
   });
 
+  it('I37 a body moved to the place of another host, or of another incarnation, verifies nowhere', async () => {
+    const [here = '', there = '', later = ''] = await signer.sign([
+      someTicket({ jti: 't1' }),
+      someTicket({ jti: 't2', aud: 'host-b' }),
+      someTicket({ jti: 't3', hostIncarnation: 4 }),
+    ]);
+    const moved = withPart(there, BODY, partsOf(here)[BODY]!);
+    const aged = withPart(later, BODY, partsOf(here)[BODY]!);
+    for (const ticket of [moved, aged, there, later]) expect(await isValid(ticket)).toBe(false);
+    expect([await isValid(there, 'host-b'), await isValid(later, 'host-a', 4)]).toEqual([true, true]);
+    for (const [host, incarnation] of [
+      ['host-b', 3],
+      ['host-a', 4],
+    ] as const)
+      expect([await isValid(moved, host, incarnation), await isValid(aged, host, incarnation)]).toEqual([
+        false,
+        false,
+      ]);
+  });
+
+  it('I42 a key that is not pinned is unknown, whatever it signed', async () => {
+    const { secret } = OTHER_KEYS.signing;
+    const [named = ''] = await ticketSigner(OTHER_KEYS.signing).sign([someTicket()]);
+    const [disguised = ''] = await ticketSigner({ id: TICKET_KEYS.pinned.id, secret }).sign([someTicket()]);
+    expect(await verifierOf().verify(named, 'host-a', 3)).toEqual({ valid: false, reason: 'unknown-key' });
+    expect(await verifierOf().verify(disguised, 'host-a', 3)).toMatchObject({ reason: 'bad-signature' });
+  });
+
+  it('what the key signed for another purpose is no root, and a root of another shape is malformed', async () => {
+    const text = JSON.stringify(someTicket());
+    const reasonOf = async (ticket: string) => verifierOf().verify(ticket, 'host-a', 3);
+    for (const assertion of ['', '["moorage-ticket","host-a",3]', '["moorage-ticket-root"] '])
+      expect(await reasonOf(signedAlone(text, { assertion }))).toMatchObject({ reason: 'bad-signature' });
+    const { root } = new HashTree([leafOf('x')]);
+    const good = { root: root.toString('base64url'), tickets: 1 };
+    for (const message of [
+      {},
+      [good],
+      { ...good, tickets: 0 },
+      { ...good, tickets: 1.5 },
+      { ...good, tickets: 70_000 },
+      { ...good, root: good.root.slice(1) },
+      { ...good, onlyOnSundays: true },
+      someTicket(),
+    ])
+      expect(await reasonOf(signedAlone(text, { message })), JSON.stringify(message)).toEqual({
+        valid: false,
+        reason: 'malformed',
+      });
+    expect(await reasonOf(signedAlone(text, { message: good }))).toMatchObject({ reason: 'bad-signature' });
+  });
+
   it('a signed body that is no ticket of this version is malformed, not half understood', async () => {
-    const sign = (body: unknown): string =>
-      signAlone(secretAlone, JSON.stringify(body), signing.id, ASSERTION);
-    const verifier = pasetoVerifier(pinned);
     const listed = { ...someTicket(), aud: ['host-a', 'host-b'] };
     const further = { ...someTicket(), onlyOnSundays: true };
     const fraction = { ...someTicket(), expiresMs: 1.5 };
-    for (const body of [listed, further, fraction, {}])
-      expect(await verifier.verify(sign(body), 'host-a', 3)).toEqual({ valid: false, reason: 'malformed' });
-  });
-});
-
-describe('key files', () => {
-  it('are made once, whole, and for their owner only', async () => {
-    const again = await makeKeyFiles(folder);
-    expect((await readSigningKey(again.signingKeyFile)).id).toBe(signing.id);
-    for (const file of [again.signingKeyFile, again.pinnedKeysFile])
-      expect((await stat(file)).mode & 0o777).toBe(0o600);
+    for (const body of [listed, further, fraction, {}, null, 'text'])
+      expect(await verifierOf().verify(signedAlone(JSON.stringify(body)), 'host-a', 3)).toEqual({
+        valid: false,
+        reason: 'malformed',
+      });
+    expect(await verifierOf().verify(signedAlone('no JSON'), 'host-a', 3)).toMatchObject({
+      reason: 'malformed',
+    });
   });
 
-  it('a missing public file is made again from the secret', async () => {
-    const crashed = join(folder, 'crashed');
-    const files = await makeKeyFiles(crashed);
-    const { id } = await readSigningKey(files.signingKeyFile);
-    await rm(files.pinnedKeysFile);
-    await makeKeyFiles(crashed);
-    expect((await readPinnedKeys(files.pinnedKeysFile)).map((key) => key.id)).toEqual([id]);
+  it('a ticket of the format before this one, a token by itself, is refused by its format', async () => {
+    const { id, secret } = TICKET_KEYS.signing;
+    const token = { message: JSON.stringify(someTicket()), footer: id };
+    const old = signToken(secret, token, '["moorage-ticket","host-a",3]');
+    for (const ticket of [old, 'moorage-ticket-1.0', 'moorage-ticket-3.0', 'moorage-ticket-2'])
+      expect(await verifierOf().verify(ticket, 'host-a', 3)).toEqual({
+        valid: false,
+        reason: 'unknown-format',
+      });
+    const long = `moorage-ticket-2.${'a'.repeat(20_000)}`;
+    expect(await verifierOf().verify(long, 'host-a', 3)).toEqual({ valid: false, reason: 'malformed' });
   });
 
-  it('a secret that others can read, a file without a key and a broken line are refused', async () => {
-    const open = join(folder, 'open');
-    await writeFile(open, await readFile(join(folder, 'arbiter.secret')), { mode: 0o600 });
-    await chmod(open, 0o640);
-    await expect(readSigningKey(open)).rejects.toThrow('chmod 600');
-    const empty = join(folder, 'empty');
-    await writeFile(empty, '# nothing\n');
-    await expect(readPinnedKeys(empty)).rejects.toThrow('no key');
-    await writeFile(empty, 'k4.public.AAAA\n');
-    await expect(readPinnedKeys(empty)).rejects.toThrow('no key of the form');
+  it('the roots that a host keeps are bounded, and one that was dropped is verified again', async () => {
+    const verifier = verifierOf();
+    const [first = ''] = await signer.sign([someTicket({ jti: 'first' })]);
+    expect((await verifier.verify(first, 'host-a', 3)).valid).toBe(true);
+    for (let n = 0; n < 600; n++) {
+      const [ticket = ''] = await signer.sign([someTicket({ jti: `t${String(n)}` })]);
+      expect((await verifier.verify(ticket, 'host-a', 3)).valid).toBe(true);
+    }
+    expect((await verifier.verify(first, 'host-a', 3)).valid).toBe(true);
+    expect((await verifier.verify(withPart(first, PATH, 'AAAA'), 'host-a', 3)).valid).toBe(false);
   });
 });
