@@ -234,7 +234,8 @@ export const IN_HOSTS: readonly Mutant[] = [
       {
         file: 'arbiter/arbiter.ts',
         find: '      ...terms,\n      jti: makeId(nowMs, chance, ID_BYTES * at),\n',
-        replace: "      ...{ ...terms, commandDigest: '' },\n      jti: makeId(nowMs, chance, ID_BYTES * at),\n",
+        replace:
+          "      ...{ ...terms, commandDigest: '' },\n      jti: makeId(nowMs, chance, ID_BYTES * at),\n",
       },
     ],
     breaks: ['I39'],

@@ -80,7 +80,7 @@ describe('tickets signed many at a time', () => {
           const tickets = await signer.sign(bodies(count));
           const [foreign = ''] = (await signer.sign(bodies(count, 100))).slice(at);
           const ticket = tickets[at]!;
-          const own = partsOf(ticket)[part!]!;
+          const own = partsOf(ticket)[part]!;
           expect(await isValid(ticket)).toBe(true);
           const wrong = [
             own.slice(0, Math.max(0, own.length - cut)),
@@ -89,10 +89,10 @@ describe('tickets signed many at a time', () => {
             char + own,
             own + own,
             own.slice(0, place % (own.length + 1)) + char + own.slice((place % (own.length + 1)) + 1),
-            partsOf(tickets[other]!)[part!]!,
-            partsOf(foreign)[part!]!,
+            partsOf(tickets[other]!)[part]!,
+            partsOf(foreign)[part]!,
           ].filter((text) => text !== own);
-          for (const text of wrong) expect(await isValid(withPart(ticket, part!, text)), text).toBe(false);
+          for (const text of wrong) expect(await isValid(withPart(ticket, part, text)), text).toBe(false);
         },
       ),
       { numRuns: 150 },
