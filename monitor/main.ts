@@ -17,7 +17,7 @@ import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store/store.ts';
 
 export interface MonitorOptions extends Pick<
   MonitorDeps,
-  'cell' | 'id' | 'version' | 'listen' | 'log' | 'lostAfterMs' | 'silenceMs'
+  'cell' | 'id' | 'version' | 'listen' | 'log' | 'lostAfterMs' | 'massLossWaitMs' | 'silenceMs'
 > {
   readonly etcd: readonly string[];
   readonly reach?: Reach;
@@ -42,7 +42,7 @@ const HOSTS_PER_PEER_MAX = 65_536;
 
 /** Starts a monitor on this machine. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
-  const { cell, id, listen, version, log, lostAfterMs, silenceMs, runRetentionMs } = options;
+  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, runRetentionMs } = options;
   const stopped = new AbortController();
   const { abandon, or } = abandonable();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
@@ -65,6 +65,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     random: systemRandom,
     metrics: promMetrics({ processMetrics: true }),
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
+    ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
     ...(runRetentionMs === undefined ? {} : { reaper: { runRetentionMs } }),
   });

@@ -33,6 +33,7 @@ import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
 import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
 import { HostEvents } from './events/host-events.ts';
+import { SilentHosts } from './hosts/silent-hosts.ts';
 import { HostWatch, LOST_AFTER_MS } from './hosts/hosts.ts';
 import { JobStatuses } from './jobs/jobs.ts';
 import { JobChanges } from './jobs/job-changes.ts';
@@ -66,6 +67,8 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly channels?: ChannelClient;
   /** From the end of a host's session until it is declared lost. Default 30 s. */
   readonly lostAfterMs?: number;
+  /** The same for hosts that vanished together. Default: three times `lostAfterMs`. */
+  readonly massLossWaitMs?: number;
   /** Silence after which a host counts as stale. Default 3 s. */
   readonly silenceMs?: number;
   readonly reaper?: Partial<ReaperTimes>;
@@ -105,6 +108,7 @@ export class Monitor {
       ...this.state,
       view: this.state.follower.view,
       lostAfterMs: deps.lostAfterMs ?? LOST_AFTER_MS,
+      ...(deps.massLossWaitMs === undefined ? {} : { massLossWaitMs: deps.massLossWaitMs }),
       onHeldBack: (hosts) => this.#hostEvents.heldBack(hosts),
     });
     this.leakWatch = new LeakWatch(this.state);
@@ -179,6 +183,7 @@ export class Monitor {
     const jobChanges = new JobChanges();
     const hosts = new HostClient(http);
     const writes = new JobWrites({ store, keys, clock });
+    const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
     const submit = (job: Job): Promise<SubmitAnswer> => writes.submit(job, { ifMatch: null });
     return {
       ...{ self: id, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
@@ -187,6 +192,8 @@ export class Monitor {
       bulk: new BulkWrites({ store, keys, clock, submit }),
       runs: new Runs({ store, keys, clock, random }),
       eligibility: new EligibilityWriter({ store, keys, clock }),
+      silentHosts: new SilentHosts({ copy, clock, view: follower.view, verdictOf }),
+      verdictOf,
       relay: new ReportRelay(follower, clock),
       logs: new LogRelay({
         ...{ copy, view: follower.view, jobChanges, hosts, clock, random },

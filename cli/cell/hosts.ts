@@ -3,7 +3,7 @@ import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { ago, cores, gpus, size, usedOf } from '../output/words.ts';
+import { ago, cores, duration, gpus, size, usedOf } from '../output/words.ts';
 
 export async function hosts(context: Context): Promise<number> {
   const { terminal } = context;
@@ -23,7 +23,7 @@ export async function hosts(context: Context): Promise<number> {
 function columns(nowMs: number): Column<HostStatus>[] {
   return [
     { title: 'HOST', cell: (row) => row.host.id },
-    { title: 'STATE', cell: stateOf },
+    { title: 'STATE', cell: (row) => stateOf(row, nowMs) },
     { title: 'SEEN', cell: (row) => (row.asOfMs === null ? 'never' : `${ago(nowMs, row.asOfMs)} ago`) },
     { title: 'ALLOCS', cell: (row) => String(row.allocations), align: 'right' },
     { title: 'CPU', cell: (row) => used(row, 'cpuMilli', cores), align: 'right' },
@@ -66,12 +66,13 @@ function attributesOf({ host }: HostStatus): string {
     .join(',');
 }
 
-function stateOf(row: HostStatus): string {
+function stateOf(row: HostStatus, nowMs: number): string {
   const state = row.eligibility?.state ?? 'ready';
   const marks = [
     state === 'draining' && row.allocations === 0 ? 'empty' : '',
     row.alive ? '' : 'silent',
     row.staleSinceMs === null ? '' : 'stale',
+    row.verdictAtMs === undefined ? '' : `lost in ${duration(row.verdictAtMs - nowMs)}`,
   ].filter((mark) => mark !== '');
   return marks.length === 0 ? state : `${state} (${marks.join(', ')})`;
 }

@@ -33,6 +33,7 @@ function render(answer: JobStatus, nowMs: number, written: string): string {
       `complete ${String(counts.complete)}, failed ${String(counts.failed)}`,
     `  owner ${summary.owner ?? 'none'}, submitted ${ago(nowMs, summary.submittedAtMs)} ago`,
   ];
+  for (const { detail } of answer.silentHosts ?? []) lines.push(`  ${detail}`);
   const tables: string[] = [];
   if (answer.allocations.length > 0) tables.push(formatTable(allocationColumns(nowMs), answer.allocations));
   const ended = [...outcomes].sort((a, b) => b.endedAtMs - a.endedAtMs);

@@ -8,6 +8,7 @@ import { serveRole } from './serve.ts';
 
 export interface MonitorFlags extends RoleFlags {
   readonly lostAfter?: string;
+  readonly massLossWait?: string;
   readonly silence?: string;
   readonly runRetention?: string;
   readonly historyKept?: string;
@@ -16,10 +17,11 @@ export interface MonitorFlags extends RoleFlags {
 
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
-  const { lostAfter, silence, runRetention, historyKept, storeQuota } = flags;
+  const { lostAfter, massLossWait, silence, runRetention, historyKept, storeQuota } = flags;
   const options: MonitorOptions = {
     ...basics,
     ...(lostAfter === undefined ? {} : { lostAfterMs: duration('--lost-after', lostAfter) }),
+    ...(massLossWait === undefined ? {} : { massLossWaitMs: duration('--mass-loss-wait', massLossWait) }),
     ...(silence === undefined ? {} : { silenceMs: duration('--silence', silence) }),
     ...(runRetention === undefined ? {} : { runRetentionMs: duration('--run-retention', runRetention) }),
     ...(historyKept === undefined ? {} : { historyKeptMs: keptMs(historyKept) }),

@@ -90,6 +90,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
   roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
     .option('--silence <time>', 'a host that said nothing for so long counts as silent (default: 3s)')
     .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')
+    .option(
+      '--mass-loss-wait <time>',
+      'the same for hosts that vanish together, before they are declared lost a few at a time (default: three times --lost-after)',
+    )
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
     .option('--history-kept <time>', 'how long the store keeps its past, or "all" (default: 10m)')
     .option('--store-quota <size>', "the quota of the store's servers, to warn before it (default: 2Gi)")

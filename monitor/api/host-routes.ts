@@ -13,7 +13,7 @@ export function hostRoutes(state: MonitorState): Route[] {
     {
       method: 'GET',
       path: '/v1/hosts',
-      handle: async () => ({ status: 200, body: hostList(state.copy, state.follower.view) }),
+      handle: async () => ({ status: 200, body: hostList(state.copy, state.follower.view, state.verdictOf) }),
     },
     {
       method: 'POST',
@@ -40,7 +40,7 @@ async function setEligibility(state: MonitorState, request: RouteRequest): Promi
       ? { drainDeadlineMs: state.clock.nowMs() + wanted.deadlineMs }
       : {}),
   });
-  const status = hostStatus(state.copy, state.follower.view, host);
+  const status = hostStatus(state.copy, state.follower.view, state.verdictOf, host);
   if (status === null) throw noSuchHost(host);
   return { status: 200, body: { ...status, eligibility } };
 }

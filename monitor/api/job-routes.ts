@@ -137,7 +137,7 @@ async function status(state: MonitorState, request: RouteRequest): Promise<Route
   const found = state.statuses.status(jobKey);
   if (found === null) throw noSuchJob(jobKey);
   const headers = { etag: `"${String(found.record.version)}"` };
-  return { status: 200, headers, body: { ...found, incomplete: !state.follower.view.complete } };
+  return { status: 200, headers, body: { ...found, silentHosts: state.silentHosts.of(jobKey), incomplete: !state.follower.view.complete } };
 }
 
 async function why(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -146,7 +146,8 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   if (record === undefined) throw noSuchJob(jobKey);
   const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);
-  const standing = { summary, exit: state.statuses.exit(jobKey) };
+  const silent = state.silentHosts.of(jobKey);
+  const standing = { summary, exit: state.statuses.exit(jobKey), silent };
   return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
 }
 

@@ -10,6 +10,8 @@ import type { LogRelay } from '../runs/log-relay.ts';
 import type { ReportRelay } from '../view/report-relay.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { EligibilityWriter } from '../hosts/eligibility.ts';
+import type { ComingVerdict } from '../hosts/hosts.ts';
+import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { SchedulerQueries } from '../jobs/why.ts';
 
 /** What the routes of a monitor work with. */
@@ -23,6 +25,9 @@ export interface MonitorState extends MonitorContext {
   readonly bulk: BulkWrites;
   readonly runs: Runs;
   readonly eligibility: EligibilityWriter;
+  readonly silentHosts: SilentHosts;
+  /** When the host is declared lost; null: its session is there, or it is lost already. */
+  verdictOf(host: string): ComingVerdict | null;
   readonly relay: ReportRelay;
   readonly logs: LogRelay;
   readonly events: EventLog;

@@ -38,13 +38,13 @@ export class HostEvents {
     else if (what === 'reporting') this.#add('host-heard', 'its reports go on', host);
   }
 
-  /** @param hosts how many vanished at once and are not declared lost; 0: no more */
+  /** @param hosts how many vanished at once, so that verdicts on them are slowed; 0: no more */
   heldBack(hosts: number): void {
     if (hosts === 0) this.#add('verdicts-resumed', 'hosts are judged one by one again');
     else
       this.#add(
         'verdicts-held-back',
-        `${String(hosts)} hosts vanished at once: none of them is declared lost`,
+        `${String(hosts)} hosts vanished at once: they are declared lost later than one alone, a few at a time`,
       );
   }
 

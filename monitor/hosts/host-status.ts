@@ -2,16 +2,25 @@ import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { HostListAnswer, HostStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CellCopy } from '../view/view.ts';
+import type { ComingVerdict } from './hosts.ts';
+
+type VerdictOf = (host: string) => ComingVerdict | null;
 
 /** `host-9` before `host-10`. One collator for all: making one costs more than a thousand comparisons. */
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
 /** @returns null when no such host is registered */
-export function hostStatus(copy: CellCopy, view: CellView, id: string): HostStatus | null {
+export function hostStatus(
+  copy: CellCopy,
+  view: CellView,
+  verdictOf: VerdictOf,
+  id: string,
+): HostStatus | null {
   const host = copy.hosts.get(id)?.value;
   if (host === undefined) return null;
   const ledger = copy.ledgers.get(id)?.value ?? EMPTY_LEDGER;
   const freshness = view.host(id);
+  const verdict = verdictOf(id);
   return {
     host,
     eligibility: copy.eligibility.get(id)?.value ?? null,
@@ -21,13 +30,14 @@ export function hostStatus(copy: CellCopy, view: CellView, id: string): HostStat
     alive: copy.alive.get(id) !== undefined,
     asOfMs: freshness?.asOfMs ?? null,
     staleSinceMs: freshness?.staleSinceMs ?? null,
+    ...(verdict === null ? {} : { verdictAtMs: verdict.dueMs }),
   };
 }
 
-export function hostList(copy: CellCopy, view: CellView): HostListAnswer {
+export function hostList(copy: CellCopy, view: CellView, verdictOf: VerdictOf): HostListAnswer {
   const hosts: HostStatus[] = [];
   for (const [id] of copy.hosts.rows()) {
-    const status = hostStatus(copy, view, id);
+    const status = hostStatus(copy, view, verdictOf, id);
     if (status !== null) hosts.push(status);
   }
   hosts.sort((a, b) => BY_NUMBER.compare(a.host.id, b.host.id));

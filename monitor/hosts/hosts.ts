@@ -1,10 +1,10 @@
 /**
  * What is known of hosts, and which of them take new work.
  *
- * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` says when too many vanish at once
+ * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` slows that when too many vanish at once
  * - `leak-watch.ts`: drains hosts on which too much leaked
  * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the two watches
- * - `host-status.ts`: a host as people see it
+ * - `host-status.ts`: a host as people see it; `silent-hosts.ts`: what a job waits for on hosts that do not report
  */
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
@@ -13,13 +13,16 @@ import { SILENCE_MS } from '../../src/runtime/reports/reports.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 import type { MonitorContext } from '../context.ts';
 import { monitorRank } from '../view/rank.ts';
-import { suspectHosts } from './mass-loss.ts';
+import type { Fate } from './mass-loss.ts';
+import { MASS_LOSS_INTERVAL_MS, MASS_LOSS_WAIT_FACTOR, MassLoss } from './mass-loss.ts';
 import { EligibilityActions } from './eligibility-actions.ts';
 import type { EligibilityWriter } from './eligibility.ts';
 
 /** From the end of a host's session in the store until it is declared lost: time for a restart or a short cut. */
 export const LOST_AFTER_MS = 30_000;
 const CHECK_MS = 1_000;
+/** By rendezvous hashing: which monitor paces the verdicts on a crowd. */
+const CROWD_KEY = 'mass-loss';
 const isLost = ({ state }: Eligibility): boolean => state === 'lost';
 const isNotLost = (known: Eligibility): boolean => !isLost(known);
 
@@ -27,8 +30,19 @@ export interface HostWatchDeps extends MonitorContext {
   readonly view: CellView;
   readonly eligibility: EligibilityWriter;
   readonly lostAfterMs: number;
+  /** Of hosts that vanished together: the first of them is lost after this. Default: three times `lostAfterMs`. */
+  readonly massLossWaitMs?: number;
   /** Called when declarations begin to be held back (how many hosts), and with 0 when they no longer are. */
   onHeldBack(hosts: number): void;
+}
+
+/** A verdict that is to come, unless the host returns. */
+export interface ComingVerdict {
+  /** Since when its session is gone, and when it is declared lost, on the wall clock. */
+  readonly sinceMs: number;
+  readonly dueMs: number;
+  /** How many hosts vanished with it, itself included; 0: it is believed at once. */
+  readonly crowd: number;
 }
 
 /**
@@ -44,11 +58,14 @@ export class HostWatch {
   /** Since when each host's session is gone, on the monotonic clock. */
   readonly #missing = new Map<string, number>();
   readonly #eligibility: EligibilityActions;
+  readonly #crowd: MassLoss;
   readonly #stop: () => void;
   #heldBack = 0;
 
   constructor(deps: HostWatchDeps) {
     this.#deps = deps;
+    const { lostAfterMs, massLossWaitMs } = deps;
+    this.#crowd = new MassLoss(lostAfterMs, massLossWaitMs ?? MASS_LOSS_WAIT_FACTOR * lostAfterMs);
     this.#eligibility = new EligibilityActions(deps);
     this.#stop = every(deps.clock, CHECK_MS, () => this.check());
   }
@@ -61,14 +78,41 @@ export class HostWatch {
   check(): void {
     this.#findMissing();
     this.#readmit();
-    const suspects = this.#suspects();
+    this.#findCrowd();
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [host, sinceMs] of this.#missing) {
-      const dueMs = sinceMs + this.#deps.lostAfterMs + monitorRank(this.#deps, host) * CHECK_MS * 2;
-      if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;
+      const isOne = !this.#crowd.has(host);
+      const dueMs = isOne ? sinceMs + this.#deps.lostAfterMs : this.#crowd.dueMs(sinceMs);
+      if (nowMs < dueMs + this.#lagMs(host) || !this.#isSilent(host) || this.#isLost(host)) continue;
+      if (!isOne && !this.#mayDeclareOneMore(host, nowMs)) continue;
       const silentMs = Math.round(nowMs - sinceMs);
       this.#eligibility.set(host, { state: 'lost', reason: 'no session and no report', silentMs }, isNotLost);
     }
+  }
+
+  /** @returns null: its session is there, or it is lost already */
+  verdictOf(host: string): ComingVerdict | null {
+    const { clock, copy, lostAfterMs } = this.#deps;
+    const sinceMs = this.#missing.get(host);
+    if (sinceMs === undefined || this.#isLost(host)) return null;
+    const nowMs = clock.monotonicMs();
+    const isOne = !this.#crowd.has(host);
+    const dueMs = isOne ? sinceMs + lostAfterMs : this.#crowd.forecastMs(host, copy.hosts.size, nowMs);
+    const wallMs = (atMs: number): number => Math.round(clock.nowMs() + atMs - nowMs);
+    return { sinceMs: wallMs(sinceMs), dueMs: wallMs(dueMs), crowd: isOne ? 0 : this.#crowd.size };
+  }
+
+  /** One monitor acts for a host, and the others after it. */
+  #lagMs(key: string): number {
+    return monitorRank(this.#deps, key) * CHECK_MS * 2;
+  }
+
+  /** One monitor paces a whole crowd: the next acts when an interval has passed without a verdict. */
+  #mayDeclareOneMore(host: string, nowMs: number): boolean {
+    const { copy } = this.#deps;
+    if (copy.alive.size === 0) return false;
+    const spanMs = MASS_LOSS_INTERVAL_MS + this.#lagMs(CROWD_KEY);
+    return this.#crowd.take(host, copy.hosts.size, nowMs, spanMs);
   }
 
   #findMissing(): void {
@@ -82,20 +126,21 @@ export class HostWatch {
   }
 
   /** Hosts that vanished together, but for those that were lost before. */
-  #suspects(): ReadonlySet<string> {
+  #findCrowd(): void {
+    const { copy, clock, log, metrics } = this.#deps;
     const fresh = new Map([...this.#missing].filter(([host]) => !this.#isLost(host)));
-    const suspects = suspectHosts(fresh, this.#deps.copy.hosts.size);
-    if ((suspects.size === 0) !== (this.#heldBack === 0)) {
-      if (suspects.size > 0)
-        this.#deps.log.warn(
-          { hosts: suspects.size },
-          'too many hosts vanished at once: none of them is declared lost',
-        );
-      this.#deps.onHeldBack(suspects.size);
+    const fateOf = (host: string): Fate => {
+      if (copy.hosts.get(host) === undefined) return 'removed';
+      return this.#isLost(host) ? 'lost' : 'returned';
+    };
+    this.#crowd.update(fresh, copy.hosts.size, clock.monotonicMs(), fateOf);
+    const { size } = this.#crowd;
+    if ((size === 0) !== (this.#heldBack === 0)) {
+      if (size > 0) log.warn({ hosts: size }, 'too many hosts vanished at once: their verdicts are slowed');
+      this.#deps.onHeldBack(size);
     }
-    this.#heldBack = suspects.size;
-    this.#deps.metrics.gauge('moorage_monitor_lost_hosts_held_back', suspects.size);
-    return suspects;
+    this.#heldBack = size;
+    metrics.gauge('moorage_monitor_lost_hosts_held_back', size);
   }
 
   #readmit(): void {

@@ -3,7 +3,7 @@ import type { JobRecord } from '../../src/core/cell/job.ts';
 import { SchedulerClient } from '../../src/clients/scheduler-client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
-import type { JobSummary, RunExit, SchedulerListAnswer } from '../../src/wire/api/monitor-api.ts';
+import type { JobSummary, RunExit, SchedulerListAnswer, SilentHost } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Why } from '../../src/wire/api/scheduler-api.ts';
 import type { CellCopy } from '../view/view.ts';
@@ -47,7 +47,9 @@ export class SchedulerQueries {
       return explained(record, owner, `its owner ${owner} is gone; another takes over`, 'unowned');
     const { namespace, name } = record.job;
     const answer = await answerOf(this.#client.why(address, namespace, name));
-    return answer ?? explained(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
+    if (answer === null)
+      return explained(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
+    return { ...answer, summary: [answer.summary, ...standing.silent.map(({ detail }) => detail)].join('; ') };
   }
 
   #unowned(record: JobRecord): Why {
@@ -79,18 +81,22 @@ function isOfKind(policy: string, kind: string): boolean {
 export interface Standing {
   readonly summary: JobSummary;
   readonly exit: RunExit | null;
+  /** Hosts with allocations of the job that do not report. */
+  readonly silent: readonly SilentHost[];
 }
 
 /** The answer for a job that waits for nothing; null: its owner knows more. */
-function finishedAs(record: JobRecord, { summary, exit }: Standing): string | null {
+function finishedAs(record: JobRecord, { summary, exit, silent }: Standing): string | null {
   const { phase, counts } = summary;
   if (phase === 'complete') return 'complete: nothing to explain';
   if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
   if (phase === 'failed') return `failed: ${exit?.reason ?? 'no more tries are left'}`;
-  if (record.desired === 'stop') return `told to stop: ${String(counts.placed)} still on their hosts`;
+  const waits = silent.map(({ detail }) => detail).join('; ');
+  if (record.desired === 'stop')
+    return `told to stop: ${waits === '' ? `${String(counts.placed)} still on their hosts` : waits}`;
   const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
   if (counts.desired > 0 && live >= counts.desired)
-    return `running: ${String(counts.running)} run, nothing waits`;
+    return `running: ${String(counts.running)} run, ${waits === '' ? 'nothing waits' : `but as last heard: ${waits}`}`;
   return null;
 }
 

@@ -77,6 +77,8 @@ const RUNS = {
   lost: lostRun,
   /** A host that is lost for much longer, while every second job asks to be replaced. */
   moved: movedRun,
+  /** Hosts that vanish together, more of them than are believed at once, for so long that they are lost one after the other. */
+  vanished: vanishedRun,
   /** Slow messages, which later ones overtake. */
   race: (random) => ({ scenario: SLOW, faults: RACE, requests: burst(random, 2 * SHORT.activeMs) }),
   /** Hosts that cannot take what was placed on them. */
@@ -197,6 +199,23 @@ function movedRun(random: SeededRandom): Run {
   const atMs = 4_000 + random.below(5_000);
   const gone = { kind, target, atMs, durationMs: BACK_MS - atMs };
   return { scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
+}
+
+/** A crowd waits 90 s after its sessions, and then goes one by one. */
+const VANISHED: Scenario = { ...LONG, hosts: 6, activeMs: 160_000 };
+const CROWD_BACK_MS = 150_000;
+const CROWD = 4;
+
+function vanishedRun(random: SeededRandom): Run {
+  const first = random.below(VANISHED.hosts);
+  const startMs = 6_000 + random.below(4_000);
+  const faultPlan = Array.from({ length: CROWD }, (_, n) => {
+    const kind = (['isolate', 'pause', 'freeze-host'] as const)[random.below(3)] ?? 'isolate';
+    const target = `host-${String(1 + ((first + n) % VANISHED.hosts))}`;
+    const atMs = startMs + random.below(1_500);
+    return { kind, target, atMs, durationMs: CROWD_BACK_MS - atMs };
+  });
+  return { scenario: VANISHED, faults: {}, faultPlan, requests: moving(random, CROWD_BACK_MS) };
 }
 
 /** Every second service and batch job bounds how long it runs on a host that is cut off. */

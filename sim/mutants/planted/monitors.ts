@@ -36,9 +36,17 @@ export const IN_MONITORS: readonly Mutant[] = [
     theme: 'lost',
     slip: 'a host is declared lost at its first missed sign of life',
     file: 'monitor/hosts/hosts.ts',
-    find: 'const dueMs = sinceMs + this.#deps.lostAfterMs + monitorRank(this.#deps, host) * CHECK_MS * 2;\n      if (nowMs < dueMs || suspects.has(host) || !this.#isSilent(host) || this.#isLost(host)) continue;',
-    replace:
-      'const dueMs = sinceMs + monitorRank(this.#deps, host) * CHECK_MS * 2;\n      if (nowMs < dueMs || suspects.size > 99 || this.#isLost(host)) continue;',
+    find: 'if (nowMs < dueMs + this.#lagMs(host) || !this.#isSilent(host) || this.#isLost(host)) continue;\n',
+    replace: 'if (nowMs < Math.min(sinceMs, dueMs) + this.#lagMs(host) || this.#isLost(host)) continue;\n',
+    breaks: ['I18'],
+  },
+  {
+    name: 'crowd-at-once',
+    theme: 'vanished',
+    slip: 'hosts that vanished together are declared lost together, when their wait is over',
+    file: 'monitor/hosts/mass-loss.ts',
+    find: '    if (recent.length >= verdictsPerInterval(total)) return false;\n',
+    replace: '    if (recent.length > total) return false;\n',
     breaks: ['I18'],
   },
   {

@@ -107,6 +107,19 @@ export interface JobStatus {
   readonly record: JobRecord;
   readonly allocations: readonly AllocationStatus[];
   readonly outcomes: readonly Outcome[];
+  /** Hosts that hold allocations of the job and do not report; absent from older monitors. */
+  readonly silentHosts?: readonly SilentHost[];
+}
+
+/** A host that does not report or is lost, and what that means for the allocations of one job there. */
+export interface SilentHost {
+  readonly host: string;
+  readonly allocations: number;
+  readonly sinceMs: number | null;
+  /** When it is declared lost unless it returns; null: it is lost, or its session is there. */
+  readonly verdictAtMs: number | null;
+  /** A sentence for people. */
+  readonly detail: string;
 }
 
 /** Desired and observed, side by side. */
@@ -151,6 +164,8 @@ export interface HostStatus {
   readonly asOfMs: number | null;
   /** Since when the host is silent; null: it reports. */
   readonly staleSinceMs: number | null;
+  /** When it is declared lost unless it returns; absent: its session is there, or it is lost. */
+  readonly verdictAtMs?: number;
 }
 
 export interface HostListAnswer {

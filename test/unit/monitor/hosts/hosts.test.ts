@@ -119,6 +119,12 @@ describe('lost hosts', () => {
     }
   }
 
+  async function lostOf(hosts: readonly ReportingHost[]): Promise<readonly string[]> {
+    const lost: string[] = [];
+    for (const { id } of hosts) if ((await world.eligibilityOf(id))?.state === 'lost') lost.push(id);
+    return lost;
+  }
+
   it('S0.10 S0.35 a host is lost only after the recovery delay, by a commit on its ledger', async () => {
     const { hosts } = await cell(3);
     const [gone, ...living] = hosts;
@@ -147,14 +153,64 @@ describe('lost hosts', () => {
     expect(await world.eligibilityOf('h1')).toBeNull();
   });
 
-  it('I18 when more than 30 % vanish within 10 s no host is declared lost, and an event says so', async () => {
+  it('I18 S3.29 hosts that vanish together are lost three times as late, one in each interval, and an event says so', async () => {
     const { hosts, monitor, address } = await cell(6);
-    for (const host of hosts.slice(0, 2)) await kill(host);
-    await pass(60, hosts.slice(2));
-    expect(await world.eligibilityOf('h1')).toBeNull();
+    const [one, two, ...living] = hosts;
+    if (one === undefined || two === undefined) throw new Error('no hosts');
+    await kill(one);
+    await kill(two);
+    await pass(85, living);
+    expect(await lostOf(hosts)).toEqual([]);
     const stream = await world.call('GET', `${address}/v1/events?since=0&follow=false`);
     expect(stream.body).toContain('verdicts-held-back');
     expect(monitor.state.follower.view.host('h1')?.staleSinceMs).not.toBeNull();
+    await pass(8, living);
+    expect(await lostOf(hosts)).toHaveLength(1);
+    await pass(4, living);
+    expect(await lostOf(hosts)).toHaveLength(1);
+    await pass(8, living);
+    expect(await lostOf(hosts)).toEqual(['h1', 'h2']);
+    expect((await world.eligibilityOf('h2'))?.silentMs).toBeGreaterThanOrEqual(90_000);
+  });
+
+  it('S3.29 I18 verdicts stop again when a host of the crowd returns, and it stays as it was', async () => {
+    const { hosts, monitor } = await cell(6);
+    const [one, two, three, ...living] = hosts;
+    if (one === undefined || two === undefined || three === undefined) throw new Error('no hosts');
+    for (const host of [one, two, three]) await kill(host);
+    await pass(86, living);
+    const back = await world.host('h1');
+    await until(() => monitor.state.follower.view.host('h1')?.staleSinceMs === null);
+    await pass(25, [...living, back]);
+    expect(await lostOf(hosts)).toEqual([]);
+    await pass(40, [...living, back]);
+    expect(await lostOf(hosts)).toEqual(['h2', 'h3']);
+    expect(await world.eligibilityOf('h1')).toBeNull();
+  });
+
+  it('I18 no host of a crowd is lost while none is left that could take its work', async () => {
+    const { hosts } = await cell(3);
+    for (const host of hosts) await kill(host);
+    await pass(200, []);
+    expect(await lostOf(hosts)).toEqual([]);
+  });
+
+  it('I18 several monitors keep one pace', async () => {
+    const { hosts } = await cell(9);
+    await world.monitor('m2');
+    await world.monitor('m3');
+    const [gone, living] = [hosts.slice(0, 6), hosts.slice(6)];
+    for (const host of gone) await kill(host);
+    const lost: number[] = [];
+    for (let second = 0; second < 160; second++) {
+      await pass(1, living);
+      lost.push((await lostOf(hosts)).length);
+    }
+    expect(lost.at(80)).toBe(0);
+    expect(lost.at(-1)).toBe(6);
+    const steps = lost.flatMap((count, at) => (at > 0 && count > (lost[at - 1] ?? 0) ? [at] : []));
+    expect(steps).toHaveLength(6);
+    for (const [n, at] of steps.slice(1).entries()) expect(at - (steps[n] ?? 0)).toBeGreaterThanOrEqual(10);
   });
 
   it('S3.31 a host that returns is ready again, with a new counter', async () => {

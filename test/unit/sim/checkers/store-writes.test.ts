@@ -372,10 +372,29 @@ describe('I18 hosts that are declared lost', () => {
     expect(run.broken(quick)).toEqual(['I18']);
   });
 
-  it('I18 a host of a crowd declared lost', () => {
+  it('I18 a host of a crowd declared lost as early as one alone', () => {
     for (const host of ['host-1', 'host-2']) run.drop(null, KEYS.aliveOf(host));
-    run.nowMs += 60_000;
+    run.nowMs += 40_000;
     run.verdict('host-1', 'lost', 1);
+    expect(run.broken(quick)).toEqual(['I18']);
+  });
+
+  it('I18 accepts a crowd that is declared lost late and one by one, and none of it all at once', () => {
+    const crowd = ['host-1', 'host-2', 'host-3'];
+    for (const host of crowd) run.drop(null, KEYS.aliveOf(host));
+    run.nowMs += 90_000;
+    for (const host of crowd) {
+      run.verdict(host, 'lost', 1);
+      run.nowMs += 10_000;
+    }
+    expect(run.broken(quick)).toEqual([]);
+  });
+
+  it('I18 a crowd declared lost all at once', () => {
+    const crowd = ['host-1', 'host-2', 'host-3'];
+    for (const host of crowd) run.drop(null, KEYS.aliveOf(host));
+    run.nowMs += 90_000;
+    for (const host of crowd) run.verdict(host, 'lost', 1);
     expect(run.broken(quick)).toEqual(['I18']);
   });
 });

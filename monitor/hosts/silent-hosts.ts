@@ -1,0 +1,73 @@
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { JobRecord } from '../../src/core/cell/job.ts';
+import type { Eligibility } from '../../src/core/host/host.ts';
+import type { CellView } from '../../src/runtime/reports/cell-view.ts';
+import type { SilentHost } from '../../src/wire/api/monitor-api.ts';
+import type { MonitorContext } from '../context.ts';
+import type { ComingVerdict } from './hosts.ts';
+
+export interface SilentHostsDeps extends Pick<MonitorContext, 'copy' | 'clock'> {
+  readonly view: CellView;
+  verdictOf(host: string): ComingVerdict | null;
+}
+
+/** What a job waits for on hosts that do not report, as people are told it. */
+export class SilentHosts {
+  readonly #deps: SilentHostsDeps;
+
+  constructor(deps: SilentHostsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Hosts that hold allocations of the job and are silent or lost, by name. */
+  of(jobKey: string): readonly SilentHost[] {
+    const { copy } = this.#deps;
+    const record = copy.jobs.get(jobKey)?.value;
+    const byHost = new Map<string, Allocation[]>();
+    for (const { value } of copy.allocationsByJob.of(jobKey).values())
+      byHost.set(value.host, [...(byHost.get(value.host) ?? []), value]);
+    const found = [...byHost].map(([host, held]) => this.#silent(host, held, record));
+    return found.filter((one) => one !== null).sort((a, b) => a.host.localeCompare(b.host));
+  }
+
+  #silent(host: string, held: readonly Allocation[], record: JobRecord | undefined): SilentHost | null {
+    const { copy, view } = this.#deps;
+    const eligibility = copy.eligibility.get(host)?.value;
+    const sinceMs = view.host(host)?.staleSinceMs ?? null;
+    const lost = eligibility?.state === 'lost' ? eligibility : null;
+    const verdict = this.#deps.verdictOf(host);
+    if (lost === null && sinceMs === null && verdict === null) return null;
+    const moves = held.every(({ group }) => record?.job.groups[group]?.reschedule.onHostLost === true);
+    return {
+      host,
+      allocations: held.length,
+      sinceMs: sinceMs ?? verdict?.sinceMs ?? lost?.sinceMs ?? null,
+      verdictAtMs: verdict?.dueMs ?? null,
+      detail: [`${String(held.length)} on ${host}`, this.#standing(lost, verdict), next(record, moves, lost)]
+        .filter((part) => part !== '')
+        .join(', '),
+    };
+  }
+
+  #standing(lost: Eligibility | null, verdict: ComingVerdict | null): string {
+    const nowMs = this.#deps.clock.nowMs();
+    if (lost !== null) return `lost for ${seconds(nowMs - lost.sinceMs)} (${lost.reason})`;
+    if (verdict === null) return 'which does not report, though its session is there: not lost';
+    const { sinceMs, dueMs, crowd } = verdict;
+    const due = dueMs > nowMs ? `in ${seconds(dueMs - nowMs)}` : 'now';
+    const others =
+      crowd === 0 ? '' : ` (${String(crowd)} hosts vanished together, which slows the verdicts on them)`;
+    return `silent for ${seconds(nowMs - sinceMs)}: declared lost ${due} unless it returns${others}`;
+  }
+}
+
+/** What follows for the allocations there. */
+function next(record: JobRecord | undefined, moves: boolean, lost: Eligibility | null): string {
+  if (record === undefined || record.desired === 'stop') return '';
+  if (moves) return lost === null ? 'then replaced' : 'replaced';
+  return 'and not replaced: reschedule.onHostLost is not set';
+}
+
+function seconds(ms: number): string {
+  return `${String(Math.max(0, Math.round(ms / 1_000)))} s`;
+}
